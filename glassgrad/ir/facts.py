@@ -1,0 +1,119 @@
+"""Facts about a node that follow from its sources: free ranges, integer bounds, substitution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, toposort
+
+NOTHING: frozenset[UOp] = frozenset()
+BINDS_RANGES = frozenset((Ops.REDUCE, Ops.STAGE))
+
+
+def free_ranges(root: UOp) -> None:
+    """Fill in `ranges` for every node under this one."""
+    for node in toposort((root,), stop=lambda found: found._ranges is not None):
+        if node._ranges is not None:
+            continue
+        if node.op is Ops.RANGE:
+            node._ranges = node.src[0].ranges | {node}
+        elif not node.src:
+            node._ranges = NOTHING
+        elif node.op in BINDS_RANGES or node.op is Ops.STORE:
+            fixed = 2 if node.op is Ops.STORE else 1
+            bound = node.src[fixed:]
+            free = NOTHING.union(*(source._ranges or NOTHING for source in node.src))
+            node._ranges = free.difference(bound)
+        elif len(node.src) == 1:
+            node._ranges = node.src[0]._ranges
+        else:
+            node._ranges = NOTHING.union(*(source._ranges or NOTHING for source in node.src))
+
+
+def substitute(root: UOp, changes: dict[UOp, UOp]) -> UOp:
+    """The expression with some nodes replaced; what replaces them is not searched again."""
+    done = dict(changes)
+    for node in toposort((root,), stop=done.__contains__):
+        if node in done:
+            continue
+        src = tuple([done[source] for source in node.src])
+        done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return done[root]
+
+
+def bounds(node: UOp) -> tuple[Any, Any]:
+    """(smallest, largest) possible value of an integer or bool expression."""
+    if node.op is Ops.CONST:
+        return node.arg, node.arg
+    if node.op is Ops.RANGE:
+        return 0, max(node.src[0].vmax - 1, 0)
+    if node.op is Ops.VARIABLE:
+        return node.arg[1], node.arg[2]
+    if node.op is Ops.SPECIAL:
+        return 0, node.arg[1] - 1
+    found = _alu_bounds(node) if node.dtype.kind != "float" else None
+    if found is None:
+        return dtypes.min(node.dtype), dtypes.max(node.dtype)
+    smallest, largest = found
+    if smallest < dtypes.min(node.dtype) or largest > dtypes.max(node.dtype):  # it may wrap
+        return dtypes.min(node.dtype), dtypes.max(node.dtype)
+    return smallest, largest
+
+
+def _alu_bounds(node: UOp) -> tuple[Any, Any] | None:
+    if not node.src or node.src[0].dtype.kind == "float":
+        return None
+    low, high = node.src[0].bounds
+    if node.op is Ops.CAST:
+        return low, high
+    if node.op is Ops.NEG:
+        return -high, -low
+    if node.op is Ops.WHERE:
+        return min(node.src[1].vmin, node.src[2].vmin), max(node.src[1].vmax, node.src[2].vmax)
+    if len(node.src) != 2:
+        return None
+    return _binary_bounds(node.op, low, high, *node.src[1].bounds)
+
+
+def _binary_bounds(op: Ops, low: int, high: int, least: int, most: int) -> tuple[Any, Any] | None:
+    """Bounds of x op y for low ≤ x ≤ high and least ≤ y ≤ most."""
+    if op is Ops.ADD:
+        return low + least, high + most
+    if op is Ops.SUB:
+        return low - most, high - least
+    if op is Ops.MUL:
+        corners = (low * least, low * most, high * least, high * most)
+        return min(corners), max(corners)
+    if op is Ops.MAX:
+        return max(low, least), max(high, most)
+    if op is Ops.MIN:
+        return min(low, least), min(high, most)
+    if op in (Ops.FLOORDIV, Ops.CDIV) and least > 0 and (low >= 0 or op is Ops.FLOORDIV):
+        corners = (low // least, low // most, high // least, high // most)
+        return min(corners), max(corners)
+    if op is Ops.FLOORMOD and least > 0:
+        whole = low >= 0 and high < least
+        return (low, high) if whole else (0, most - 1)
+    if op is Ops.CMPLT:
+        return high < least, low < most
+    if op is Ops.CMPEQ:
+        return low == high == least == most, not (high < least or most < low)
+    if op is Ops.CMPNE:
+        return high < least or most < low, not low == high == least == most
+    return _bit_bounds(op, low, high, least, most)
+
+
+def _bit_bounds(op: Ops, low: int, high: int, least: int, most: int) -> tuple[Any, Any] | None:
+    if op is Ops.AND:
+        if high is True or high is False:
+            return low and least, high and most
+        return (0, min(high, most)) if low >= 0 and least >= 0 else None
+    if op is Ops.OR and isinstance(high, bool):
+        return low or least, high or most
+    if op is Ops.SHR and low >= 0 and 0 <= least and most < 64:
+        return low >> most, high >> least
+    if op is Ops.SHL and low >= 0 and 0 <= least and most < 64:
+        return low << least, high << most
+    return None

@@ -1,0 +1,169 @@
+"""Ops: one row per operation, with the number of sources, the stages it is legal in, and its meaning."""
+
+from __future__ import annotations
+
+from enum import Enum, Flag, IntEnum
+
+
+class Stage(Flag):
+    """Where on the road an op may appear."""
+
+    GRAPH = 1  # what a Tensor records: values have shapes
+    KERNEL = 2  # one kernel, and the loop nest made of it: scalars under ranges
+    PROGRAM = 4  # a flat list of instructions
+
+
+GRAPH, KERNEL, PROGRAM = Stage.GRAPH, Stage.KERNEL, Stage.PROGRAM
+SCALAR = KERNEL | PROGRAM
+EVERYWHERE = GRAPH | KERNEL | PROGRAM
+MANY = -1
+
+
+class Ops(IntEnum):
+    """Each member is a table row: (number of sources, stages, meaning)."""
+
+    arity: int
+    stages: Stage
+    meaning: str
+
+    def __new__(cls, arity: int, stages: Stage, meaning: str) -> Ops:
+        value = len(cls.__members__) + 1
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.arity = arity
+        member.stages = stages
+        member.meaning = meaning
+        return member
+
+    def __str__(self) -> str:
+        return f"Ops.{self.name}"
+
+    # leaves
+    CONST = 0, EVERYWHERE, "arg, a number"
+    BUFFER = 0, GRAPH, "the contents of arg, a View of device memory"
+    IOTA = 0, GRAPH, "0, 1, 2, … arg-1"
+    VARIABLE = 0, EVERYWHERE, "an integer bound at launch; arg: name, smallest, largest"
+    PARAM = 0, SCALAR, "the kernel's buffer argument; arg: slot, shape, strides"
+    SPECIAL = 0, PROGRAM, "a coordinate of the launch grid; arg: name, size"
+    RANGE = 1, SCALAR, "0 ≤ i < src; arg: number, kind"
+    SCRATCH = 0, PROGRAM, "memory of this core or thread group; arg: number, elements"
+    ACC = 1, PROGRAM, "a register that starts as src and is written by ASSIGN; arg: number"
+
+    # one source
+    CAST = 1, EVERYWHERE, "x converted to dtype"
+    BITCAST = 1, EVERYWHERE, "x's bits read as dtype"
+    NEG = 1, EVERYWHERE, "-x"
+    RECIPROCAL = 1, EVERYWHERE, "1/x"
+    SQRT = 1, EVERYWHERE, "the square root of x"
+    EXP2 = 1, EVERYWHERE, "2 to the power x"
+    LOG2 = 1, EVERYWHERE, "log of x to base 2"
+    SIN = 1, EVERYWHERE, "sin of x"
+    TRUNC = 1, EVERYWHERE, "x rounded towards zero"
+
+    # two sources
+    ADD = 2, EVERYWHERE, "x + y"
+    SUB = 2, EVERYWHERE, "x - y"
+    MUL = 2, EVERYWHERE, "x * y"
+    FDIV = 2, EVERYWHERE, "x / y of floats"
+    FLOORDIV = 2, EVERYWHERE, "x // y of ints, rounded down"
+    FLOORMOD = 2, EVERYWHERE, "x - x//y*y of ints: the sign of y"
+    CDIV = 2, PROGRAM, "x / y of ints, rounded towards zero"
+    CMOD = 2, PROGRAM, "the remainder of CDIV: the sign of x"
+    MAX = 2, EVERYWHERE, "the larger; nan if either is"
+    MIN = 2, EVERYWHERE, "the smaller; nan if either is"
+    POW = 2, EVERYWHERE, "x to the power y of floats"
+    SHL = 2, EVERYWHERE, "x << y"
+    SHR = 2, EVERYWHERE, "x >> y, keeping the sign of signed ints"
+    AND = 2, EVERYWHERE, "x & y"
+    OR = 2, EVERYWHERE, "x | y"
+    XOR = 2, EVERYWHERE, "x ^ y"
+    CMPLT = 2, EVERYWHERE, "x < y"
+    CMPEQ = 2, EVERYWHERE, "x == y"
+    CMPNE = 2, EVERYWHERE, "x != y"
+    THREEFRY = 2, EVERYWHERE, "random bits of counter x under key y (uint64)"
+
+    # three sources
+    WHERE = 3, EVERYWHERE, "y where x else z"
+    MULACC = 3, PROGRAM, "x * y + z, rounded once where the machine can"
+
+    # movement: the same elements seen in another order; costs nothing
+    RESHAPE = 1, GRAPH, "the elements in row-major order as shape arg"
+    PERMUTE = 1, GRAPH, "axis i is axis arg[i] of x"
+    EXPAND = 1, GRAPH, "axes of size 1 repeated to shape arg"
+    PAD = 1, GRAPH, "zeros around x; arg: (before, after) per axis"
+    SHRINK = 1, GRAPH, "a box cut out of x; arg: (start, stop) per axis"
+    FLIP = 1, GRAPH, "the axes in arg reversed"
+    WINDOW = 1, GRAPH, "y[o, …, k] = x[o*stride + k*dilation]; arg: axis, size, stride, dilation"
+    SHEAR = 1, GRAPH, "its adjoint: y[i, …, k] = x[(i-k*dilation)/stride, …, k] or 0"
+    GATHER = 2, GRAPH, "x at index y along axis arg; the other axes are equal"
+
+    # reductions and everything that has a place in memory
+    REDUCE = MANY, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
+    CONTIGUOUS = 1, GRAPH, "x, in a buffer of its own"
+    DETACH = 1, GRAPH, "x, but no gradient flows"
+    ASSIGN = 2, GRAPH | PROGRAM, "graph: buffer x after y was written at arg; program: ACC x = y"
+    COPY = 1, GRAPH, "x on device arg"
+    INDEX = MANY, SCALAR, "an element's place: buffer, one index per axis, and a bool gate or none"
+    LOAD = 1, SCALAR, "what is at INDEX x; 0 where its gate is false"
+    STORE = MANY, SCALAR, "y written at INDEX x, under the ranges src[2:]"
+    STAGE = MANY, KERNEL, "x kept in scratch for all values of the ranges src[1:]; read by INDEX"
+    SINK = MANY, GRAPH | KERNEL, "all of its sources"
+
+    # only in programs
+    STACK = MANY, PROGRAM, "a vector of the scalars src"
+    GEP = 1, PROGRAM, "element arg of vector x"
+    AFTER = MANY, PROGRAM, "x as it is after src[1:] happened"
+    END = MANY, PROGRAM, "closes the loop of RANGE x"
+    IF = 1, PROGRAM, "what follows runs only where x"
+    ENDIF = 1, PROGRAM, "closes IF x"
+    BARRIER = 0, PROGRAM, "the threads of a group wait for each other"
+
+
+class OpGroup:
+    """Sets of ops that rules and checks speak of together."""
+
+    UNARY = frozenset(
+        (Ops.CAST, Ops.BITCAST, Ops.NEG, Ops.RECIPROCAL, Ops.SQRT, Ops.EXP2, Ops.LOG2, Ops.SIN)
+        + (Ops.TRUNC,)
+    )
+    COMPARISON = frozenset((Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE))
+    BINARY = COMPARISON | frozenset(
+        (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.CDIV, Ops.CMOD)
+        + (Ops.MAX, Ops.MIN, Ops.POW, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR, Ops.XOR, Ops.THREEFRY)
+    )
+    TERNARY = frozenset((Ops.WHERE, Ops.MULACC))
+    ELEMENTWISE = UNARY | BINARY | TERNARY
+    COMMUTATIVE = frozenset(
+        (Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE)
+    )
+    MOVEMENT = frozenset(
+        (Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP)
+        + (Ops.WINDOW, Ops.SHEAR, Ops.GATHER)
+    )
+    REDUCING = frozenset((Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN))
+
+
+class AxisKind(Enum):
+    """What a loop of a nest becomes on the machine; the value is the colour of its name."""
+
+    LOOP = "white"  # a plain loop over output elements
+    REDUCE = "red"  # a plain loop of a reduction
+    GLOBAL = "blue"  # one group of threads per value
+    LOCAL = "cyan"  # one thread of the group per value
+    GROUP = "green"  # threads of the group that share one reduction
+    CORE = "BLUE"  # the loop that is divided among cores
+    UPCAST = "yellow"  # unrolled: one register per value
+    LANE = "YELLOW"  # the lanes of one vector register
+    UNROLL = "magenta"  # unrolled steps of a reduction
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"AxisKind.{self.name}"
+
+    @property
+    def is_unrolled(self) -> bool:
+        return self in UNROLLED
+
+
+UNROLLED = frozenset((AxisKind.UPCAST, AxisKind.LANE, AxisKind.UNROLL))

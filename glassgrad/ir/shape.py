@@ -1,0 +1,123 @@
+"""The shape of every op's value, from its sources' shapes: one function per op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from glassgrad.ir.ops import OpGroup, Ops
+
+if TYPE_CHECKING:
+    from glassgrad.ir.uop import UOp
+
+Shape = tuple[Any, ...]
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that all of these stretch to: aligned at the last axis, ones repeat.
+
+    >>> broadcast((4, 1), (3,), ())
+    (4, 3)
+    """
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    ndim = max(map(len, shapes))
+    padded = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
+    result = []
+    for sizes in zip(*padded, strict=True):
+        wide = [size for size in sizes if size != 1]
+        if any(size != wide[0] for size in wide):
+            raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+        result.append(wide[0] if wide else 1)
+    return tuple(result)
+
+
+def _none(node: UOp) -> Shape:
+    return ()
+
+
+def _same(node: UOp) -> Shape:
+    return node.src[0].shape
+
+
+def _elementwise(node: UOp) -> Shape:
+    src = node.src
+    if len(src) == 1:
+        return src[0].shape
+    if len(src) == 2:
+        left, right = src[0].shape, src[1].shape
+        return left if left == right or not right else broadcast(left, right)
+    return broadcast(*[source.shape for source in src])
+
+
+def _arg(node: UOp) -> Shape:
+    return node.arg
+
+
+def _buffer(node: UOp) -> Shape:
+    return node.arg.shape
+
+
+def _iota(node: UOp) -> Shape:
+    return (node.arg,)
+
+
+def _permute(node: UOp) -> Shape:
+    shape = node.src[0].shape
+    return tuple([shape[axis] for axis in node.arg])
+
+
+def _pad(node: UOp) -> Shape:
+    shape = node.src[0].shape
+    return tuple([n + before + after for n, (before, after) in zip(shape, node.arg, strict=True)])
+
+
+def _shrink(node: UOp) -> Shape:
+    return tuple([stop - start for start, stop in node.arg])
+
+
+def _window(node: UOp) -> Shape:
+    axis, size, stride, dilation = node.arg
+    shape = node.src[0].shape
+    steps = (shape[axis] - dilation * (size - 1) - 1) // stride + 1
+    return (*shape[:axis], steps, *shape[axis + 1 :], size)
+
+
+def _shear(node: UOp) -> Shape:
+    axis, size, _, _ = node.arg
+    shape = node.src[0].shape
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _gather(node: UOp) -> Shape:
+    return node.src[1].shape
+
+
+def _reduce(node: UOp) -> Shape:
+    if len(node.src) > 1 or not isinstance(node.arg, tuple):  # under ranges, in a kernel
+        return ()
+    axes = node.arg[1]
+    return tuple([n for axis, n in enumerate(node.src[0].shape) if axis not in axes])
+
+
+SHAPE_OF: dict[Ops, Callable[[UOp], Shape]] = {op: _none for op in Ops}
+SHAPE_OF |= {op: _elementwise for op in OpGroup.ELEMENTWISE}
+SHAPE_OF |= {
+    Ops.BUFFER: _buffer,
+    Ops.IOTA: _iota,
+    Ops.RESHAPE: _arg,
+    Ops.PERMUTE: _permute,
+    Ops.EXPAND: _arg,
+    Ops.PAD: _pad,
+    Ops.SHRINK: _shrink,
+    Ops.FLIP: _same,
+    Ops.WINDOW: _window,
+    Ops.SHEAR: _shear,
+    Ops.GATHER: _gather,
+    Ops.REDUCE: _reduce,
+    Ops.CONTIGUOUS: _same,
+    Ops.DETACH: _same,
+    Ops.ASSIGN: _same,
+    Ops.COPY: _same,
+}

@@ -1,0 +1,140 @@
+"""The nouns of the road: what one stage hands to the next, and the Target that stages read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+
+
+@dataclass(frozen=True)
+class Target:
+    """Facts about a machine. Stages read these and never ask which device they work for."""
+
+    name: str
+    language: str  # which renderer: "llvm", "c", "cuda", "metal", "opencl", "python"
+    arch: str = ""  # the compiler's name of the processor
+    features: str = ""  # the compiler's list of what the processor has
+    vector_bytes: int = 32  # width of a vector register
+    registers: int = 16  # number of vector registers
+    has_vector_alu: bool = True  # arithmetic on vectors; else only loads and stores are vectors
+    has_threads: bool = False  # a grid of thread groups (a GPU) instead of cores
+    cores: int = 1
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
+    l3_bytes: int = 32 << 20
+    shared_bytes: int = 0  # memory that the threads of a group share
+    group_size: int = 1  # most threads in a group
+    grid_sizes: tuple[int, ...] = (1 << 30, 1 << 30, 1 << 30)
+    max_params: int = 64
+    index_dtype: DType = dtypes.int64
+    native: frozenset[Ops] = frozenset()  # of EXP2 LOG2 SIN POW THREEFRY: what need not be expanded
+    dtypes: frozenset[DType] = field(default_factory=lambda: frozenset(dtypes.all))
+    core_work_ns: int = 20_000  # less work than this is not worth a second core
+
+
+@dataclass(frozen=True)
+class Param:
+    """The arg of Ops.PARAM: which argument of the kernel, and how its elements lie (in elements)."""
+
+    slot: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def numel(self) -> int:
+        """Elements from the first to the last that can be addressed."""
+        if 0 in self.shape:
+            return 0
+        last = sum((n - 1) * max(s, 0) for n, s in zip(self.shape, self.strides, strict=True))
+        return last + 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: a SINK of STOREs of scalar expressions under ranges. Loops have no shape yet.
+
+    `outer` are the ranges that all stores share; they may run in any order and at the same time.
+    `rewrites` says that some buffer is both read and written, so no element may be stored twice.
+    """
+
+    body: UOp
+    outer: tuple[UOp, ...] = ()
+    rewrites: bool = False
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Kernels in the order in which they run; `buffers[i]` are the values that kernel i's slots hold."""
+
+    kernels: tuple[Kernel, ...]
+    buffers: tuple[tuple[UOp, ...], ...]
+    outputs: tuple[UOp, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A kernel whose loops have a shape; `recipe` are the moves that gave it."""
+
+    body: UOp
+    outer: tuple[UOp, ...] = ()
+    rewrites: bool = False
+    recipe: tuple[Any, ...] = ()
+    name: str = "kernel"
+    label: str = "kernel"  # the name with colours
+
+
+@dataclass(frozen=True)
+class Program:
+    """A flat list of instructions. Each uop's sources come before it.
+
+    On a machine with cores, the function runs the CORE range from `begin` to `end` of its `cores`
+    steps; on one with threads, SPECIALs are coordinates in the grid `groups` x `threads`.
+    """
+
+    name: str
+    uops: tuple[UOp, ...]
+    cores: int = 1
+    groups: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
+    scratch_bytes: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A program as text of a language that a compiler takes."""
+
+    name: str
+    text: str
+    language: str
+    program: Program
+
+
+class Executable(Protocol):
+    """Code on a device. `address` is 0 where it cannot be called natively."""
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def address(self) -> int: ...
+
+    def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None: ...
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One call of an executable: which buffers of the plan it takes."""
+
+    executable: Executable
+    slots: tuple[int, ...]
+    bytes: int = 0
+    operations: int = 0
+
+
+Choose = Callable[[Nest, Target], tuple[Any, ...]]

@@ -1,0 +1,297 @@
+"""UOp: the one node type of the whole road: an op, a dtype, sources and an argument, never changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import Any, cast
+from weakref import ref
+
+from glassgrad.base.dtype import ConstType, DType, dtypes, wrap
+from glassgrad.ir.ops import AxisKind, OpGroup, Ops
+from glassgrad.ir.shape import SHAPE_OF, Shape
+
+Key = tuple[Ops, DType, tuple["UOp", ...], Any]
+
+
+class _Held(ref["UOp"]):
+    """A weak reference that knows the key its node is filed under."""
+
+    __slots__ = ("key",)
+    key: Key
+
+
+NODES: dict[Key, _Held] = {}
+# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+CONST = Ops.CONST
+COMPARISON = OpGroup.COMPARISON
+_numbers = count()
+
+
+def _forget(held: ref[UOp]) -> None:
+    key = cast(_Held, held).key
+    if NODES.get(key) is held:
+        del NODES[key]
+
+
+def _key_arg(arg: Any) -> Any:
+    """Floats are told apart by their bits: 0.0 is not -0.0, and nan is nan."""
+    if arg == 0.0:
+        return "-0" if math.copysign(1.0, arg) < 0 else 0.0
+    return arg if arg == arg else "nan"
+
+
+class UOp:
+    """One node of a graph. Two nodes with the same op, dtype, src and arg are the same object.
+
+    `shape` is the shape of the value in the graph and () in kernels and programs. `number` grows
+    with creation, so sources have smaller numbers and sorting by it is a topological order.
+    """
+
+    __slots__ = (
+        "__weakref__", "_bounds", "_ranges", "arg", "dtype", "number", "op", "origin",
+        "realized", "shape", "src",
+    )  # fmt: skip
+
+    op: Ops
+    dtype: DType
+    src: tuple[UOp, ...]
+    arg: Any
+    number: int
+    shape: Shape
+    origin: Any  # where the user made this value: see base/origin.py
+    realized: Any  # the BUFFER node that holds this value, once it has been computed
+    _bounds: tuple[Any, Any] | None
+    _ranges: frozenset[UOp] | None
+
+    def __new__(
+        cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None
+    ) -> UOp:
+        if op is CONST:
+            arg = wrap(arg, dtype)
+            key: Key = (op, dtype, src, _key_arg(arg) if type(arg) is float else arg)
+        else:
+            key = (op, dtype, src, arg)
+        held = NODES.get(key)
+        if held is not None and (found := held()) is not None:
+            return found
+        node = object.__new__(cls)
+        node.op = op
+        node.dtype = dtype
+        node.src = src
+        node.arg = arg
+        node.origin = node.realized = node._bounds = node._ranges = None
+        node.shape = SHAPE_OF[op](node)
+        node.number = next(_numbers)
+        held = _Held(node, _forget)
+        held.key = key
+        # Another thread may have filed the same node meanwhile: the first one stays.
+        while (other := NODES.setdefault(key, held)) is not held:
+            if (winner := other()) is not None:
+                return winner
+            _forget(other)
+        return node
+
+    def __reduce__(self) -> tuple[Callable[..., UOp], tuple[Any, ...]]:
+        return UOp, (self.op, self.dtype, self.src, self.arg)
+
+    def __repr__(self) -> str:
+        from glassgrad.ir.show import show
+
+        return show(self)
+
+    # ------------------------------------------------------------------ making other nodes
+
+    def replace(self, **changes: Any) -> UOp:
+        """The same node with some of op, dtype, src, arg changed."""
+        fields = {"op": self.op, "dtype": self.dtype, "src": self.src, "arg": self.arg}
+        return UOp(**(fields | changes))
+
+    def alu(self, op: Ops, *others: UOp) -> UOp:
+        """An elementwise op of this node and others; comparisons give bool."""
+        if op in COMPARISON:
+            return UOp(op, dtypes.bool.vec(self.dtype.count), (self, *others))
+        return UOp(op, (others[-1] if others else self).dtype, (self, *others))
+
+    def const_like(self, value: ConstType) -> UOp:
+        """A scalar constant of this node's dtype."""
+        return UOp(Ops.CONST, self.dtype, (), value)
+
+    def _other(self, value: UOp | ConstType) -> UOp:
+        return value if isinstance(value, UOp) else self.const_like(value)
+
+    def cast(self, dtype: DType) -> UOp:
+        return self if dtype is self.dtype else UOp(Ops.CAST, dtype, (self,))
+
+    def bitcast(self, dtype: DType) -> UOp:
+        return self if dtype is self.dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+    def where(self, yes: UOp, no: UOp) -> UOp:
+        return self.alu(Ops.WHERE, yes, no)
+
+    def load(self) -> UOp:
+        """What is at this INDEX."""
+        return UOp(Ops.LOAD, self.dtype, (self,))
+
+    def index(self, *indices: UOp, gate: UOp | None = None) -> UOp:
+        """The place of one element of this buffer or stage."""
+        src = (self, *indices) if gate is None else (self, *indices, gate)
+        return UOp(Ops.INDEX, self.dtype, src)
+
+    def __add__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.ADD, self._other(other))
+
+    def __sub__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.SUB, self._other(other))
+
+    def __mul__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.MUL, self._other(other))
+
+    def __floordiv__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.FLOORDIV, self._other(other))
+
+    def __mod__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.FLOORMOD, self._other(other))
+
+    def __and__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.AND, self._other(other))
+
+    def __or__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.OR, self._other(other))
+
+    def __xor__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.XOR, self._other(other))
+
+    def __lshift__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.SHL, self._other(other))
+
+    def __rshift__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.SHR, self._other(other))
+
+    def __neg__(self) -> UOp:
+        return self.alu(Ops.NEG)
+
+    def __lt__(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.CMPLT, self._other(other))
+
+    def eq(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.CMPEQ, self._other(other))
+
+    def ne(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.CMPNE, self._other(other))
+
+    def maximum(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.MAX, self._other(other))
+
+    def minimum(self, other: UOp | ConstType) -> UOp:
+        return self.alu(Ops.MIN, self._other(other))
+
+    # ------------------------------------------------------------------ reading one node
+
+    @property
+    def is_const(self) -> bool:
+        return self.op is Ops.CONST
+
+    @property
+    def gate(self) -> UOp | None:
+        """The condition of an INDEX, if it has one."""
+        last = self.src[-1]
+        return last if last.dtype.kind == "bool" and len(self.src) > 1 else None
+
+    @property
+    def indices(self) -> tuple[UOp, ...]:
+        """One index per axis of an INDEX."""
+        return self.src[1:] if self.gate is None else self.src[1:-1]
+
+    @property
+    def kind(self) -> AxisKind:
+        """What kind of loop a RANGE is."""
+        return cast(AxisKind, self.arg[1])
+
+    @property
+    def axis(self) -> int:
+        """The number of a RANGE."""
+        return cast(int, self.arg[0])
+
+    @property
+    def size(self) -> int:
+        """How many values a RANGE has; its largest if that is only known at launch."""
+        return cast(int, self.src[0].arg if self.src[0].is_const else self.src[0].vmax)
+
+    # ------------------------------------------------------------------ facts, computed once
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        """The ranges that are free in this expression."""
+        if self._ranges is None:
+            from glassgrad.ir.facts import free_ranges
+
+            free_ranges(self)
+        return cast(frozenset["UOp"], self._ranges)
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """(smallest, largest) value that an integer expression can have."""
+        if self._bounds is None:
+            from glassgrad.ir.facts import bounds
+
+            self._bounds = bounds(self)
+        return self._bounds
+
+    @property
+    def vmin(self) -> Any:
+        return self.bounds[0]
+
+    @property
+    def vmax(self) -> Any:
+        return self.bounds[1]
+
+    # ------------------------------------------------------------------ walking
+
+    def toposort(self, stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
+        """Every node this one depends on, sources first, itself last. Nodes that `stop` are leaves."""
+        return toposort((self,), stop)
+
+    def substitute(self, changes: dict[UOp, UOp]) -> UOp:
+        """This expression with some nodes replaced by others."""
+        from glassgrad.ir.facts import substitute
+
+        return substitute(self, changes)
+
+
+def toposort(roots: Iterable[UOp], stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
+    """Every node under the roots, sources first."""
+    seen: set[UOp] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if stop is None or not stop(node):
+            stack.extend(node.src)
+    return sorted(seen, key=_number)
+
+
+def _number(node: UOp) -> int:
+    return node.number
+
+
+def const(value: ConstType, dtype: DType = dtypes.index) -> UOp:
+    return UOp(Ops.CONST, dtype, (), value)
+
+
+def variable(name: str, smallest: int, largest: int) -> UOp:
+    """An integer that is bound at launch."""
+    return UOp(Ops.VARIABLE, dtypes.index, (), (name, smallest, largest))
+
+
+def make_range(number: int, size: UOp | int, kind: AxisKind = AxisKind.LOOP) -> UOp:
+    """0 ≤ i < size."""
+    bound = size if isinstance(size, UOp) else const(size)
+    return UOp(Ops.RANGE, dtypes.index, (bound,), (number, kind))
+
+
+def walk(node: UOp) -> Iterator[UOp]:
+    return iter(node.toposort())
