@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 ConstType = float | int | bool
 Kind = Literal["void", "bool", "uint", "int", "float", "index"]
+
+# The class `dtypes` has members of these names, which hide the types.
+_bool: TypeAlias = bool
+_int: TypeAlias = int
+_float: TypeAlias = float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,8 +161,6 @@ class dtypes:
         raise TypeError(f"{type(value).__name__} is not a number, bool or list of them")
 
 
-_bool, _int, _float = bool, int, float
-
 NAMES: dict[str, DType] = {}
 for _dtype in (*dtypes.all, dtypes.index, dtypes.void):
     NAMES[_dtype.name] = NAMES[_dtype.alias] = _dtype
@@ -250,4 +253,3 @@ def wrap(value: ConstType, dtype: DType) -> ConstType:
     if dtype.kind == "int" and whole >> (dtype.bits - 1):
         whole -= 1 << dtype.bits
     return whole
-

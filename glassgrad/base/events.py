@@ -1,0 +1,105 @@
+"""what happens on the road -> listeners: how DEBUG, the visualiser and tests watch without being asked.
+
+Nobody pays for it while nobody listens: a caller writes
+
+    if LISTENERS:
+        announce(StageEntered("schedule", graph))
+
+and LISTENERS is a list that is empty then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StageEntered:
+    """A stage of the road starts work on a value."""
+
+    stage: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFired:
+    """A rule of a pass turned one node into another."""
+
+    rewrite: str  # the name of the pass
+    rule: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PassDone:
+    """A pass over a graph, a nest or a program is finished."""
+
+    name: str
+    before: Any
+    after: Any
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCompiled:
+    """A kernel became machine code; `cached` if it was found on disk."""
+
+    name: str
+    device: str
+    source: Any
+    seconds: float
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunched:
+    """A kernel ran."""
+
+    name: str
+    device: str
+    seconds: float
+    operations: int
+    bytes: int
+    launch: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class BufferAllocated:
+    """A device handed out memory."""
+
+    device: str
+    nbytes: int
+
+
+Event = StageEntered | RuleFired | PassDone | KernelCompiled | KernelLaunched | BufferAllocated
+Listener = Callable[[Event], None]
+
+LISTENERS: list[Listener] = []
+
+
+def announce(event: Event) -> None:
+    """Tell every listener, in the order in which they came."""
+    for listener in tuple(LISTENERS):
+        listener(event)
+
+
+@contextmanager
+def listen(listener: Listener) -> Iterator[Listener]:
+    """While this is open, `listener` is called with every event of every thread.
+
+    >>> seen = []
+    >>> with listen(seen.append):
+    ...     announce(BufferAllocated("CPU", 64))
+    >>> seen
+    [BufferAllocated(device='CPU', nbytes=64)]
+    """
+    LISTENERS.append(listener)
+    try:
+        yield listener
+    finally:
+        # By identity: `remove` would take another listener that is equal, such as a bound append.
+        LISTENERS[:] = [other for other in LISTENERS if other is not listener]
