@@ -1,0 +1,1 @@
+"""Bytes: who owns them (Storage), how they are seen (View), where they come from (allocator)."""

@@ -1,0 +1,169 @@
+"""nbytes -> Block: host memory that is aligned for vectors, zero when fresh and reused when freed.
+
+Each device family ("CPU", "CUDA") has one way to allocate, registered here by whoever knows it, so
+that memory never has to ask the devices.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+from glassgrad.base.errors import DeviceError, OutOfMemoryError
+
+ALIGNMENT = 64  # a cache line, and the widest vector register
+MAPPED_BYTES = 1 << 20  # blocks from this size on are pages of their own
+HUGE_PAGE_BYTES = 2 << 20
+
+
+class Block(NamedTuple):
+    """A piece of a device's memory; `keep` is what must live as long as it does."""
+
+    address: int
+    nbytes: int
+    keep: Any
+
+
+class Allocator(Protocol):
+    """How a device's memory is had, filled and read."""
+
+    def allocate(self, nbytes: int, zeroed: bool) -> Block: ...
+
+    def free(self, block: Block) -> None: ...
+
+    def as_buffer(self, address: int, nbytes: int, owner: object) -> memoryview:
+        """The bytes as the host sees them; the memoryview keeps `owner` alive."""
+        ...
+
+
+class HostAllocator:
+    """Memory of this process. Freed blocks wait in a bounded pool for the next of their size."""
+
+    def __init__(self, pool_bytes: int) -> None:
+        self.pool_bytes = pool_bytes
+        self.pooled = 0
+        # Storages are freed by the garbage collector, at any moment of any thread: a lock here
+        # could be taken twice by one thread. Appending to and popping from a deque is atomic.
+        self.pool: dict[int, deque[Block]] = {}
+
+    def allocate(self, nbytes: int, zeroed: bool) -> Block:
+        size = size_class(nbytes)
+        try:
+            block = self.pool[size].pop()
+        except (KeyError, IndexError):
+            return self._fresh(size)
+        self.pooled -= size
+        if zeroed:
+            ctypes.memset(block.address, 0, nbytes)
+        return block
+
+    def free(self, block: Block) -> None:
+        if self.pooled + block.nbytes > self.pool_bytes:
+            return  # its pages go back to the system with the last reference
+        self.pooled += block.nbytes
+        self.pool.setdefault(block.nbytes, deque()).append(block)
+
+    def clear(self) -> None:
+        """Give everything that is not in use back to the system."""
+        self.pool.clear()
+        self.pooled = 0
+
+    def as_buffer(self, address: int, nbytes: int, owner: object) -> memoryview:
+        return host_bytes(address, nbytes, owner)
+
+    def _fresh(self, size: int) -> Block:
+        make = _mapped if size >= MAPPED_BYTES else _from_heap
+        try:
+            return make(size)
+        except (MemoryError, OSError, OverflowError, ValueError):
+            self.clear()
+        try:
+            return make(size)
+        except (MemoryError, OSError, OverflowError, ValueError) as error:
+            raise OutOfMemoryError(
+                f"cannot allocate {size:,} bytes of host memory",
+                hint="free tensors that are no longer needed, or compute in smaller batches",
+            ) from error
+
+
+def size_class(nbytes: int) -> int:
+    """The size that is allocated for nbytes: at most an eighth more, so that few sizes occur.
+
+    >>> size_class(1), size_class(64), size_class(1000), size_class(1_000_000)
+    (64, 64, 1024, 1048576)
+    """
+    step = max(ALIGNMENT, 1 << max(0, nbytes.bit_length() - 4))
+    return max(step, (nbytes + step - 1) // step * step)
+
+
+def _from_heap(size: int) -> Block:
+    """A bytearray is cleared lazily by the system's calloc; what it lacks is alignment."""
+    raw = bytearray(size + ALIGNMENT)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(raw))
+    return Block(-(-address // ALIGNMENT) * ALIGNMENT, size, raw)
+
+
+def _mapped(size: int) -> Block:
+    """Pages of our own, private to this process after a fork; huge ones where there are any."""
+    if hasattr(mmap, "MAP_PRIVATE"):
+        raw = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MADV_HUGEPAGE") and size >= HUGE_PAGE_BYTES:
+            _ask_for_huge_pages(raw)
+    else:
+        raw = mmap.mmap(-1, size)
+    return Block(ctypes.addressof(ctypes.c_char.from_buffer(raw)), size, raw)
+
+
+def _ask_for_huge_pages(raw: mmap.mmap) -> None:
+    with suppress(OSError):  # a kernel built without them
+        raw.madvise(mmap.MADV_HUGEPAGE)
+
+
+def host_bytes(address: int, nbytes: int, owner: object) -> memoryview:
+    """A writable memoryview of host memory that keeps its owner alive."""
+    if nbytes == 0:
+        return memoryview(bytearray())
+    window: Any = (ctypes.c_ubyte * nbytes).from_address(address)
+    window.owner = owner
+    return memoryview(window).cast("B")
+
+
+def _physical_bytes() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        return 4 << 30
+
+
+HOST = HostAllocator(pool_bytes=min(1 << 30, _physical_bytes() // 8))
+
+ALLOCATORS: dict[str, Allocator] = {}
+FACTORIES: dict[str, Callable[[str], Allocator]] = {}
+
+
+def register(family: str, factory: Callable[[str], Allocator]) -> None:
+    """Say how memory of a device family is allocated: the factory takes a device's name."""
+    FACTORIES[family] = factory
+
+
+def allocator_for(device: str) -> Allocator:
+    """The allocator of a device such as "CPU" or "CUDA:1"."""
+    found = ALLOCATORS.get(device)
+    if found is not None:
+        return found
+    factory = FACTORIES.get(device.partition(":")[0])
+    if factory is None:
+        raise DeviceError(
+            f"device {device!r} has no memory here",
+            hint=f"devices with memory are {', '.join(sorted(FACTORIES))}",
+        )
+    return ALLOCATORS.setdefault(device, factory(device))
+
+
+for _family in ("CPU", "CLANG", "PYTHON"):
+    register(_family, lambda _: HOST)

@@ -1,0 +1,153 @@
+"""device, size, dtype -> Storage: one flat block on one device, allocated when first needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import RLock
+
+from glassgrad.base.config import MEM_LIMIT
+from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.dtype import DType
+from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
+from glassgrad.base.events import LISTENERS, BufferAllocated, announce
+from glassgrad.memory.allocator import Allocator, Block, allocator_for
+
+# Two threads may need the same storage for the first time at once.
+ALLOCATING = RLock()
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """How a block is wanted: visible to the host, never pooled, or another's at an address."""
+
+    cpu_access: bool = False
+    nolru: bool = False
+    external_ptr: int | None = None
+
+
+DEFAULT_SPEC = BufferSpec()
+
+
+class Storage:
+    """Owns `size` elements on a device, or looks through a pointer that `owner` keeps valid."""
+
+    __slots__ = (
+        "__weakref__", "_address", "_allocator", "_block", "_offset", "base", "device",
+        "dtype", "nbytes", "options", "owner", "readonly", "size",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        device: str,
+        size: int,
+        dtype: DType,
+        options: BufferSpec | None = None,
+        owner: object = None,
+        readonly: bool = False,
+    ) -> None:
+        self.device = device
+        self.size = size
+        self.dtype = dtype
+        self.nbytes = size * dtype.itemsize
+        self.options = DEFAULT_SPEC if options is None else options
+        self.owner = owner
+        self.readonly = readonly
+        self.base: Storage | None = None
+        self._offset = 0
+        self._block: Block | None = None
+        self._allocator: Allocator = allocator_for(device)
+        self._address = self.options.external_ptr or 0
+
+    def __repr__(self) -> str:
+        state = "allocated" if self.is_allocated() else "not allocated"
+        return f"<Storage {self.device} {self.size} x {self.dtype.name}, {state}>"
+
+    def __del__(self) -> None:
+        block = getattr(self, "_block", None)
+        if block is None:
+            return
+        GlobalCounters.allocated(self.device, -self.nbytes)
+        if not self.options.nolru:
+            self._allocator.free(block)
+
+    # ------------------------------------------------------------------ having memory
+
+    def is_allocated(self) -> bool:
+        return bool(self._address)
+
+    def allocate(self, zeroed: bool = True) -> Storage:
+        """Get the memory now. `zeroed=False` is for blocks that will be overwritten entirely."""
+        with ALLOCATING:
+            if self._address:
+                raise DeviceError(f"{self!r} is allocated already")
+            if self.base is not None:
+                self._address = self.base.address + self._offset
+                return self
+            self._check_limit()
+            self._block = self._allocator.allocate(self.nbytes, zeroed)
+            self._address = self._block.address
+            GlobalCounters.allocated(self.device, self.nbytes)
+        if LISTENERS:
+            announce(BufferAllocated(self.device, self.nbytes))
+        return self
+
+    def _check_limit(self) -> None:
+        limit = MEM_LIMIT.value
+        used = GlobalCounters.mem_used_per_device[self.device]
+        if limit and used + self.nbytes > limit:
+            raise OutOfMemoryError(
+                f"{self.nbytes:,} bytes more than the {used:,} in use on {self.device} would pass "
+                f"the limit of {limit:,}",
+                hint="raise MEM_LIMIT, or free tensors that are no longer needed",
+            )
+
+    def ensure_allocated(self, zeroed: bool = True) -> Storage:
+        with ALLOCATING:
+            return self if self._address else self.allocate(zeroed)
+
+    @property
+    def address(self) -> int:
+        """Where the first byte is; asking allocates."""
+        return self._address or self.ensure_allocated()._address
+
+    def part(self, size: int, dtype: DType, offset: int) -> Storage:
+        """A storage of `size` elements that begins `offset` bytes into this one and shares it."""
+        nbytes = size * dtype.itemsize
+        if offset < 0 or offset + nbytes > self.nbytes:
+            raise FormatError(
+                f"bytes {offset} to {offset + nbytes} lie outside a storage of {self.nbytes} bytes"
+            )
+        made = Storage(self.device, size, dtype, self.options, self.owner, self.readonly)
+        made.base = self if self.base is None else self.base
+        made._offset = self._offset + offset
+        made._address = self._address + offset if self._address else 0
+        return made
+
+    # ------------------------------------------------------------------ bytes in and out
+
+    def as_buffer(self) -> memoryview:
+        """The bytes, shared; the memoryview keeps this storage alive."""
+        view = self._allocator.as_buffer(self.address, self.nbytes, self)
+        return view.toreadonly() if self.readonly else view
+
+    def copyin(self, data: memoryview) -> Storage:
+        """Overwrite everything with the bytes of `data`."""
+        if self.readonly:
+            raise FormatError("cannot write into read-only memory", hint="copy it first")
+        self._check_length(data)
+        if not self._address:
+            self.ensure_allocated(zeroed=False)
+        if self.nbytes:
+            self.as_buffer()[:] = data.cast("B")
+        return self
+
+    def copyout(self, data: memoryview) -> memoryview:
+        """Copy everything into the bytes of `data`."""
+        self._check_length(data)
+        if self.nbytes:
+            data.cast("B")[:] = self.as_buffer()
+        return data
+
+    def _check_length(self, data: memoryview) -> None:
+        if data.nbytes != self.nbytes:
+            raise FormatError(f"{data.nbytes} bytes given for a storage of {self.nbytes} bytes")
