@@ -49,7 +49,7 @@ from reference import Array
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp, toposort
+from glassgrad.ir.uop import UOp
 
 Step = Callable[[Pool], Value]
 STEPS: dict[Step, int] = {  # and how often each is tried
@@ -126,11 +126,25 @@ def choose_roots(pool: Pool) -> list[UOp]:
     return list(dict.fromkeys(roots)) or [value.uop for value in pool.values[-1:]]
 
 
+def in_order_of_use(roots: Sequence[UOp]) -> list[UOp]:
+    """Sources first, in an order that follows from the graph alone and not from when it was made."""
+    found: dict[UOp, None] = {}
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, is_ready = stack.pop()
+        if is_ready:
+            found[node] = None
+        elif node not in found:
+            stack.append((node, True))
+            stack.extend((source, False) for source in reversed(node.src))
+    return list(found)
+
+
 def describe(roots: Sequence[UOp]) -> str:
     """The graph as a list of assignments: what to print when a case fails."""
     lines = []
     names: dict[UOp, str] = {}
-    for node in toposort(roots):
+    for node in in_order_of_use(roots):
         names[node] = f"x{len(names)}"
         arg = "" if node.arg is None or node.op is Ops.BUFFER else f" {node.arg}"
         sources = " ".join(names[source] for source in node.src)
