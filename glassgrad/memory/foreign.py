@@ -93,8 +93,8 @@ def _describe(lease: Lease) -> Foreign:
     dtype = format_dtype(letters, buffer.itemsize)
     if buffer.shape:
         shape = tuple(buffer.shape[: buffer.ndim])
-    else:  # a flat block of items
-        shape = (buffer.len // buffer.itemsize,)
+    else:  # one element, or a flat block of them
+        shape = () if buffer.ndim == 0 else (buffer.len // buffer.itemsize,)
     strides = tuple(buffer.strides[: buffer.ndim]) if buffer.strides else _row_major(shape, dtype)
     return Foreign(buffer.buf or 0, dtype, shape, strides, bool(buffer.readonly), lease)
 

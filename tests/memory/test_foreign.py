@@ -60,7 +60,7 @@ def test_an_exporter_is_not_leaked() -> None:
 
 
 def test_what_has_no_dtype_is_refused() -> None:
-    with pytest.raises(FormatError, match="complex|Zd|have no dtype"):
+    with pytest.raises(FormatError, match="have no dtype here"):
         look(np.zeros(2, np.complex128))
     with pytest.raises(FormatError, match="have no dtype here"):
         look(np.zeros(2, np.dtype(">f4") if sys.byteorder == "little" else np.dtype("<f4")))
