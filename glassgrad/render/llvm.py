@@ -1,0 +1,386 @@
+"""Program -> LLVM IR: loops become blocks with phis, pointers getelementptrs, vectors stay vectors.
+
+The function is `void name(ptr args, ptr scratch, i64 begin, i64 end)`. args[i] is the pointer of
+PARAM i; behind the pointers stand the VARIABLEs as 64-bit integers, in order of name. The CORE
+range runs from begin to end. No optimisation pass sees this text, so it is written the way the
+code generator likes it: accumulators are phis, loops are tested at the bottom.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.render.llvm_values import VALUES, Row, constant, llvm_type, short_type
+
+RANGE, END, IF, ENDIF, ACC, ASSIGN = (
+    Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.ACC, Ops.ASSIGN
+)  # fmt: skip
+OPENS = {END: RANGE, ENDIF: IF}
+ZERO_BYTES = 64  # what a load reads whose gate is false; wider loads make it longer
+
+# Vectors as wide as the machine's widest registers, also where the code generator prefers less.
+ATTRIBUTES = (
+    'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+)
+
+
+class LLVMRenderer:
+    """Writes programs for LLVM's code generator."""
+
+    def __init__(self, target: Target | None = None) -> None:
+        self.target = target
+
+    def render(self, name: str, uops: tuple[UOp, ...] | list[UOp]) -> str:
+        function = Function(tuple(uops))
+        for uop in function.uops:
+            function.write(uop)
+        return function.text(name)
+
+
+@dataclass
+class Opened:
+    """A loop or condition whose end has not been written: what the blocks behind it must know."""
+
+    label: str
+    before: str  # the block that jumps here
+    starts: dict[UOp, str]  # accumulators written inside, with their values before
+    phis: dict[UOp, str] = field(default_factory=dict)
+    place: int = 0  # where in the text the phis go, once their other halves are known
+    index: str = ""
+    is_guarded: bool = False
+
+
+class Function:
+    """One function being written: names, lines, open blocks, each accumulator's value now."""
+
+    def __init__(self, uops: tuple[UOp, ...]) -> None:
+        self.uops = uops
+        self.names: dict[UOp, str] = {}
+        self.values: dict[UOp, str] = {}  # ACC -> the name of its value at this point
+        self.opened: dict[UOp, Opened] = {}
+        self.lines: list[str] = []
+        self.block = "entry"
+        self.declared: dict[str, str] = {}
+        self.zero_bytes = 0
+        self.counts: defaultdict[str, int] = defaultdict(int)
+        self.written = written_inside(uops)
+        params = [uop.arg.slot for uop in uops if uop.op is Ops.PARAM]
+        self.slots = max(params, default=-1) + 1
+        variables = sorted((uop for uop in uops if uop.op is Ops.VARIABLE), key=lambda u: u.arg[0])
+        self.variables = {uop: self.slots + i for i, uop in enumerate(variables)}
+
+    def write(self, uop: UOp) -> None:
+        row = ROWS.get(uop.op)
+        assert row is not None, f"{uop.op} has no place in an LLVM program: {uop!r}"
+        self.names[uop] = row(self, uop)
+
+    def text(self, name: str) -> str:
+        head = list(self.declared.values())
+        if self.zero_bytes:
+            size = self.zero_bytes
+            head.insert(0, f"@zeros = private constant [{size} x i8] zeroinitializer, align 64")
+        signature = f'define void @"{name}"(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {{'
+        body = [signature, "entry:", *self.lines, "  ret void", "}"]
+        return "\n".join([*head, *body, ATTRIBUTES, ""])
+
+    # ------------------------------------------------------------------ what rows use
+
+    def name(self, uop: UOp) -> str:
+        """The value of a uop here: an accumulator's is the last one written."""
+        return self.values[uop] if uop.op is ACC else self.names[uop]
+
+    def fresh(self, stem: str) -> str:
+        number = self.counts[stem]
+        self.counts[stem] += 1
+        return f"{stem}{number}"
+
+    def line(self, stem: str, text: str) -> str:
+        name = f"%{self.fresh(stem)}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def start_block(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def intrinsic(self, result: str, name: str, *arguments: str) -> str:
+        kinds = ", ".join(_type_of(argument) for argument in arguments)
+        self.declared[name] = f"declare {result} @llvm.{name}({kinds})"
+        return f"call {result} @llvm.{name}({', '.join(arguments)})"
+
+
+def _type_of(argument: str) -> str:
+    """The type of "<8 x float> %x"."""
+    return argument[: argument.index(">") + 1] if argument[0] == "<" else argument.split()[0]
+
+
+def written_inside(uops: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
+    """For every RANGE and IF: the accumulators made before it and assigned inside it."""
+    place = {uop: i for i, uop in enumerate(uops)}
+    written: dict[UOp, list[UOp]] = {}
+    open_now: list[UOp] = []
+    for uop in uops:
+        if uop.op is RANGE or uop.op is IF:
+            written[uop] = []
+            open_now.append(uop)
+        elif uop.op in OPENS:
+            open_now.remove(uop.src[0])
+        elif uop.op is ASSIGN:
+            acc = uop.src[0]
+            for opener in open_now:
+                if place[acc] < place[opener] and acc not in written[opener]:
+                    written[opener].append(acc)
+    return written
+
+
+# ---------------------------------------------------------------------- leaves
+
+
+def _const(f: Function, u: UOp) -> str:
+    return constant(u.arg, u.dtype)
+
+
+def _slot(f: Function, kind: str, slot: int, stem: str) -> str:
+    place = f.line("slot", f"getelementptr i64, ptr %args, i64 {slot}")
+    return f.line(stem, f"load {kind}, ptr {place}, align 8")
+
+
+def _param(f: Function, u: UOp) -> str:
+    return _slot(f, "ptr", u.arg.slot, "param")
+
+
+def _variable(f: Function, u: UOp) -> str:
+    value = _slot(f, "i64", f.variables[u], "variable")
+    if u.dtype.bits == 64:
+        return value
+    return f.line("variable", f"trunc i64 {value} to {llvm_type(u.dtype)}")
+
+
+def _scratch(f: Function, u: UOp) -> str:
+    return f.line("scratch", f"getelementptr i8, ptr %scratch, i64 {u.arg[2]}")
+
+
+# ---------------------------------------------------------------------- accumulators
+
+
+def _acc(f: Function, u: UOp) -> str:
+    f.values[u] = f.name(u.src[0])
+    return f.values[u]
+
+
+def _assign(f: Function, u: UOp) -> str:
+    acc, value = u.src
+    f.values[acc] = f.name(value)
+    return f.values[acc]
+
+
+def _after(f: Function, u: UOp) -> str:
+    """Everything stands in order already; what is read is the value at this point."""
+    return f.name(u.src[0])
+
+
+# ---------------------------------------------------------------------- loops and conditions
+
+
+def _range(f: Function, u: UOp) -> str:
+    """br loop; loop: i = phi [first, before], [i + 1, end of the body]"""
+    kind = llvm_type(u.dtype)
+    is_core = u.kind is AxisKind.CORE
+    first, last = ("%begin", "%end") if is_core else ("0", f.name(u.src[0]))
+    loop = Opened(f.fresh("loop"), f.block, {acc: f.values[acc] for acc in f.written[u]})
+    loop.is_guarded = is_core or u.src[0].vmin < 1
+    if loop.is_guarded:
+        some = f.line("some", f"icmp slt {kind} {first}, {last}")
+        f.do(f"br i1 {some}, label %{loop.label}, label %{loop.label}.done")
+    else:
+        f.do(f"br label %{loop.label}")
+    f.start_block(loop.label)
+    loop.place = len(f.lines)
+    loop.index = f"%{f.fresh('i')}"
+    loop.phis = {acc: f"%{f.fresh('acc')}" for acc in loop.starts}
+    f.values |= loop.phis
+    f.opened[u] = loop
+    return loop.index
+
+
+def _end(f: Function, u: UOp) -> str:
+    """i + 1 < size: again; the phis at the top get their other halves"""
+    opener = u.src[0]
+    loop = f.opened.pop(opener)
+    kind = llvm_type(opener.dtype)
+    is_core = opener.kind is AxisKind.CORE
+    first, last = ("%begin", "%end") if is_core else ("0", f.name(opener.src[0]))
+    following = f.line("next", f"add nsw {kind} {loop.index}, 1")
+    more = f.line("more", f"icmp slt {kind} {following}, {last}")
+    latch = f.block
+    f.do(f"br i1 {more}, label %{loop.label}, label %{loop.label}.done")
+    phis = [_phi(loop.index, kind, (first, loop.before), (following, latch))]
+    for acc, name in loop.phis.items():
+        was = (loop.starts[acc], loop.before)
+        phis.append(_phi(name, llvm_type(acc.dtype), was, (f.values[acc], latch)))
+    f.lines[loop.place : loop.place] = phis
+    _close(f, loop, latch)
+    return ""
+
+
+def _phi(name: str, kind: str, *sources: tuple[str, str]) -> str:
+    pairs = ", ".join(f"[ {value}, %{block} ]" for value, block in sources)
+    return f"  {name} = phi {kind} {pairs}"
+
+
+def _close(f: Function, opened: Opened, last_block: str) -> None:
+    """Start the block behind; where it can be reached past the body, accumulators need a phi."""
+    f.start_block(f"{opened.label}.done")
+    if not opened.is_guarded:
+        return
+    for acc, start in opened.starts.items():
+        name = f"%{f.fresh('acc')}"
+        sources = (start, opened.before), (f.values[acc], last_block)
+        f.lines.append(_phi(name, llvm_type(acc.dtype), *sources))
+        f.values[acc] = name
+
+
+def _if(f: Function, u: UOp) -> str:
+    opened = Opened(f.fresh("if"), f.block, {acc: f.values[acc] for acc in f.written[u]})
+    opened.is_guarded = True
+    f.do(f"br i1 {f.name(u.src[0])}, label %{opened.label}, label %{opened.label}.done")
+    f.start_block(opened.label)
+    f.opened[u] = opened
+    return ""
+
+
+def _endif(f: Function, u: UOp) -> str:
+    opened = f.opened.pop(u.src[0])
+    last_block = f.block
+    f.do(f"br label %{opened.label}.done")
+    _close(f, opened, last_block)
+    return ""
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def memory_type(dtype: DType) -> str:
+    """A bool is a bit in a register and a byte in memory."""
+    return llvm_type(dtypes.uint8.vec(dtype.count) if dtype.kind == "bool" else dtype)
+
+
+def _index(f: Function, u: UOp) -> str:
+    base, place = u.src[0], u.src[1]
+    element, kind = memory_type(u.dtype.scalar), llvm_type(place.dtype)
+    return f.line("at", f"getelementptr {element}, ptr {f.name(base)}, {kind} {f.name(place)}")
+
+
+def _load(f: Function, u: UOp) -> str:
+    place = u.src[0]
+    gate, pointer = place.gate, f.name(place)
+    kind, align = memory_type(u.dtype), u.dtype.scalar.itemsize
+    if gate is not None and gate.dtype.count > 1:
+        loaded = f.line("load", _masked_load(f, kind, pointer, align, gate))
+    else:
+        if gate is not None:  # reading zeros elsewhere is cheaper than a branch
+            f.zero_bytes = max(f.zero_bytes, ZERO_BYTES, u.dtype.itemsize)
+            pointer = f.line("at", f"select i1 {f.name(gate)}, ptr {pointer}, ptr @zeros")
+        loaded = f.line("load", f"load {kind}, ptr {pointer}, align {align}")
+    if u.dtype.kind != "bool":
+        return loaded
+    return f.line(
+        "load", f"icmp ne {kind} {loaded}, {constant(0, dtypes.uint8.vec(u.dtype.count))}"
+    )
+
+
+def _masked_load(f: Function, kind: str, pointer: str, align: int, gate: UOp) -> str:
+    name = f"masked.load.{short_type(kind)}.p0"
+    mask = f"{llvm_type(gate.dtype)} {f.name(gate)}"
+    return f.intrinsic(
+        kind, name, f"ptr {pointer}", f"i32 {align}", mask, f"{kind} zeroinitializer"
+    )
+
+
+def _store(f: Function, u: UOp) -> str:
+    place, value = u.src[0], u.src[1]
+    gate, pointer, name = place.gate, f.name(place), f.name(value)
+    kind, align = memory_type(value.dtype), value.dtype.scalar.itemsize
+    if value.dtype.kind == "bool":
+        name = f.line("byte", f"zext {llvm_type(value.dtype)} {name} to {kind}")
+    if gate is None:
+        f.do(f"store {kind} {name}, ptr {pointer}, align {align}")
+    elif gate.dtype.count > 1:
+        mask = f"{llvm_type(gate.dtype)} {f.name(gate)}"
+        arguments = f"{kind} {name}", f"ptr {pointer}", f"i32 {align}", mask
+        f.do(f.intrinsic("void", f"masked.store.{short_type(kind)}.p0", *arguments))
+    else:
+        label = f.fresh("store")
+        f.do(f"br i1 {f.name(gate)}, label %{label}, label %{label}.done")
+        f.start_block(label)
+        f.do(f"store {kind} {name}, ptr {pointer}, align {align}")
+        f.do(f"br label %{label}.done")
+        f.start_block(f"{label}.done")
+    return ""
+
+
+# ---------------------------------------------------------------------- vectors
+
+
+def _stack(f: Function, u: UOp) -> str:
+    kind, scalar, count = llvm_type(u.dtype), llvm_type(u.dtype.scalar), u.dtype.count
+    if all(source.is_const for source in u.src):
+        return f"<{', '.join(f'{scalar} {f.name(source)}' for source in u.src)}>"
+    if all(source is u.src[0] for source in u.src):
+        one = f.line("splat", f"insertelement {kind} poison, {scalar} {f.name(u.src[0])}, i64 0")
+        lanes = f"<{count} x i32> zeroinitializer"
+        return f.line("splat", f"shufflevector {kind} {one}, {kind} poison, {lanes}")
+    made = "poison"
+    for lane, source in enumerate(u.src):
+        element = f"{scalar} {f.name(source)}"
+        made = f.line("stack", f"insertelement {kind} {made}, {element}, i64 {lane}")
+    return made
+
+
+def _gep(f: Function, u: UOp) -> str:
+    source = u.src[0]
+    kind, lanes = llvm_type(source.dtype), u.arg if isinstance(u.arg, tuple) else (u.arg,)
+    if len(lanes) == 1:
+        return f.line("lane", f"extractelement {kind} {f.name(source)}, i64 {lanes[0]}")
+    order = f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
+    return f.line("lanes", f"shufflevector {kind} {f.name(source)}, {kind} poison, {order}")
+
+
+def _nothing(f: Function, u: UOp) -> str:
+    """One core runs its part alone: there is nobody to wait for."""
+    return ""
+
+
+# ---------------------------------------------------------------------- the table
+
+FunctionRow = Callable[[Function, UOp], str]
+
+ROWS: dict[Ops, FunctionRow | Row] = {
+    **VALUES,
+    Ops.CONST: _const,
+    Ops.PARAM: _param,
+    Ops.VARIABLE: _variable,
+    Ops.SCRATCH: _scratch,
+    Ops.ACC: _acc,
+    Ops.ASSIGN: _assign,
+    Ops.AFTER: _after,
+    Ops.RANGE: _range,
+    Ops.END: _end,
+    Ops.IF: _if,
+    Ops.ENDIF: _endif,
+    Ops.INDEX: _index,
+    Ops.LOAD: _load,
+    Ops.STORE: _store,
+    Ops.STACK: _stack,
+    Ops.GEP: _gep,
+    Ops.BARRIER: _nothing,
+}
