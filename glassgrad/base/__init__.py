@@ -1,0 +1,1 @@
+"""What everything stands on: dtypes, settings, errors, events, origins. Imports nothing of ours."""

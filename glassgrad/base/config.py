@@ -29,7 +29,7 @@ SETTINGS: dict[str, Setting[Any]] = {}
 
 
 def _parse_int(name: str, text: str) -> int:
-    """ "1", "true", "0x10", "512M" as a number."""
+    """A number as people write it: 1, true, 0x10, 512M."""
     word = text.strip().lower()
     if word in WORDS:
         return WORDS[word]

@@ -17,7 +17,7 @@ _float: TypeAlias = float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DType:
-    """One element type; `vec(n)` is a vector of n of them. There is one instance per distinct dtype."""
+    """One element type; `vec(n)` is a vector of n. There is one instance per distinct dtype."""
 
     kind: Kind
     bits: int
@@ -240,7 +240,10 @@ def to_dtype(like: DTypeLike) -> DType:
 
 
 def wrap(value: ConstType, dtype: DType) -> ConstType:
-    """A Python number as the dtype holds it: ints wrap, floats round to float32 and below lazily."""
+    """A Python number as a constant of the dtype: ints wrap, floats keep the digits they came with.
+
+    Floats are rounded to their format where they are computed with (base/rounding.py).
+    """
     if dtype.kind == "bool":
         return _bool(value)
     if dtype.kind == "float":

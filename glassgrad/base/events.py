@@ -1,4 +1,4 @@
-"""what happens on the road -> listeners: how DEBUG, the visualiser and tests watch without being asked.
+"""what happens on the road -> listeners: how DEBUG, the visualiser and tests look on.
 
 Nobody pays for it while nobody listens: a caller writes
 

@@ -1,0 +1,184 @@
+"""graph, Rules -> graph: apply rules everywhere until none fires, leaves first or root first.
+
+No recursion: a graph may be as deep as memory allows. A node is rebuilt only if a source changed.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from glassgrad.base.events import LISTENERS, PassDone, announce
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.pattern import Matcher, Rules
+from glassgrad.ir.uop import UOp, toposort
+
+MOST_FIRINGS = 1_000_000  # rules that never come to rest are a bug; say so instead of hanging
+
+Matchers = dict[Ops, Matcher]
+
+
+def rewrite(
+    root: UOp, rules: Rules, name: str | None = None, ctx: Any = None, bottom_up: bool = True
+) -> UOp:
+    """The graph after the rules; `name` is what people call the pass, `ctx` is handed to rules.
+
+    Bottom-up, a rule sees sources that are finished, and what it returns is rewritten until nothing
+    fires. Top-down, a rule sees a node as it was written, before its sources, and what it returns
+    is shown to the rules again before the sources are entered.
+    """
+    title = name or rules.name
+    listened = bool(LISTENERS)
+    start = perf_counter() if listened else 0.0
+    matchers = rules.matchers(traced=listened)
+    driver = _bottom_up if bottom_up else _top_down
+    result = driver(root, matchers, ctx, title)
+    if listened:
+        announce(PassDone(title, root, result, perf_counter() - start))
+    return result
+
+
+def _bottom_up(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
+    """One walk in topological order; only where a rule fires is more work done."""
+    done: dict[UOp, UOp] = {}
+    find = matchers.get
+    changed = False
+    settling = _Settling(matchers, ctx, title, done)
+    for node in toposort((root,)):
+        if node in done:  # met before, inside of what a rule made
+            changed = changed or done[node] is not node
+            continue
+        current = _rebuilt(node, done) if changed else node
+        if current is not node:
+            done[node] = settling.settle(current)
+            _inherit(done[node], node)
+            continue
+        match = find(node.op)
+        if match is None or (after := match(node, ctx)) is None:
+            done[node] = node
+        else:
+            changed = True
+            settling.replace(node, after)
+    return done[root]
+
+
+class _Settling:
+    """Rewrites what rules made, down to where everything is known, with a stack of its own."""
+
+    def __init__(self, matchers: Matchers, ctx: Any, title: str, done: dict[UOp, UOp]) -> None:
+        self.matchers = matchers
+        self.ctx = ctx
+        self.title = title
+        self.done = done  # node -> what it became; such nodes are not looked at again
+        self.firings = 0
+        self.open: set[UOp] = set()  # nodes whose replacement is being rewritten
+
+    def replace(self, node: UOp, after: UOp) -> None:
+        """A rule turned `node` into `after`: finish it."""
+        self.open.add(node)
+        self._run([(_close, node, after), (_visit, after, after)])
+
+    def settle(self, node: UOp) -> UOp:
+        """What a node becomes."""
+        self._run([(_visit, node, node)])
+        return self.done[node]
+
+    def _run(self, stack: list[_Task]) -> None:
+        while stack:
+            task, node, other = stack.pop()
+            task(self, stack, node, other)
+
+    def fire(self, stack: list[_Task], node: UOp, after: UOp) -> None:
+        self.firings += 1
+        assert self.firings < MOST_FIRINGS and node not in self.open, (
+            f"the rules of '{self.title}' never come to rest on\n{node}"
+        )
+        self.open.add(node)
+        stack.append((_close, node, after))
+        stack.append((_visit, after, after))
+
+
+def _visit(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
+    done = state.done
+    if node in done:
+        return
+    stack.append((_match, node, node))
+    stack.extend([(_visit, source, source) for source in node.src if source not in done])
+
+
+def _match(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
+    done = state.done
+    if node in done:
+        return
+    current = _rebuilt(node, done)
+    if current is not node:
+        stack.append((_same, node, current))
+        if current not in done:
+            stack.append((_match, current, current))
+        return
+    match = state.matchers.get(node.op)
+    after = None if match is None else match(node, state.ctx)
+    if after is None:
+        done[node] = node
+    else:
+        state.fire(stack, node, after)
+
+
+def _same(state: _Settling, stack: list[_Task], node: UOp, current: UOp) -> None:
+    """`node` became what `current`, the same node with finished sources, became."""
+    state.done[node] = state.done[current]
+    _inherit(state.done[node], node)
+
+
+def _close(state: _Settling, stack: list[_Task], node: UOp, after: UOp) -> None:
+    _same(state, stack, node, after)
+    state.open.discard(node)
+
+
+_Task = tuple[Any, UOp, UOp]
+
+
+def _rebuilt(node: UOp, done: dict[UOp, UOp]) -> UOp:
+    """The node with finished sources."""
+    for source in node.src:
+        if done[source] is not source:
+            src = tuple([done[source] for source in node.src])
+            return UOp(node.op, node.dtype, src, node.arg)
+    return node
+
+
+def _inherit(node: UOp, replaced: UOp) -> None:
+    if node.origin is None:
+        node.origin = replaced.origin
+
+
+def _top_down(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
+    done: dict[UOp, UOp] = {}
+    entered: set[UOp] = set()
+    stack: list[tuple[UOp, UOp | None]] = [(root, None)]
+    while stack:
+        node, final = stack.pop()
+        if node in done:
+            continue
+        if final is not None:
+            done[node] = _rebuilt(final, done)
+            _inherit(done[node], node)
+            continue
+        assert node not in entered, f"the rules of '{title}' never come to rest on\n{node}"
+        entered.add(node)
+        final = _fixed_point(node, matchers, ctx, title)
+        stack.append((node, final))
+        stack.extend([(source, None) for source in final.src if source not in done])
+    return done[root]
+
+
+def _fixed_point(node: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
+    """The node after rules have fired on it, and on what they made, as often as they do."""
+    for _ in range(MOST_FIRINGS):
+        match = matchers.get(node.op)
+        after = None if match is None else match(node, ctx)
+        if after is None:
+            return node
+        _inherit(after, node)
+        node = after
+    raise AssertionError(f"the rules of '{title}' never come to rest on\n{node}")
