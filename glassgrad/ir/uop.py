@@ -50,8 +50,8 @@ class UOp:
     """
 
     __slots__ = (
-        "__weakref__", "_bounds", "_ranges", "arg", "dtype", "number", "op", "origin",
-        "realized", "shape", "src",
+        "__weakref__", "_bounds", "_linear", "_order", "_ranges", "arg", "dtype", "number", "op",
+        "origin", "realized", "shape", "src",
     )  # fmt: skip
 
     op: Ops
@@ -64,6 +64,8 @@ class UOp:
     realized: Any  # the BUFFER node that holds this value, once it has been computed
     _bounds: tuple[Any, Any] | None
     _ranges: frozenset[UOp] | None
+    _linear: Any  # see ir/linear.py
+    _order: tuple[Any, ...] | None
 
     def __new__(
         cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None
@@ -82,6 +84,7 @@ class UOp:
         node.src = src
         node.arg = arg
         node.origin = node.realized = node._bounds = node._ranges = None
+        node._linear = node._order = None
         node.shape = SHAPE_OF[op](node)
         node.number = next(_numbers)
         held = _Held(node, _forget)

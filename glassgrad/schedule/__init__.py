@@ -1,0 +1,46 @@
+"""Graph -> Schedule: every value is computed where it is used, kept inside a kernel, or stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Schedule, Target
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.cluster import Cluster, make_clusters
+from glassgrad.schedule.effects import separate_effects
+from glassgrad.schedule.fates import Statement, choose_fates
+from glassgrad.schedule.kernels import make_kernel, place
+from glassgrad.schedule.normalize import normalize
+
+
+def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
+    """The kernels that compute these values, in order."""
+    values = normalize(roots)
+    values = separate_effects(values)
+    kept = choose_fates([value for value in values if _is_computed(value)])
+    kept = {node: statement for node, statement in kept.items() if statement.numel}
+    clusters = make_clusters(kept, target)
+    stored = _stored(clusters, kept)
+    made = [make_kernel(cluster, stored & set(cluster.statements)) for cluster in clusters]
+    kernels = tuple([kernel for kernel, _ in made])
+    return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values))
+
+
+def _is_computed(value: UOp) -> bool:
+    return value.op is not Ops.BUFFER
+
+
+def _stored(clusters: list[Cluster], kept: dict[UOp, Statement]) -> set[Statement]:
+    """Outputs, and whatever another kernel reads."""
+    stored = {statement for statement in kept.values() if statement.is_stored}
+    for cluster in clusters:
+        mates = set(cluster.statements)
+        for statement in cluster.statements:
+            for value in statement.reads:
+                if value in kept and kept[value] not in mates:
+                    stored.add(kept[value])
+    return stored
+
+
+__all__ = ["place", "schedule"]

@@ -1,0 +1,170 @@
+"""Index expressions as sums: an integer combination of atoms plus a constant, in one canonical form.
+
+An atom is anything that is not a sum: a RANGE, a VARIABLE, a quotient, a remainder, a MIN, a loaded
+index. Every function here takes and gives UOps of dtype index; equal sums are the same node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, const
+
+ADD, MUL, SUB, NEG, CONST = Ops.ADD, Ops.MUL, Ops.SUB, Ops.NEG, Ops.CONST
+FLOORDIV, FLOORMOD, MIN, RANGE = Ops.FLOORDIV, Ops.FLOORMOD, Ops.MIN, Ops.RANGE
+VARIABLE = Ops.VARIABLE
+INDEX_DTYPE = dtypes.index
+
+
+class Linear(NamedTuple):
+    """Σ coefficient·atom + constant. No coefficient is 0; the terms are never changed."""
+
+    terms: Mapping[UOp, int]
+    constant: int
+
+
+ZERO = const(0)
+ONE = const(1)
+
+
+def linear(node: UOp) -> Linear:
+    """The sum that a canonical index expression is."""
+    found = node._linear
+    if found is None:
+        found = node._linear = _read(node)
+    return found  # type: ignore[no-any-return]
+
+
+def _read(node: UOp) -> Linear:
+    op = node.op
+    if op is CONST:
+        return Linear({}, node.arg)
+    if op is ADD:
+        left, right = linear(node.src[0]), linear(node.src[1])
+        return _plus(left, right, 1)
+    if op is SUB:
+        return _plus(linear(node.src[0]), linear(node.src[1]), -1)
+    if op is MUL and node.src[1].op is CONST:
+        return _times(linear(node.src[0]), node.src[1].arg)
+    if op is NEG:
+        return _times(linear(node.src[0]), -1)
+    return Linear({node: 1}, 0)
+
+
+def _plus(left: Linear, right: Linear, factor: int) -> Linear:
+    terms = dict(left.terms)
+    for atom, coefficient in right.terms.items():
+        total = terms.get(atom, 0) + factor * coefficient
+        if total:
+            terms[atom] = total
+        else:
+            del terms[atom]
+    return Linear(terms, left.constant + factor * right.constant)
+
+
+def _times(value: Linear, factor: int) -> Linear:
+    if factor == 0:
+        return Linear({}, 0)
+    terms = {atom: coefficient * factor for atom, coefficient in value.terms.items()}
+    return Linear(terms, value.constant * factor)
+
+
+def order(node: UOp) -> tuple[Any, ...]:
+    """A sorting key that depends on structure only, so equal kernels are equal in every process."""
+    if node._order is None:
+        if node.op is RANGE:
+            node._order = (0, node.arg[0])
+        elif node.op is VARIABLE:
+            node._order = (1, node.arg[0])
+        elif node.op is CONST:
+            node._order = (2, str(node.arg))
+        else:
+            below = tuple([order(source) for source in node.src])
+            node._order = (3, int(node.op), len(below), below, repr(node.arg))
+    return node._order
+
+
+def build(value: Linear) -> UOp:
+    """The canonical expression of a sum: atoms in order, the constant last."""
+    terms, constant = _recombine(value)
+    if not terms:
+        return const(constant)
+    atoms = sorted(terms, key=order) if len(terms) > 1 else terms
+    result: UOp | None = None
+    for atom in atoms:
+        coefficient = terms[atom]
+        term = atom if coefficient == 1 else UOp(MUL, INDEX_DTYPE, (atom, const(coefficient)))
+        result = term if result is None else UOp(ADD, INDEX_DTYPE, (result, term))
+    assert result is not None
+    if constant:
+        result = UOp(ADD, INDEX_DTYPE, (result, const(constant)))
+    if result._linear is None:
+        result._linear = Linear(terms, constant)
+    return result
+
+
+def _recombine(value: Linear) -> Linear:
+    """k·d·(x // d) + k·(x % d)  ->  k·x"""
+    for atom, factor in value.terms.items():
+        if atom.op is not FLOORMOD or atom.src[1].op is not CONST:
+            continue
+        divisor = atom.src[1].arg
+        from glassgrad.ir.divmod import floordiv
+
+        quotient = linear(floordiv(atom.src[0], divisor))
+        wanted = factor * divisor
+        if quotient.terms and all(
+            value.terms.get(part) == wanted * coefficient
+            for part, coefficient in quotient.terms.items()
+        ):
+            rest = _plus(value, Linear({atom: 1}, 0), -factor)
+            rest = _plus(rest, quotient, -wanted)
+            return _recombine(_plus(rest, linear(atom.src[0]), factor))
+    return value
+
+
+def add(*values: UOp | int) -> UOp:
+    """The sum of index expressions and ints."""
+    total = Linear({}, 0)
+    for value in values:
+        total = _plus(total, Linear({}, value) if isinstance(value, int) else linear(value), 1)
+    return build(total)
+
+
+def sub(left: UOp, right: UOp | int) -> UOp:
+    other = Linear({}, right) if isinstance(right, int) else linear(right)
+    return build(_plus(linear(left), other, -1))
+
+
+def scale(value: UOp, factor: int) -> UOp:
+    """value * factor"""
+    return value if factor == 1 else build(_times(linear(value), factor))
+
+
+def mul(left: UOp, right: UOp) -> UOp:
+    """The product; one side should be a constant, else the product itself is an atom."""
+    if right.op is CONST:
+        return scale(left, right.arg)
+    if left.op is CONST:
+        return scale(right, left.arg)
+    first, second = sorted((left, right), key=order)
+    return UOp(MUL, INDEX_DTYPE, (first, second))
+
+
+def minimum(left: UOp, right: UOp) -> UOp:
+    if left.vmax <= right.vmin:
+        return left
+    if right.vmax <= left.vmin:
+        return right
+    return UOp(MIN, INDEX_DTYPE, (left, right))
+
+
+def total(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> UOp:
+    """Σ index·stride: the place in flat memory."""
+    flat = Linear({}, 0)
+    for index, stride in zip(indices, strides, strict=True):
+        flat = _plus(flat, _times(linear(index), stride), 1)
+    return build(flat)

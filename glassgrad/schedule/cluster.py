@@ -1,0 +1,289 @@
+"""Statements -> Clusters: statements that share outer loops become one kernel, where that saves traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from math import prod
+
+from glassgrad.ir.linear import ZERO
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.effects import older_versions
+from glassgrad.schedule.fates import Statement
+from glassgrad.schedule.movement import Indices
+
+Loop = dict[Statement, int]  # for each statement of a cluster, which of its axes this loop is
+
+FEW = 16  # fewer outer iterations than this leave cores and registers idle
+SMALL_BYTES = 1 << 16  # below this, nobody minds one core
+MOST_STATEMENTS = 32  # a kernel of more takes too long to compile
+SEARCH_LIMIT = 256  # clusters looked at when asking whether something lies between two
+
+
+@dataclass(eq=False, slots=True)
+class Cluster:
+    """Statements in order, the loops that all of them share, and who must come before and after."""
+
+    statements: list[Statement]
+    outer: list[Loop]
+    before: dict[Cluster, None] = field(default_factory=dict)
+    after: dict[Cluster, None] = field(default_factory=dict)
+    first: int = 0
+    last: int = 0
+
+    @property
+    def outer_size(self) -> int:
+        return prod(_loop_size(loop) for loop in self.outer)
+
+
+def _loop_size(loop: Loop) -> int:
+    statement, axis = next(iter(loop.items()))
+    return statement.axes[axis].size
+
+
+def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
+    """One cluster per kernel, in an order in which they can run."""
+    home = {s: _single(s) for s in kept.values()}
+    _link(kept, home)
+    for producer, consumer in _edges_by_bytes(kept):
+        one, two = home[producer], home[consumer]
+        if one is two:
+            continue
+        shared = _shared_loops(one, two)
+        if _may_merge(one, two, shared, target) and not _something_between(one, two):
+            _merge(one, two, shared, home)
+    clusters = _in_order({cluster: None for cluster in home.values()})
+    _order_statements(clusters, kept)
+    return clusters
+
+
+def _single(statement: Statement) -> Cluster:
+    loops = [{statement: axis} for axis, r in enumerate(statement.axes) if r is not ZERO]
+    number = statement.node.number
+    return Cluster([statement], loops, first=number, last=number)
+
+
+def _link(kept: dict[UOp, Statement], home: dict[Statement, Cluster]) -> None:
+    for statement in kept.values():
+        for value in statement.reads:
+            if value in kept:
+                _precede(home[kept[value]], home[statement])
+    for reader, writer in effect_edges(kept):
+        _precede(home[reader], home[writer])
+
+
+def _precede(one: Cluster, two: Cluster) -> None:
+    if one is not two:
+        one.after[two] = None
+        two.before[one] = None
+
+
+def effect_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
+    """(earlier, later): who reads a buffer's old contents comes before the ASSIGN that replaces them."""
+    writers: dict[UOp, list[Statement]] = {}
+    for statement in kept.values():
+        if statement.node.op is Ops.ASSIGN:
+            for version in older_versions(statement.node):
+                writers.setdefault(version, []).append(statement)
+    for statement in kept.values():
+        for value in statement.reads:
+            for writer in writers.get(value, ()):
+                if writer is not statement:
+                    yield statement, writer
+    for version, later in writers.items():
+        if version in kept:
+            for writer in later:
+                yield kept[version], writer
+
+
+def _edges_by_bytes(kept: dict[UOp, Statement]) -> list[tuple[Statement, Statement]]:
+    edges = [
+        (kept[value], statement)
+        for statement in kept.values()
+        for value in statement.reads
+        if value in kept
+    ]
+    return sorted(edges, key=lambda e: (-e[0].numel * e[0].node.dtype.itemsize, e[1].node.number))
+
+
+def _crossing(one: Cluster, two: Cluster) -> list[tuple[Statement, Statement, Indices]]:
+    """Every read of a value of cluster one by cluster two."""
+    values = {statement.node: statement for statement in one.statements}
+    return [
+        (values[value], reader, indices)
+        for reader in two.statements
+        for value, places in reader.reads.items()
+        if value in values
+        for indices in places
+    ]
+
+
+def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
+    """The pairs of outer loops that are the same in every crossing read, joined."""
+    reads = _crossing(one, two)
+    joined: list[Loop] = []
+    for later in two.outer:
+        for earlier in one.outer:
+            if _loop_size(earlier) == _loop_size(later) and all(
+                indices[earlier[writer]] is reader.axes[later[reader]]
+                for writer, reader, indices in reads
+            ):
+                joined.append({**earlier, **later})
+                break
+    return joined
+
+
+def _may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
+    """Is one kernel better than two, given the loops that would be shared?"""
+    if _parameters(one, two) > target.max_params:
+        return False
+    if len(one.statements) + len(two.statements) > MOST_STATEMENTS:
+        return False
+    if any(s.node.op is Ops.COPY for s in one.statements + two.statements):
+        return False
+    if not _effects_allow(one, two, shared):
+        return False
+    if len(shared) == len(one.outer) == len(two.outer):
+        return True
+    if any(s.is_contraction for s in one.statements + two.statements):
+        return False
+    size = prod(_loop_size(loop) for loop in shared)
+    largest = max(_bytes(s) for s in one.statements + two.statements)
+    if size < FEW and largest > SMALL_BYTES and target.cores > 1:
+        return False
+    if _inner_is_strided(one, shared) or _inner_is_strided(two, shared):
+        return False
+    rows = sum(_bytes(s) for s in one.statements if not s.is_stored)
+    return rows / max(size, 1) <= target.l2_bytes / 2
+
+
+def _bytes(statement: Statement) -> int:
+    return statement.loops * statement.node.dtype.itemsize
+
+
+def _parameters(one: Cluster, two: Cluster) -> int:
+    values: set[UOp] = set()
+    for statement in one.statements + two.statements:
+        values.add(statement.node)
+        values.update(statement.reads)
+    return len(values)
+
+
+def _effects_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:
+    """A buffer that is overwritten is read only by the iteration that overwrites it."""
+    if any(s.node.op is Ops.ASSIGN and s.node.arg for s, _, _ in _crossing(one, two)):
+        return False  # the axes of such a statement are not those of the buffer
+    statements = one.statements + two.statements
+    for writer in statements:
+        if writer.node.op is not Ops.ASSIGN:
+            continue
+        for reader in statements:
+            for version in older_versions(writer.node):
+                for indices in reader.reads.get(version, ()):
+                    if reader is not writer and not _same_place(writer, reader, indices, shared):
+                        return False
+    return True
+
+
+def _same_place(writer: Statement, reader: Statement, indices: Indices, shared: list[Loop]) -> bool:
+    pairs = {loop[writer]: reader.axes[loop[reader]] for loop in shared}
+    return not writer.node.arg and all(
+        index is pairs.get(axis, ZERO) for axis, index in enumerate(indices)
+    )
+
+
+def _inner_is_strided(cluster: Cluster, shared: list[Loop]) -> bool:
+    """Would some value's last axis be a shared loop while others are inner ones?"""
+    for statement in cluster.statements:
+        axes = {loop[statement] for loop in shared}
+        inner = [axis for axis, r in enumerate(statement.axes) if r is not ZERO]
+        if inner and inner[-1] in axes and len(axes) < len(inner):
+            return True
+    return False
+
+
+def _something_between(one: Cluster, two: Cluster) -> bool:
+    """Does another cluster have to run after `one` and before `two`?"""
+    stack = [cluster for cluster in one.after if cluster is not two]
+    seen = set(stack)
+    while stack:
+        cluster = stack.pop()
+        if len(seen) > SEARCH_LIMIT:
+            return True
+        for follower in cluster.after:
+            if follower is two:
+                return True
+            if follower not in seen and follower.first < two.last:
+                seen.add(follower)
+                stack.append(follower)
+    return False
+
+
+def _merge(
+    one: Cluster, two: Cluster, shared: list[Loop], home: dict[Statement, Cluster]
+) -> None:
+    """`one` takes in `two`."""
+    one.statements = sorted(one.statements + two.statements, key=lambda s: s.node.number)
+    one.outer = shared
+    one.first, one.last = min(one.first, two.first), max(one.last, two.last)
+    for statement in two.statements:
+        home[statement] = one
+    for cluster in two.before:
+        del cluster.after[two]
+        _precede(cluster, one)
+    for cluster in two.after:
+        del cluster.before[two]
+        _precede(one, cluster)
+    one.after.pop(two, None)
+
+
+def _order_statements(clusters: list[Cluster], kept: dict[UOp, Statement]) -> None:
+    """Within a kernel too: values before their readers, old contents read before they are replaced."""
+    edges = [(kept[v], s) for s in kept.values() for v in s.reads if v in kept]
+    edges += effect_edges(kept)
+    later: dict[Statement, list[Statement]] = {}
+    for one, two in edges:
+        later.setdefault(one, []).append(two)
+    for cluster in clusters:
+        if any(s.node.op is Ops.ASSIGN for s in cluster.statements):
+            cluster.statements = _sorted(cluster.statements, later)
+
+
+def _sorted(
+    statements: list[Statement], later: dict[Statement, list[Statement]]
+) -> list[Statement]:
+    mates = set(statements)
+    waiting = dict.fromkeys(statements, 0)
+    for statement in statements:
+        for follower in later.get(statement, ()):
+            if follower in mates:
+                waiting[follower] += 1
+    ordered: list[Statement] = []
+    while waiting:
+        free = next(s for s, count in waiting.items() if not count)
+        del waiting[free]
+        ordered.append(free)
+        for follower in later.get(free, ()):
+            if follower in waiting:
+                waiting[follower] -= 1
+    return ordered
+
+
+def _in_order(clusters: dict[Cluster, None]) -> list[Cluster]:
+    """Clusters sorted so that each runs after those it needs; among free ones, in program order."""
+    waiting = {cluster: len(cluster.before) for cluster in clusters}
+    ready = [(c.first, id(c), c) for c, count in waiting.items() if not count]
+    heapify(ready)
+    ordered: list[Cluster] = []
+    while ready:
+        _, _, cluster = heappop(ready)
+        ordered.append(cluster)
+        for follower in cluster.after:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heappush(ready, (follower.first, id(follower), follower))
+    assert len(ordered) == len(waiting), "clusters wait for each other"
+    return ordered

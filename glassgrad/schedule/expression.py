@@ -1,0 +1,151 @@
+"""A graph value at some indices -> a scalar expression under ranges, with every load gated as it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.divmod import FALSE, all_of
+from glassgrad.ir.facts import substitute
+from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.uop import UOp, const
+from glassgrad.schedule.movement import Conditions, Indices, gathered, move, stretch
+
+INDEX, GATHER, CONST, IOTA, LOAD = Ops.INDEX, Ops.GATHER, Ops.CONST, Ops.IOTA, Ops.LOAD
+VARIABLE, PAD, SHEAR = Ops.VARIABLE, Ops.PAD, Ops.SHEAR
+ELEMENTWISE = OpGroup.ELEMENTWISE
+GUARDED = frozenset((PAD, SHEAR, GATHER))
+
+
+class Place(NamedTuple):
+    """A graph value at some indices; it is only asked for where the conditions hold."""
+
+    node: UOp
+    indices: Indices
+    conditions: Conditions
+
+
+Read = Callable[[UOp, Indices, UOp | None], UOp]
+
+
+class Expressions:
+    """Builds expressions; values for which `is_read` holds come from `read` instead."""
+
+    def __init__(self, is_read: Callable[[UOp], bool], read: Read) -> None:
+        self.is_read = is_read
+        self.read = read
+        self.done: dict[Place, UOp] = {}
+
+    def build(self, node: UOp, indices: Indices, opened: bool = False) -> UOp:
+        """The expression for node at indices; `opened`: compute it even if it is one that is read."""
+        root = Place(node, indices, ())
+        if opened:
+            below = self._below(root)
+            self._walk(below)
+            return self._make(root, below)
+        self._walk([root])
+        return self.done[root]
+
+    def _walk(self, places: list[Place]) -> None:
+        """Build these places, sources first, without recursion."""
+        stack = [(place, False) for place in places]
+        while stack:
+            place, is_ready = stack.pop()
+            if place in self.done:
+                continue
+            leaf = self.is_read(place.node)
+            below = self._atoms(place) if leaf else self._below(place)
+            if is_ready:
+                self.done[place] = self._load(place, below) if leaf else self._make(place, below)
+            else:
+                stack.append((place, True))
+                stack.extend((source, False) for source in below if source not in self.done)
+
+    def _below(self, place: Place) -> list[Place]:
+        """The places that the value at this place is computed from."""
+        node, indices, conditions = place
+        op = node.op
+        if FALSE in conditions:
+            return []
+        if op in ELEMENTWISE:
+            shape = node.shape
+            return [
+                Place(source, stretch(indices, shape, source.shape), conditions)
+                for source in node.src
+            ]
+        if op is GATHER:
+            moved, more = gathered(node, indices, all_of(conditions))
+            return [Place(node.src[0], moved, _both(conditions, more))]
+        if op is CONST or op is VARIABLE:
+            return []
+        if op is IOTA:
+            return self._atoms(place)
+        moved, more = move(node, indices)
+        return [Place(node.src[0], moved, _both(conditions, more))]
+
+    def _atoms(self, place: Place) -> list[Place]:
+        """The graph values that occur inside of indices: those of gathers."""
+        found: dict[Place, None] = {}
+        for expression in (*place.indices, *place.conditions):
+            if expression.op is CONST or expression.op is Ops.RANGE:
+                continue
+            for atom in expression.toposort(stop=_is_atom):
+                if _is_atom(atom):
+                    found[_atom_place(atom)] = None
+        return list(found)
+
+    def _resolved(self, place: Place, below: list[Place]) -> tuple[Indices, Conditions]:
+        """Indices and conditions with the values of gathers put in."""
+        if not below:
+            return place.indices, place.conditions
+        values = {_place_atom(atom): self.done[atom].cast(dtypes.index) for atom in below}
+        indices = tuple([substitute(index, values) for index in place.indices])
+        return indices, tuple([substitute(condition, values) for condition in place.conditions])
+
+    def _load(self, place: Place, below: list[Place]) -> UOp:
+        if FALSE in place.conditions:
+            return const(0, place.node.dtype)
+        indices, conditions = self._resolved(place, below)
+        return self.read(place.node, indices, all_of(conditions))
+
+    def _make(self, place: Place, below: list[Place]) -> UOp:
+        node = place.node
+        if FALSE in place.conditions:
+            return const(0, node.dtype)
+        if node.op in ELEMENTWISE:
+            return UOp(node.op, node.dtype, tuple([self.done[source] for source in below]), node.arg)
+        if node.op is CONST or node.op is VARIABLE:
+            return node
+        if node.op is IOTA:
+            return self._resolved(place, below)[0][0].cast(node.dtype)
+        value = self.done[below[0]]
+        if node.op not in GUARDED or value.op is LOAD:
+            return value
+        return self._guard(place, below[0], value)
+
+    def _guard(self, place: Place, source: Place, value: UOp) -> UOp:
+        """Outside of what is padded there are zeros; a load that is gated gives them by itself."""
+        more = tuple([c for c in source.conditions if c not in place.conditions])
+        inner = source._replace(conditions=more)
+        gate = all_of(self._resolved(inner, self._atoms(inner))[1])
+        return value if gate is None else gate.where(value, const(0, value.dtype))
+
+
+def _both(conditions: Conditions, more: Conditions) -> Conditions:
+    return conditions if not more else tuple(dict.fromkeys(conditions + more))
+
+
+def _is_atom(node: UOp) -> bool:
+    return node.op is INDEX
+
+
+def _atom_place(atom: UOp) -> Place:
+    gate = atom.gate
+    return Place(atom.src[0], atom.indices, () if gate is None else (gate,))
+
+
+def _place_atom(place: Place) -> UOp:
+    gate = all_of(place.conditions)
+    rest = place.indices if gate is None else (*place.indices, gate)
+    return UOp(INDEX, dtypes.index, (place.node, *rest))

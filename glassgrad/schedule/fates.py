@@ -1,0 +1,179 @@
+"""Graph -> Statements: which values are materialised; all others are computed where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from glassgrad.ir.linear import ZERO
+from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.uop import UOp, make_range, toposort
+from glassgrad.schedule.cost import NOTHING, Cost, elements_cost, worth_keeping
+from glassgrad.schedule.movement import Indices, gathered, move, stretch
+
+ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
+STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
+LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE))
+ELEMENTWISE, GATHER, INDEX = OpGroup.ELEMENTWISE, Ops.GATHER, Ops.INDEX
+
+
+@dataclass(eq=False, slots=True)
+class Statement:
+    """A value that is materialised: for all `axes`, combine `body` over `reduced`.
+
+    An axis is a range, or 0 where there is only one element. Ranges are numbered within the
+    statement, axes first. `reads` says at which indices other statements and buffers are read.
+    """
+
+    node: UOp
+    axes: Indices
+    reduced: Indices
+    body: UOp
+    body_indices: Indices
+    is_stored: bool = False
+    reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
+
+    @property
+    def numel(self) -> int:
+        return prod(self.body.shape) if not self.reduced else prod(self.node.shape)
+
+    @property
+    def loops(self) -> int:
+        """How many times the body is evaluated."""
+        return self.numel * prod(axis.size for axis in self.reduced)
+
+    @property
+    def is_contraction(self) -> bool:
+        """A reduction of operands that each lack an axis another one has, as in a matrix product."""
+        if not self.reduced:
+            return False
+        have = [
+            {r for r in self.axes for i in at if r.op is Ops.RANGE and r in i.ranges}
+            for places in self.reads.values()
+            for at in places
+        ]
+        wide = [axes for axes in have if axes]
+        return any(not a <= b and not b <= a for a in wide for b in wide)
+
+
+def make_statement(node: UOp) -> Statement:
+    """What is computed, and over which ranges, for a node that is materialised."""
+    if node.op is Ops.REDUCE:
+        return _reduction(node)
+    body = node.src[-1] if node.op in ALWAYS_KEPT else node
+    axes = tuple([make_axis(number, n) for number, n in enumerate(body.shape)])
+    return Statement(node, axes, (), body, axes)
+
+
+def make_axis(number: int, size: int) -> UOp:
+    """A range, unless there is only one element."""
+    return ZERO if size == 1 else make_range(number, size)
+
+
+def _reduction(node: UOp) -> Statement:
+    shape, reduced_axes = node.src[0].shape, node.arg[1]
+    kept = [axis for axis in range(len(shape)) if axis not in reduced_axes]
+    ranges = {axis: make_axis(number, shape[axis]) for number, axis in enumerate(kept)}
+    for axis in reduced_axes:
+        ranges[axis] = make_axis(len(ranges), shape[axis])
+    every = tuple([ranges[axis] for axis in range(len(shape))])
+    axes = tuple([ranges[axis] for axis in kept])
+    reduced = tuple([ranges[axis] for axis in reduced_axes if ranges[axis] is not ZERO])
+    return Statement(node, axes, reduced, node.src[0], every)
+
+
+def sources(node: UOp, indices: Indices) -> Iterator[tuple[UOp, Indices]]:
+    """Where a node that is not materialised reads its sources."""
+    if node.op in ELEMENTWISE:
+        for source in node.src:
+            yield source, stretch(indices, node.shape, source.shape)
+    elif node.op is GATHER:
+        yield node.src[1], indices
+        yield node.src[0], gathered(node, indices)[0]
+    elif node.op not in LEAVES:
+        yield node.src[0], move(node, indices)[0]
+
+
+def choose_fates(roots: Sequence[UOp]) -> dict[UOp, Statement]:
+    """The statements of a graph, by node, in topological order.
+
+    Costs depend on what is kept, and what is kept on costs: the second round starts from the first
+    one's answer, which settles nearly everything.
+    """
+    nodes = toposort(roots)
+    kept: dict[UOp, Statement] = {}
+    for _ in range(2):
+        costs = _costs(nodes, kept)
+        kept = _keep(nodes, roots, costs)
+    return kept
+
+
+def _costs(nodes: list[UOp], kept: dict[UOp, Statement]) -> dict[UOp, Cost]:
+    costs: dict[UOp, Cost] = {}
+    boundary: dict[UOp, object] = dict.fromkeys(n for n in nodes if n.op in ALWAYS_KEPT)
+    boundary |= dict.fromkeys(n for n in nodes if n.op is Ops.BUFFER)
+    boundary |= kept
+    for node in nodes:
+        costs[node] = NOTHING if node.op in LEAVES else elements_cost(node, costs, boundary)
+    return costs
+
+
+def _keep(nodes: list[UOp], roots: Sequence[UOp], costs: dict[UOp, Cost]) -> dict[UOp, Statement]:
+    """Consumers first: a node's uses are known when it is reached."""
+    kept: dict[UOp, Statement] = {}
+    outputs = set(roots)
+    needed = set(roots)
+    uses: dict[UOp, dict[tuple[Statement, Indices], None]] = {node: {} for node in nodes}
+    for node in reversed(nodes):
+        op = node.op
+        if not uses[node] and node not in needed:
+            continue
+        if op is Ops.BUFFER:
+            _record_reads(node, uses[node])
+            continue
+        if op in ALWAYS_KEPT or node in outputs or _is_kept(node, uses[node], costs[node]):
+            statement = kept[node] = make_statement(node)
+            statement.is_stored = node in outputs or op in STORED
+            if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's
+                needed.add(node.src[0])
+            _record_reads(node, uses[node])
+            if statement.numel:
+                _use(statement, uses)
+            continue
+        for statement, indices in uses[node]:
+            for source, at in sources(node, indices):
+                uses[source][statement, at] = None
+    return dict(reversed(kept.items()))
+
+
+def _record_reads(node: UOp, uses: dict[tuple[Statement, Indices], None]) -> None:
+    for statement, indices in uses:
+        statement.reads.setdefault(node, {})[indices] = None
+
+
+def _use(statement: Statement, uses: dict[UOp, dict[tuple[Statement, Indices], None]]) -> None:
+    if statement.body is not statement.node:
+        uses[statement.body][statement, statement.body_indices] = None
+        return
+    for source, at in sources(statement.body, statement.body_indices):
+        uses[source][statement, at] = None
+
+
+def _is_kept(node: UOp, uses: dict[tuple[Statement, Indices], None], cost: Cost) -> bool:
+    if node.op not in ELEMENTWISE or not node.shape:
+        return False
+    evaluations = sum(repeats(statement, indices) for statement, indices in uses)
+    return worth_keeping(node, cost, evaluations)
+
+
+def repeats(statement: Statement, indices: Indices) -> float:
+    """How often a statement's loops come past each element that it reads at these indices.
+
+    What depends only on the outermost loops is computed outside of the inner ones: once.
+    """
+    seen = frozenset[UOp]().union(*(index.ranges for index in indices))
+    loops = [axis for axis in statement.axes if axis is not ZERO]
+    if seen == frozenset(loops[: len(seen)]):
+        return 1.0
+    return statement.loops / (prod(found.size for found in seen) or 1)

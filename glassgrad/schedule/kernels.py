@@ -1,0 +1,124 @@
+"""Cluster -> Kernel: its statements as stores and stages under ranges that are numbered within the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.linear import ZERO
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.shape import Shape
+from glassgrad.ir.stages import Kernel, Param
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.schedule.cluster import Cluster
+from glassgrad.schedule.collapse import collapse
+from glassgrad.schedule.expression import Expressions
+from glassgrad.schedule.fates import Statement
+from glassgrad.schedule.movement import Indices, destination
+
+
+def place(node: UOp) -> UOp:
+    """The value whose buffer holds this one: an ASSIGN writes into its target's."""
+    while node.op is Ops.ASSIGN:
+        node = node.src[0]
+    return node
+
+
+def contiguous_strides(shape: Shape) -> tuple[int, ...]:
+    strides: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+@dataclass
+class Draft:
+    """A kernel in the making."""
+
+    cluster: Cluster
+    stored: set[Statement]
+    outer: Indices
+    next_number: int
+    slots: dict[UOp, UOp] = field(default_factory=dict)
+    values: dict[UOp, UOp] = field(default_factory=dict)  # what cluster-mates read of a statement
+    inner_axes: dict[UOp, tuple[int, ...]] = field(default_factory=dict)
+    loaded: set[UOp] = field(default_factory=set)
+
+    def param(self, node: UOp) -> UOp:
+        """The kernel's argument that holds this value."""
+        base = place(node)
+        if base not in self.slots:
+            strides = base.arg.strides if base.op is Ops.BUFFER else contiguous_strides(base.shape)
+            arg = Param(len(self.slots), base.shape, strides)
+            self.slots[base] = UOp(Ops.PARAM, base.dtype, (), arg)
+        return self.slots[base]
+
+    def new_ranges(self, sizes: Indices, kind: AxisKind) -> Indices:
+        made = [make_range(self.next_number + i, r.src[0], kind) for i, r in enumerate(sizes)]
+        self.next_number += len(made)
+        return tuple(made)
+
+    def read(self, node: UOp, indices: Indices, gate: UOp | None) -> UOp:
+        """A load of something outside of the kernel, or of what a cluster-mate has computed."""
+        if node not in self.values:
+            self.loaded.add(place(node))
+            return self.param(node).index(*indices, gate=gate).load()
+        value, inner = self.values[node], self.inner_axes[node]
+        if not inner:
+            zero = value.const_like(0)
+            return value if gate is None else gate.where(value, zero)
+        if value.op is Ops.STAGE:
+            indices = tuple([indices[axis] for axis in inner])
+        return UOp(Ops.INDEX, node.dtype, (value, *indices, *([gate] if gate else []))).load()
+
+
+def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple[UOp, ...]]:
+    """The kernel, and the values that its argument slots hold."""
+    sizes = tuple([next(s.axes[axis] for s, axis in loop.items()) for loop in cluster.outer])
+    outer = tuple([make_range(i, r.src[0]) for i, r in enumerate(sizes)])
+    draft = Draft(cluster, stored, outer, len(outer))
+    for statement in cluster.statements:
+        if statement in stored:
+            draft.param(statement.node)
+    stores = [store for s in cluster.statements if (store := _add(draft, s)) is not None]
+    body = UOp(Ops.SINK, dtypes.void, tuple(stores))
+    written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
+    return Kernel(body, outer, bool(written & draft.loaded)), tuple(draft.slots)
+
+
+def _add(draft: Draft, statement: Statement) -> UOp | None:
+    """Make a statement's value known to its cluster-mates; its store, if it has one."""
+    axes_of_outer = {loop[statement]: draft.outer[i] for i, loop in enumerate(draft.cluster.outer)}
+    inner = tuple(
+        [a for a, r in enumerate(statement.axes) if r is not ZERO and a not in axes_of_outer]
+    )
+    fresh = draft.new_ranges(tuple([statement.axes[a] for a in inner]), AxisKind.LOOP)
+    axes_of_outer |= dict(zip(inner, fresh, strict=True))
+    axes = tuple([axes_of_outer.get(axis, ZERO) for axis in range(len(statement.axes))])
+    value = _value(draft, statement, axes)
+    node = statement.node
+    draft.inner_axes[node] = inner
+    if statement not in draft.stored:
+        draft.values[node] = UOp(Ops.STAGE, node.dtype, (value, *fresh)) if inner else value
+        return None
+    target = draft.param(node).index(*destination(node, axes))
+    store = UOp(Ops.STORE, dtypes.void, (target, value, *draft.outer, *fresh))
+    draft.values[node] = store if inner else value
+    return store
+
+
+def _value(draft: Draft, statement: Statement, axes: Indices) -> UOp:
+    reduced = draft.new_ranges(statement.reduced, AxisKind.REDUCE)
+    ranges = dict(zip(statement.axes + statement.reduced, axes + reduced, strict=True))
+    ranges[ZERO] = ZERO
+    indices = tuple([ranges[index] for index in statement.body_indices])
+    kept = {s.node for s in draft.cluster.statements}
+    reads = statement.reads
+    expressions = Expressions(lambda node: node in reads or node in kept, draft.read)
+    is_opened = statement.body is statement.node
+    value = expressions.build(statement.body, indices, opened=is_opened)
+    if reduced:
+        value = UOp(Ops.REDUCE, statement.node.dtype, (value, *reduced), statement.node.arg[0])
+    return collapse(value)

@@ -1,0 +1,49 @@
+"""Graph -> graph without what the scheduler need not know: computed values, DETACH, empty reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, const, toposort
+
+# What a reduction of nothing gives, and what its accumulator starts from.
+IDENTITY = {Ops.ADD: 0, Ops.MUL: 1}
+
+
+def identity(op: Ops, dtype: DType) -> ConstType:
+    if op is Ops.MAX:
+        return dtypes.min(dtype)
+    if op is Ops.MIN:
+        return dtypes.max(dtype)
+    return IDENTITY[op]
+
+
+def normalize(roots: Sequence[UOp]) -> list[UOp]:
+    """The same values, read from buffers where they have been computed before."""
+    done: dict[UOp, UOp] = {}
+    for node in toposort(roots, stop=lambda found: found.realized is not None):
+        if node.realized is not None:
+            done[node] = node.realized
+            continue
+        src = tuple([done[source] for source in node.src])
+        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        if same is not node and same.origin is None:
+            same.origin = node.origin
+        done[node] = _plain(same)
+    return [done[root] for root in roots]
+
+
+def _plain(node: UOp) -> UOp:
+    if node.op is Ops.DETACH:
+        return node.src[0]
+    if node.op is Ops.RESHAPE and node.src[0].op is Ops.RESHAPE:
+        node = UOp(Ops.RESHAPE, node.dtype, (node.src[0].src[0],), node.arg)
+    if node.op is Ops.RESHAPE and node.src[0].shape == node.shape:
+        return node.src[0]
+    if node.op is Ops.REDUCE and 0 in node.src[0].shape and 0 not in node.shape:
+        nothing = const(identity(node.arg[0], node.dtype), node.dtype)
+        ones = UOp(Ops.RESHAPE, node.dtype, (nothing,), (1,) * len(node.shape))
+        return UOp(Ops.EXPAND, node.dtype, (ones,), node.shape) if node.shape else nothing
+    return node

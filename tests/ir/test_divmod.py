@@ -1,0 +1,105 @@
+"""Index algebra: whatever is simplified has the same value for every value of its ranges."""
+
+from itertools import product
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.divmod import TRUE, floordiv, less, mod, within
+from glassgrad.ir.linear import add, linear, minimum, scale, sub, total
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, const, make_range
+
+RANGES = tuple(make_range(number, size) for number, size in enumerate((2, 3, 4, 5)))
+
+
+def value_of(node: UOp, at: dict[UOp, int]) -> int:
+    """What an index expression is, by the plain meaning of its ops."""
+    if node in at:
+        return at[node]
+    if node.op is Ops.CONST:
+        return node.arg
+    args = [value_of(source, at) for source in node.src]
+    meaning = {
+        Ops.ADD: lambda x, y: x + y,
+        Ops.MUL: lambda x, y: x * y,
+        Ops.FLOORDIV: lambda x, y: x // y,
+        Ops.FLOORMOD: lambda x, y: x % y,
+        Ops.MIN: min,
+        Ops.CMPLT: lambda x, y: x < y,
+    }
+    return meaning[node.op](*args)
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 4) -> tuple[UOp, object]:
+    """A canonical expression and a plain function of the ranges' values with the same meaning."""
+    if depth == 0 or draw(st.booleans()) and depth < 3:
+        which = draw(st.integers(0, 3))
+        return RANGES[which], lambda v: v[which]
+    left, f = draw(expressions(depth - 1))
+    kind = draw(st.sampled_from(["add", "scale", "div", "mod", "shift", "sub", "min"]))
+    if kind in ("add", "sub", "min"):
+        right, g = draw(expressions(depth - 1))
+        if kind == "add":
+            return add(left, right), lambda v: f(v) + g(v)
+        if kind == "min":
+            return minimum(left, right), lambda v: min(f(v), g(v))
+        return sub(left, right), lambda v: f(v) - g(v)
+    amount = draw(st.integers(-7, 7)) if kind in ("scale", "shift") else draw(st.integers(1, 12))
+    if kind == "scale":
+        return scale(left, amount), lambda v: f(v) * amount
+    if kind == "shift":
+        return add(left, amount), lambda v: f(v) + amount
+    if kind == "div":
+        return floordiv(left, amount), lambda v: f(v) // amount
+    return mod(left, amount), lambda v: f(v) % amount
+
+
+@settings(max_examples=1500, deadline=None)
+@given(expressions(), st.integers(-20, 20))
+def test_simplified_expressions_keep_their_value_and_stay_in_bounds(pair, limit):
+    node, meaning = pair
+    condition = less(node, limit)
+    for values in product(*(range(r.size) for r in RANGES)):
+        at = dict(zip(RANGES, values, strict=True))
+        expected = meaning(values)
+        assert value_of(node, at) == expected
+        assert node.vmin <= expected <= node.vmax
+        assert value_of(condition, at) == (expected < limit)
+
+
+def test_splitting_and_joining_an_axis_gives_the_axis_back():
+    r = make_range(0, 24)
+    assert total((floordiv(r, 6), mod(r, 6)), (6, 1)) is r
+    assert total((floordiv(r, 12), mod(floordiv(r, 3), 4), mod(r, 3)), (12, 3, 1)) is r
+
+
+def test_joining_and_splitting_axes_gives_the_axes_back():
+    a, b, c = make_range(0, 3), make_range(1, 4), make_range(2, 5)
+    flat = total((a, b, c), (20, 5, 1))
+    assert floordiv(flat, 20) is a
+    assert mod(floordiv(flat, 5), 4) is b
+    assert mod(flat, 5) is c
+
+
+def test_equal_sums_are_the_same_node():
+    a, b = make_range(0, 3), make_range(1, 4)
+    assert add(a, b, 1) is add(1, b, a)
+    assert sub(add(a, b), a) is b
+    assert linear(scale(add(a, 2), 3)).constant == 6
+
+
+def test_known_conditions_vanish():
+    r = make_range(0, 8)
+    assert within(r, 0, 8) == ()
+    assert less(r, 8) is TRUE
+    assert len(within(sub(r, 1), 0, 6)) == 2
+
+
+def test_common_factors_leave_comparisons():
+    r = make_range(0, 8)
+    assert less(scale(r, 4), 10) is less(r, 3)
+    assert less(const(0), const(1)) is TRUE
+    assert less(r, 3).dtype is dtypes.bool
