@@ -1,0 +1,1 @@
+"""Source -> Executable: the machines, found by name in `registry.Device`."""

@@ -1,0 +1,61 @@
+"""Source -> machine code on this CPU: LLVM compiles it in process, a native pool runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from glassgrad.base.events import LISTENERS, KernelCompiled, announce
+from glassgrad.devices.machine import cpu_target
+from glassgrad.devices.native import Linked, assembly, build, host
+from glassgrad.devices.pool import Pool, Table
+from glassgrad.devices.protocol import Call
+from glassgrad.ir.stages import Source
+from glassgrad.memory.allocator import Allocator, allocator_for
+
+
+@dataclass(frozen=True, eq=False)
+class NativeCode:
+    """A compiled kernel. The code stays loaded as long as this object lives."""
+
+    source: Source
+    address: int
+    linked: Linked
+    pool: Pool
+
+    def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
+        self.pool.run(Table(self.pool, (Call(self, pointers, values),)))
+
+    def assembly(self) -> str:
+        """The machine code, for people."""
+        return assembly(self.source.text)
+
+
+class CpuDevice:
+    """This machine's processor."""
+
+    def __init__(self, name: str = "CPU") -> None:
+        self.name = name
+        self.target = cpu_target(host())
+        self.pool = Pool(self.target.cores)
+        self.allocator: Allocator = allocator_for(name)
+
+    def compile(self, source: Source) -> NativeCode:
+        start = perf_counter()
+        linked = build(source.text, (source.name,))
+        if LISTENERS:
+            seconds = perf_counter() - start
+            announce(
+                KernelCompiled(source.name, self.name, source, seconds, cached=linked.was_cached)
+            )
+        return NativeCode(source, linked.address(source.name), linked, self.pool)
+
+    def prepare(self, calls: Sequence[Call]) -> Table:
+        return Table(self.pool, calls)
+
+    def run(self, calls: Sequence[Call]) -> None:
+        Table(self.pool, calls).run()
+
+    def synchronize(self) -> None:
+        """Calls return when their work is done."""

@@ -1,0 +1,123 @@
+"""LLVM IR -> machine code in this process: llvmlite parses, generates and links; no other compiler.
+
+llvmlite is large, so it is imported when the first thing is compiled.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from itertools import count
+from threading import RLock
+from typing import Any, NamedTuple
+
+from glassgrad.base.errors import CompileError, DeviceError
+from glassgrad.devices.objects import object_key, read_object, write_object
+
+CODEGEN_LEVEL = 2
+# LLVM's code generator may be used by one thread at a time.
+COMPILING = RLock()
+_numbers = count()
+if hasattr(os, "register_at_fork"):  # a child must not inherit a compiler at work
+    os.register_at_fork(
+        before=COMPILING.acquire,
+        after_in_parent=COMPILING.release,
+        after_in_child=COMPILING.release,
+    )
+
+
+class Host(NamedTuple):
+    """The processor as LLVM calls it, and the version of LLVM."""
+
+    triple: str
+    cpu: str
+    features: str
+    version: str
+
+
+class Linked(NamedTuple):
+    """Machine code in memory: addresses by symbol. The code is unloaded with the last reference."""
+
+    library: Any
+    symbols: tuple[str, ...]
+    code: bytes
+    was_cached: bool
+
+    def address(self, symbol: str) -> int:
+        return int(self.library[symbol])
+
+
+@cache
+def llvm() -> Any:
+    """llvmlite's binding, ready to compile for this machine."""
+    try:
+        import llvmlite.binding as binding
+    except ImportError as error:
+        raise DeviceError(
+            "the CPU device needs llvmlite", hint="pip install llvmlite, or use DEV=PYTHON"
+        ) from error
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+@cache
+def host() -> Host:
+    binding = llvm()
+    version = ".".join(map(str, binding.llvm_version_info))
+    features = binding.get_host_cpu_features().flatten()
+    return Host(binding.get_process_triple(), binding.get_host_cpu_name(), features, version)
+
+
+@cache
+def _machine() -> Any:
+    """Position-independent code of the small model: a constant is an operand, not two loads."""
+    target = llvm().Target.from_triple(host().triple)
+    return target.create_target_machine(
+        cpu=host().cpu, features=host().features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="small"
+    )
+
+
+@cache
+def _linker() -> Any:
+    # JITLink keeps the sections of an object together, which the small code model relies on.
+    return llvm().create_lljit_compiler(use_jit_link=True)
+
+
+def compile_text(text: str) -> bytes:
+    """LLVM IR as an object file for this machine."""
+    with COMPILING:
+        try:
+            module = llvm().parse_assembly(text)
+        except RuntimeError as error:
+            raise CompileError(f"LLVM refused a kernel: {error}") from error
+        return bytes(_machine().emit_object(module))
+
+
+def assembly(text: str) -> str:
+    """LLVM IR as assembly, for people."""
+    with COMPILING:
+        return str(_machine().emit_assembly(llvm().parse_assembly(text)))
+
+
+def link(code: bytes, symbols: tuple[str, ...]) -> Any:
+    """An object file loaded into this process."""
+    with COMPILING:
+        builder = llvm().JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol in symbols:
+            builder.export_symbol(symbol)
+        return builder.link(_linker(), f"glassgrad{next(_numbers)}")
+
+
+def build(text: str, symbols: tuple[str, ...]) -> Linked:
+    """LLVM IR, or what it was compiled to before, loaded into this process."""
+    key = object_key(text, *host(), str(CODEGEN_LEVEL))
+    code = read_object(key)
+    if code is not None:
+        try:
+            return Linked(link(code, symbols), symbols, code, was_cached=True)
+        except RuntimeError:  # whole, yet not what this LLVM can load: make it anew
+            pass
+    code = compile_text(text)
+    write_object(key, code)
+    return Linked(link(code, symbols), symbols, code, was_cached=False)

@@ -1,0 +1,287 @@
+"""processor -> LLVM IR of the thread pool: workers, the loop over launches, spinning, sleeping.
+
+Memory of a pool: one box of BOX_BYTES for the caller and one per worker. A worker's box is a letter
+box: the caller puts a function, its arguments and the part to do into it and raises the ticket. The
+caller's box counts the workers that are still busy.
+
+    bytes   0   i32   a worker's ticket; in the caller's box, workers still busy
+            4   i32   1 while the owner of the box sleeps
+            8   ptr   the owner's scratch memory
+           16   i64   begin             24   i64   end
+           32   ptr   function; null tells the worker to leave
+           40   ptr   its arguments
+           48   ptr   the caller's box
+           56   i64   pauses to spin before sleeping
+          128         a mutex and, at 256, a condition: where there is no futex
+
+A launch, as it stands in a table, is {function, arguments, cores, scratch bytes}: 32 bytes. The
+table starts with {the caller's box, number of threads, number of launches, unused}.
+"""
+
+from __future__ import annotations
+
+BOX_BYTES = 512
+LAUNCH_BYTES = 32
+PAUSES = 2000  # about 50 us
+
+FUTEX_CALLS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
+PAUSE_CALLS = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+
+# @rest(word, old): sleep unless word is no longer old. @rouse(word): wake who sleeps on it.
+WITH_FUTEX = """
+declare i64 @syscall(i64, ...)
+
+define void @rest(ptr %word, i32 %old) #0 {{
+  call i64 (i64, ...) @syscall(i64 {number}, ptr %word, i64 128, i32 %old, ptr null)
+  ret void
+}}
+define void @rouse(ptr %word) #0 {{
+  call i64 (i64, ...) @syscall(i64 {number}, ptr %word, i64 129, i64 2147483647)
+  ret void
+}}
+"""
+
+WITH_CONDITION = """
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+
+define void @rest(ptr %word, i32 %old) #0 {
+entry:
+  %mutex = getelementptr i8, ptr %word, i64 128
+  %condition = getelementptr i8, ptr %word, i64 256
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  %now = load atomic i32, ptr %word seq_cst, align 4
+  %same = icmp eq i32 %now, %old
+  br i1 %same, label %wait, label %done
+wait:
+  call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
+  br label %done
+done:
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}
+define void @rouse(ptr %word) #0 {
+  %mutex = getelementptr i8, ptr %word, i64 128
+  %condition = getelementptr i8, ptr %word, i64 256
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  call i32 @pthread_cond_broadcast(ptr %condition)
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}
+"""
+
+# Wait until the word is not (worker) or is (join) what it was: first spinning, then asleep. The
+# sleeper says so before it looks again, and the waker looks after it has changed the word: one of
+# the two sees the other.
+WAITING = """
+define i32 @wait_for_change(ptr %box, i32 %old) #0 {{
+entry:
+  %limit.at = getelementptr i8, ptr %box, i64 56
+  %limit = load i64, ptr %limit.at, align 8
+  %asleep = getelementptr i8, ptr %box, i64 4
+  br label %spin
+spin:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %again ]
+  %now = load atomic i32, ptr %box acquire, align 4
+  %changed = icmp ne i32 %now, %old
+  br i1 %changed, label %found, label %again
+again:
+  {pause}
+  %n.next = add i64 %n, 1
+  %more = icmp ult i64 %n.next, %limit
+  br i1 %more, label %spin, label %sleep
+sleep:
+  store atomic i32 1, ptr %asleep seq_cst, align 4
+  br label %look
+look:
+  %then = load atomic i32, ptr %box seq_cst, align 4
+  %still = icmp eq i32 %then, %old
+  br i1 %still, label %rest, label %awake
+rest:
+  call void @rest(ptr %box, i32 %old)
+  br label %look
+awake:
+  store atomic i32 0, ptr %asleep seq_cst, align 4
+  br label %found
+found:
+  %new = phi i32 [ %now, %spin ], [ %then, %awake ]
+  ret i32 %new
+}}
+
+define void @wake_if_asleep(ptr %box) #0 {{
+entry:
+  %asleep = getelementptr i8, ptr %box, i64 4
+  %sleeps = load atomic i32, ptr %asleep seq_cst, align 4
+  %must = icmp ne i32 %sleeps, 0
+  br i1 %must, label %wake, label %done
+wake:
+  call void @rouse(ptr %box)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+WORKER = """
+define ptr @worker(ptr %box) #0 {
+entry:
+  %scratch.at = getelementptr i8, ptr %box, i64 8
+  %begin.at = getelementptr i8, ptr %box, i64 16
+  %end.at = getelementptr i8, ptr %box, i64 24
+  %function.at = getelementptr i8, ptr %box, i64 32
+  %args.at = getelementptr i8, ptr %box, i64 40
+  %caller.at = getelementptr i8, ptr %box, i64 48
+  %caller = load ptr, ptr %caller.at, align 8
+  br label %idle
+idle:
+  %ticket = phi i32 [ 0, %entry ], [ %got, %next ]
+  %got = call i32 @wait_for_change(ptr %box, i32 %ticket)
+  %function = load ptr, ptr %function.at, align 8
+  %leave = icmp eq ptr %function, null
+  br i1 %leave, label %gone, label %work
+work:
+  %args = load ptr, ptr %args.at, align 8
+  %scratch = load ptr, ptr %scratch.at, align 8
+  %begin = load i64, ptr %begin.at, align 8
+  %end = load i64, ptr %end.at, align 8
+  call void %function(ptr %args, ptr %scratch, i64 %begin, i64 %end)
+  %busy = atomicrmw sub ptr %caller, i32 1 seq_cst
+  %last = icmp eq i32 %busy, 1
+  br i1 %last, label %tell, label %next
+tell:
+  call void @wake_if_asleep(ptr %caller)
+  br label %next
+next:
+  br label %idle
+gone:
+  ret ptr null
+}
+"""
+
+# Tell a worker to leave: the letter is empty.
+DISMISS = """
+define void @dismiss(ptr %box) #0 {
+  %function.at = getelementptr i8, ptr %box, i64 32
+  store ptr null, ptr %function.at, align 8
+  %ticket = atomicrmw add ptr %box, i32 1 seq_cst
+  call void @wake_if_asleep(ptr %box)
+  ret void
+}
+"""
+
+RUN = """
+define void @share(ptr %caller, ptr %function, ptr %args, i64 %cores, i64 %threads) #0 {
+entry:
+  %others64 = sub i64 %threads, 1
+  %others = trunc i64 %others64 to i32
+  store atomic i32 %others, ptr %caller seq_cst, align 4
+  %first = udiv i64 %cores, %threads
+  br label %post
+post:
+  %t = phi i64 [ 1, %entry ], [ %t.next, %post ]
+  %begin = phi i64 [ %first, %entry ], [ %end, %post ]
+  %t.next = add i64 %t, 1
+  %upto = mul i64 %cores, %t.next
+  %end = udiv i64 %upto, %threads
+  %offset = mul i64 %t, 512
+  %box = getelementptr i8, ptr %caller, i64 %offset
+  %begin.at = getelementptr i8, ptr %box, i64 16
+  %end.at = getelementptr i8, ptr %box, i64 24
+  %function.at = getelementptr i8, ptr %box, i64 32
+  %args.at = getelementptr i8, ptr %box, i64 40
+  store i64 %begin, ptr %begin.at, align 8
+  store i64 %end, ptr %end.at, align 8
+  store ptr %function, ptr %function.at, align 8
+  store ptr %args, ptr %args.at, align 8
+  %ticket = atomicrmw add ptr %box, i32 1 seq_cst
+  call void @wake_if_asleep(ptr %box)
+  %more = icmp ult i64 %t.next, %threads
+  br i1 %more, label %post, label %own
+own:
+  %scratch.at = getelementptr i8, ptr %caller, i64 8
+  %scratch = load ptr, ptr %scratch.at, align 8
+  call void %function(ptr %args, ptr %scratch, i64 0, i64 %first)
+  br label %join
+join:
+  %busy = load atomic i32, ptr %caller seq_cst, align 4
+  %idle = icmp eq i32 %busy, 0
+  br i1 %idle, label %done, label %wait
+wait:
+  %changed = call i32 @wait_for_change(ptr %caller, i32 %busy)
+  br label %join
+done:
+  ret void
+}
+
+define void @run(ptr %table) #0 {
+entry:
+  %caller = load ptr, ptr %table, align 8
+  %all.at = getelementptr i8, ptr %table, i64 8
+  %all = load i64, ptr %all.at, align 8
+  %count.at = getelementptr i8, ptr %table, i64 16
+  %count = load i64, ptr %count.at, align 8
+  %scratch.at = getelementptr i8, ptr %caller, i64 8
+  %scratch = load ptr, ptr %scratch.at, align 8
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %launch
+launch:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %i.next = add i64 %i, 1
+  %offset = mul i64 %i.next, 32
+  %at = getelementptr i8, ptr %table, i64 %offset
+  %args.at = getelementptr i8, ptr %at, i64 8
+  %cores.at = getelementptr i8, ptr %at, i64 16
+  %function = load ptr, ptr %at, align 8
+  %args = load ptr, ptr %args.at, align 8
+  %cores = load i64, ptr %cores.at, align 8
+  %few = icmp ult i64 %cores, %all
+  %threads = select i1 %few, i64 %cores, i64 %all
+  %many = icmp ugt i64 %threads, 1
+  br i1 %many, label %together, label %alone
+alone:
+  call void %function(ptr %args, ptr %scratch, i64 0, i64 %cores)
+  br label %next
+together:
+  call void @share(ptr %caller, ptr %function, ptr %args, i64 %cores, i64 %threads)
+  br label %next
+next:
+  %more = icmp ult i64 %i.next, %count
+  br i1 %more, label %launch, label %done
+done:
+  ret void
+}
+"""
+
+# A Python function of one argument, the address of a table, that lets other threads run meanwhile.
+PYTHON_ENTRY = """
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @Py_IncRef(ptr)
+@_Py_NoneStruct = external global i8
+
+define ptr @run_from_python(ptr %self, ptr %number) #0 {
+  %table = call ptr @PyLong_AsVoidPtr(ptr %number)
+  %state = call ptr @PyEval_SaveThread()
+  call void @run(ptr %table)
+  call void @PyEval_RestoreThread(ptr %state)
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+}
+"""
+
+ATTRIBUTES = "attributes #0 = { nounwind }\n"
+SYMBOLS = ("worker", "dismiss", "run_from_python")
+
+
+def pool_text(machine: str, has_futex: bool) -> str:
+    """The pool's code for a processor such as "x86_64"."""
+    declare_pause, pause = PAUSE_CALLS.get(machine, ("", ""))
+    sleeping = WITH_FUTEX.format(number=FUTEX_CALLS[machine]) if has_futex else WITH_CONDITION
+    parts = (sleeping, WAITING.format(pause=pause), WORKER, DISMISS, RUN, PYTHON_ENTRY)
+    return declare_pause + "".join(parts) + ATTRIBUTES

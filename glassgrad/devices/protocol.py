@@ -1,0 +1,73 @@
+"""What every device offers: compile a Source, run calls of what was compiled, and wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from glassgrad.ir.stages import Executable, Source, Target
+
+
+@dataclass(frozen=True)
+class Call:
+    """An executable, the addresses of its buffers, and its variables' values in order of name."""
+
+    executable: Executable
+    pointers: tuple[int, ...]
+    values: tuple[int, ...] = ()
+
+
+class Batch(Protocol):
+    """Calls that are ready to run in order, any number of times; addresses can be exchanged."""
+
+    def run(self) -> None: ...
+
+    def set_pointer(self, call: int, slot: int, address: int) -> None: ...
+
+    def set_value(self, call: int, number: int, value: int) -> None: ...
+
+
+class Device(Protocol):
+    """A machine that takes Sources of its target's language."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def target(self) -> Target: ...
+
+    def compile(self, source: Source) -> Executable: ...
+
+    def prepare(self, calls: Sequence[Call]) -> Batch:
+        """Make calls ready to run in order, with as little as possible left to do at each run."""
+        ...
+
+    def run(self, calls: Sequence[Call]) -> None:
+        """Run calls in order, once."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until everything that was started is done."""
+        ...
+
+
+class OneByOne:
+    """A batch for devices without a native way: each executable is called from Python."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.executables = [call.executable for call in calls]
+        self.pointers = [list(call.pointers) for call in calls]
+        self.values = [list(call.values) for call in calls]
+
+    def run(self) -> None:
+        for execute, pointers, values in zip(
+            self.executables, self.pointers, self.values, strict=True
+        ):
+            execute(tuple(pointers), tuple(values))
+
+    def set_pointer(self, call: int, slot: int, address: int) -> None:
+        self.pointers[call][slot] = address
+
+    def set_value(self, call: int, number: int, value: int) -> None:
+        self.values[call][number] = value

@@ -1,0 +1,110 @@
+"""name -> Device: devices are found by name and imported when first used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from threading import RLock
+
+from glassgrad.base.config import DEV, getenv
+from glassgrad.base.errors import DeviceError
+from glassgrad.devices.protocol import Device as DeviceProtocol
+
+# family -> module and class; the class is made from a device name, or raises DeviceError
+FAMILIES = {
+    "CPU": ("glassgrad.devices.cpu", "CpuDevice"),
+    "CLANG": ("glassgrad.devices.clang", "ClangDevice"),
+    "PYTHON": ("glassgrad.devices.python", "PythonDevice"),
+}
+
+
+class Registry:
+    """`Device["CPU"]` is the device; `Device.DEFAULT` the name of the one used unless asked."""
+
+    def __init__(self) -> None:
+        self.opened: dict[str, DeviceProtocol] = {}
+        self.opening = RLock()
+
+    def canonicalize(self, device: str | None) -> str:
+        """The one spelling of a device's name.
+
+        >>> Device.canonicalize("cpu:0"), Device.canonicalize("cpu:1")
+        ('CPU', 'CPU:1')
+        """
+        if device is None:
+            return self.DEFAULT
+        family, _, number = device.upper().partition(":")
+        if number and not number.isdecimal():
+            raise DeviceError(f"{device!r} is no device name", hint="names look like CPU or CPU:1")
+        return f"{family}:{int(number)}" if number and int(number) else family
+
+    def __getitem__(self, device: str | None) -> DeviceProtocol:
+        name = self.canonicalize(device)
+        with self.opening:
+            found = self.opened.get(name)
+            if found is None:
+                found = self.opened[name] = self._open(name)
+            return found
+
+    @property
+    def DEFAULT(self) -> str:  # noqa: N802 - the name that scripts use
+        """What DEV says, or an older spelling such as CPU=1, or CPU."""
+        if DEV.value:
+            return self._known(self.canonicalize(DEV.value))
+        for family in FAMILIES:
+            if getenv(family):
+                return family
+        return "CPU"
+
+    @property
+    def default(self) -> DeviceProtocol:
+        return self[self.DEFAULT]
+
+    def get_class(self, device: str) -> type[DeviceProtocol]:
+        """The class of a device, without opening one."""
+        family = self._known(self.canonicalize(device)).partition(":")[0]
+        module, name = FAMILIES[family]
+        try:
+            return getattr(import_module(module), name)  # type: ignore[no-any-return]
+        except ModuleNotFoundError as error:
+            raise DeviceError(f"device {family} needs the module {error.name}") from error
+
+    def get_available_devices(self) -> Iterator[str]:
+        """The families that work on this machine."""
+        for family in FAMILIES:
+            if not self._why_not(family):
+                yield family
+
+    def _open(self, name: str) -> DeviceProtocol:
+        try:
+            return self.get_class(name)(name)  # type: ignore[call-arg]
+        except DeviceError as error:
+            if error.hint is None:
+                error = DeviceError(error.message, self._choice(name.partition(":")[0]))
+            raise error from None
+
+    def _known(self, name: str) -> str:
+        family = name.partition(":")[0]
+        if family not in FAMILIES:
+            raise DeviceError(f"there is no device {name!r}", self._choice(""))
+        return name
+
+    def _choice(self, failed: str) -> str:
+        """Every device but the failed one: available, or why it is not."""
+        states = {family: self._why_not(family) for family in FAMILIES if family != failed}
+        return "; ".join(
+            f"{family} is available" if not why else f"{family} is not: {why}"
+            for family, why in states.items()
+        )
+
+    def _why_not(self, family: str) -> str:
+        if family in self.opened:
+            return ""
+        try:
+            self.opened[family] = self.get_class(family)(family)  # type: ignore[call-arg]
+        except DeviceError as error:
+            return error.message
+        return ""
+
+
+Device = Registry()
