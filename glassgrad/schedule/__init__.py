@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.cluster import Cluster, make_clusters
-from glassgrad.schedule.effects import separate_effects
+from glassgrad.schedule.cluster import Cluster, make_clusters, stuck_versions
+from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import Statement, choose_fates
 from glassgrad.schedule.kernels import make_kernel, place
 from glassgrad.schedule.normalize import normalize
@@ -18,17 +17,15 @@ def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     """The kernels that compute these values, in order."""
     values = normalize(roots)
     values = separate_effects(values)
-    kept = choose_fates([value for value in values if _is_computed(value)])
-    kept = {node: statement for node, statement in kept.items() if statement.numel}
+    kept = choose_fates(values)
+    while stuck := stuck_versions(kept):
+        values = copy_first(values, stuck)
+        kept = choose_fates(values)
     clusters = make_clusters(kept, target)
     stored = _stored(clusters, kept)
     made = [make_kernel(cluster, stored & set(cluster.statements)) for cluster in clusters]
     kernels = tuple([kernel for kernel, _ in made])
     return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values))
-
-
-def _is_computed(value: UOp) -> bool:
-    return value.op is not Ops.BUFFER
 
 
 def _stored(clusters: list[Cluster], kept: dict[UOp, Statement]) -> set[Statement]:

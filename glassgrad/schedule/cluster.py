@@ -25,7 +25,11 @@ SEARCH_LIMIT = 256  # clusters looked at when asking whether something lies betw
 
 @dataclass(eq=False, slots=True)
 class Cluster:
-    """Statements in order, the loops that all of them share, and who must come before and after."""
+    """Statements in order, the loops that all of them share, and who must come before and after.
+
+    `first` and `last` are places in an order in which the statements could run: whatever must lie
+    between two clusters lies between these.
+    """
 
     statements: list[Statement]
     outer: list[Loop]
@@ -48,6 +52,8 @@ def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
     """One cluster per kernel, in an order in which they can run."""
     home = {s: _single(s) for s in kept.values()}
     _link(kept, home)
+    for rank, cluster in enumerate(_in_order(dict.fromkeys(home.values()))):
+        cluster.first = cluster.last = rank
     for producer, consumer in _edges_by_bytes(kept):
         one, two = home[producer], home[consumer]
         if one is two:
@@ -55,15 +61,14 @@ def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
         shared = _shared_loops(one, two)
         if _may_merge(one, two, shared, target) and not _something_between(one, two):
             _merge(one, two, shared, home)
-    clusters = _in_order({cluster: None for cluster in home.values()})
+    clusters = _in_order(dict.fromkeys(home.values()))
     _order_statements(clusters, kept)
     return clusters
 
 
 def _single(statement: Statement) -> Cluster:
     loops = [{statement: axis} for axis, r in enumerate(statement.axes) if r is not ZERO]
-    number = statement.node.number
-    return Cluster([statement], loops, first=number, last=number)
+    return Cluster([statement], loops, first=statement.node.number)
 
 
 def _link(kept: dict[UOp, Statement], home: dict[Statement, Cluster]) -> None:
@@ -79,6 +84,23 @@ def _precede(one: Cluster, two: Cluster) -> None:
     if one is not two:
         one.after[two] = None
         two.before[one] = None
+
+
+def stuck_versions(kept: dict[UOp, Statement]) -> set[UOp]:
+    """Old contents that somebody needs who has to wait for their replacement: they need a copy."""
+    effects = list(effect_edges(kept))
+    if not effects:
+        return set()
+    home = {s: _single(s) for s in kept.values()}
+    _link(kept, home)
+    free = set(_run(dict.fromkeys(home.values())))
+    return {
+        version
+        for reader, writer in effects
+        if home[reader] not in free and home[writer] not in free
+        for version in older_versions(writer.node)
+        if version in reader.reads
+    }
 
 
 def effect_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
@@ -226,7 +248,7 @@ def _merge(
     one: Cluster, two: Cluster, shared: list[Loop], home: dict[Statement, Cluster]
 ) -> None:
     """`one` takes in `two`."""
-    one.statements = sorted(one.statements + two.statements, key=lambda s: s.node.number)
+    one.statements = one.statements + two.statements
     one.outer = shared
     one.first, one.last = min(one.first, two.first), max(one.last, two.last)
     for statement in two.statements:
@@ -248,8 +270,9 @@ def _order_statements(clusters: list[Cluster], kept: dict[UOp, Statement]) -> No
     for one, two in edges:
         later.setdefault(one, []).append(two)
     for cluster in clusters:
-        if any(s.node.op is Ops.ASSIGN for s in cluster.statements):
-            cluster.statements = _sorted(cluster.statements, later)
+        statements = sorted(cluster.statements, key=lambda s: s.node.number)
+        has_effects = any(s.node.op is Ops.ASSIGN for s in statements)
+        cluster.statements = _sorted(statements, later) if has_effects else statements
 
 
 def _sorted(
@@ -273,7 +296,13 @@ def _sorted(
 
 
 def _in_order(clusters: dict[Cluster, None]) -> list[Cluster]:
-    """Clusters sorted so that each runs after those it needs; among free ones, in program order."""
+    ordered = _run(clusters)
+    assert len(ordered) == len(clusters), "clusters wait for each other"
+    return ordered
+
+
+def _run(clusters: dict[Cluster, None]) -> list[Cluster]:
+    """Each cluster after those it needs, among free ones in program order; not those that never can."""
     waiting = {cluster: len(cluster.before) for cluster in clusters}
     ready = [(c.first, id(c), c) for c, count in waiting.items() if not count]
     heapify(ready)
@@ -285,5 +314,4 @@ def _in_order(clusters: dict[Cluster, None]) -> list[Cluster]:
             waiting[follower] -= 1
             if not waiting[follower]:
                 heappush(ready, (follower.first, id(follower), follower))
-    assert len(ordered) == len(waiting), "clusters wait for each other"
     return ordered

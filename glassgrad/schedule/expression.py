@@ -76,13 +76,15 @@ class Expressions:
             ]
         if op is GATHER:
             moved, more = gathered(node, indices, all_of(conditions))
-            return [Place(node.src[0], moved, _both(conditions, more))]
+            source = Place(node.src[0], moved, _both(conditions, more))
+            return [source, *self._atoms(source)]
         if op is CONST or op is VARIABLE:
             return []
         if op is IOTA:
             return self._atoms(place)
         moved, more = move(node, indices)
-        return [Place(node.src[0], moved, _both(conditions, more))]
+        source = Place(node.src[0], moved, _both(conditions, more))
+        return [source, *self._atoms(source)] if more else [source]
 
     def _atoms(self, place: Place) -> list[Place]:
         """The graph values that occur inside of indices: those of gathers."""

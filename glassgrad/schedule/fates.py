@@ -96,7 +96,7 @@ def sources(node: UOp, indices: Indices) -> Iterator[tuple[UOp, Indices]]:
 
 
 def choose_fates(roots: Sequence[UOp]) -> dict[UOp, Statement]:
-    """The statements of a graph, by node, in topological order.
+    """The statements of a graph that have elements, by node, in topological order.
 
     Costs depend on what is kept, and what is kept on costs: the second round starts from the first
     one's answer, which settles nearly everything.
@@ -106,7 +106,7 @@ def choose_fates(roots: Sequence[UOp]) -> dict[UOp, Statement]:
     for _ in range(2):
         costs = _costs(nodes, kept)
         kept = _keep(nodes, roots, costs)
-    return kept
+    return {node: statement for node, statement in kept.items() if statement.numel}
 
 
 def _costs(nodes: list[UOp], kept: dict[UOp, Statement]) -> dict[UOp, Cost]:

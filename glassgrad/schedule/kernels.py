@@ -82,14 +82,17 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
     for statement in cluster.statements:
         if statement in stored:
             draft.param(statement.node)
-    stores = [store for s in cluster.statements if (store := _add(draft, s)) is not None]
-    body = UOp(Ops.SINK, dtypes.void, tuple(stores))
     written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
+    stores = [line for s in cluster.statements if (line := _add(draft, s, written)) is not None]
+    body = UOp(Ops.SINK, dtypes.void, tuple(stores))
     return Kernel(body, outer, bool(written & draft.loaded)), tuple(draft.slots)
 
 
-def _add(draft: Draft, statement: Statement) -> UOp | None:
-    """Make a statement's value known to its cluster-mates; its store, if it has one."""
+def _add(draft: Draft, statement: Statement, written: set[UOp]) -> UOp | None:
+    """Make a statement's value known to its cluster-mates; what must stand in the kernel's order.
+
+    Stores do, and so do values made of what a later store overwrites.
+    """
     axes_of_outer = {loop[statement]: draft.outer[i] for i, loop in enumerate(draft.cluster.outer)}
     inner = tuple(
         [a for a, r in enumerate(statement.axes) if r is not ZERO and a not in axes_of_outer]
@@ -101,8 +104,11 @@ def _add(draft: Draft, statement: Statement) -> UOp | None:
     node = statement.node
     draft.inner_axes[node] = inner
     if statement not in draft.stored:
-        draft.values[node] = UOp(Ops.STAGE, node.dtype, (value, *fresh)) if inner else value
-        return None
+        is_urgent = any(place(read) in written for read in statement.reads)
+        if inner or is_urgent:
+            value = UOp(Ops.STAGE, node.dtype, (value, *fresh))
+        draft.values[node] = value
+        return value if is_urgent else None
     target = draft.param(node).index(*destination(node, axes))
     store = UOp(Ops.STORE, dtypes.void, (target, value, *draft.outer, *fresh))
     draft.values[node] = store if inner else value

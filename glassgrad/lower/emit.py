@@ -1,0 +1,186 @@
+"""Nest -> instructions: one walk; every node is computed once per register it needs, in the right loop.
+
+An unrolled axis (UPCAST, UNROLL) has no loop: each of its values is a copy of the code, an
+*instance*. The LANE axis is a vector: a node that depends on it has a vector dtype. On a machine
+without vector arithmetic lanes are instances too, and only loads and stores are vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.linear import order
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.lower.memory import load, stage
+from glassgrad.lower.reduction import reduction
+from glassgrad.lower.scope import GRID, Scopes, loops_of
+
+LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
+PARAM, STACK, CAST, VARIABLE = Ops.PARAM, Ops.STACK, Ops.CAST, Ops.VARIABLE
+
+Instance = Mapping[UOp, int]  # unrolled range -> its value
+ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.STAGE, Ops.INDEX))
+
+
+class Emitter:
+    """The state of the walk: open loops, what was computed, numbers given out."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.scopes = Scopes()
+        self.index_dtype = target.index_dtype
+        self.accumulators = 0
+        self.scratches = 0
+        self.scratch_bytes = 0
+        self.grid: dict[UOp, UOp] = {}  # GLOBAL, LOCAL, GROUP range -> SPECIAL
+        self.core: UOp | None = None
+        self.buffers: dict[UOp, UOp] = {}  # STORE -> its buffer as it is behind the store
+        self._loops: dict[UOp, tuple[UOp, ...]] = {}
+        self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
+        self._orders: dict[UOp, list[UOp]] = {}
+
+    # ------------------------------------------------------------------ facts about nodes
+
+    def loops(self, node: UOp) -> tuple[UOp, ...]:
+        found = self._loops.get(node)
+        if found is None:
+            found = self._loops[node] = loops_of(node.ranges)
+        return found
+
+    def unrolled(self, node: UOp) -> tuple[UOp, ...]:
+        found = self._unrolled.get(node)
+        if found is None:
+            ranges = [r for r in node.ranges if r.kind.is_unrolled]
+            found = self._unrolled[node] = tuple(sorted(ranges, key=order))
+        return found
+
+    def depth(self, node: UOp) -> int:
+        return self.scopes.depth_of(self.loops(node))
+
+    def key(self, node: UOp, instance: Instance) -> tuple[int | None, ...]:
+        return tuple([instance.get(r) for r in self.unrolled(node)])
+
+    def lanes(self, node: UOp, instance: Instance) -> int:
+        """How many lanes this node has here; 1 for a scalar."""
+        for r in self.unrolled(node):
+            if r.kind is LANE and r not in instance:
+                return r.size
+        return 1
+
+    def instances(self, ranges: Iterable[UOp], base: Instance | None = None) -> list[Instance]:
+        """Every combination of values of the unrolled ranges; lanes stay together."""
+        split = [r for r in ranges if r.kind.is_unrolled and not self.is_vector(r)]
+        combinations = product(*(range(r.size) for r in split))
+        return [{**(base or {}), **dict(zip(split, values, strict=True))} for values in combinations]
+
+    def is_vector(self, found: UOp) -> bool:
+        return found.kind is LANE and self.target.has_vector_alu
+
+    # ------------------------------------------------------------------ loops
+
+    def open(self, found: UOp) -> None:
+        """Start the loop of a range; grid axes and unrolled ones have none."""
+        if found.kind in GRID:
+            self._special(found)
+        elif not found.kind.is_unrolled:
+            size = self.value(found.src[0], {})
+            line = UOp(RANGE, self.index_dtype, (size,), found.arg)
+            if found.kind is AxisKind.CORE:
+                self.core = found
+            self.scopes.open(found, line)
+
+    def close(self, found: UOp) -> UOp | None:
+        """End the loop of a range; the END instruction if there is a loop."""
+        if found.kind in GRID or found.kind.is_unrolled:
+            return None
+        line = self.scopes.stack[-1].lines[0]
+        end = UOp(Ops.END, dtypes.void, (line,))
+        self.scopes.close(found, end)
+        return end
+
+    def _special(self, found: UOp) -> None:
+        if found in self.grid:
+            return
+        stem = "gidx" if found.kind is AxisKind.GLOBAL else "lidx"
+        number = sum(special.arg[0].startswith(stem) for special in self.grid.values())
+        special = UOp(Ops.SPECIAL, self.index_dtype, (), (f"{stem}{number}", found.size))
+        self.grid[found] = self.scopes.emit(special)
+
+    # ------------------------------------------------------------------ values
+
+    def value(self, root: UOp, instance: Instance) -> UOp:
+        """The instruction that holds this expression's value."""
+        nodes = self._orders.get(root)
+        if nodes is None:
+            nodes = self._orders[root] = root.toposort(stop=_is_entered_specially)
+        for node in nodes:
+            self._node(node, instance)
+        return self._node(root, instance)
+
+    def _node(self, node: UOp, instance: Instance) -> UOp:
+        op = node.op
+        if op is CONST:
+            return self.constant(node)
+        key = (node, self.key(node, instance))
+        depth = self.depth(node)
+        memo = self.scopes.stack[depth].memo
+        found = memo.get(key)
+        if found is None:
+            found = self._compute(node, instance)
+            memo[key] = found
+        return found
+
+    def _compute(self, node: UOp, instance: Instance) -> UOp:
+        op = node.op
+        if op is RANGE:
+            return self._range(node, instance)
+        if op is LOAD:
+            return load(self, node, instance)
+        if op is REDUCE:
+            return reduction(self, node, instance)
+        if op is Ops.STAGE:
+            return stage(self, node, instance)
+        if op is VARIABLE:
+            return self.scopes.emit(node.replace(dtype=self.index_dtype))
+        lanes = self.lanes(node, instance)
+        src = tuple([self.spread(self._node(source, instance), lanes) for source in node.src])
+        dtype = self.real(node.dtype).vec(lanes)
+        if op is CAST and src[0].dtype is dtype:
+            return src[0]
+        return self.scopes.emit(UOp(op, dtype, src))
+
+    def real(self, dtype: DType) -> DType:
+        """Index arithmetic in an integer dtype of the machine."""
+        return self.index_dtype if dtype.kind == "index" else dtype
+
+    def constant(self, node: UOp) -> UOp:
+        if node.dtype.kind == "index":
+            node = UOp(CONST, self.index_dtype, (), node.arg)
+        return self.scopes.emit(node)
+
+    def number(self, value: int) -> UOp:
+        return self.scopes.emit(UOp(CONST, self.index_dtype, (), value))
+
+    def _range(self, node: UOp, instance: Instance) -> UOp:
+        if node in instance:
+            return self.number(instance[node])
+        if node.kind is LANE:
+            numbers = tuple([self.number(i) for i in range(node.size)])
+            return self.scopes.emit(UOp(STACK, self.index_dtype.vec(node.size), numbers))
+        if node.kind in GRID:
+            return self.grid[node]
+        return self.scopes.stack[self.scopes.depth[node]].lines[0]
+
+    def spread(self, value: UOp, lanes: int) -> UOp:
+        """A scalar in every lane."""
+        if lanes == 1 or value.dtype.count == lanes:
+            return value
+        return self.scopes.emit(UOp(STACK, value.dtype.vec(lanes), (value,) * lanes))
+
+
+def _is_entered_specially(node: UOp) -> bool:
+    return node.op in ENTERED_SPECIALLY

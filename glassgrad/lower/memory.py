@@ -1,0 +1,284 @@
+"""LOAD, STORE and STAGE -> addresses: pointers grow loop by loop, lanes with unit stride are one vector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.linear import linear, total
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.lower.scope import loops_of
+
+if TYPE_CHECKING:
+    from glassgrad.lower.emit import Emitter, Instance
+
+LANE, INDEX, STACK = AxisKind.LANE, Ops.INDEX, Ops.STACK
+ALIGNMENT = 64
+
+
+class Address(NamedTuple):
+    """A pointer and, if lanes are asked for, how far apart they are (None: not evenly)."""
+
+    pointer: UOp
+    stride: int | None
+
+
+def strides_of(buffer: UOp) -> tuple[int, ...]:
+    """How far apart the elements of a PARAM, STAGE or STORE lie along each index."""
+    if buffer.op is Ops.STORE:
+        return strides_of(buffer.src[0].src[0])
+    if buffer.op is Ops.PARAM:
+        return tuple(buffer.arg.strides)
+    strides = [1]
+    for r in reversed(buffer.src[2:]):
+        strides.append(strides[-1] * r.size)
+    return tuple(reversed(strides)) if len(buffer.src) > 1 else ()
+
+
+def _pointer_of(emitter: Emitter, buffer: UOp, instance: Instance) -> UOp:
+    if buffer.op is Ops.PARAM:
+        return emitter.scopes.emit(buffer)
+    if buffer.op is Ops.STORE:
+        if buffer not in emitter.buffers:
+            store(emitter, buffer)
+        return emitter.buffers[buffer]
+    return emitter.value(buffer, instance)
+
+
+def address(
+    emitter: Emitter, index: UOp, instance: Instance, lane: UOp | None, has_gate: bool = True
+) -> Address:
+    """Where an INDEX points. Each loop's share is added in that loop, constants come last."""
+    buffer = index.src[0]
+    pointer = _pointer_of(emitter, buffer, instance)
+    factor = _lane_of_stage(emitter, buffer, instance)
+    terms, offset = linear(total(index.indices, strides_of(buffer)))
+    stride: int | None = 1 if factor > 1 and lane is not None else 0
+    parts: list[tuple[int, UOp, int]] = []
+    for atom, coefficient in terms.items():
+        if atom is lane:
+            stride = coefficient * factor
+        elif lane is not None and lane in atom.ranges:
+            return Address(pointer, None)
+        elif atom in instance:
+            offset += coefficient * instance[atom]
+        else:
+            value = emitter.value(atom, instance)
+            parts.append((emitter.scopes.where(value), value, coefficient * factor))
+    gate = emitter.value(index.gate, instance) if has_gate and index.gate is not None else None
+    return Address(_grow(emitter, pointer, parts, offset * factor, gate), stride)
+
+
+def _lane_of_stage(emitter: Emitter, buffer: UOp, instance: Instance) -> int:
+    """A stage that depends on a lane keeps all lanes of an element next to each other."""
+    return emitter.lanes(buffer, instance) if buffer.op is Ops.STAGE else 1
+
+
+def _grow(
+    emitter: Emitter, pointer: UOp, parts: list[tuple[int, UOp, int]], offset: int, gate: UOp | None
+) -> UOp:
+    scopes, dtype = emitter.scopes, pointer.dtype
+    parts.sort(key=lambda part: part[0])
+    steps = [(depth, _times(emitter, value, factor)) for depth, value, factor in parts]
+    if not emitter.target.has_vector_alu:  # one sum, shared by all buffers
+        place: UOp | None = None
+        for _, step in steps:
+            place = step if place is None else scopes.emit(UOp(Ops.ADD, step.dtype, (place, step)))
+        if offset and place is not None:
+            place = scopes.emit(UOp(Ops.ADD, place.dtype, (place, emitter.number(offset))))
+        place = emitter.number(offset) if place is None else place
+        return scopes.emit(UOp(INDEX, dtype, (pointer, place, *([gate] if gate else []))))
+    while steps:
+        depth, step = steps.pop(0)
+        while steps and steps[0][0] == depth:
+            step = scopes.emit(UOp(Ops.ADD, step.dtype, (step, steps.pop(0)[1])))
+        pointer = scopes.emit(UOp(INDEX, dtype, (pointer, step)))
+    if gate is not None or offset or pointer.op is not INDEX:
+        last = (pointer, emitter.number(offset), *([gate] if gate is not None else []))
+        pointer = scopes.emit(UOp(INDEX, dtype, last))
+    return pointer
+
+
+def _times(emitter: Emitter, value: UOp, factor: int) -> UOp:
+    if factor == 1:
+        return value
+    if factor > 0 and factor & (factor - 1) == 0:
+        amount = emitter.number(factor.bit_length() - 1)
+        return emitter.scopes.emit(UOp(Ops.SHL, value.dtype, (value, amount)))
+    return emitter.scopes.emit(UOp(Ops.MUL, value.dtype, (value, emitter.number(factor))))
+
+
+# ---------------------------------------------------------------------- loads
+
+
+def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
+    index = node.src[0]
+    lane = _free_lane(emitter, node, instance)
+    if lane is None:
+        together = _as_part_of_vector(emitter, node, instance)
+        if together is not None:
+            return together
+        pointer = address(emitter, index, instance, None).pointer
+        return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype, (pointer,)))
+    pointer, stride = address(emitter, index, instance, lane)
+    if stride == 1:
+        return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
+    each = tuple([emitter.value(node, {**instance, lane: i}) for i in range(lane.size)])
+    return emitter.scopes.emit(UOp(STACK, node.dtype.vec(lane.size), each))
+
+
+def _free_lane(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:
+    for r in emitter.unrolled(node):
+        if r.kind is LANE and r not in instance:
+            return r
+    return None
+
+
+def _as_part_of_vector(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:
+    """On a machine without vector arithmetic: one element of a vector load, where lanes allow it."""
+    if emitter.target.has_vector_alu:
+        return None
+    index = node.src[0]
+    lane = next((r for r in emitter.unrolled(node) if r.kind is LANE), None)
+    if lane is None or index.gate is not None or not _is_aligned(index, lane):
+        return None
+    pointer = address(emitter, index, {**instance, lane: 0}, None).pointer
+    vector = emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
+    return emitter.scopes.emit(UOp(Ops.GEP, node.dtype, (vector,), instance[lane]))
+
+
+def _is_aligned(index: UOp, lane: UOp) -> bool:
+    """Do the lanes follow each other, starting at a multiple of their number?"""
+    terms, offset = linear(total(index.indices, strides_of(index.src[0])))
+    rest = [c for atom, c in terms.items() if atom is not lane]
+    spread = any(lane in atom.ranges for atom in terms if atom is not lane)
+    return terms.get(lane) == 1 and not spread and all(c % lane.size == 0 for c in (offset, *rest))
+
+
+# ---------------------------------------------------------------------- stores
+
+
+def store(emitter: Emitter, node: UOp) -> None:
+    """One STORE under its loops; those that are open already stay open."""
+    if node in emitter.buffers:
+        return
+    index, value, ranges = node.src[0], node.src[1], node.src[2:]
+    already = emitter.scopes.depth_of(tuple([r for r in loops_of(ranges) if r in emitter.scopes.depth]))
+    with emitter.scopes.at(already):
+        inner = [r for r in ranges if r not in emitter.scopes.depth]
+        for r in inner:
+            emitter.open(r)
+        for instance in emitter.instances(ranges):
+            _store_one(emitter, index, value, instance, ranges)
+        last: UOp | None = emitter.scopes.stack[-1].lines[-1]
+        for r in reversed(inner):
+            last = emitter.close(r) or last
+        buffer = index.src[0]
+        after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
+        emitter.buffers[node] = emitter.scopes.emit(after, already)
+
+
+def _store_one(
+    emitter: Emitter, index: UOp, value: UOp, instance: Instance, ranges: tuple[UOp, ...]
+) -> None:
+    lane = next((r for r in ranges if emitter.is_vector(r)), None)
+    if lane is None:
+        if not emitter.target.has_vector_alu and _store_together(emitter, index, value, instance, ranges):
+            return
+        found = emitter.value(value, instance)
+        place = address(emitter, index, instance, None)
+        _write(emitter, place.pointer, found)
+        return
+    found = emitter.spread(emitter.value(value, instance), lane.size)
+    place = address(emitter, index, instance, lane)
+    if place.stride == 1:
+        _write(emitter, place.pointer, found)
+        return
+    for i in range(lane.size):
+        part = emitter.scopes.emit(UOp(Ops.GEP, found.dtype.scalar, (found,), i))
+        each = address(emitter, index, {**instance, lane: i}, None)
+        _write(emitter, each.pointer, part)
+
+
+def _store_together(
+    emitter: Emitter, index: UOp, value: UOp, instance: Instance, ranges: tuple[UOp, ...]
+) -> bool:
+    """Lanes that were computed one by one are stored as one vector, when the first one comes."""
+    lane = next((r for r in ranges if r.kind is LANE), None)
+    if lane is None or index.gate is not None or not _is_aligned(index, lane):
+        return False
+    if instance[lane] == 0:
+        parts = tuple([emitter.value(value, {**instance, lane: i}) for i in range(lane.size)])
+        vector = emitter.scopes.emit(UOp(STACK, value.dtype.vec(lane.size), parts))
+        _write(emitter, address(emitter, index, instance, None).pointer, vector)
+    return True
+
+
+def _write(emitter: Emitter, pointer: UOp, value: UOp) -> None:
+    line = UOp(Ops.STORE, dtypes.void, (pointer, value))
+    emitter.scopes.stack[-1].lines.append(line)
+
+
+# ---------------------------------------------------------------------- stages
+
+
+def fill_now(emitter: Emitter, node: UOp) -> None:
+    """A value that must be known before what it is made of is overwritten."""
+    for instance in emitter.instances(emitter.unrolled(node)):
+        emitter.value(node, instance)
+
+
+def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
+    """Fill scratch memory where the stage's outer loops are open; the pointer to it behind the fill."""
+    value, ranges = node.src[0], node.src[1:]
+    if not ranges:
+        return emitter.value(value, instance)
+    depth = emitter.depth(node)
+    base = {r: instance[r] for r in emitter.unrolled(node) if r in instance}
+    lanes = emitter.lanes(node, instance)
+    pointer = _scratch(emitter, node, lanes)
+    with emitter.scopes.at(depth):
+        for r in ranges:
+            emitter.open(r)
+        index = UOp(INDEX, node.dtype, (node, *ranges))
+        emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
+        for found in emitter.instances(ranges, base):
+            _fill(emitter, index, value, found, ranges)
+        last = emitter.scopes.stack[-1].lines[-1]
+        for r in reversed(ranges):
+            last = emitter.close(r) or last
+        if any(r.kind is AxisKind.GROUP for r in ranges):
+            last = UOp(Ops.BARRIER, dtypes.void, (last,))
+            emitter.scopes.stack[depth].lines.append(last)
+    return emitter.scopes.emit(UOp(Ops.AFTER, node.dtype, (pointer, last)), depth)
+
+
+def _fill(
+    emitter: Emitter, index: UOp, value: UOp, instance: Instance, ranges: tuple[UOp, ...]
+) -> None:
+    own = next((r for r in ranges if emitter.is_vector(r)), None)
+    lane = own or _free_lane(emitter, index.src[0], instance)
+    found = emitter.value(value, instance)
+    if lane is not None:
+        found = emitter.spread(found, lane.size)
+    place = address(emitter, index, instance, lane)
+    if lane is None or place.stride == 1:
+        _write(emitter, place.pointer, found)
+        return
+    for i in range(lane.size):
+        part = emitter.scopes.emit(UOp(Ops.GEP, found.dtype.scalar, (found,), i))
+        each = address(emitter, index, {**instance, lane: i}, None)
+        _write(emitter, each.pointer, part)
+
+
+def _scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
+    elements = lanes
+    for r in node.src[1:]:
+        elements *= r.size
+    offset = emitter.scratch_bytes
+    number = emitter.scratches
+    emitter.scratches += 1
+    size = elements * node.dtype.itemsize
+    emitter.scratch_bytes = offset + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+    return emitter.scopes.emit(UOp(Ops.SCRATCH, node.dtype, (), (number, elements, offset)), 0)

@@ -1,0 +1,59 @@
+"""Nest -> Nest of ops that machines have: functions as polynomials, narrow floats widened, floored division."""
+
+from __future__ import annotations
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.algebra import ALGEBRA
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.pattern import Rules
+from glassgrad.ir.rewrite import rewrite
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+
+FUNCTIONS = Rules("functions")
+NARROW = Rules("narrow floats")
+DIVISION = Rules("floored division")
+
+
+def prepare(body: UOp, target: Target) -> UOp:
+    """What the machine lacks, made of what it has."""
+    body = rewrite(body, ALGEBRA, name="simplify values")
+    body = rewrite(body, NARROW, name="compute narrow floats in float32", ctx=target)
+    body = rewrite(body, FUNCTIONS, name="expand functions", ctx=target)
+    body = rewrite(body, DIVISION, name="divide with hardware division")
+    return rewrite(body, ALGEBRA, name="simplify values again")
+
+
+@DIVISION.rule(Ops.FLOORDIV)
+def divide(node: UOp) -> UOp:
+    """x // y  ->  x / y rounded towards zero, one less where that rounded up"""
+    x, y = node.src
+    if _is_shift(x, y):
+        return x >> (y.arg.bit_length() - 1)
+    quotient = x.alu(Ops.CDIV, y)
+    if _same_sign(x, y):
+        return quotient
+    rest = x - quotient * y
+    rounded_up = rest.ne(0) & ((rest < 0) ^ (y < 0))
+    return quotient - rounded_up.cast(node.dtype)
+
+
+@DIVISION.rule(Ops.FLOORMOD)
+def remainder(node: UOp) -> UOp:
+    """x % y  ->  the remainder of division towards zero, plus y where the signs differ"""
+    x, y = node.src
+    if _is_shift(x, y):
+        return x & (y.arg - 1)
+    rest = x.alu(Ops.CMOD, y)
+    if _same_sign(x, y):
+        return rest
+    wrong = rest.ne(0) & ((rest < 0) ^ (y < 0))
+    return wrong.where(rest + y, rest)
+
+
+def _is_shift(x: UOp, y: UOp) -> bool:
+    return bool(y.is_const and y.arg > 0 and y.arg & (y.arg - 1) == 0 and x.dtype.kind != "bool")
+
+
+def _same_sign(x: UOp, y: UOp) -> bool:
+    return x.dtype.kind in ("uint", "bool") or bool(x.vmin >= 0 and y.vmin >= 0)

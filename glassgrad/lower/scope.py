@@ -1,0 +1,82 @@
+"""Open loops and what has been computed in each: a value is placed in the outermost loop that can hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.uop import UOp
+
+# Axes that are coordinates of a launch grid, not loops.
+GRID = frozenset((AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP))
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """The body of one open loop."""
+
+    lines: list[UOp] = field(default_factory=list)
+    memo: dict[Any, UOp] = field(default_factory=dict)
+    emitted: set[UOp] = field(default_factory=set)
+
+
+class Scopes:
+    """The stack of open loops, outermost first; scope 0 is the function itself."""
+
+    def __init__(self) -> None:
+        self.stack = [Scope()]
+        self.depth: dict[UOp, int] = {}  # open RANGE -> its place in the stack
+
+    def depth_of(self, loops: tuple[UOp, ...]) -> int:
+        """The innermost of these loops; what depends on no loop belongs to the function itself."""
+        return max([self.depth[loop] for loop in loops], default=0)
+
+    def where(self, uop: UOp) -> int:
+        """The scope that an instruction stands in."""
+        for depth in range(len(self.stack) - 1, 0, -1):
+            if uop in self.stack[depth].emitted:
+                return depth
+        return 0
+
+    def emit(self, uop: UOp, depth: int | None = None) -> UOp:
+        """Put an instruction as far out as its sources are, or in the scope that is named."""
+        if depth is None:
+            depth = max([self.where(source) for source in uop.src], default=0)
+        scope = self.stack[depth]
+        if uop not in scope.emitted:
+            scope.emitted.add(uop)
+            scope.lines.append(uop)
+        return uop
+
+    @contextmanager
+    def at(self, depth: int) -> Iterator[None]:
+        """Work in an outer scope for a while; what is open inside of it is set aside."""
+        aside = self.stack[depth + 1 :]
+        closed = {loop: d for loop, d in self.depth.items() if d > depth}
+        del self.stack[depth + 1 :]
+        for loop in closed:
+            del self.depth[loop]
+        yield
+        self.stack.extend(aside)
+        self.depth.update(closed)
+
+    def open(self, loop: UOp, line: UOp) -> None:
+        """Start a loop; `line` is its RANGE in the program."""
+        self.stack.append(Scope([line], emitted={line}))
+        self.depth[loop] = len(self.stack) - 1
+
+    def close(self, loop: UOp, end: UOp) -> None:
+        """End the innermost loop: its lines go behind what the loop around it has so far."""
+        assert self.depth.pop(loop) == len(self.stack) - 1, f"not the innermost loop: {loop}"
+        finished = self.stack.pop()
+        self.stack[-1].lines.extend(finished.lines)
+        self.stack[-1].lines.append(end)
+        assert end.op is Ops.END
+
+
+def loops_of(ranges: Any) -> tuple[UOp, ...]:
+    """Of these ranges, those that are loops in the program."""
+    return tuple([r for r in ranges if not r.kind.is_unrolled and r.kind not in GRID])
