@@ -96,9 +96,9 @@ class _Grid:
     def _reduce(self, node: UOp) -> Array:
         value = self.done[node.src[0]]
         shape = list(value.shape)
-        for found in node.src[1:]:
+        for found in node.bound:
             shape[self.axis[found]] = found.size
-        axes = tuple(self.axis[found] for found in node.src[1:])
+        axes = tuple(self.axis[found] for found in node.bound)
         wide = np.broadcast_to(value, shape)
         return REDUCERS[node.arg].reduce(wide, axis=axes, keepdims=True, dtype=value.dtype)
 
@@ -122,23 +122,21 @@ class _Grid:
         return np.where(where, array[tuple(places)], np.zeros((), array.dtype))
 
     def _load_stage(self, stage: UOp, index: UOp) -> Array:
-        """Along the stage's own ranges the index says where; along all others, each to its own."""
-        value, inner = self.done[stage], stage.src[1:]
-        shape = [1] * len(self.axis)
-        for found in stage.src[0].ranges:
-            shape[self.axis[found]] = found.size
-        for found in inner:
-            shape[self.axis[found]] = found.size
-        value = np.broadcast_to(value, shape)
-        places, where = self._place(index, tuple(found.size for found in inner))
-        at: list[Any] = []
-        for axis, n in enumerate(shape):
-            rest = [1] * len(shape)
-            rest[axis] = n
-            at.append(np.arange(n).reshape(rest))
-        for found, place in zip(inner, places, strict=True):
-            at[self.axis[found]] = place
-        return np.where(where, value[tuple(np.broadcast_arrays(*at))], np.zeros((), value.dtype))
+        """Scratch is filled for every value of the outer ranges at once; each reader has its own."""
+        count = len(stage.arg)
+        outer = [1] * len(self.axis)
+        for found in stage.ranges:
+            outer[self.axis[found]] = found.size
+        scratch = np.zeros((*outer, *stage.arg), self.done[stage.src[0]].dtype)
+        own = [np.arange(n).reshape([n if a == axis else 1 for a in range(len(outer))])
+               for axis, n in enumerate(outer)]
+        places = np.broadcast_arrays(
+            *own, *[self.done[i] for i in stage.src[1 : 1 + count]], self.done[stage.src[0]]
+        )
+        scratch[tuple(places[:-1])] = places[-1]
+        at, where = self._place(index, stage.arg)
+        everything = np.broadcast_arrays(*own, *at)
+        return np.where(where, scratch[tuple(everything)], np.zeros((), scratch.dtype))
 
     def _store(self, node: UOp) -> None:
         index, value = node.src[0], self.done[node.src[1]]

@@ -9,7 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 
 NOTHING: frozenset[UOp] = frozenset()
-BINDS_RANGES = frozenset((Ops.REDUCE, Ops.STAGE))
+BINDS_RANGES = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
 
 def free_ranges(root: UOp) -> None:
@@ -21,11 +21,9 @@ def free_ranges(root: UOp) -> None:
             node._ranges = node.src[0].ranges | {node}
         elif not node.src:
             node._ranges = NOTHING
-        elif node.op in BINDS_RANGES or node.op is Ops.STORE:
-            fixed = 2 if node.op is Ops.STORE else 1
-            bound = node.src[fixed:]
+        elif node.op in BINDS_RANGES:
             free = NOTHING.union(*(source._ranges or NOTHING for source in node.src))
-            node._ranges = free.difference(bound)
+            node._ranges = free.difference(node.bound)
         elif len(node.src) == 1:
             node._ranges = node.src[0]._ranges
         else:

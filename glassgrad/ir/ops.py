@@ -106,7 +106,7 @@ class Ops(IntEnum):
     INDEX = MANY, SCALAR, "an element's place: buffer, one index per axis, and a bool gate or none"
     LOAD = 1, SCALAR, "what is at INDEX x; 0 where its gate is false"
     STORE = MANY, SCALAR, "y written at INDEX x, under the ranges src[2:]"
-    STAGE = MANY, KERNEL, "x kept in scratch for all values of the ranges src[1:]; read by INDEX"
+    STAGE = MANY, KERNEL, "x kept in scratch of shape arg at the indices, under ranges; see INDEX"
     SINK = MANY, GRAPH | KERNEL, "all of its sources"
 
     # only in programs

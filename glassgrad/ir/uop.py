@@ -208,6 +208,13 @@ class UOp:
         return self.src[1:] if self.gate is None else self.src[1:-1]
 
     @property
+    def bound(self) -> tuple[UOp, ...]:
+        """The ranges that a REDUCE, STORE or STAGE runs over, outermost first."""
+        if self.op is Ops.REDUCE:
+            return self.src[1:]
+        return self.src[2:] if self.op is Ops.STORE else self.src[1 + len(self.arg) :]
+
+    @property
     def kind(self) -> AxisKind:
         """What kind of loop a RANGE is."""
         return cast(AxisKind, self.arg[1])

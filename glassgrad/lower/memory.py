@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
@@ -31,9 +32,9 @@ def strides_of(buffer: UOp) -> tuple[int, ...]:
     if buffer.op is Ops.PARAM:
         return tuple(buffer.arg.strides)
     strides = [1]
-    for r in reversed(buffer.src[2:]):
-        strides.append(strides[-1] * r.size)
-    return tuple(reversed(strides)) if len(buffer.src) > 1 else ()
+    for n in reversed(buffer.arg[1:]):
+        strides.append(strides[-1] * n)
+    return tuple(reversed(strides))
 
 
 def _pointer_of(emitter: Emitter, buffer: UOp, instance: Instance) -> UOp:
@@ -163,7 +164,7 @@ def store(emitter: Emitter, node: UOp) -> None:
     """One STORE under its loops; those that are open already stay open."""
     if node in emitter.buffers:
         return
-    index, value, ranges = node.src[0], node.src[1], node.src[2:]
+    index, value, ranges = node.src[0], node.src[1], node.bound
     already = emitter.scopes.depth_of(tuple([r for r in loops_of(ranges) if r in emitter.scopes.depth]))
     with emitter.scopes.at(already):
         inner = [r for r in ranges if r not in emitter.scopes.depth]
@@ -231,8 +232,8 @@ def fill_now(emitter: Emitter, node: UOp) -> None:
 
 def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     """Fill scratch memory where the stage's outer loops are open; the pointer to it behind the fill."""
-    value, ranges = node.src[0], node.src[1:]
-    if not ranges:
+    value, indices, ranges = node.src[0], node.src[1 : 1 + len(node.arg)], node.bound
+    if not indices:
         return emitter.value(value, instance)
     depth = emitter.depth(node)
     base = {r: instance[r] for r in emitter.unrolled(node) if r in instance}
@@ -241,7 +242,7 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     with emitter.scopes.at(depth):
         for r in ranges:
             emitter.open(r)
-        index = UOp(INDEX, node.dtype, (node, *ranges))
+        index = UOp(INDEX, node.dtype, (node, *indices))
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
         for found in emitter.instances(ranges, base):
             _fill(emitter, index, value, found, ranges)
@@ -273,9 +274,7 @@ def _fill(
 
 
 def _scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
-    elements = lanes
-    for r in node.src[1:]:
-        elements *= r.size
+    elements = lanes * prod(node.arg)
     offset = emitter.scratch_bytes
     number = emitter.scratches
     emitter.scratches += 1

@@ -40,7 +40,7 @@ def reduction(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
 
 
 def _reduce_all(emitter: Emitter, node: UOp, wanted: list[Instance], depth: int) -> list[UOp]:
-    op, ranges = node.arg, node.src[1:]
+    op, ranges = node.arg, node.bound
     steps = emitter.instances(ranges)
     loops = loops_of(ranges)
     if not loops:
@@ -72,7 +72,7 @@ def _reduce_all(emitter: Emitter, node: UOp, wanted: list[Instance], depth: int)
 
 def _width(emitter: Emitter, node: UOp, instance: Instance) -> int:
     """Lanes of the accumulator: those of the reduction itself, or those of its place."""
-    own = [r.size for r in node.src[1:] if emitter.is_vector(r)]
+    own = [r.size for r in node.bound if emitter.is_vector(r)]
     return own[0] if own else emitter.lanes(node, instance)
 
 
@@ -125,7 +125,7 @@ def _combine(emitter: Emitter, op: Ops, values: list[UOp]) -> UOp:
 
 def _finish(emitter: Emitter, node: UOp, value: UOp) -> UOp:
     """The lanes of a vector that the reduction itself ran over are combined at the end."""
-    if not any(emitter.is_vector(r) for r in node.src[1:]):
+    if not any(emitter.is_vector(r) for r in node.bound):
         return value
     parts = [
         emitter.scopes.emit(UOp(Ops.GEP, value.dtype.scalar, (value,), lane))

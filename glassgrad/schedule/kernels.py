@@ -106,7 +106,8 @@ def _add(draft: Draft, statement: Statement, written: set[UOp]) -> UOp | None:
     if statement not in draft.stored:
         is_urgent = any(place(read) in written for read in statement.reads)
         if inner or is_urgent:
-            value = UOp(Ops.STAGE, node.dtype, (value, *fresh))
+            shape = tuple([r.size for r in fresh])
+            value = UOp(Ops.STAGE, node.dtype, (value, *fresh, *fresh), shape)
         draft.values[node] = value
         return value if is_urgent else None
     target = draft.param(node).index(*destination(node, axes))

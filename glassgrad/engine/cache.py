@@ -1,0 +1,100 @@
+"""Graphs -> keys: a graph of the same structure has the same plan, an equal kernel the same code."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from glassgrad.base.config import BEAM, NOOPT
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Launch
+from glassgrad.ir.uop import UOp
+
+if TYPE_CHECKING:
+    from glassgrad.engine.plan import Plan
+
+T = TypeVar("T")
+BUFFER = Ops.BUFFER
+
+
+class Cache(Generic[T]):
+    """A dict that forgets what was used longest ago."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.found: OrderedDict[Any, T] = OrderedDict()
+        self.lock = Lock()
+
+    def get(self, key: Any) -> T | None:
+        with self.lock:
+            value = self.found.get(key)
+            if value is not None:
+                self.found.move_to_end(key)
+            return value
+
+    def __setitem__(self, key: Any, value: T) -> None:
+        with self.lock:
+            self.found[key] = value
+            if len(self.found) > self.most:
+                self.found.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def clear(self) -> None:
+        with self.lock:
+            self.found.clear()
+
+
+KERNELS: Cache[Launch] = Cache(4096)
+PLANS: Cache[Plan] = Cache(256)
+
+
+def signature(roots: Sequence[UOp], device: str) -> tuple[tuple[Any, ...], list[UOp]]:
+    """A key that is equal for graphs of equal structure, and the buffers in order of appearance.
+
+    One walk, sources first. A buffer is written as its dtype and layout, and by which storage of
+    the graph it lies in; never by its address or its age.
+    """
+    numbers: dict[UOp, int] = {}
+    storages: dict[int, int] = {}
+    entries: list[Any] = []
+    leaves: list[UOp] = []
+    stack = list(reversed(roots))
+    while stack:
+        node = stack[-1]
+        if node in numbers:
+            stack.pop()
+            continue
+        if node.realized is not None:
+            below = (node.realized,)
+        else:
+            below = node.src
+        missing = [source for source in below if source not in numbers]
+        if missing:
+            stack.extend(reversed(missing))
+            continue
+        stack.pop()
+        if node.realized is not None:
+            numbers[node] = numbers[node.realized]
+            continue
+        if node.op is BUFFER:
+            view = node.arg
+            storage = storages.setdefault(id(view.storage), len(storages))
+            entries.append((node.dtype, view.shape, view.strides, view.offset, storage))
+            leaves.append(node)
+        else:
+            sources = tuple([numbers[source] for source in below])
+            entries.append((node.op, node.dtype, node.arg, sources))
+        numbers[node] = len(entries) - 1
+    ends = tuple([numbers[root] for root in roots])
+    settings = (device, NOOPT.value, BEAM.value)
+    return (settings, ends, *entries), leaves
+
+
+def clear() -> None:
+    """Forget every plan and every kernel in memory."""
+    PLANS.clear()
+    KERNELS.clear()

@@ -1,0 +1,68 @@
+"""Graph values -> memory: the whole road on one screen. The first file to read.
+
+    Tensor ──▶ graph ──▶ Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ Executable ──▶ Launch ──▶ View
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glassgrad.base.events import LISTENERS, StageEntered, announce
+from glassgrad.devices.protocol import Device
+from glassgrad.engine.cache import KERNELS, PLANS, signature
+from glassgrad.engine.choose import chooser
+from glassgrad.engine.estimate import estimate
+from glassgrad.engine.place import device_of, move_between_devices
+from glassgrad.engine.plan import Plan, make_plan
+from glassgrad.engine.run import run
+from glassgrad.ir.spec import check
+from glassgrad.ir.stages import Kernel, Launch
+from glassgrad.ir.uop import UOp
+from glassgrad.loops import optimize
+from glassgrad.lower import lower
+from glassgrad.memory.view import View
+from glassgrad.render import render
+from glassgrad.schedule import schedule
+
+
+def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...]:
+    """Compute these values; each comes back as memory that holds it."""
+    move_between_devices(values, realize)
+    machine = device_of(values, device)
+    key, leaves = signature(values, machine.name)
+    plan = PLANS.get(key)
+    if plan is None:
+        plan = PLANS[key] = plan_for(values, leaves, machine)
+    return run(plan, leaves, machine)
+
+
+def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Plan:
+    """Everything that can be decided before the data is there."""
+    enter("schedule", values)
+    made = schedule(values, device.target)
+    launches = [build(kernel, device) for kernel in made.kernels]
+    return make_plan(made, launches, values, leaves)
+
+
+def build(kernel: Kernel, device: Device) -> Launch:
+    """One kernel on its way to machine code; equal kernels go it once."""
+    key = (kernel, device.name, chooser().key)
+    found = KERNELS.get(key)
+    if found is None:
+        target = device.target
+        enter("loops", kernel)
+        nest = optimize(kernel, target, chooser())
+        enter("lower", nest)
+        program = lower(nest, target)
+        check(program.uops, "program")
+        enter("render", program)
+        source = render(program, target)
+        enter("devices", source)
+        executable = device.compile(source)
+        found = KERNELS[key] = Launch(executable, (), *estimate(kernel))
+    return found
+
+
+def enter(stage: str, value: object) -> None:
+    if LISTENERS:
+        announce(StageEntered(stage, value))

@@ -1,0 +1,135 @@
+"""Schedule -> Plan: which memory every launch works on; values whose lives do not overlap share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from glassgrad.base.dtype import DType
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape
+from glassgrad.ir.stages import Launch, Schedule
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule import place
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a root is found after the run: view `place` of the buffers, in a shape of its own.
+
+    `is_renewed`: the buffer was assigned to, so its view is a new version.
+    """
+
+    place: int
+    shape: Shape
+    is_renewed: bool = False
+
+
+@dataclass(frozen=True)
+class Made:
+    """A buffer that a run allocates for one of its results."""
+
+    shape: Shape
+    dtype: DType
+
+
+@dataclass
+class Plan:
+    """Launches, and the places they work on: buffers that come in, results, offsets in one arena."""
+
+    launches: list[Launch]
+    inputs: int
+    made: list[Made]
+    offsets: list[int]
+    arena_bytes: int
+    results: list[Result]
+    batches: list[Any] = field(default_factory=list)  # prepared calls that nobody uses now
+
+    @property
+    def operations(self) -> int:
+        return sum(launch.operations for launch in self.launches)
+
+    @property
+    def bytes(self) -> int:
+        return sum(launch.bytes for launch in self.launches)
+
+
+def make_plan(
+    made: Schedule, built: Sequence[Launch], roots: Sequence[UOp], leaves: Sequence[UOp]
+) -> Plan:
+    """Number the places: leaves first, then results, then temporaries."""
+    numbers = {leaf: number for number, leaf in enumerate(leaves)}
+    results: list[Made] = []
+    for output in made.outputs:
+        base = place(output)
+        if base not in numbers:
+            numbers[base] = len(leaves) + len(results)
+            results.append(Made(base.shape, base.dtype))
+    temporaries = _temporaries(made, numbers)
+    offsets, size = assign_offsets(temporaries)
+    for node in temporaries:
+        numbers[node] = len(numbers)
+    launches = [
+        Launch(launch.executable, tuple([numbers[n] for n in slots]), launch.bytes, launch.operations)
+        for launch, slots in zip(built, made.buffers, strict=True)
+    ]
+    ends = [
+        Result(numbers[place(output)], root.shape, output.op is Ops.ASSIGN)
+        for root, output in zip(roots, made.outputs, strict=True)
+    ]
+    return Plan(launches, len(leaves), results, list(offsets.values()), size, ends)
+
+
+@dataclass(frozen=True)
+class Life:
+    """From which launch to which a temporary is needed, and how many bytes it has."""
+
+    first: int
+    last: int
+    nbytes: int
+
+
+def _temporaries(made: Schedule, known: dict[UOp, int]) -> dict[UOp, Life]:
+    found: dict[UOp, Life] = {}
+    for number, slots in enumerate(made.buffers):
+        for node in slots:
+            if node in known:
+                continue
+            first = found[node].first if node in found else number
+            found[node] = Life(first, number, prod(node.shape) * node.dtype.itemsize)
+    return found
+
+
+def assign_offsets(lives: dict[Any, Life]) -> tuple[dict[Any, int], int]:
+    """A place in one arena for each: largest first, each as low as those it meets allow."""
+    placed: list[tuple[Life, int]] = []
+    offsets: dict[Any, int] = {}
+    for node, life in sorted(lives.items(), key=lambda item: -item[1].nbytes):
+        size = -(-life.nbytes // ALIGNMENT) * ALIGNMENT
+        met = sorted(
+            (start, start + -(-other.nbytes // ALIGNMENT) * ALIGNMENT)
+            for other, start in placed
+            if other.first <= life.last and life.first <= other.last
+        )
+        at = 0
+        for start, stop in met:
+            if start - at >= size:
+                break
+            at = max(at, stop)
+        offsets[node] = at
+        placed.append((life, at))
+    total = max((offsets[n] + lives[n].nbytes for n in lives), default=0)
+    return {node: offsets[node] for node in lives}, total
+
+
+def peak_by_lifetime(lives: dict[Any, Life]) -> int:
+    """The least any plan can need: the most bytes alive at one launch."""
+    steps = max((life.last for life in lives.values()), default=-1) + 1
+    return max(
+        (sum(x.nbytes for x in lives.values() if x.first <= i <= x.last) for i in range(steps)),
+        default=0,
+    )

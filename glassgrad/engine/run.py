@@ -1,0 +1,84 @@
+"""Plan, buffers -> results: allocate, fill in addresses, launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+from glassgrad.base.config import DEBUG
+from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.events import LISTENERS, KernelLaunched, announce
+from glassgrad.devices.protocol import Batch, Call, Device
+from glassgrad.engine.debug import report_launch
+from glassgrad.engine.plan import Plan, Result
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+
+
+def run(plan: Plan, leaves: Sequence[UOp], device: Device) -> tuple[View, ...]:
+    """Run a plan on these buffers."""
+    views: list[View] = [leaf.arg for leaf in leaves]
+    for made in plan.made:
+        view = View.empty(device.name, made.shape, made.dtype)
+        view.storage.ensure_allocated(zeroed=False)
+        views.append(view)
+    arena = Storage(device.name, plan.arena_bytes, dtypes.uint8)
+    addresses = [view.address for view in views]
+    if plan.offsets:
+        start = arena.ensure_allocated(zeroed=False).address
+        addresses += [start + offset for offset in plan.offsets]
+    if LISTENERS or DEBUG >= 2:
+        _launch_one_by_one(plan, addresses, device)
+    elif plan.launches:
+        _launch(plan, addresses, device)
+    return tuple([_result(views[end.place], end) for end in plan.results])
+
+
+def _result(view: View, end: Result) -> View:
+    if end.is_renewed:
+        view = view.renewed()
+    return view if view.shape == end.shape else view.reshaped(end.shape)
+
+
+def _launch(plan: Plan, addresses: list[int], device: Device) -> None:
+    """All launches in one native call, where the device has that."""
+    try:
+        batch: Batch = plan.batches.pop()
+    except IndexError:
+        batch = device.prepare(_calls(plan, addresses))
+    else:
+        for number, launch in enumerate(plan.launches):
+            for slot, found in enumerate(launch.slots):
+                batch.set_pointer(number, slot, addresses[found])
+    batch.run()
+    plan.batches.append(batch)
+    GlobalCounters.count(len(plan.launches), plan.operations, plan.bytes)
+
+
+def _calls(plan: Plan, addresses: list[int]) -> list[Call]:
+    return [
+        Call(launch.executable, tuple([addresses[found] for found in launch.slots]))
+        for launch in plan.launches
+    ]
+
+
+def _launch_one_by_one(plan: Plan, addresses: list[int], device: Device) -> None:
+    """Slower, but each launch is timed and announced."""
+    for launch, call in zip(plan.launches, _calls(plan, addresses), strict=True):
+        batch = device.prepare((call,))
+        start = perf_counter()
+        batch.run()
+        device.synchronize()
+        seconds = perf_counter() - start
+        GlobalCounters.count(1, launch.operations, launch.bytes, seconds)
+        if DEBUG >= 2:
+            report_launch(launch, device.name, seconds)
+        if LISTENERS:
+            name = launch.executable.source.name
+            announce(
+                KernelLaunched(
+                    name, device.name, seconds, launch.operations, launch.bytes, launch
+                )
+            )
