@@ -1,0 +1,33 @@
+"""THREEFRY(counter, key) -> arithmetic: Threefry-2x32 with 20 rounds, on two words of 32 bits."""
+
+from __future__ import annotations
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.uop import UOp
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA  # from the definition of the Threefish cipher
+
+
+def threefry(counter: UOp, key: UOp) -> UOp:
+    """64 random bits; the low and the high half of each number are the two words."""
+    first, second = _halves(key)
+    keys = first, second, first ^ second ^ PARITY
+    low, high = _halves(counter)
+    low, high = low + keys[0], high + keys[1]
+    for group in range(5):
+        for places in ROTATIONS[group % 2]:
+            low = low + high
+            high = _rotate(high, places) ^ low
+        low = low + keys[(group + 1) % 3]
+        high = high + keys[(group + 2) % 3] + (group + 1)
+    return low.cast(counter.dtype) | (high.cast(counter.dtype) << 32)
+
+
+def _halves(word: UOp) -> tuple[UOp, UOp]:
+    half = dtypes.uint32.vec(word.dtype.count)
+    return word.cast(half), (word >> 32).cast(half)
+
+
+def _rotate(word: UOp, places: int) -> UOp:
+    return (word << places) | (word >> (32 - places))
