@@ -127,7 +127,7 @@ def choose_roots(pool: Pool) -> list[UOp]:
 
 
 def in_order_of_use(roots: Sequence[UOp]) -> list[UOp]:
-    """Sources first, in an order that follows from the graph alone and not from when it was made."""
+    """Sources first, in an order that follows from the graph alone, not from its making."""
     found: dict[UOp, None] = {}
     stack = [(root, False) for root in reversed(roots)]
     while stack:

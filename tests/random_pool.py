@@ -136,5 +136,5 @@ def step_leaf(pool: Pool) -> Value:
 
 
 def step_iota(pool: Pool) -> Value:
-    dtype = pool.rng.choice((dtypes.int32, dtypes.int64, dtypes.float32))
+    dtype = pool.rng.choice((dtypes.int32, dtypes.int64))
     return pool.add(UOp(Ops.IOTA, dtype, (), pool.rng.choice(SIZES)), True)

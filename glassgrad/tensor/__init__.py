@@ -1,0 +1,1 @@
+"""What people write: Tensor, its families of methods, and gradients."""

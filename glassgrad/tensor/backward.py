@@ -1,0 +1,103 @@
+"""Gradients of tensors: gradient() gives them, backward() leaves them in .grad."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from glassgrad.base.errors import GradientError, ShapeError
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.gradient import gradients
+from glassgrad.tensor.losses import Losses
+from glassgrad.tensor.record import cast_to, expanded
+
+
+class Backward(Losses):
+    """gradient, backward, and which tensors take part."""
+
+    __slots__ = ()
+
+    def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
+        """How this value changes with each of the targets. Gradients have gradients.
+
+        >>> from glassgrad import Tensor
+        >>> x = Tensor([1.0, 2.0])
+        >>> (x * x).sum().gradient(x)[0].shape
+        (2,)
+        """
+        for number, tensor in enumerate(targets):
+            if not isinstance(tensor, Core):
+                raise GradientError(f"target {number} is a {type(tensor).__name__}, not a Tensor")
+            _need_float(tensor, f"target {number}")
+        found = gradients(self.uop, [tensor.uop for tensor in targets], self._seed(gradient))
+        for number, tensor in enumerate(targets):
+            if tensor.uop not in found:
+                raise GradientError(
+                    f"target {number} of shape {tensor.shape} is no part of this value",
+                    hint="was it made before the value, and not detached?",
+                )
+        return [self._made(found[tensor.uop]) for tensor in targets]
+
+    def backward(self, gradient: Self | None = None) -> Self:
+        """Add to `.grad` of every parameter that this value depends on."""
+        seed = self._seed(gradient)
+        nodes = frozenset(toposort((self.uop,)))
+        params = [tensor for tensor in living() if _takes_part(tensor, nodes)]
+        found = gradients(self.uop, [tensor.uop for tensor in params], seed)
+        if not found:
+            raise GradientError(
+                "this value depends on no parameter",
+                hint="use tensors of floats, and call is_param_() on results of operations",
+            )
+        for tensor in params:
+            if tensor.uop in found:
+                made = self._made(found[tensor.uop])
+                tensor.grad = made if tensor.grad is None else tensor.grad + made
+        return self
+
+    def _seed(self, gradient: Core | None) -> UOp:
+        """The gradient of this value itself: 1 unless it is given."""
+        _need_float(self, "the value")
+        if gradient is None:
+            if self.shape != ():
+                raise GradientError(
+                    f"the gradient of a value of shape {self.shape} is not one number per input",
+                    hint="take the sum() or mean() first, or pass gradient=",
+                )
+            return self.const_like(1.0).uop
+        if gradient.shape != self.shape:
+            raise ShapeError(
+                f"the gradient has shape {gradient.shape}, the value has shape {self.shape}"
+            )
+        return expanded(cast_to(gradient.uop, self.uop.dtype), self.shape)
+
+    # ------------------------------------------------------------------ who takes part
+
+    def is_param_(self, is_param: bool = True) -> Self:
+        """Say whether backward() leaves a gradient here."""
+        self.is_param = is_param
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """The same as `is_param_`."""
+        return self.is_param_(requires_grad)
+
+    @property
+    def requires_grad(self) -> bool:
+        """The same as `is_param`."""
+        return self.is_param
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool | None) -> None:
+        self.is_param = value is not False
+
+
+def _takes_part(tensor: Core, nodes: frozenset[UOp]) -> bool:
+    return tensor.is_param and tensor.uop in nodes and tensor.uop.dtype.kind == "float"
+
+
+def _need_float(tensor: Any, what: str) -> None:
+    if tensor.dtype.kind != "float":
+        raise GradientError(
+            f"{what} has dtype {tensor.dtype.name}, which has no gradient", hint="cast it to float"
+        )

@@ -1,0 +1,248 @@
+"""Contraction: matrix products, convolutions and pooling as products summed over some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Self, TypeVar
+
+from glassgrad.base.dtype import DTypeLike, dtypes, promote
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.tensor.random import Random
+from glassgrad.tensor.record import cast_to, dtype_of, reshaped
+from glassgrad.tensor.reduce import accumulator
+
+ADD = Ops.ADD
+T = TypeVar("T", bound="Contraction")
+
+
+class Contraction(Random):
+    """dot, matmul, linear, conv2d and pooling."""
+
+    __slots__ = ()
+
+    # ------------------------------------------------------------------ matrix products
+
+    def dot(self, w: Self, dtype: DTypeLike | None = None) -> Self:
+        """The matrix product over the last axis of this and the second to last of w.
+
+        >>> from glassgrad import Tensor
+        >>> (Tensor.ones(2, 3) @ Tensor.ones(3, 4)).shape
+        (2, 4)
+        """
+        if not isinstance(w, Contraction):
+            w = self._made(self._operand(w, "multiply"))
+        if not self.shape or not w.shape:
+            raise ShapeError(
+                f"cannot multiply matrices {self.shape} and {w.shape}: one has no axes",
+                hint="use * for numbers",
+            )
+        axis = max(w.ndim - 2, 0)
+        if self.shape[-1] != w.shape[axis]:
+            raise ShapeError(
+                f"cannot multiply matrices {self.shape} and {w.shape}: "
+                f"{self.shape[-1]} columns meet {w.shape[axis]} rows",
+                hint="the last axis of the left one must equal the second to last of the right one",
+            )
+        return self._dot(w, dtype)
+
+    def _dot(self, w: Self, dtype: DTypeLike | None) -> Self:
+        """(…, m, 1, k) * (…, 1, n, k), summed over k."""
+        wanted = promote(self.uop.dtype, w.uop.dtype)
+        x = self
+        if self.ndim > 1 and w.ndim > 1:
+            x = self._made(reshaped(self.uop, (*self.shape[:-1], 1, self.shape[-1])))
+        if w.ndim > 1:
+            w = w.transpose(-1, -2)
+            if self.ndim > 1:
+                w = w._made(reshaped(w.uop, (*w.shape[:-2], 1, *w.shape[-2:])))
+        out = wanted if dtype is None else dtype_of(dtype)
+        wide = accumulator(out) if out.kind == "float" else out
+        product = x.cast(wide) * w.cast(wide)
+        total = product._reduced(ADD, (product.ndim - 1,), keepdim=False)
+        return self._made(cast_to(total.uop, out))
+
+    def matmul(self, x: Self, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
+        """The same as `dot`."""
+        return x.dot(self, dtype) if reverse else self.dot(x, dtype)
+
+    def __matmul__(self, x: Any) -> Self:
+        return self.dot(x)
+
+    def __rmatmul__(self, x: Any) -> Self:
+        return self._made(self._operand(x, "multiply")).dot(self)
+
+    def linear(
+        self, weight: Self, bias: Self | None = None, dtype: DTypeLike | None = None
+    ) -> Self:
+        """self @ weight + bias, or self * weight if the weight is a vector."""
+        if dtype is not None:
+            wide = bias if bias is None else bias.cast(dtype)
+            return self.cast(dtype).linear(weight.cast(dtype), wide)
+        product = self * weight if weight.ndim == 1 else self.dot(weight)
+        return product if bias is None else product + bias
+
+    def sequential(self, ll: list[Any]) -> Self:
+        """The result of calling layers one after the other."""
+        x = self
+        for layer in ll:
+            x = layer(x)
+        return x
+
+    # ------------------------------------------------------------------ convolution and pooling
+
+    def _pool(self, kernel: tuple[int, ...], stride: Any, dilation: Any) -> Self:
+        """Windows over the last axes: (…, places…, kernel…)."""
+        count = len(kernel)
+        first = self.ndim - count
+        x = self
+        steps = zip(kernel, _each(stride, count, "stride"), _each(dilation, count, "dilation"))
+        for number, (size, step, spread) in enumerate(steps):
+            reach = spread * (size - 1) + 1
+            if reach > self.shape[first + number]:
+                raise ShapeError(
+                    f"a window of {reach} does not fit axis {first + number} of {self.shape}",
+                    hint="use a smaller kernel, or padding",
+                )
+            x = x._window(first + number, size, step, spread)
+        return x
+
+    def conv2d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dtype: DTypeLike | None = None,
+    ) -> Self:
+        """Convolution of (batch, channels, …) with (out channels, channels / groups, …).
+
+        >>> from glassgrad import Tensor
+        >>> Tensor.ones(1, 3, 8, 8).conv2d(Tensor.ones(4, 3, 3, 3), padding=1).shape
+        (1, 4, 8, 8)
+        """
+        _check_convolution(self, weight, groups)
+        kernel = weight.shape[2:]
+        batch, channels = self.shape[:2]
+        out = weight.shape[0]
+        wanted = promote(self.uop.dtype, weight.uop.dtype) if dtype is None else dtype_of(dtype)
+        wide = accumulator(wanted) if wanted.kind == "float" else wanted
+        padded = self._padded(((0, 0), (0, 0), *_around(padding, len(kernel))))
+        windows = padded._pool(kernel, stride, dilation)
+        places = windows.shape[2 : 2 + len(kernel)]
+        # (batch, group, out, in, places…, kernel…)
+        per = channels // groups
+        x = windows.reshape((batch, groups, 1, per, *places, *kernel))
+        shape = (1, groups, out // groups, per, *(1,) * len(places), *kernel)
+        product = x.cast(wide) * weight.reshape(shape).cast(wide)
+        axes = (3, *range(4 + len(places), product.ndim))
+        total = product._reduced(ADD, axes, keepdim=False).cast(wanted)
+        result = total.reshape((batch, out, *places))
+        return result if bias is None else result + bias.reshape((1, -1, *(1,) * len(places)))
+
+    def max_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+    ) -> Self:
+        """The largest value of each window."""
+        kernel = _each(kernel_size, 2, "kernel_size")
+        steps = kernel if stride is None else _each(stride, len(kernel), "stride")
+        around = _pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
+        lowest = dtypes.min(self.uop.dtype)
+        padded = self.pad(((0, 0),) * (self.ndim - len(kernel)) + around, value=lowest)
+        windows = padded._pool(kernel, steps, dilation)
+        return windows.max(tuple(range(-len(kernel), 0)))
+
+    def avg_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Self:
+        """The mean of each window."""
+        kernel = _each(kernel_size, 2, "kernel_size")
+        steps = kernel if stride is None else _each(stride, len(kernel), "stride")
+        lead = ((0, 0),) * (self.ndim - len(kernel))
+        around = _pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
+        axes = tuple(range(-len(kernel), 0))
+        total = self._padded(lead + around)._pool(kernel, steps, dilation).sum(axes)
+        plain = _around(padding, len(kernel))
+        if plain == around and (count_include_pad or not any(map(any, plain))):
+            return total / prod(kernel)
+        ones = self._made(self.ones_like().uop)
+        counted = (
+            ones.pad(lead + plain, value=1) if count_include_pad else ones._padded(lead + plain)
+        )
+        extra = tuple((0, b[1] - a[1]) for a, b in zip(plain, around, strict=True))
+        return total / counted._padded(lead + extra)._pool(kernel, steps, dilation).sum(axes)
+
+
+def _check_convolution(x: Contraction, weight: Contraction, groups: int) -> None:
+    if x.ndim != weight.ndim or x.ndim < 3:
+        raise ShapeError(
+            f"cannot convolve {x.shape} with {weight.shape}",
+            hint="both have a batch or output axis, a channel axis and the same places",
+        )
+    channels, per, out = x.shape[1], weight.shape[1], weight.shape[0]
+    if channels != per * groups or out % groups:
+        raise ShapeError(
+            f"cannot convolve {x.shape} with {weight.shape} in {groups} groups: "
+            f"{channels} channels meet {per * groups}",
+            hint="channels = weight.shape[1] * groups, and groups divide the output channels",
+        )
+
+
+def _each(value: Any, count: int, what: str) -> tuple[int, ...]:
+    """One number for all axes, or one per axis."""
+    found = (value,) * count if isinstance(value, int) else tuple(value)
+    if what != "kernel_size" and len(found) != count:
+        raise ShapeError(f"{what} {found} needs {count} numbers")
+    if any(number < 1 for number in found):
+        raise ShapeError(f"{what} {found} must be at least 1")
+    return found
+
+
+def _around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
+    """(before, after) per axis from one number, one per axis, or two per axis, last axis first."""
+    if isinstance(padding, int):
+        return ((padding, padding),) * count
+    widths = list(padding)
+    if len(widths) == count:
+        return tuple((width, width) for width in widths)
+    if len(widths) == 2 * count:
+        return tuple((widths[2 * i], widths[2 * i + 1]) for i in reversed(range(count)))
+    raise ShapeError(f"padding {tuple(padding)} does not fit {count} axes")
+
+
+def _pool_padding(
+    x: Contraction,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: Any,
+    padding: Any,
+    ceil_mode: bool,
+) -> tuple[tuple[int, int], ...]:
+    """The padding; in ceil mode with what the last window, if it starts inside, reaches beyond."""
+    plain = _around(padding, len(kernel))
+    if not ceil_mode:
+        return plain
+    found = []
+    spreads = _each(dilation, len(kernel), "dilation")
+    for size, k, s, d, (before, after) in zip(
+        x.shape[-len(kernel) :], kernel, stride, spreads, plain, strict=True
+    ):
+        room = size + before + after - d * (k - 1) - 1
+        last = -(-room // s) * s  # where a window that reaches beyond the end would start
+        extra = max(last - room, 0) if last < size + before else 0
+        found.append((before, after + extra))
+    return tuple(found)

@@ -1,0 +1,175 @@
+"""What every tensor is: a node of the graph, a gradient, a place in the list of the living."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Self, cast
+from weakref import ref
+
+from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.base.errors import DTypeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak_dtype
+
+BUFFER, COPY, CONST = Ops.BUFFER, Ops.COPY, Ops.CONST
+
+
+class _Living(ref["Core"]):
+    """A weak reference that knows where it is filed."""
+
+    __slots__ = ("key",)
+    key: int
+
+
+# Assigning to a buffer must find the lazy tensors that still read what it held.
+LIVING: dict[int, _Living] = {}
+
+
+def _forget(held: ref[Core]) -> None:
+    key = cast(_Living, held).key
+    if LIVING.get(key) is held:
+        del LIVING[key]
+
+
+def living() -> list[Core]:
+    """Every tensor that somebody still holds."""
+    return [tensor for held in list(LIVING.values()) if (tensor := held()) is not None]
+
+
+class Core:
+    """A node of the graph with the facts that people ask for.
+
+    `is_param` says whether `backward()` leaves a gradient here. It is true for tensors that were
+    made from data or by a creation function; for results of operations `is_param_()` turns it on.
+    """
+
+    __slots__ = ("__weakref__", "grad", "is_param", "uop")
+
+    uop: UOp
+    grad: Self | None
+    is_param: bool
+
+    def _hold(self, uop: UOp, is_param: bool) -> None:
+        self.uop = uop
+        self.grad = None
+        self.is_param = is_param
+        held = _Living(self, _forget)
+        held.key = key = id(self)
+        LIVING[key] = held
+
+    def _made(self, uop: UOp) -> Self:
+        """The tensor of a node that an operation on this one made."""
+        return type(self)._of(uop)
+
+    @classmethod
+    def _of(cls, uop: UOp, is_param: bool = False) -> Self:
+        made = object.__new__(cls)
+        made._hold(uop, is_param)
+        return made
+
+    # ------------------------------------------------------------------ facts
+
+    @property
+    def shape(self) -> Shape:
+        return self.uop.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.uop.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.uop.shape)
+
+    @property
+    def device(self) -> str:
+        """Where the value is or will be."""
+        return device_of(self.uop)
+
+    def numel(self) -> int:
+        """How many elements there are."""
+        return prod(self.uop.shape)
+
+    def nbytes(self) -> int:
+        """How many bytes the elements take."""
+        return prod(self.uop.shape) * self.uop.dtype.itemsize
+
+    def element_size(self) -> int:
+        """How many bytes one element takes."""
+        return self.uop.dtype.itemsize
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one axis."""
+        return self.shape if dim is None else self.shape[axis_of(dim, self.ndim)]
+
+    def dim(self) -> int:
+        """How many axes there are."""
+        return len(self.uop.shape)
+
+    # ------------------------------------------------------------------ operands
+
+    def _pair(self, other: Any, what: str) -> tuple[UOp, UOp]:
+        """This value and another in one dtype; Python numbers take this one's if they can."""
+        mine = self.uop
+        if isinstance(other, Core):
+            return meet(mine, other.uop)
+        if not isinstance(other, (int, float)):
+            other = self._number(other, what)
+            if isinstance(other, Core):
+                return meet(mine, other.uop)
+        dtype = weak_dtype(other, mine.dtype)
+        return cast_to(mine, dtype), scalar(other, dtype)
+
+    def _number(self, other: Any, what: str) -> Any:
+        """NumPy scalars are Python numbers; NumPy arrays become tensors."""
+        if getattr(other, "shape", None) == () and hasattr(other, "item"):
+            return other.item()
+        if hasattr(other, "__array_interface__"):
+            return type(self)(other)  # type: ignore[call-arg]
+        raise DTypeError(
+            f"cannot {what} a tensor and {_named(other)}",
+            hint="use a Tensor, a NumPy array or a Python number",
+        )
+
+    def _operand(self, other: Any, what: str) -> UOp:
+        """Another value alone, as it is; a Python number as a constant of its own dtype."""
+        if isinstance(other, Core):
+            return other.uop
+        if not isinstance(other, (int, float)):
+            other = self._number(other, what)
+            if isinstance(other, Core):
+                return other.uop
+        return UOp(CONST, dtypes.from_py(other), (), other)
+
+    def const_like(self, b: ConstType) -> Self:
+        """A single number of this tensor's dtype."""
+        return self._made(scalar(b, self.uop.dtype))
+
+
+def _named(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def device_of(root: UOp) -> str:
+    """The device of the first buffer or copy that is met; the default one for pure constants."""
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if node.op is BUFFER:
+            return cast(str, node.arg.device)
+        if node.op is COPY:
+            return cast(str, node.arg)
+        if node.realized is not None:
+            return cast(str, node.realized.arg.device)
+        if node not in seen:
+            seen.add(node)
+            stack.extend(reversed(node.src))
+    from glassgrad.tensor.place import canonical
+
+    return canonical(None)
+
+
+def copied(uop: UOp, device: str) -> UOp:
+    return uop if device_of(uop) == device else record(COPY, uop.dtype, (uop,), device)

@@ -1,0 +1,149 @@
+"""numbers, nested lists, bytes, arrays -> a node: Python's data as buffers that the graph reads."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import copied
+from glassgrad.tensor.record import cast_to, record, scalar
+
+BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
+KINDS = {"b": dtypes.bool, "f": dtypes.float32}
+_names = count(1)
+
+
+def own(uop: UOp) -> UOp:
+    """The same value as a node of its own: two tensors of zeros are two parameters.
+
+    Equal nodes are one node, so without a name of its own the gradient of one would be the
+    gradient of both.
+    """
+    return record(DETACH, uop.dtype, (uop,), next(_names))
+
+
+def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
+    """Whatever a Tensor can be made of."""
+    if isinstance(data, UOp):
+        return data if dtype is None else cast_to(data, dtype)
+    if isinstance(data, (bool, int, float)):
+        number = scalar(data, dtypes.from_py(data) if dtype is None else dtype)
+        return own(copied(number, device))
+    if isinstance(data, (list, tuple)):
+        return _of_list(data, dtype, device)
+    if isinstance(data, (bytes, bytearray)):
+        return _of_memory(data, dtype, device)
+    if hasattr(data, "__array_interface__") or isinstance(data, memoryview):
+        return _of_array(data, dtype, device)
+    raise DTypeError(
+        f"cannot make a Tensor of {'None' if data is None else f'a {type(data).__name__}'}",
+        hint="use a number, a nested list, bytes, a memoryview or a NumPy array",
+    )
+
+
+def _of_memory(data: bytes | bytearray, dtype: DType | None, device: str) -> UOp:
+    """Bytes are read as the dtype's items; uint8 if none is given."""
+    view = View.from_host(data, device="CPU")
+    if dtype is not None and dtype is not dtypes.uint8:
+        if len(data) % dtype.itemsize:
+            raise ShapeError(f"{len(data)} bytes are no whole number of {dtype.name} items")
+        view = View.from_host(data, dtype=dtype, device="CPU")
+    return copied(UOp(BUFFER, view.dtype, (), view), device)
+
+
+def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
+    """Arrays are looked at, not copied; another dtype is a cast."""
+    import numpy as np
+
+    array = data
+    if isinstance(data, np.ndarray):
+        if data.dtype.kind in "OSUVMmc" and data.dtype.itemsize not in (1, 2):
+            raise DTypeError(f"there is no dtype for NumPy's {data.dtype}", hint="convert it first")
+        if not data.dtype.isnative or any(step % data.itemsize for step in data.strides):
+            array = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("=")))
+    elif not isinstance(data, memoryview):  # a NumPy scalar
+        array = np.asarray(data)
+    view = View.from_host(array, device="CPU")
+    uop = copied(UOp(BUFFER, view.dtype, (), view), device)
+    return uop if dtype is None else cast_to(uop, dtype)
+
+
+def _of_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str) -> UOp:
+    """A nested list of numbers: ints are the default int, floats the default float."""
+    import numpy as np
+
+    check_even(data)
+    try:
+        array = np.array(data)
+    except (ValueError, TypeError, OverflowError):
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        raise _bad_item(data)
+    found = dtypes.default_float
+    if array.size:
+        found = {"b": dtypes.bool, "f": dtypes.default_float}.get(
+            array.dtype.kind, dtypes.default_int
+        )
+    wanted = found if dtype is None else dtype
+    _check_range(array, wanted)
+    stored = wanted if wanted.format is not None else dtypes.float32
+    with np.errstate(all="ignore"):
+        view = View.from_host(np.ascontiguousarray(array.astype(stored.name)), device="CPU")
+    return cast_to(copied(UOp(BUFFER, stored, (), view), device), wanted)
+
+
+def _check_range(array: Any, dtype: DType) -> None:
+    if dtype.kind not in ("int", "uint") or not array.size or array.dtype.kind == "f":
+        return
+    low, high = int(array.min()), int(array.max())
+    if low < dtypes.min(dtype) or high > dtypes.max(dtype):
+        bad = high if high > dtypes.max(dtype) else low
+        raise DTypeError(f"{bad} does not fit {dtype.name}", hint="pass dtype=dtypes.int64")
+
+
+def check_even(data: list[Any] | tuple[Any, ...]) -> None:
+    """Refuse lists of lists that have different lengths, and say where they differ."""
+    stack: list[tuple[Any, tuple[int, ...]]] = [(data, ())]
+    sizes: dict[int, int | None] = {}
+    while stack:
+        item, place = stack.pop()
+        size = len(item) if isinstance(item, (list, tuple)) else None
+        depth = len(place)
+        if sizes.setdefault(depth, size) != size:
+            index = "".join(f"[{i}]" for i in place)
+            raise ShapeError(
+                f"the list is ragged: data{index} has {_length(size)}, "
+                f"others at that depth have {_length(sizes[depth])}",
+                hint="all lists at one depth must have the same length",
+            )
+        if size and isinstance(item[0], (list, tuple)) | isinstance(item[-1], (list, tuple)):
+            stack.extend((item[i], (*place, i)) for i in range(size - 1, -1, -1))
+        elif size:
+            nested = next((i for i, one in enumerate(item) if isinstance(one, (list, tuple))), None)
+            if nested is not None:
+                stack.extend([(item[nested], (*place, nested)), (item[0], (*place, 0))])
+
+
+def _length(size: int | None) -> str:
+    return "a single value" if size is None else f"length {size}"
+
+
+def _bad_item(data: Any, place: str = "data") -> DTypeError:
+    """Find the item that is not a number."""
+    stack: list[tuple[Any, str]] = [(data, place)]
+    while stack:
+        item, name = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend((one, f"{name}[{i}]") for i, one in reversed(list(enumerate(item))))
+        elif isinstance(item, int) and not isinstance(item, bool):
+            if not -(1 << 63) <= item < (1 << 64):
+                return DTypeError(f"{name} is {item}, which fits no dtype")
+        elif not isinstance(item, (bool, float)) and not hasattr(item, "__float__"):
+            word = "None" if item is None else f"a {type(item).__name__}"
+            return DTypeError(f"{name} is {word}, not a number", hint="lists hold numbers only")
+    return DTypeError("the list does not hold numbers of one kind", hint="pass a dtype")

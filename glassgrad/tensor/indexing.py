@@ -1,0 +1,254 @@
+"""Indexing: ints, slices, None and Ellipsis move elements; integer tensors look them up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Self, TypeVar
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import AxisError, DTypeError, ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.creation import Creation
+from glassgrad.tensor.record import axis_of, expanded, record
+
+SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
+Step = tuple[Ops, Any]
+T = TypeVar("T", bound=Creation)
+
+
+@dataclass
+class Plan:
+    """What an index does: movement steps, then lookups by tensors at axes of the moved shape."""
+
+    steps: list[Step] = field(default_factory=list)
+    lookups: list[tuple[int, Core]] = field(default_factory=list)
+
+
+def plan_of(index: Any, shape: Shape) -> Plan:
+    """Read an index the way NumPy does."""
+    parts = _full_parts(index if isinstance(index, tuple) else (index,), shape)
+    pairs: list[tuple[int, int]] = []
+    flips: list[int] = []
+    strides: list[tuple[int, int]] = []
+    kept: list[int] = []  # the shape after ints are gone and Nones are in
+    plan = Plan()
+    axis = 0
+    for part in parts:
+        if part is None:
+            kept.append(1)
+            continue
+        size = shape[axis]
+        if isinstance(part, slice):
+            start, stop, step = _slice(part, size)
+            pairs.append((start, stop))
+            flips += [axis] if step < 0 else []
+            strides += [(axis, abs(step))] if abs(step) > 1 else []
+            kept.append(-(-(stop - start) // abs(step)))
+        elif isinstance(part, Core):
+            plan.lookups.append((len(kept), part))
+            pairs.append((0, size))
+            kept.append(size)
+        else:
+            at = _at(part, axis, size)
+            pairs.append((at, at + 1))
+        axis += 1
+    _add_steps(plan, shape, tuple(pairs), tuple(flips), strides, tuple(kept))
+    return plan
+
+
+def _add_steps(
+    plan: Plan,
+    shape: Shape,
+    pairs: tuple[tuple[int, int], ...],
+    flips: tuple[int, ...],
+    strides: list[tuple[int, int]],
+    kept: Shape,
+) -> None:
+    """Cut the box, turn it, take every n-th element, drop and add axes."""
+    if any(pair != (0, size) for pair, size in zip(pairs, shape, strict=True)):
+        plan.steps.append((SHRINK, pairs))
+    now = [stop - start for start, stop in pairs]
+    if flips:
+        plan.steps.append((FLIP, flips))
+    for axis, step in strides:  # windows of one element: the new last axis has size 1
+        plan.steps.append((WINDOW, (axis, 1, step, 1)))
+        now[axis] = -(-now[axis] // step)
+        plan.steps.append((RESHAPE, tuple(now)))
+    if tuple(now) != kept:
+        plan.steps.append((RESHAPE, kept))
+
+
+def _full_parts(parts: tuple[Any, ...], shape: Shape) -> list[Any]:
+    """One part per axis, with the Ellipsis filled in."""
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    dots = sum(part is Ellipsis for part in parts)
+    if used > len(shape):
+        raise AxisError(f"{used} indices are too many for a tensor of shape {shape}")
+    if dots > 1:
+        raise AxisError("an index has at most one '...'")
+    rest = [slice(None)] * (len(shape) - used)
+    found: list[Any] = []
+    for part in parts:
+        found.extend(rest if part is Ellipsis else [part])
+    return found if dots else found + rest
+
+
+def _slice(part: slice, size: int) -> tuple[int, int, int]:
+    """(start, stop, step) with 0 <= start <= stop: the box to cut; step < 0 turns it."""
+    try:
+        start, stop, step = part.indices(size)
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        hint = "a step is not 0" if "zero" in text else "bounds of a slice are whole numbers"
+        raise AxisError(f"cannot slice by {part.start}:{part.stop}:{part.step}", hint) from None
+    count = len(range(start, stop, step))
+    if count == 0:
+        return 0, 0, 1
+    last = start + (count - 1) * step
+    if step > 0:
+        return start, last + 1, step
+    return last, start + 1, step
+
+
+def _at(part: Any, axis: int, size: int) -> int:
+    if isinstance(part, bool) or not hasattr(part, "__index__"):
+        raise AxisError(
+            f"cannot index axis {axis} by {part!r}",
+            hint="use ints, slices, None, ... or tensors of ints",
+        )
+    at: int = part.__index__()
+    if not -size <= at < size:
+        raise AxisError(
+            f"index {at} is out of range for axis {axis} of size {size}",
+            hint=f"use {-size} to {size - 1}" if size else "the axis is empty",
+        )
+    return at + size if at < 0 else at
+
+
+class Indexing(Creation):
+    """x[...] and lookups along an axis."""
+
+    __slots__ = ()
+
+    def __getitem__(self, indices: Any) -> Self:
+        plan = plan_of(self._tensors(indices), self.shape)
+        moved = self._stepped(plan.steps)
+        return _looked_up(moved, plan.lookups) if plan.lookups else moved
+
+    def _stepped(self, steps: list[Step]) -> Self:
+        uop = self.uop
+        for op, arg in steps:
+            uop = record(op, uop.dtype, (uop,), arg)
+        return self._made(uop)
+
+    def _tensors(self, indices: Any) -> Any:
+        """Lists and arrays of ints inside an index become tensors."""
+        if isinstance(indices, tuple):
+            return tuple(self._tensors(part) for part in indices)
+        if isinstance(indices, list) or (_ndim(indices) and not isinstance(indices, Core)):
+            indices = type(self)(indices)  # type: ignore[call-arg]
+        if isinstance(indices, Core):
+            _check_index(indices)
+        return indices
+
+    def gather(self, dim: int, index: Self) -> Self:
+        """y[i][j] = x[index[i][j]][j] for dim 0, and so on: one element per element of index.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).shape
+        (2, 1)
+        """
+        axis = axis_of(dim, self.ndim)
+        _check_index(index)
+        if index.ndim != self.ndim:
+            raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
+        pairs = []
+        for place, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
+            if place != axis and wanted > size:
+                raise ShapeError(
+                    f"gather from {self.shape} by {index.shape}: axis {place} is too long",
+                    hint="only the gathered axis may be longer",
+                )
+            pairs.append((0, size if place == axis else wanted))
+        source = self._shrunk(tuple(pairs))
+        src = (source.uop, index.uop)
+        return self._made(record(Ops.GATHER, self.uop.dtype, src, axis))
+
+    def one_hot(self, num_classes: int) -> Self:
+        """1 at the index and 0 elsewhere, along a new last axis."""
+        _check_index(self)
+        classes = self._line(num_classes, self.uop.dtype)
+        return self.unsqueeze(-1).eq(classes).cast(dtypes.default_int)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ShapeError("a tensor without axes has no length")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Any:
+        if not self.shape:
+            raise ShapeError("cannot iterate over a tensor without axes", hint="use item()")
+        return (self[i] for i in range(self.shape[0]))
+
+
+def _ndim(value: Any) -> int:
+    found: int = getattr(value, "ndim", 0)
+    return found
+
+
+def _check_index(index: Core) -> None:
+    if index.dtype.kind not in ("int", "uint"):
+        raise DTypeError(
+            f"tensors index by ints, not by {index.dtype.name}",
+            hint="use where() with a mask" if index.dtype is dtypes.bool else "cast it to int",
+        )
+
+
+def _looked_up(x: T, lookups: list[tuple[int, Core]]) -> T:
+    """Several index tensors act together, as one index into their flattened axes."""
+    axes = [axis for axis, _ in lookups]
+    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in lookups])
+    # NumPy puts the result where the indices were, or first if they were apart.
+    place = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    front = x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
+    found = _taken(front, chosen)
+    return _placed(found, chosen.ndim, place)
+
+
+def _flat_index(x: T, axes: list[int], indices: list[T]) -> T:
+    """One index per place, negative ones counted from the end; -1 is out of range."""
+    dtype = dtypes.int64 if x.numel() > 2**31 else dtypes.int32
+    whole = [index.cast(dtype) for index in indices[0]._broadcasted(*indices[1:])]
+    sizes: list[int] = [x.shape[axis] for axis in axes]
+    found = [(i < 0).where(i + size, i) for i, size in zip(whole, sizes, strict=True)]
+    flat = found[0]
+    for index, size in zip(found[1:], sizes[1:], strict=True):
+        flat = flat * size + index
+    if len(axes) == 1:
+        return flat
+    # Out of range on one axis must not be in range on the flattened one.
+    for index, size in zip(found, sizes, strict=True):
+        flat = ((index >= 0) & (index < size)).where(flat, -1)
+    return flat
+
+
+def _taken(x: T, index: T) -> T:
+    """Rows of x (n, …) by an index (…): (index…, …)."""
+    rest = x.shape[1:]
+    count = prod(index.shape)
+    column = index.reshape((count, *(1,) * len(rest)))
+    spread = x._made(expanded(column.uop, (count, *rest)))
+    found = x._made(record(Ops.GATHER, x.dtype, (x.uop, spread.uop), 0))
+    return found.reshape((*index.shape, *rest))
+
+
+def _placed(x: T, count: int, place: int) -> T:
+    """The first `count` axes moved to begin at `place`."""
+    if not place:
+        return x
+    order = [*range(count, count + place), *range(count), *range(count + place, x.ndim)]
+    return x.permute(tuple(order))

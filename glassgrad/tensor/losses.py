@@ -1,0 +1,188 @@
+"""Losses and normalisations: softmax, layernorm, cross-entropy and their relatives."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from glassgrad.base.dtype import DTypeLike
+from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.tensor.contraction import Contraction
+from glassgrad.tensor.record import as_float, axes_of, axis_of
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class Losses(Contraction):
+    """What stands at the end of networks, and between their layers."""
+
+    __slots__ = ()
+
+    # ------------------------------------------------------------------ normalisations
+
+    def _floats(self, dtype: DTypeLike | None = None) -> Self:
+        return self._made(as_float(self.uop)) if dtype is None else self.cast(dtype)
+
+    def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
+        """exp(x) / sum(exp(x)) along an axis, without overflow.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor([[1.0, 2.0]]).softmax().shape
+        (1, 2)
+        """
+        x = self._floats(dtype)
+        powers = (x - x.max(axis, keepdim=True).detach()).exp()
+        return powers / powers.sum(axis, keepdim=True)
+
+    def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
+        """softmax(-x)"""
+        return (-self).softmax(axis, dtype)
+
+    def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
+        """log(softmax(x)), without overflow or log(0)."""
+        x = self._floats(dtype)
+        shifted = x - x.max(axis, keepdim=True).detach()
+        return shifted - shifted.exp().sum(axis, keepdim=True).log()
+
+    def layernorm(self, axis: Any = -1, eps: float = 1e-5) -> Self:
+        """Mean 0 and variance 1 along some axes."""
+        x = self._floats()
+        centred = x - x.mean(axis, keepdim=True)
+        return centred * ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
+
+    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
+        """Length 1 along an axis."""
+        if p == 0:
+            length = self.ne(0).sum(dim, keepdim=True).cast(self.dtype)
+        else:
+            length = self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
+        return self / length.maximum(eps)
+
+    def batchnorm(
+        self,
+        weight: Self | None,
+        bias: Self | None,
+        mean: Self,
+        invstd: Self,
+        axis: int | tuple[int, ...] = 1,
+    ) -> Self:
+        """(x - mean) * invstd * weight + bias, where all of them lie along `axis`."""
+        axes = axes_of(axis, self.ndim)
+        shape = tuple(size if one in axes else 1 for one, size in enumerate(self.shape))
+        scale = invstd.reshape(shape) if len(axes) == invstd.ndim else invstd
+        x = (self - mean.reshape(shape)) * scale
+        x = x if weight is None else x * weight.reshape(shape)
+        return x if bias is None else x + bias.reshape(shape)
+
+    # ------------------------------------------------------------------ losses
+
+    def _collected(self, reduction: str) -> Self:
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
+        return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
+
+    def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:  # noqa: N803
+        """-Y log(x) - (1-Y) log(1-x), for probabilities x."""
+        loss = -(Y * self.log()) - (1 - Y) * (1 - self).log()
+        return loss._collected(reduction)
+
+    def binary_crossentropy_logits(
+        self,
+        Y: Self,  # noqa: N803
+        reduction: str = "mean",
+        pos_weight: Self | None = None,
+    ) -> Self:
+        """The same of sigmoid(x), without overflow."""
+        yes, no = self.logsigmoid(), (-self).logsigmoid()
+        weighted = yes if pos_weight is None else pos_weight * yes
+        return (-(Y * weighted) - (1 - Y) * no)._collected(reduction)
+
+    def sparse_categorical_crossentropy(
+        self,
+        Y: Self,  # noqa: N803
+        ignore_index: int = -1,
+        label_smoothing: float = 0.0,
+        reduction: str = "mean",
+    ) -> Self:
+        """Cross-entropy of logits (…, classes) with class numbers (…); some may be ignored.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor([[1.0, 2.0]]).sparse_categorical_crossentropy(Tensor([1])).shape
+        ()
+        """
+        _check_smoothing(label_smoothing)
+        _check_classes(self, Y, axis=self.ndim - 1)
+        logs = self.log_softmax()
+        counts = Y.ne(ignore_index)
+        hit = logs.gather(-1, counts.where(Y, 0).unsqueeze(-1)).squeeze(-1)
+        spread = logs.mean(-1)
+        loss = hit if not label_smoothing else hit.lerp(spread, label_smoothing)
+        masked = counts.where(-loss, loss.const_like(0))
+        if reduction == "mean":
+            return masked.sum() / counts.cast(masked.dtype).sum()
+        return masked._collected(reduction)
+
+    def cross_entropy(
+        self,
+        Y: Self,  # noqa: N803
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> Self:
+        """Cross-entropy of logits (batch, classes, …) with class numbers or probabilities."""
+        _check_smoothing(label_smoothing)
+        axis = 0 if self.ndim == 1 else 1
+        if Y.ndim < self.ndim:
+            return self._by_class(Y, axis, reduction, label_smoothing)
+        if Y.shape != self.shape:
+            raise ShapeError(f"cross-entropy of {self.shape} with probabilities {Y.shape}")
+        classes = int(self.shape[axis])
+        soft = Y if not label_smoothing else Y * (1 - label_smoothing) + label_smoothing / classes
+        return (-(self.log_softmax(axis) * soft).sum(axis))._collected(reduction)
+
+    def _by_class(self, classes: Self, axis: int, reduction: str, smoothing: float) -> Self:
+        _check_classes(self, classes, axis)
+        logs = self.log_softmax(axis)
+        hit = logs.gather(axis, classes.unsqueeze(axis)).squeeze(axis)
+        loss = hit if not smoothing else hit.lerp(logs.mean(axis), smoothing)
+        return (-loss)._collected(reduction)
+
+    def nll_loss(
+        self,
+        Y: Self,  # noqa: N803
+        weight: Self | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> Self:
+        """Minus the log-probabilities (batch, classes, …) at the class numbers."""
+        axis = 0 if self.ndim == 1 else 1
+        _check_classes(self, Y, axis)
+        ones = self._made(Y.ones_like(dtype=self.dtype).uop)
+        scale = ones if weight is None else weight[Y]
+        chosen = Y
+        if ignore_index is not None:
+            counts = Y.ne(ignore_index)
+            chosen = counts.where(Y, 0)
+            scale = counts.where(scale, scale.const_like(0))
+        loss = -self.gather(axis, chosen.unsqueeze(axis)).squeeze(axis) * scale
+        if reduction == "mean":
+            return loss.sum() / scale.sum()
+        return loss._collected(reduction)
+
+
+def _check_smoothing(amount: float) -> None:
+    if not 0 <= amount <= 1:
+        raise ValueError(f"label_smoothing lies between 0 and 1, not {amount}")
+
+
+def _check_classes(x: Losses, classes: Losses, axis: int) -> None:
+    """Class numbers have the logits' shape without the class axis."""
+    if classes.dtype.kind not in ("int", "uint"):
+        raise DTypeError(
+            f"classes are ints, not {classes.dtype.name}", hint="cast them, or pass probabilities"
+        )
+    axis_of(axis, x.ndim)
+    wanted = x.shape[:axis] + x.shape[axis + 1 :]
+    if classes.shape != wanted:
+        raise ShapeError(
+            f"classes of shape {classes.shape} do not fit logits of shape {x.shape}",
+            hint=f"they need the shape {wanted}",
+        )

@@ -1,0 +1,265 @@
+"""Movement: the same elements in another order or shape. None of it costs anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Self
+
+from glassgrad.base.errors import AxisError, ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape, broadcast
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.record import (
+    axes_of,
+    axis_of,
+    can_expand,
+    clash,
+    expanded,
+    record,
+    reshaped,
+    sizes_of,
+)
+
+PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
+Pairs = tuple[tuple[int, int], ...]
+
+
+class Movement(Core):
+    """reshape, permute, expand, flip, shrink, pad, and what is made of them."""
+
+    __slots__ = ()
+
+    # ------------------------------------------------------------------ primitives
+
+    def reshape(self, *shape: Any) -> Self:
+        """The elements in row-major order as another shape; one size may be -1.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor.arange(6).reshape(2, -1).shape
+        (2, 3)
+        """
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        kept = [self._kept(i) if size is None else size for i, size in enumerate(shape)]
+        return self._made(reshaped(self.uop, self._inferred(sizes_of((kept,)))))
+
+    def _kept(self, axis: int) -> int:
+        if axis >= self.ndim:
+            raise ShapeError(f"None keeps the size of axis {axis}, but the shape is {self.shape}")
+        return int(self.shape[axis])
+
+    def _inferred(self, shape: Shape) -> Shape:
+        """The shape with its -1 filled in."""
+        total = prod(self.shape)
+        unknown = [axis for axis, size in enumerate(shape) if size == -1]
+        if len(unknown) > 1 or any(size < -1 for size in shape):
+            raise ShapeError(f"cannot reshape to {shape}", hint="at most one size may be -1")
+        if unknown:
+            rest = -prod(shape)
+            size = total // rest if rest else 0
+            filled = tuple(size if n == -1 else n for n in shape)
+        else:
+            filled = shape
+        if prod(filled) != total:
+            raise ShapeError(
+                f"cannot reshape {self.shape} to {shape}: it has {total} elements, not "
+                f"{prod(size for size in shape if size != -1)}{' times something' * len(unknown)}",
+                hint="the number of elements must stay the same",
+            )
+        return filled
+
+    def permute(self, *order: Any) -> Self:
+        """Axis i of the result is axis order[i] of this tensor."""
+        wanted = sizes_of(order, "order of axes")
+        axes = tuple(axis_of(axis, self.ndim) for axis in wanted)
+        if sorted(axes) != list(range(self.ndim)):
+            raise AxisError(
+                f"cannot permute {self.shape} by {wanted}", hint="name every axis exactly once"
+            )
+        if axes == tuple(range(self.ndim)):
+            return self._made(self.uop)
+        return self._made(record(PERMUTE, self.uop.dtype, (self.uop,), axes))
+
+    def expand(self, *shape: Any) -> Self:
+        """Axes of size 1 repeated; -1 or None keeps a size; new axes come in front."""
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        given = sizes_of(([-1 if size is None else size for size in shape],))
+        lead = len(given) - self.ndim
+        full = (1,) * lead + self.shape
+        wanted = tuple(
+            full[axis] if size == -1 and axis < len(full) else size
+            for axis, size in enumerate(given)
+        )
+        if lead < 0 or not can_expand(self.shape, wanted):
+            raise ShapeError(
+                f"cannot expand {self.shape} to {given}",
+                hint="only axes of size 1 grow; new axes come in front",
+            )
+        return self._made(expanded(self.uop, wanted))
+
+    def flip(self, axis: Any, *args: int) -> Self:
+        """The elements along some axes in reverse."""
+        axes = axes_of((axis, *args) if args else axis, self.ndim)
+        if not axes:
+            return self._made(self.uop)
+        return self._made(record(FLIP, self.uop.dtype, (self.uop,), axes))
+
+    def shrink(self, arg: Sequence[tuple[int, int] | None]) -> Self:
+        """A box cut out: (start, stop) or None per axis."""
+        if len(arg) != self.ndim:
+            raise ShapeError(f"shrink of {self.shape} needs {self.ndim} pairs, not {len(arg)}")
+        pairs = tuple(
+            (0, size) if pair is None else (int(pair[0]), int(pair[1]))
+            for pair, size in zip(arg, self.shape, strict=True)
+        )
+        for axis, ((start, stop), size) in enumerate(zip(pairs, self.shape, strict=True)):
+            if not 0 <= start <= stop <= size:
+                raise ShapeError(
+                    f"cannot shrink axis {axis} of {self.shape} to {start}…{stop}",
+                    hint=f"0 <= start <= stop <= {size}",
+                )
+        return self._shrunk(pairs)
+
+    def _shrunk(self, pairs: Pairs) -> Self:
+        if all(pair == (0, size) for pair, size in zip(pairs, self.shape, strict=True)):
+            return self._made(self.uop)
+        return self._made(record(SHRINK, self.uop.dtype, (self.uop,), pairs))
+
+    def _padded(self, pairs: Pairs) -> Self:
+        """Zeros around; negative widths cut off."""
+        cut = tuple(
+            (max(-before, 0), size - max(-after, 0))
+            for size, (before, after) in zip(self.shape, pairs, strict=True)
+        )
+        if any(start > stop for start, stop in cut):
+            raise ShapeError(f"padding {pairs} takes away more than {self.shape} has")
+        kept = self._shrunk(cut)
+        around = tuple((max(before, 0), max(after, 0)) for before, after in pairs)
+        if not any(map(any, around)):
+            return kept
+        return kept._made(record(PAD, self.uop.dtype, (kept.uop,), around))
+
+    def _window(self, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Self:
+        """Sliding windows along an axis; the place in the window is a new last axis."""
+        arg = (axis, size, stride, dilation)
+        return self._made(record(WINDOW, self.uop.dtype, (self.uop,), arg))
+
+    # ------------------------------------------------------------------ made of them
+
+    def view(self, *shape: Any) -> Self:
+        """The same as `reshape`."""
+        return self.reshape(*shape)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """Several axes as one."""
+        first, last = axis_of(start_dim, self.ndim), axis_of(end_dim, self.ndim)
+        if first > last:
+            raise AxisError(f"cannot flatten axes {first} to {last}", hint="start comes first")
+        shape = self.shape
+        return self.reshape(*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
+
+    def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
+        """One axis as several."""
+        axis = axis_of(dim, self.ndim)
+        return self.reshape(*self.shape[:axis], *sizes, *self.shape[axis + 1 :])
+
+    def squeeze(self, dim: int | None = None) -> Self:
+        """Axes of size 1 left out: all of them, or one."""
+        if dim is None:
+            return self.reshape(tuple(size for size in self.shape if size != 1))
+        axis = axis_of(dim, self.ndim)
+        if not self.shape or self.shape[axis] != 1:
+            return self._made(self.uop)
+        return self.reshape(self.shape[:axis] + self.shape[axis + 1 :])
+
+    def unsqueeze(self, dim: int) -> Self:
+        """A new axis of size 1."""
+        axis = axis_of(dim, self.ndim + 1)
+        return self.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Two axes exchanged."""
+        first, second = axis_of(dim0, self.ndim), axis_of(dim1, self.ndim)
+        order = list(range(self.ndim))
+        if order:
+            order[first], order[second] = second, first
+        return self.permute(tuple(order))
+
+    @property
+    def T(self) -> Self:  # noqa: N802  the name that everybody uses
+        """The two axes of a matrix exchanged."""
+        return self.transpose()
+
+    def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
+        """Parts of one size, the last one perhaps smaller, or of the given sizes."""
+        axis = axis_of(dim, self.ndim)
+        total = self.shape[axis]
+        if isinstance(sizes, int):
+            step = max(sizes, 1)
+            sizes = [min(step, total - start) for start in range(0, max(total, 1), step)]
+        if sum(sizes) != total:
+            raise ShapeError(f"sizes {tuple(sizes)} do not add up to {total} on axis {axis}")
+        parts, start = [], 0
+        for size in sizes:
+            pairs = [(0, n) for n in self.shape]
+            pairs[axis] = (start, start + size)
+            parts.append(self._shrunk(tuple(pairs)))
+            start += size
+        return tuple(parts)
+
+    def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
+        """About equal parts, at most this many."""
+        if chunks < 1:
+            raise ShapeError(f"cannot split into {chunks} chunks", hint="at least 1")
+        size = self.shape[axis_of(dim, self.ndim)]
+        return list(self.split(-(-size // chunks) or 1, dim))
+
+    def repeat(self, repeats: Any, *args: int) -> Self:
+        """The whole tensor repeated along each axis."""
+        times = sizes_of((repeats, *args), "number of repeats")
+        if len(times) < self.ndim:
+            raise ShapeError(f"repeat of {self.shape} needs at least {self.ndim} numbers")
+        base = (1,) * (len(times) - self.ndim) + self.shape
+        apart = tuple(size for n in base for size in (1, n))
+        wide = tuple(size for t, n in zip(times, base, strict=True) for size in (t, n))
+        whole = tuple(t * n for t, n in zip(times, base, strict=True))
+        return self.reshape(apart).expand(wide).reshape(whole)
+
+    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
+        """Each element repeated next to itself."""
+        base = self.flatten() if dim is None else self
+        axis = 0 if dim is None else axis_of(dim, self.ndim)
+        shape = base.shape
+        wide = (*shape[: axis + 1], repeats, *shape[axis + 1 :])
+        apart = base.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(wide)
+        return apart.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
+
+    def unfold(self, dim: int, size: int, step: int) -> Self:
+        """Sliding windows along an axis, as a new last axis."""
+        axis = axis_of(dim, self.ndim)
+        if not 0 < size <= self.shape[axis] or step < 1:
+            raise ShapeError(
+                f"cannot unfold windows of {size} every {step} from {self.shape[axis]} elements"
+            )
+        return self._window(axis, size, step)
+
+    def shrink_to(self, *shape: Any) -> Self:
+        """The leading box of this shape; None keeps an axis."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        return self.shrink([None if size is None else (0, size) for size in sizes])
+
+    def broadcast_to(self, *shape: Any) -> Self:
+        """The same as `expand`."""
+        return self.expand(*shape)
+
+    def _broadcasted(self, *others: Core) -> tuple[Self, ...]:
+        """This tensor and others in the shape that all of them stretch to."""
+        tensors: list[Core] = [self, *others]
+        shapes = [tensor.shape for tensor in tensors]
+        try:
+            wide = broadcast(*shapes)
+        except ValueError:
+            raise clash("combine", *shapes) from None
+        return tuple(self._made(expanded(tensor.uop, wide)) for tensor in tensors)

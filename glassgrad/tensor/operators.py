@@ -1,0 +1,254 @@
+"""Arithmetic, bits, comparisons, selection: by method and operator, with NumPy's broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from glassgrad.base.dtype import DTypeLike, dtypes, promote
+from glassgrad.base.errors import DTypeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.movement import Movement
+from glassgrad.tensor.record import (
+    BOOL,
+    as_float,
+    cast_to,
+    dtype_of,
+    meet,
+    need,
+    record,
+    scalar,
+    weak_dtype,
+)
+
+# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+ADD, SUB, MUL, FDIV, MAX = Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX
+MIN, SHL, SHR, AND, OR = Ops.MIN, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR
+XOR, CMPLT, CMPEQ, CMPNE, WHERE = Ops.XOR, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.WHERE
+NEG = Ops.NEG
+LOGICAL = {ADD: OR, MUL: AND, MAX: OR, MIN: AND}  # what arithmetic means for bools
+NUMBERS = ("int", "uint", "float", "index")
+WHOLE = ("bool", "int", "uint", "index")
+
+
+class Operators(Movement):
+    """What works on one element at a time and is one node of the graph."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy arrays on the left leave operators to us
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def _binary(self, op: Ops, other: Any, what: str, reverse: bool = False) -> Self:
+        left, right = self._pair(other, what)
+        if left.dtype is BOOL:
+            if op not in LOGICAL:
+                raise DTypeError(f"cannot {what} bools", hint="use ^, or cast to int first")
+            op = LOGICAL[op]
+        src = (right, left) if reverse else (left, right)
+        return self._made(record(op, left.dtype, src))
+
+    def add(self, x: Any, reverse: bool = False) -> Self:
+        """self + x
+
+        >>> from glassgrad import Tensor
+        >>> (Tensor([1, 2]) + 1.5).dtype
+        dtypes.float
+        """
+        return self._binary(ADD, x, "add", reverse)
+
+    def sub(self, x: Any, reverse: bool = False) -> Self:
+        """self - x"""
+        return self._binary(SUB, x, "subtract", reverse)
+
+    def mul(self, x: Any, reverse: bool = False) -> Self:
+        """self * x"""
+        return self._binary(MUL, x, "multiply", reverse)
+
+    def _quotient(self, x: Any, reverse: bool = False) -> Self:
+        left, right = self._pair(x, "divide")
+        left, right = as_float(left), as_float(right)
+        return self._made(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
+
+    def neg(self) -> Self:
+        """-self"""
+        need(self.uop, NUMBERS, "negate", hint="use ~ for bools")
+        return self._made(record(NEG, self.uop.dtype, (self.uop,)))
+
+    def maximum(self, x: Any) -> Self:
+        """The larger of both; nan if either is."""
+        return self._binary(MAX, x, "take the maximum of")
+
+    def minimum(self, x: Any) -> Self:
+        """The smaller of both; nan if either is."""
+        return self._binary(MIN, x, "take the minimum of")
+
+    # ------------------------------------------------------------------ bits
+
+    def _bits(self, op: Ops, x: Any, what: str, reverse: bool = False) -> Self:
+        left, right = self._pair(x, what)
+        need(left, WHOLE, what, hint="cast to an int dtype first")
+        return self._made(record(op, left.dtype, (right, left) if reverse else (left, right)))
+
+    def bitwise_and(self, x: Any, reverse: bool = False) -> Self:
+        """self & x"""
+        return self._bits(AND, x, "and", reverse)
+
+    def bitwise_or(self, x: Any, reverse: bool = False) -> Self:
+        """self | x"""
+        return self._bits(OR, x, "or", reverse)
+
+    def bitwise_xor(self, x: Any, reverse: bool = False) -> Self:
+        """self ^ x"""
+        return self._bits(XOR, x, "xor", reverse)
+
+    def bitwise_not(self) -> Self:
+        """Every bit turned; for bools, logical not."""
+        if self.uop.dtype is BOOL:
+            return self.logical_not()
+        need(self.uop, WHOLE, "turn the bits of", hint="cast to an int dtype first")
+        ones = dtypes.max(self.uop.dtype) if self.uop.dtype.kind == "uint" else -1
+        return self._bits(XOR, ones, "turn the bits of")
+
+    def lshift(self, x: Any, reverse: bool = False) -> Self:
+        """self << x"""
+        return self._bits(SHL, x, "shift", reverse)
+
+    def rshift(self, x: Any, reverse: bool = False) -> Self:
+        """self >> x"""
+        return self._bits(SHR, x, "shift", reverse)
+
+    def logical_not(self) -> Self:
+        """True where the value is zero or false."""
+        truth = self.cast(BOOL)
+        return self._made(record(CMPNE, BOOL, (truth.uop, UOp(Ops.CONST, BOOL, (), True))))
+
+    # ------------------------------------------------------------------ comparisons and selection
+
+    def _compared(self, op: Ops, other: Any, reverse: bool = False) -> Self:
+        left, right = self._pair(other, "compare")
+        return self._made(record(op, BOOL, (right, left) if reverse else (left, right)))
+
+    def eq(self, x: Any) -> Self:
+        """Where the values are equal."""
+        return self._compared(CMPEQ, x)
+
+    def ne(self, x: Any) -> Self:
+        """Where the values differ."""
+        return self._compared(CMPNE, x)
+
+    def __lt__(self, x: Any) -> Self:
+        return self._compared(CMPLT, x)
+
+    def __gt__(self, x: Any) -> Self:
+        return self._compared(CMPLT, x, reverse=True)
+
+    def __le__(self, x: Any) -> Self:
+        return self.__lt__(x).bitwise_or(self.eq(x))  # not (x < self) would be true for nan
+
+    def __ge__(self, x: Any) -> Self:
+        return self.__gt__(x).bitwise_or(self.eq(x))
+
+    def where(self, x: Any, y: Any) -> Self:
+        """x where this tensor is true, y elsewhere.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor([True, False]).where(1, 2.5).dtype
+        dtypes.float
+        """
+        yes, no = _selected(self, x, y)
+        return self._made(record(WHERE, yes.dtype, (cast_to(self.uop, BOOL), yes, no)))
+
+    def cast(self, dtype: DTypeLike) -> Self:
+        """The values as another dtype."""
+        return self._made(cast_to(self.uop, dtype_of(dtype)))
+
+    # ------------------------------------------------------------------ operators
+
+    def __add__(self, x: Any) -> Self:
+        return self.add(x)
+
+    def __radd__(self, x: Any) -> Self:
+        return self.add(x, reverse=True)
+
+    def __sub__(self, x: Any) -> Self:
+        return self.sub(x)
+
+    def __rsub__(self, x: Any) -> Self:
+        return self.sub(x, reverse=True)
+
+    def __mul__(self, x: Any) -> Self:
+        return self.mul(x)
+
+    def __rmul__(self, x: Any) -> Self:
+        return self.mul(x, reverse=True)
+
+    def __truediv__(self, x: Any) -> Self:
+        return self._quotient(x)
+
+    def __rtruediv__(self, x: Any) -> Self:
+        return self._quotient(x, reverse=True)
+
+    def __and__(self, x: Any) -> Self:
+        return self.bitwise_and(x)
+
+    def __rand__(self, x: Any) -> Self:
+        return self.bitwise_and(x, reverse=True)
+
+    def __or__(self, x: Any) -> Self:
+        return self.bitwise_or(x)
+
+    def __ror__(self, x: Any) -> Self:
+        return self.bitwise_or(x, reverse=True)
+
+    def __xor__(self, x: Any) -> Self:
+        return self.bitwise_xor(x)
+
+    def __rxor__(self, x: Any) -> Self:
+        return self.bitwise_xor(x, reverse=True)
+
+    def __lshift__(self, x: Any) -> Self:
+        return self.lshift(x)
+
+    def __rlshift__(self, x: Any) -> Self:
+        return self.lshift(x, reverse=True)
+
+    def __rshift__(self, x: Any) -> Self:
+        return self.rshift(x)
+
+    def __rrshift__(self, x: Any) -> Self:
+        return self.rshift(x, reverse=True)
+
+    def __neg__(self) -> Self:
+        return self.neg()
+
+    def __pos__(self) -> Self:
+        return self._made(self.uop)
+
+    def __invert__(self) -> Self:
+        return self.bitwise_not()
+
+    def __eq__(self, x: object) -> Self:  # type: ignore[override]
+        return self.eq(x)
+
+    def __ne__(self, x: object) -> Self:  # type: ignore[override]
+        return self.ne(x)
+
+    __hash__ = object.__hash__
+
+
+def _selected(mask: Operators, x: Any, y: Any) -> tuple[UOp, UOp]:
+    """Both branches in one dtype; Python numbers are weak, two of them meet as themselves."""
+    is_number = [isinstance(value, (int, float)) for value in (x, y)]
+    if all(is_number):
+        dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
+        return scalar(x, dtype), scalar(y, dtype)
+    if is_number[0]:
+        other = mask._operand(y, "select between")
+        dtype = weak_dtype(x, other.dtype)
+        return scalar(x, dtype), cast_to(other, dtype)
+    first = mask._operand(x, "select between")
+    if is_number[1]:
+        dtype = weak_dtype(y, first.dtype)
+        return cast_to(first, dtype), scalar(y, dtype)
+    return meet(first, mask._operand(y, "select between"))

@@ -1,0 +1,222 @@
+"""Random: numbers from a counter and a key, both fixed when the tensor is made.
+
+Number i of a tensor is Threefry(counter + i, key), so it does not matter when, where or in which
+order tensors are realised. Counter and key are buffers, not constants: every step of a training
+run is the same program.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from math import prod
+from typing import Any, Self
+
+from glassgrad.base.config import TRAINING
+from glassgrad.base.dtype import DTypeLike, dtypes
+from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import copied
+from glassgrad.tensor.creation import checked_shape
+from glassgrad.tensor.indexing import Indexing
+from glassgrad.tensor.place import canonical
+from glassgrad.tensor.record import cast_to, dtype_of, record
+
+
+class _Generator:
+    """The seed, and how many numbers were handed out."""
+
+    def __init__(self) -> None:
+        self.restart(time.time_ns() & 0xFFFFFFFF)
+
+    def restart(self, seed: int) -> None:
+        self.seed = seed
+        self.key = _number(seed & 0xFFFFFFFFFFFFFFFF)
+        self.used = 0
+
+    def take(self, count: int) -> UOp:
+        """The counter of the next `count` numbers."""
+        start = self.used
+        self.used += count
+        return _number(start & 0xFFFFFFFFFFFFFFFF)
+
+
+def _number(value: int) -> UOp:
+    """A uint64 in a buffer."""
+    view = View.from_host(bytearray(value.to_bytes(8, "little")), dtype=dtypes.uint64, shape=())
+    return UOp(Ops.BUFFER, dtypes.uint64, (), view)
+
+
+GENERATOR = _Generator()
+
+
+class Random(Indexing):
+    """rand, randn and the initialisers of layers."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def manual_seed(seed: int = 0) -> None:
+        """Start again from a seed: the same calls then give the same numbers."""
+        GENERATOR.restart(seed)
+
+    @classmethod
+    def _random_bits(cls, count: int, device: str) -> Self:
+        """64 random bits per element."""
+        line = cast_to(record(Ops.IOTA, dtypes.int64, (), max(count, 1)), dtypes.uint64)
+        places = record(Ops.ADD, dtypes.uint64, (line, copied(GENERATOR.take(count), device)))
+        key = copied(GENERATOR.key, device)
+        return cls._of(record(Ops.THREEFRY, dtypes.uint64, (places, key)))
+
+    @classmethod
+    def rand(
+        cls,
+        *shape: Any,
+        device: str | None = None,
+        dtype: DTypeLike | None = None,
+        **_: Any,
+    ) -> Self:
+        """Uniform between 0 and 1, without 1.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor.rand(2, 3).shape
+        (2, 3)
+        """
+        wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
+        if wanted.kind != "float":
+            raise DTypeError(f"rand makes floats, not {wanted.name}", hint="randint makes ints")
+        sizes = checked_shape(shape)
+        if 0 in sizes:
+            return cls.empty(sizes, dtype=wanted, device=device)
+        bits = cls._random_bits(prod(sizes), canonical(device))
+        return cls._of(_uniform(bits, wanted).reshape(sizes).uop, is_param=True)
+
+    @classmethod
+    def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
+        """Normal, with mean 0 and standard deviation 1."""
+        wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
+        if wanted.kind != "float":
+            raise DTypeError(f"randn makes floats, not {wanted.name}", hint="randint makes ints")
+        sizes = checked_shape(shape)
+        if 0 in sizes:
+            return cls.empty(sizes, dtype=wanted, device=device)
+        bits = cls._random_bits(prod(sizes), canonical(device))
+        # Two uniform numbers of 32 bits each give one normal one (Box and Muller).
+        high = _uniform(bits, dtypes.float32)
+        low = _uniform(bits << 32, dtypes.float32)
+        radius = ((1.0 - high).log() * -2.0).sqrt()
+        value = radius * (low * (2 * math.pi)).cos()
+        return cls._of(value.cast(wanted).reshape(sizes).uop, is_param=True)
+
+    @classmethod
+    def randint(
+        cls,
+        *shape: Any,
+        low: int = 0,
+        high: int = 10,
+        dtype: DTypeLike = dtypes.int32,
+        device: str | None = None,
+    ) -> Self:
+        """Whole numbers from low to high - 1."""
+        wanted = dtype_of(dtype)
+        if wanted.kind not in ("int", "uint"):
+            raise DTypeError(f"randint makes ints, not {wanted.name}", hint="uniform makes floats")
+        if low >= high:
+            raise ShapeError(f"randint needs low < high, not {low} and {high}")
+        sizes = checked_shape(shape)
+        if 0 in sizes:
+            return cls.empty(sizes, dtype=wanted, device=device)
+        # Random bits times the width, from the top: no remainder, hardly a bias.
+        width = high - low
+        bits = cls._random_bits(prod(sizes), canonical(device)) >> (64 - _fitting_bits(width))
+        value = ((bits * width) >> _fitting_bits(width)).cast(dtypes.int64) + low
+        return cls._of(value.cast(wanted).reshape(sizes).uop, is_param=True)
+
+    @classmethod
+    def uniform(
+        cls,
+        *shape: Any,
+        low: float = 0.0,
+        high: float = 1.0,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Uniform between low and high."""
+        wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
+        if wanted.kind != "float":
+            return cls.randint(
+                *shape, low=math.floor(low), high=math.ceil(high), dtype=wanted, device=device
+            )
+        value = cls.rand(*shape, dtype=wanted, device=device) * (high - low) + low
+        return cls._of(value.uop, is_param=True)
+
+    @classmethod
+    def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
+        """Normal, with a mean and a standard deviation."""
+        return cls._of((cls.randn(*shape, **kwargs) * std + mean).uop, is_param=True)
+
+    @classmethod
+    def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
+        """Uniform between -1 and 1, over the square root of the number of elements."""
+        scale = max(prod(checked_shape(shape)), 1) ** -0.5
+        return cls.uniform(*shape, low=-scale, high=scale, **kwargs)
+
+    @classmethod
+    def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
+        """Uniform, scaled by the number of inputs and outputs."""
+        sizes = checked_shape(shape)
+        bound = math.sqrt(6 / max(sizes[0] + prod(sizes[1:]), 1)) if sizes else 1.0
+        return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
+
+    @classmethod
+    def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
+        """Uniform, scaled for layers that are followed by a (leaky) relu."""
+        sizes = checked_shape(shape)
+        bound = math.sqrt(3.0) * _kaiming(sizes, a)
+        return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
+
+    @classmethod
+    def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
+        """Normal, scaled for layers that are followed by a (leaky) relu."""
+        sizes = checked_shape(shape)
+        return cls.normal(sizes, mean=0.0, std=_kaiming(sizes, a), **kwargs)
+
+    def rand_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
+        """Uniform numbers in this tensor's shape and dtype."""
+        return type(self).rand(*self.shape, dtype=dtype or self.uop.dtype, **kwargs)
+
+    def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
+        """Normal numbers in this tensor's shape and dtype."""
+        return type(self).randn(*self.shape, dtype=dtype or self.uop.dtype, **kwargs)
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """In training, each element is 0 with probability p and larger by 1/(1-p) otherwise."""
+        if not 0 <= p <= 1:
+            raise ValueError(f"p is a probability, not {p}")
+        if not TRAINING.value or p == 0:
+            return self._made(self.uop)
+        if p == 1:
+            return self._made(self.zeros_like().uop)
+        kept = type(self).rand(*self.shape, dtype=dtypes.float32, device=self.device) >= p
+        return kept.where(self, self.const_like(0)) * (1 / (1 - p))
+
+
+def _uniform(bits: Any, dtype: Any) -> Any:
+    """The top bits as a float in [0, 1): as many as the mantissa holds, so that all are exact."""
+    if dtype is dtypes.float64:
+        return (bits >> 11).cast(dtypes.int64).cast(dtype) * 2.0**-53
+    count = min(dtypes.finfo(dtype)[1] + 1, 24)
+    whole = (bits >> (64 - count)).cast(dtypes.uint32).cast(dtypes.int32)
+    return (whole.cast(dtypes.float32) * 2.0**-count).cast(dtype)
+
+
+def _fitting_bits(width: int) -> int:
+    """How many random bits can be multiplied by the width in 64 bits."""
+    return max(64 - width.bit_length(), 1)
+
+
+def _kaiming(shape: Shape, a: float) -> float:
+    return math.sqrt(2.0 / (1 + a**2)) / math.sqrt(max(prod(shape[1:]), 1))

@@ -1,0 +1,169 @@
+"""lazy tensors -> tensors in memory: which values must be computed together, and what they become.
+
+Writing to a buffer is the delicate part. An ASSIGN that is computed must never be computed again,
+and every living tensor that still reads what the buffer held before is computed in the same call,
+before the write. A View stands for one version of the contents, so old versions are known by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from weakref import WeakSet
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core, living
+
+BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
+OVERWRITTEN: WeakSet[View] = WeakSet()
+
+
+def run(values: Sequence[UOp]) -> tuple[View, ...]:
+    """Walk the whole road."""
+    from glassgrad.engine.pipeline import realize
+
+    return realize(values)
+
+
+def current(uop: UOp) -> UOp | None:
+    """The buffer that holds this value, if it was computed and not overwritten since."""
+    if uop.op is BUFFER:
+        return uop
+    held: UOp | None = uop.realized
+    if held is not None and held.arg in OVERWRITTEN:
+        held = uop.realized = None
+    return held
+
+
+def realize(tensors: Iterable[Core]) -> None:
+    """Compute these tensors, and whatever must be computed with them; all become buffers."""
+    wanted = [tensor for tensor in tensors if not _settle(tensor)]
+    if not wanted:
+        return
+    roots, writes = collect([tensor.uop for tensor in wanted])
+    values = prepared(roots)
+    views = run(values)
+    old = {write.src[0] for write in writes}
+    held: dict[UOp, UOp] = {}
+    for root, value, view in zip(roots, values, views, strict=True):
+        if root in old:
+            continue  # a version that a later write in this call replaced
+        if root.op is ASSIGN and view is _base(value).arg:
+            view = view.renewed()
+        held[root] = UOp(BUFFER, root.dtype, (), view)
+    for write in writes:
+        OVERWRITTEN.add(_base(_resolved_target(write)).arg)
+    for root, buffer in held.items():
+        root.realized = buffer
+    for tensor in living():
+        if tensor.uop in held:
+            tensor.uop = held[tensor.uop]
+
+
+def _settle(tensor: Core) -> bool:
+    """Whether the tensor is in memory already."""
+    found = current(tensor.uop)
+    if found is None:
+        return False
+    tensor.uop = found
+    return True
+
+
+def _base(uop: UOp) -> UOp:
+    """The buffer under a chain of writes."""
+    while uop.op is ASSIGN:
+        uop = uop.src[0]
+    return uop
+
+
+def _resolved_target(write: UOp) -> UOp:
+    target = write.src[0]
+    while target.op is ASSIGN and current(target) is None:
+        target = target.src[0]
+    return current(target) or target
+
+
+# ---------------------------------------------------------------------- what belongs together
+
+
+def _is_known(uop: UOp) -> bool:
+    return current(uop) is not None
+
+
+def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
+    """All values to compute in one call, and the writes among them.
+
+    Tensors that are nothing but a buffer that gets overwritten are given a copy of it.
+    """
+    roots = dict.fromkeys(values)
+    writes: dict[UOp, None] = {}
+    while True:
+        nodes = toposort(roots, stop=_is_known)
+        found = [node for node in nodes if node.op is ASSIGN and not _is_known(node)]
+        if len(found) == len(writes):
+            return list(roots), list(writes)
+        writes = dict.fromkeys(found)
+        roots.update(writes)
+        for tensor in _readers_of_old(writes):
+            if tensor.uop.op is BUFFER:
+                tensor.uop = UOp(CONTIGUOUS, tensor.uop.dtype, (tensor.uop,))
+            roots[tensor.uop] = None
+
+
+def _readers_of_old(writes: dict[UOp, None]) -> list[Core]:
+    """The living tensors that read a version of a buffer that one of these writes replaces."""
+    old = {write.src[0] for write in writes}
+    old |= {held for target in old if (held := current(target)) is not None}
+    tensors = living()
+    reads: dict[UOp, bool] = {}
+
+    def is_end(node: UOp) -> bool:
+        return node in writes or _is_known(node)
+
+    for node in toposort([tensor.uop for tensor in tensors], stop=is_end):
+        if node in old or current(node) in old:
+            reads[node] = True
+        elif is_end(node):
+            reads[node] = False
+        else:
+            reads[node] = any(reads[source] for source in node.src)
+    return [tensor for tensor in tensors if reads[tensor.uop]]
+
+
+# ---------------------------------------------------------------------- the graph to compute
+
+
+def prepared(roots: Sequence[UOp]) -> list[UOp]:
+    """The roots over buffers where values are in memory, without the names of constants.
+
+    Different roots stay different: two parameters that begin as the same zeros get memory each.
+    """
+    done: dict[UOp, UOp] = {}
+    for node in toposort(roots, stop=_is_known):
+        held = current(node)
+        if held is not None:
+            done[node] = held
+        elif node.op is DETACH and node.arg is not None:
+            done[node] = done[node.src[0]]
+        else:
+            done[node] = _rebuilt(node, done)
+    seen: dict[UOp, int] = {}
+    values = []
+    for root in roots:
+        value = done[root]
+        times = seen[value] = seen.get(value, -1) + 1
+        if times or value.op is BUFFER:
+            value = UOp(CONTIGUOUS, value.dtype, (value,), times)
+        values.append(value)
+    return values
+
+
+def _rebuilt(node: UOp, done: dict[UOp, UOp]) -> UOp:
+    for source in node.src:
+        if done[source] is not source:
+            made = UOp(node.op, node.dtype, tuple([done[one] for one in node.src]), node.arg)
+            if made.origin is None:
+                made.origin = node.origin
+            return made
+    return node

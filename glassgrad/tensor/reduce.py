@@ -1,0 +1,168 @@
+"""Reductions: sum, prod, max, mean, var and their relatives over some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Self
+
+from glassgrad.base.dtype import DType, DTypeLike, dtypes, sum_dtype
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.functions import Functions
+from glassgrad.tensor.record import BOOL, axes_of, axis_of, cast_to, dtype_of, record, reshaped
+
+REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
+Axes = int | Sequence[int] | None
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype that many values are added in: narrow floats would lose most of them."""
+    return dtypes.float32 if dtype.kind == "float" and dtype.bits < 32 else sum_dtype(dtype)
+
+
+def reduced(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
+    """REDUCE, unless the axes have one element each."""
+    shape = uop.shape
+    if all(shape[axis] == 1 for axis in axes):
+        rest = tuple([size for axis, size in enumerate(shape) if axis not in axes])
+        return reshaped(uop, rest)
+    return record(REDUCE, uop.dtype, (uop,), (op, axes))
+
+
+class Reduce(Functions):
+    """What makes one value of many."""
+
+    __slots__ = ()
+
+    def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
+        uop = reduced(self.uop, op, axes)
+        if not keepdim:
+            return self._made(uop)
+        shape = tuple([1 if axis in axes else size for axis, size in enumerate(self.shape)])
+        return self._made(reshaped(uop, shape))
+
+    def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
+        """The sum over some axes, or over all. Small ints widen, so that sums do not wrap.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor([[1, 2], [3, 4]]).sum(axis=0).shape
+        (2,)
+        """
+        return self._accumulated(ADD, axis, keepdim, dtype)
+
+    def prod(
+        self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None
+    ) -> Self:
+        """The product over some axes, or over all."""
+        return self._accumulated(MUL, axis, keepdim, dtype)
+
+    def _accumulated(self, op: Ops, axis: Axes, keepdim: bool, dtype: DTypeLike | None) -> Self:
+        axes = axes_of(axis, self.ndim)
+        wanted = sum_dtype(self.uop.dtype) if dtype is None else dtype_of(dtype)
+        wide = self.cast(accumulator(wanted))._reduced(op, axes, keepdim)
+        return self._made(cast_to(wide.uop, wanted))
+
+    def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The largest value over some axes, or over all."""
+        return self._extreme(MAX, axis, keepdim, "maximum")
+
+    def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The smallest value over some axes, or over all."""
+        return self._extreme(MIN, axis, keepdim, "minimum")
+
+    def _extreme(self, op: Ops, axis: Axes, keepdim: bool, word: str) -> Self:
+        axes = axes_of(axis, self.ndim)
+        if any(self.shape[one] == 0 for one in axes) and self.numel() == 0:
+            raise ShapeError(f"there is no {word} of no elements: the shape is {self.shape}")
+        if self.uop.dtype is BOOL:
+            return self.cast(dtypes.uint8)._reduced(op, axes, keepdim).cast(BOOL)
+        return self._reduced(op, axes, keepdim)
+
+    def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Whether some value is true."""
+        truth = self.cast(BOOL).cast(dtypes.uint8)
+        return truth._reduced(MAX, axes_of(axis, self.ndim), keepdim).cast(BOOL)
+
+    def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Whether every value is true."""
+        truth = self.cast(BOOL).cast(dtypes.uint8)
+        return truth._reduced(MIN, axes_of(axis, self.ndim), keepdim).cast(BOOL)
+
+    def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The average; ints give floats."""
+        dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
+        axes = axes_of(axis, self.ndim)
+        total = self.cast(accumulator(dtype))._reduced(ADD, axes, keepdim)
+        return total.div(prod(self.shape[one] for one in axes)).cast(dtype)
+
+    def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """The mean squared distance from the mean, over n - correction."""
+        return self.var_mean(axis, keepdim, correction)[0]
+
+    def var_mean(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> tuple[Self, Self]:
+        """`var` and `mean`, sharing work."""
+        dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
+        axes = axes_of(axis, self.ndim)
+        wide = self.cast(accumulator(dtype))
+        mean = wide.mean(axes, keepdim=True)
+        count = prod(self.shape[one] for one in axes)
+        distance = wide - mean
+        total = (distance * distance)._reduced(ADD, axes, keepdim)
+        kept = mean if keepdim else mean._made(reshaped(mean.uop, total.shape))
+        return (total / max(0, count - correction)).cast(dtype), kept.cast(dtype)
+
+    def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """The square root of `var`."""
+        return self.var(axis, keepdim, correction).sqrt()
+
+    def std_mean(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> tuple[Self, Self]:
+        """`std` and `mean`, sharing work."""
+        variance, mean = self.var_mean(axis, keepdim, correction)
+        return variance.sqrt(), mean
+
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """log(sum(exp(self))), without overflow."""
+        axes = axes_of(axis, self.ndim)
+        top = self.max(axes, keepdim=True).detach()
+        top = top.isinf().where(0.0, top)
+        total = (self - top).exp().sum(axes, keepdim=True).log() + top
+        return total if keepdim else self._made(reshaped(total.uop, self._left(axes)))
+
+    def _left(self, axes: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple([size for axis, size in enumerate(self.shape) if axis not in axes])
+
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The index of the largest value, the first if there are several; nan counts as largest.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor([[1, 3, 2]]).argmax(axis=1).dtype
+        dtypes.int
+        """
+        return self._place_of(MAX, axis, keepdim)
+
+    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The index of the smallest value, the first if there are several."""
+        return self._place_of(MIN, axis, keepdim)
+
+    def _place_of(self, op: Ops, axis: int | None, keepdim: bool) -> Self:
+        if axis is None:
+            flat = self.reshape(self.numel())._place_of(op, 0, keepdim=False)
+            return flat.reshape((1,) * self.ndim) if keepdim else flat
+        if self.ndim == 0:
+            axis_of(axis, 0)
+            return self.const_like(0).cast(dtypes.int32)
+        place = axis_of(axis, self.ndim)
+        best = self._extreme(op, place, keepdim=True, word="place of an extreme")
+        size: int = self.shape[place]
+        line = self._made(record(Ops.IOTA, dtypes.int32, (), size))
+        line = line.reshape((size, *(1,) * (self.ndim - 1 - place)))
+        is_best = self.eq(best) | self.ne(self) if self.is_floating_point() else self.eq(best)
+        # Counting down makes the first one the largest.
+        first = is_best.where(size - line, 0)._reduced(MAX, (place,), keepdim)
+        return size - first

@@ -1,0 +1,273 @@
+"""Tensor: the class that people write; here it is made, assigned to, realised and looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
+from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
+from glassgrad.tensor.backward import Backward
+from glassgrad.tensor.core import copied, device_of
+from glassgrad.tensor.data import node_of
+from glassgrad.tensor.indexing import plan_of
+from glassgrad.tensor.place import canonical
+from glassgrad.tensor.realize import collect, current, prepared, realize
+from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded, record
+
+if TYPE_CHECKING:
+    import numpy
+
+ASSIGN, BUFFER, CONST, DETACH = Ops.ASSIGN, Ops.BUFFER, Ops.CONST, Ops.DETACH
+
+
+class Tensor(Backward):
+    """A lazy array of numbers with gradients.
+
+    >>> from glassgrad import Tensor
+    >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> (x @ x).shape
+    (2, 2)
+    """
+
+    __slots__ = ()
+    training: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        data: Any,
+        device: str | None = None,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool | None = None,
+    ) -> None:
+        wanted = None if dtype is None else dtype_of(dtype)
+        if isinstance(data, Tensor):
+            uop = data.uop if wanted is None else cast_to(data.uop, wanted)
+            uop = uop if device is None else copied(uop, canonical(device))
+        elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
+            uop = Tensor.stack(*[Tensor._of(_item(item)) for item in data]).uop
+            uop = uop if wanted is None else cast_to(uop, wanted)
+        else:
+            uop = node_of(data, wanted, canonical(device))
+        self._hold(uop, is_param=requires_grad is not False)
+
+    # ------------------------------------------------------------------ writing
+
+    def assign(self, x: Any) -> Self:
+        """Write new contents. Tensors made before see the old ones, tensors made later the new.
+
+        >>> from glassgrad import Tensor
+        >>> x = Tensor([1, 2])
+        >>> x.assign(x + 1).shape
+        (2,)
+        """
+        value = self._value_to_write(x, self.shape)
+        target = self._target()
+        if value is not target:
+            self.uop = value if target is None else record(ASSIGN, value.dtype, (target, value), ())
+        return self
+
+    def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
+        """What is written, in the shape and dtype of the place."""
+        if isinstance(x, (list, tuple)):
+            x = Tensor(x, dtype=self.dtype)
+        value = self._operand(x, "write")
+        if isinstance(x, (int, float)):
+            value = cast_to(self._pair(x, "write")[1], self.dtype)
+        if value.dtype is not self.dtype:
+            raise DTypeError(
+                f"cannot write {value.dtype.name} into a tensor of {self.dtype.name}",
+                hint=f"cast it first: .cast({self.dtype})",
+            )
+        if not can_expand(value.shape, shape):
+            raise ShapeError(
+                f"cannot write {value.shape} into a place of shape {shape}",
+                hint="axes must be equal, or 1 in what is written",
+            )
+        return expanded(value, shape)
+
+    def _target(self) -> UOp | None:
+        """The buffer that can be written in place, or None if there is none."""
+        held = (
+            self.uop if self.uop.op is ASSIGN and current(self.uop) is None else current(self.uop)
+        )
+        if held is None or (held.op is BUFFER and held.arg.readonly):
+            return None
+        return held
+
+    def __setitem__(self, indices: Any, value: Any) -> None:
+        plan = plan_of(self._tensors(indices), self.shape)
+        if plan.lookups:
+            raise DTypeError(
+                "cannot write at places that a tensor names",
+                hint="use where() with a mask, or write to slices",
+            )
+        target = self._target()
+        if target is None:  # what is computed or read-only gets memory of its own
+            view = View.empty(self.device, self.shape, self.dtype)
+            target = record(ASSIGN, self.dtype, (UOp(BUFFER, self.dtype, (), view), self.uop), ())
+        place = Tensor._of(target)._stepped(plan.steps).shape
+        written = self._value_to_write(value, place)
+        self.uop = record(ASSIGN, self.dtype, (target, written), tuple(plan.steps))
+
+    def replace(self, x: Tensor) -> Self:
+        """Hold another tensor's value."""
+        if x.shape != self.shape:
+            raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
+        self.uop = x.uop
+        return self
+
+    def clone(self, device: str | None = None) -> Self:
+        """A copy in memory of its own."""
+        made = self.contiguous() if device is None else self.to(device).contiguous()
+        made.is_param = self.is_param
+        return made
+
+    def to(self, device: str | None) -> Self:
+        """The same values on a device."""
+        return self._made(copied(self.uop, canonical(device)))
+
+    def to_(self, device: str | None) -> Self:
+        """Move this tensor to a device."""
+        return self.replace(cast(Any, self.to(device)))
+
+    # ------------------------------------------------------------------ looking
+
+    def realize(self, *lst: Tensor, do_update_stats: bool = True) -> Self:
+        """Compute this tensor, and others with it, now.
+
+        >>> from glassgrad import Tensor
+        >>> (Tensor([1, 2]) + 1).realize().tolist()
+        [2, 3]
+        """
+        realize((self, *lst))
+        return self
+
+    def schedule(self, *lst: Tensor) -> Any:
+        """The kernels that realize() would run, in order; nothing runs."""
+        from glassgrad.engine.place import device_of as machine_of
+        from glassgrad.schedule import schedule
+
+        roots, _ = collect([tensor.uop for tensor in (self, *lst) if current(tensor.uop) is None])
+        values = prepared(roots)
+        return schedule(values, machine_of(values, None).target)
+
+    def _view(self) -> View:
+        """The memory that holds the values, row by row."""
+        realize((self,))
+        view = cast(View, self.uop.arg)
+        if view.is_contiguous and view.device.partition(":")[0] in ("CPU", "CLANG", "PYTHON"):
+            return view
+        return self.to("CPU").contiguous()._view()
+
+    def data(self) -> memoryview:
+        """The values as a memoryview that shares this tensor's memory."""
+        return self._view().memoryview()
+
+    def numpy(self) -> numpy.ndarray[Any, Any]:
+        """The values as a NumPy array that shares this tensor's memory."""
+        return self._view().numpy()
+
+    def tolist(self) -> Any:
+        """The values as a Python number or nested lists."""
+        known = self._known()
+        if known is not None:
+            return known
+        x = self.cast(dtypes.float32) if self.dtype.format is None else self
+        return x.numpy().tolist()
+
+    def item(self) -> Any:
+        """The value of a tensor that holds exactly one.
+
+        >>> from glassgrad import Tensor
+        >>> Tensor(2.5).item()
+        2.5
+        """
+        if self.numel() != 1:
+            raise ShapeError(
+                f"item() needs exactly one element, but the shape is {self.shape}",
+                hint="index it first, or use tolist()",
+            )
+        return self.reshape(()).tolist()
+
+    def _known(self) -> ConstType | None:
+        """The number, if this is a constant whose value no rounding could change."""
+        uop = self.uop
+        while uop.op is DETACH:
+            uop = uop.src[0]
+        if uop.op is not CONST or (uop.dtype.kind == "float" and uop.dtype.bits < 64):
+            return None
+        return cast(ConstType, uop.arg)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        raise DTypeError(
+            "a tensor is neither true nor false",
+            hint="use item() of a single value, or all() or any() first",
+        )
+
+    def __repr__(self) -> str:
+        grad = None if self.grad is None else _short(self.grad.uop)
+        return f"<Tensor {_short(self.uop)} on {self.device} with grad {grad}>"
+
+    # ------------------------------------------------------------------ in-place operators
+
+    def __iadd__(self, x: Any) -> Self:
+        return self.assign(self + x)
+
+    def __isub__(self, x: Any) -> Self:
+        return self.assign(self - x)
+
+    def __imul__(self, x: Any) -> Self:
+        return self.assign(self * x)
+
+    def __itruediv__(self, x: Any) -> Self:
+        return self.assign(self / x)
+
+    def __ifloordiv__(self, x: Any) -> Self:
+        return self.assign(self // x)
+
+    def __ipow__(self, x: Any) -> Self:
+        return self.assign(self**x)
+
+    def __iand__(self, x: Any) -> Self:
+        return self.assign(self & x)
+
+    def __ior__(self, x: Any) -> Self:
+        return self.assign(self | x)
+
+    def __ixor__(self, x: Any) -> Self:
+        return self.assign(self ^ x)
+
+    def __ilshift__(self, x: Any) -> Self:
+        return self.assign(self << x)
+
+    def __irshift__(self, x: Any) -> Self:
+        return self.assign(self >> x)
+
+    def __imatmul__(self, x: Any) -> Self:
+        return self.assign(self @ x)
+
+
+def _item(item: Any) -> UOp:
+    return item.uop if isinstance(item, Tensor) else Tensor(item).uop
+
+
+def _short(uop: UOp) -> str:
+    """One node on one line: device, shape, dtype, op, and its memory if it has some."""
+    held = current(uop)
+    memory = None
+    if held is not None:
+        view = held.arg
+        memory = (
+            f"<buf real:{view.storage.is_allocated()} device:{view.device} size:{view.numel} "
+            f"dtype:{view.dtype} offset:{view.offset}>"
+        )
+    return f"<UOp {device_of(uop)} {uop.shape} {uop.dtype.alias} ({uop.op!r}, {memory})>"
