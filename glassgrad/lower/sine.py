@@ -147,16 +147,19 @@ def _high_product(x: UOp, y: UOp) -> UOp:
 def _to_radians(fraction: tuple[UOp, ...], dtype: DType) -> UOp:
     """A signed fraction of a turn, most significant word first, in radians.
 
-    The first 32 bits times the first bits of 2π are exact, so the sum is nearly rounded once.
+    The sum of the first two halves may cancel, so it comes first, with what its rounding lost. Its
+    first 20 bits times the first bits of 2π are exact, so the result is nearly rounded once.
     """
     double, signed = dtypes.float64.vec(dtype.count), dtypes.int64.vec(dtype.count)
-    head = _int_to_double(fraction[0].bitcast(signed) >> 32, double) * 2.0**-32
-    halves = [fraction[0] & LOW_HALF]
+    first = _int_to_double(fraction[0].bitcast(signed) >> 32, double) * 2.0**-32
+    second = _int_to_double((fraction[0] & LOW_HALF).bitcast(signed), double) * 2.0**-64
+    turns = first + second
+    lost = second - (turns - first)
     for word in fraction[1:]:
-        halves += [word >> 32, word & LOW_HALF]
-    tail = head.const_like(0.0)
-    for place, half in reversed(tuple(enumerate(halves, 2))):
-        tail = tail + _int_to_double(half.bitcast(signed), double) * 2.0 ** (-32 * place)
+        lost = lost + _int_to_double((word >> 32).bitcast(signed), double) * 2.0**-96
+        lost = lost + _int_to_double((word & LOW_HALF).bitcast(signed), double) * 2.0**-128
+    head = (turns.bitcast(signed) & -LOW_HALF - 1).bitcast(double)
+    tail = (turns - head) + lost
     rest = multiply_add(tail, tail.const_like(math.tau), head * TAU_LOW)
     return multiply_add(head, head.const_like(TAU_HIGH), rest).cast(dtype)
 
