@@ -66,11 +66,11 @@ def reindex(root: UOp, changes: dict[UOp, UOp]) -> UOp:
         if node in done:
             continue
         src = tuple([done[source] for source in node.src])
-        done[node] = node if src == node.src else _plain(rebuild(node, src))
+        done[node] = node if src == node.src else open_gates(rebuild(node, src))
     return done[root]
 
 
-def _plain(node: UOp) -> UOp:
+def open_gates(node: UOp) -> UOp:
     """An INDEX without a gate that is always open."""
     if node.op is Ops.INDEX and (gate := node.gate) is not None and gate.is_const and gate.arg:
         return node.src[0].index(*node.indices)

@@ -1,0 +1,30 @@
+"""Kernel -> Nest: give every axis a loop, then make the moves that make it fast."""
+
+from __future__ import annotations
+
+from glassgrad.ir.ops import AxisKind
+from glassgrad.ir.stages import Choose, Kernel, Nest, Target
+from glassgrad.loops.heuristic import heuristic
+from glassgrad.loops.lanes import choose_lanes
+from glassgrad.loops.merge import merge_axes
+from glassgrad.loops.moves import apply_moves
+from glassgrad.loops.names import name_nest
+from glassgrad.loops.nest import change_kind
+
+
+def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest:
+    """A nest that computes the same, in a better order."""
+    nest = Nest(kernel.body, kernel.outer, kernel.rewrites)
+    nest = merge_axes(nest)
+    nest = spread_over_grid(nest, target)
+    nest = apply_moves(nest, choose(nest, target), target)
+    nest = choose_lanes(nest, target)
+    return name_nest(nest)
+
+
+def spread_over_grid(nest: Nest, target: Target) -> Nest:
+    """On a machine with threads, outer loops are coordinates of the launch grid."""
+    if target.has_threads:
+        for axis in nest.outer[-len(target.grid_sizes) :]:
+            nest = change_kind(nest, axis, AxisKind.GLOBAL)
+    return nest

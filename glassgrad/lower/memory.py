@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.linear import linear, total
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.scope import loops_of
 
@@ -23,18 +24,6 @@ class Address(NamedTuple):
 
     pointer: UOp
     stride: int | None
-
-
-def strides_of(buffer: UOp) -> tuple[int, ...]:
-    """How far apart the elements of a PARAM, STAGE or STORE lie along each index."""
-    if buffer.op is Ops.STORE:
-        return strides_of(buffer.src[0].src[0])
-    if buffer.op is Ops.PARAM:
-        return tuple(buffer.arg.strides)
-    strides = [1]
-    for n in reversed(buffer.arg[1:]):
-        strides.append(strides[-1] * n)
-    return tuple(reversed(strides))
 
 
 def _pointer_of(emitter: Emitter, buffer: UOp, instance: Instance) -> UOp:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from glassgrad.base.dtype import dtypes
 from glassgrad.ir.algebra import ALGEBRA
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.pattern import Rules
 from glassgrad.ir.rewrite import rewrite
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.transcendental import EXPANSIONS, expand
 
 FUNCTIONS = Rules("functions")
-NARROW = Rules("narrow floats")
 DIVISION = Rules("floored division")
 
 
 def prepare(body: UOp, target: Target) -> UOp:
     """What the machine lacks, made of what it has."""
     body = rewrite(body, ALGEBRA, name="simplify values")
-    body = rewrite(body, NARROW, name="compute narrow floats in float32", ctx=target)
     body = rewrite(body, FUNCTIONS, name="expand functions", ctx=target)
     body = rewrite(body, DIVISION, name="divide with hardware division")
     return rewrite(body, ALGEBRA, name="simplify values again")
+
+
+@FUNCTIONS.rule(*EXPANSIONS)
+def expand_function(node: UOp, target: Target) -> UOp | None:
+    """exp2(x)  ->  its polynomial, unless the machine has the function"""
+    return None if node.op in target.native else expand(node)
 
 
 @DIVISION.rule(Ops.FLOORDIV)

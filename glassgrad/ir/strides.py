@@ -1,0 +1,27 @@
+"""How a loop moves through memory: the distance between the elements that two steps of it touch."""
+
+from __future__ import annotations
+
+from glassgrad.ir.linear import linear, total
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+
+
+def strides_of(buffer: UOp) -> tuple[int, ...]:
+    """How far apart the elements of a PARAM, STAGE or STORE lie along each index."""
+    if buffer.op is Ops.STORE:
+        return strides_of(buffer.src[0].src[0])
+    if buffer.op is Ops.PARAM:
+        return tuple(buffer.arg.strides)
+    strides = [1]
+    for n in reversed(buffer.arg[1:]):
+        strides.append(strides[-1] * n)
+    return tuple(reversed(strides))
+
+
+def stride(index: UOp, axis: UOp) -> int | None:
+    """How far one step of the axis moves an INDEX; None if not by the same distance every time."""
+    terms, _ = linear(total(index.indices, strides_of(index.src[0])))
+    if any(atom is not axis and axis in atom.ranges for atom in terms):
+        return None
+    return terms.get(axis, 0)

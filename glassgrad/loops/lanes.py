@@ -1,0 +1,77 @@
+"""Which unrolled axis becomes the lanes of vectors: one that walks through memory element by element."""
+
+from __future__ import annotations
+
+from glassgrad.ir.linear import add, scale
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.nest import change_kind, exchange, next_number
+from glassgrad.ir.strides import stride
+
+UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
+
+
+def choose_lanes(nest: Nest, target: Target) -> Nest:
+    """Stores first, then scratch, then reductions whose place has no lanes."""
+    for op in (Ops.STORE, Ops.STAGE, Ops.REDUCE):
+        while (found := _candidate(nest, op, target)) is not None:
+            nest = _vectorize(nest, *found)
+    return nest
+
+
+def _candidate(nest: Nest, op: Ops, target: Target) -> tuple[UOp, int] | None:
+    for node in nest.body.toposort():
+        if node.op is not op or _has_lanes(node):
+            continue
+        width = target.vector_bytes // _widest(node)
+        for axis in node.bound:
+            lanes = _fitting(axis.size, width)
+            if axis.kind in (UPCAST, UNROLL) and lanes > 1 and _is_unit_stride(node, axis):
+                return axis, lanes
+    return None
+
+
+def _has_lanes(block: UOp) -> bool:
+    """Are there lanes already, in the block's own loops or in what it computes?"""
+    inside = block.bound
+    if any(r.kind is LANE for r in inside):
+        return True
+    value = block.src[1] if block.op is Ops.STORE else block.src[0]
+    return any(r.kind is LANE for r in value.ranges)
+
+
+def _fitting(size: int, width: int) -> int:
+    """As many lanes as the machine has, or fewer if the axis is that short."""
+    while width > 1 and size % width:
+        width //= 2
+    return width
+
+
+def _widest(block: UOp) -> int:
+    """The largest element that is computed with."""
+    value = block.src[1] if block.op is Ops.STORE else block.src[0]
+    sizes = [n.dtype.itemsize for n in value.toposort() if n.dtype.kind not in ("index", "void")]
+    return max(sizes, default=1)
+
+
+def _is_unit_stride(block: UOp, axis: UOp) -> bool:
+    if block.op is Ops.STORE:
+        return stride(block.src[0], axis) == 1
+    if block.op is Ops.STAGE:
+        return bool(block.arg) and block.src[len(block.arg)] is axis
+    loads = [n.src[0] for n in block.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
+    return any(stride(index, axis) == 1 for index in loads if axis in index.ranges)
+
+
+def _is_block(node: UOp) -> bool:
+    return node.op in (Ops.REDUCE, Ops.STAGE)
+
+
+def _vectorize(nest: Nest, axis: UOp, lanes: int) -> Nest:
+    """registers of n elements  ->  n/8 registers of 8 lanes"""
+    if axis.size == lanes:
+        return change_kind(nest, axis, LANE)
+    several = make_range(axis.axis, axis.size // lanes, axis.kind)
+    lane = make_range(next_number(nest), lanes, LANE)
+    return exchange(nest, axis, (several, lane), add(scale(several, lanes), lane))

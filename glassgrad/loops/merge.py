@@ -1,0 +1,93 @@
+"""Axes that move together become one: a copy of a 4x4 matrix is a loop over 16 elements."""
+
+from __future__ import annotations
+
+from glassgrad.ir.divmod import floordiv, mod
+from glassgrad.ir.linear import linear, total
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.ir.strides import strides_of
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.nest import BLOCKS, exchange
+
+
+def merge_axes(nest: Nest) -> Nest:
+    """Join neighbouring loops as long as any can be joined."""
+    while (pair := _joinable(nest)) is not None:
+        nest = _join(nest, *pair)
+    return nest
+
+
+def _join(nest: Nest, first: UOp, second: UOp) -> Nest:
+    """for a: for b: x[a·n + b]  ->  for i: x[i], with a = i // n and b = i % n"""
+    size = second.size
+    joined = make_range(first.axis, first.size * size, first.kind)
+    nest = exchange(nest, second, (), mod(joined, size))
+    return exchange(nest, first, (joined,), floordiv(joined, size))
+
+
+def _joinable(nest: Nest) -> tuple[UOp, UOp] | None:
+    nodes = nest.body.toposort()
+    lists = [node.bound for node in nodes if node.op in BLOCKS]
+    for bound in lists:
+        for pair in zip(bound, bound[1:], strict=False):
+            if _always_neighbours(lists, pair) and _move_together(nodes, pair, nest):
+                return pair
+    return None
+
+
+def _always_neighbours(lists: list[tuple[UOp, ...]], pair: tuple[UOp, ...]) -> bool:
+    first, second = pair
+    for bound in lists:
+        if first in bound or second in bound:
+            at = bound.index(first) if first in bound else -1
+            if at < 0 or bound[at + 1 : at + 2] != (second,):
+                return False
+    return True
+
+
+def _move_together(nodes: list[UOp], pair: tuple[UOp, ...], nest: Nest) -> bool:
+    """Does every address see only a·n + b, and nothing else see a or b?"""
+    first, second = pair
+    if (first in nest.outer) != (second in nest.outer):
+        return False
+    both = {first, second}
+    if not (first.src[0].is_const and second.src[0].is_const):
+        return False
+    for node in nodes:
+        if node.op is Ops.INDEX and not both.isdisjoint(node.ranges):
+            if not _address_fits(node, first, second):
+                return False
+        elif _uses_value(node, both):
+            return False
+    return True
+
+
+def _address_fits(index: UOp, first: UOp, second: UOp) -> bool:
+    gate = index.gate
+    if gate is not None and not {first, second}.isdisjoint(gate.ranges):
+        return False
+    if index.src[0].op is not Ops.PARAM and not {first, second}.isdisjoint(
+        frozenset[UOp]().union(*(i.ranges for i in index.indices))
+    ):
+        return index.src[0].op is Ops.STORE and _linear_fits(index, first, second)
+    return _linear_fits(index, first, second) if strides_of(index.src[0]) else True
+
+
+def _linear_fits(index: UOp, first: UOp, second: UOp) -> bool:
+    terms, _ = linear(total(index.indices, strides_of(index.src[0])))
+    if any(atom not in (first, second) and atom.ranges & {first, second} for atom in terms):
+        return False
+    return terms.get(first, 0) == terms.get(second, 0) * second.size
+
+
+def _uses_value(node: UOp, both: set[UOp]) -> bool:
+    """Is an axis used as a number: in a stage's place, a cast, a comparison?"""
+    if node.op is Ops.STAGE:
+        return any(not both.isdisjoint(i.ranges) for i in node.src[1 : 1 + len(node.arg)])
+    if node.op is Ops.CAST and node.src[0].dtype.kind == "index":
+        return not both.isdisjoint(node.ranges)
+    is_comparison = node.op in (Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE)
+    if is_comparison and node.src[0].dtype.kind == "index":
+        return not both.isdisjoint(node.ranges)
+    return False

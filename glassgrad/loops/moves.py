@@ -1,0 +1,259 @@
+"""What each move does to a nest: legality and effect in one place, with a picture of before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.ir.divmod import floordiv, less, mod
+from glassgrad.ir.linear import ZERO, add, minimum, scale, sub
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.uop import UOp, const, make_range, toposort
+from glassgrad.loops.nest import (
+    BLOCKS, blocks, change_kind, exchange, find_axis, is_reduced, next_number, reorder,
+)  # fmt: skip
+from glassgrad.loops.opts import IllegalMove, Opt, OptOps
+from glassgrad.loops.staging import stage
+
+Move = Callable[[Nest, UOp, Any, Target], Nest]
+
+
+def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
+    """The nest after one move; IllegalMove if it cannot be made."""
+    axis = find_axis(nest, opt.axis)
+    moved = MOVES[opt.op](nest, axis, opt.arg, target)
+    return replace(moved, recipe=(*nest.recipe, opt))
+
+
+def apply_moves(nest: Nest, recipe: tuple[Opt, ...], target: Target) -> Nest:
+    for opt in recipe:
+        nest = apply_opt(nest, opt, target)
+    return nest
+
+
+def _require(condition: bool, why: str) -> None:
+    if not condition:
+        raise IllegalMove(why)
+
+
+# ---------------------------------------------------------------------- splitting an axis
+
+
+def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) -> Nest:
+    """for i in n  ->  for o in n/f: for i in f, with i = o·f + i; a tail moves inwards or is peeled"""
+    size = axis.size
+    _require(axis.src[0].is_const, "the size of this axis is not constant")
+    _require(1 < amount <= size, f"{amount} does not fit an axis of {size}")
+    if size % amount and is_reduced(nest, axis):
+        return _split_reduction(nest, axis, amount, inner, outer)
+    number = next_number(nest)
+    fine = make_range(number, amount, inner)
+    if size == amount:
+        return exchange(nest, axis, (fine,), fine)
+    coarse = make_range(axis.axis, -(-size // amount), outer)
+    start = scale(coarse, amount)
+    if size % amount:
+        _require(not nest.rewrites, "storing an element twice would read what was written")
+        start = minimum(start, const(size - amount))
+    return exchange(nest, axis, (coarse, fine), add(start, fine))
+
+
+def _split_reduction(
+    nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind
+) -> Nest:
+    """sum over n  ->  sum over (n/f)·f, plus sum over the rest"""
+    whole = axis.size // amount * amount
+    number = next_number(nest)
+    main = make_range(axis.axis, whole, axis.kind)
+    rest = make_range(number, axis.size - whole, axis.kind)
+    done: dict[UOp, UOp] = {}
+    for node in nest.body.toposort():
+        src = tuple([done[source] for source in node.src])
+        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        if node.op is Ops.REDUCE and axis in node.bound:
+            one, two = [_over(same, axis, part, offset) for part, offset in ((main, 0), (rest, whole))]
+            same = one.alu(node.arg, two)
+        done[node] = same
+    peeled = replace(nest, body=done[nest.body])
+    return split(peeled, main, amount, inner, outer)
+
+
+def _over(reduce: UOp, axis: UOp, part: UOp, offset: int) -> UOp:
+    """The same reduction over a part of an axis."""
+    loops = tuple([part if r is axis else r for r in reduce.bound])
+    lone = Nest(UOp(Ops.SINK, dtypes.void, (reduce.src[0],)))
+    body = exchange(lone, axis, (part,), add(part, offset)).body.src[0]
+    return UOp(Ops.REDUCE, reduce.dtype, (body, *loops), reduce.arg)
+
+
+def upcast(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """for i in n: y[i] = f(x[i])  ->  for o in n/4: y[4o] = f(x[4o]); … y[4o+3] = f(x[4o+3])"""
+    _require(not is_reduced(nest, axis), "a reduction is unrolled with UNROLL")
+    _require(not axis.kind.is_unrolled, "this axis is unrolled already")
+    _require(axis.kind is not AxisKind.CORE, "upcast an axis before it is divided among cores")
+    return split(nest, axis, amount or axis.size, AxisKind.UPCAST, axis.kind)
+
+
+def unroll(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """for k in n: s += x[k]  ->  for o in n/4: s += x[4o]; … s += x[4o+3]"""
+    _require(is_reduced(nest, axis), "only reductions are unrolled; use UPCAST")
+    _require(axis.kind is AxisKind.REDUCE, "this axis is unrolled already")
+    return split(nest, axis, amount or axis.size, AxisKind.UNROLL, axis.kind)
+
+
+def tile(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """for i in n  ->  for o in n/f: for i in f"""
+    _require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE), "only plain loops are tiled")
+    return split(nest, axis, amount, axis.kind, axis.kind)
+
+
+# ---------------------------------------------------------------------- order and place
+
+
+def swap(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:
+    """for i: for j: …  ->  for j: for i: …"""
+    partner = find_axis(nest, other)
+    _require(partner is not axis, "an axis does not change places with itself")
+    both_outer = axis in nest.outer and partner in nest.outer
+    one, two = blocks(nest, axis), blocks(nest, partner)
+    inner = one == two and axis not in nest.outer and partner not in nest.outer
+    _require(both_outer or inner, "only loops of one nest change places")
+    _require(AxisKind.CORE not in (axis.kind, partner.kind), "the loop over cores stays outermost")
+    return reorder(nest, {axis: partner, partner: axis})
+
+
+def core(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
+    """for i: for j: …  ->  for j, divided among cores: for i: …"""
+    _require(not target.has_threads, "this machine has threads, not cores")
+    _require(axis in nest.outer, "only a loop that all statements share is divided among cores")
+    _require(axis.kind is AxisKind.LOOP, "this axis is not a plain loop")
+    _require(all(r.kind is not AxisKind.CORE for r in nest.outer), "one loop is divided already")
+    rest = [r for r in nest.outer if r is not axis]
+    moved = reorder(nest, dict(zip(nest.outer, (axis, *rest), strict=True)))
+    return change_kind(moved, axis, AxisKind.CORE)
+
+
+def local(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """group g of n does element g  ->  group g of n/16 does 16 elements, thread l element 16g + l"""
+    _require(target.has_threads, "this machine has cores, not threads")
+    _require(axis.kind is AxisKind.GLOBAL, "only a global axis has threads")
+    _require(axis.size % amount == 0, f"{amount} threads do not divide {axis.size}")
+    _require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
+    return split(nest, axis, amount, AxisKind.LOCAL, AxisKind.GLOBAL)
+
+
+def _threads(nest: Nest) -> int:
+    count = 1
+    for node in nest.body.toposort():
+        if node.op is Ops.RANGE and node.kind in (AxisKind.LOCAL, AxisKind.GROUP):
+            count *= node.size
+    return count
+
+
+# ---------------------------------------------------------------------- shared reductions
+
+
+def group(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """sum over k  ->  thread t sums k = t, t+n, t+2n, …; then all threads' sums are summed"""
+    return _share(nest, axis, amount, target, lambda part, turn: add(scale(turn, amount), part))
+
+
+def group_top(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """sum over k  ->  thread t sums the t-th run of k; then all threads' sums are summed"""
+    turns = axis.size // max(amount, 1)
+    return _share(nest, axis, amount, target, lambda part, turn: add(scale(part, turns), turn))
+
+
+def _share(
+    nest: Nest, axis: UOp, amount: int, target: Target, place: Callable[[UOp, UOp], UOp]
+) -> Nest:
+    owners = blocks(nest, axis)
+    _require(len(owners) == 1 and is_reduced(nest, axis), "only a reduction is shared")
+    _require(axis.kind is AxisKind.REDUCE, "this axis is unrolled")
+    _require(axis.src[0].is_const, "the size of this axis is not constant")
+    _require(1 < amount <= axis.size and axis.size % amount == 0, f"{amount} does not divide it")
+    (owner,) = owners
+    _require(not any(r.kind.is_unrolled for r in owner.ranges), "share before unrolling")
+    kind = AxisKind.GROUP if target.has_threads else AxisKind.LOOP
+    if target.has_threads:
+        _require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
+        _require(not _is_shared(nest), "one reduction is shared already")
+    number = next_number(nest)
+    part, last = make_range(number, amount, kind), make_range(number + 1, amount, AxisKind.REDUCE)
+    turn = make_range(axis.axis, axis.size // amount, AxisKind.REDUCE)
+    lone = Nest(UOp(Ops.SINK, dtypes.void, (owner.src[0],)))
+    body = exchange(lone, axis, (turn,), place(part, turn)).body.src[0]
+    loops = tuple([turn if r is axis else r for r in owner.bound])
+    if axis.size == amount:
+        body, loops = body.substitute({turn: ZERO}), tuple([r for r in loops if r is not turn])
+    partial = UOp(Ops.REDUCE, owner.dtype, (body, *loops), owner.arg) if loops else body
+    kept = UOp(Ops.STAGE, owner.dtype, (partial, part, part), (amount,))
+    again = UOp(Ops.REDUCE, owner.dtype, (kept.index(last).load(), last), owner.arg)
+    return replace(nest, body=nest.body.substitute({owner: again}))
+
+
+def _is_shared(nest: Nest) -> bool:
+    return any(n.op is Ops.RANGE and n.kind is AxisKind.GROUP for n in nest.body.toposort())
+
+
+# ---------------------------------------------------------------------- padding
+
+
+def pad_to(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """for i in 5: y[i] = x[i]  ->  for i in 8: if i < 5: y[i] = x[i]"""
+    _require(axis.src[0].is_const, "the size of this axis is not constant")
+    _require(amount > 1 and axis.size % amount != 0, "this axis needs no padding")
+    _require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.GLOBAL), "pad before splitting")
+    wide = make_range(axis.axis, -(-axis.size // amount) * amount, axis.kind)
+    valid = less(wide, axis.size)
+    done: dict[UOp, UOp] = {axis: wide}
+    for node in toposort((nest.body,), stop=done.__contains__):
+        if node in done:
+            continue
+        src = tuple([done[source] for source in node.src])
+        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        done[node] = _masked(node, same, axis, valid)
+    outer = tuple([wide if r is axis else r for r in nest.outer])
+    return replace(nest, body=done[nest.body], outer=outer)
+
+
+def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
+    """Memory is only touched where the axis is valid; a reduction takes nothing from elsewhere."""
+    if node.op is Ops.INDEX and axis in before.ranges:
+        gate = valid if node.gate is None else node.gate & valid
+        return node.src[0].index(*node.indices, gate=gate)
+    if node.op is Ops.REDUCE and axis in before.bound:
+        nothing = const(_identity(node.arg, node.dtype), node.dtype)
+        return UOp(node.op, node.dtype, (valid.where(node.src[0], nothing), *node.bound), node.arg)
+    if node.op is Ops.STAGE and axis in before.bound:
+        indices = [floordiv(i, 1) for i in node.src[1 : 1 + len(node.arg)]]
+        shape = tuple([max(n, i.vmax + 1) for n, i in zip(node.arg, indices, strict=True)])
+        return UOp(node.op, node.dtype, node.src, shape)
+    return node
+
+
+def _identity(op: Ops, dtype: DType) -> ConstType:
+    if op is Ops.MAX:
+        return dtypes.min(dtype)
+    if op is Ops.MIN:
+        return dtypes.max(dtype)
+    return 1 if op is Ops.MUL else 0
+
+
+MOVES: dict[OptOps, Move] = {
+    OptOps.UPCAST: upcast,
+    OptOps.UNROLL: unroll,
+    OptOps.TILE: tile,
+    OptOps.SWAP: swap,
+    OptOps.CORE: core,
+    OptOps.LOCAL: local,
+    OptOps.GROUP: group,
+    OptOps.GROUPTOP: group_top,
+    OptOps.PADTO: pad_to,
+    OptOps.STAGE: stage,
+}
+
+__all__ = ["BLOCKS", "apply_moves", "apply_opt", "mod", "sub"]

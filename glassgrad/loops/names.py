@@ -1,0 +1,24 @@
+"""A kernel's name tells its shape: r_64_16 reduces, E_4_4 does not; colours tell the kinds of axes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from glassgrad.base.terminal import colored
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.loops.nest import axes
+
+ORDER = (
+    AxisKind.GLOBAL, AxisKind.CORE, AxisKind.LOOP, AxisKind.LOCAL, AxisKind.GROUP,
+    AxisKind.REDUCE, AxisKind.UPCAST, AxisKind.LANE, AxisKind.UNROLL,
+)  # fmt: skip
+
+
+def name_nest(nest: Nest) -> Nest:
+    has_reduce = any(node.op is Ops.REDUCE for node in nest.body.toposort())
+    found = sorted(axes(nest), key=lambda r: (ORDER.index(r.kind), r.axis))
+    stem = "r" if has_reduce else "E"
+    name = "_".join([stem, *[str(r.size) for r in found]])
+    label = "_".join([stem, *[colored(str(r.size), r.kind.value) for r in found]])
+    return replace(nest, name=name, label=label)

@@ -1,0 +1,94 @@
+"""Looking at a nest and rebuilding it: its axes, who runs over them, and the exchange of one for others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.reindex import open_gates, rebuild
+from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp, make_range, toposort
+from glassgrad.loops.opts import IllegalMove
+
+BLOCKS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE))
+
+
+def axes(nest: Nest) -> list[UOp]:
+    """The ranges of a nest, by number."""
+    found = [node for node in nest.body.toposort() if node.op is Ops.RANGE]
+    return sorted(found, key=lambda r: r.axis)
+
+
+def find_axis(nest: Nest, number: int) -> UOp:
+    for found in axes(nest):
+        if found.axis == number:
+            return found
+    numbers = ", ".join(str(found.axis) for found in axes(nest))
+    raise IllegalMove(f"there is no axis {number}; there are {numbers}")
+
+
+def next_number(nest: Nest) -> int:
+    return max([found.axis for found in axes(nest)], default=-1) + 1
+
+
+def blocks(nest: Nest, axis: UOp) -> list[UOp]:
+    """The STOREs, STAGEs and REDUCEs that run over this axis."""
+    return [node for node in nest.body.toposort() if node.op in BLOCKS and axis in node.bound]
+
+
+def is_reduced(nest: Nest, axis: UOp) -> bool:
+    return any(block.op is Ops.REDUCE for block in blocks(nest, axis))
+
+
+def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
+    """Every loop over `axis` becomes loops over `ranges`; where its value was used stands `value`."""
+    done: dict[UOp, UOp] = {axis: value}
+    for node in toposort((nest.body,), stop=done.__contains__):
+        if node in done:
+            continue
+        if node.op in BLOCKS and axis in node.bound:
+            done[node] = _with_loops(node, axis, ranges, done)
+        else:
+            src = tuple([done[source] for source in node.src])
+            done[node] = node if src == node.src else open_gates(rebuild(node, src))
+    outer = _spliced(nest.outer, axis, ranges)
+    return replace(nest, body=done[nest.body], outer=outer)
+
+
+def _spliced(found: tuple[UOp, ...], axis: UOp, ranges: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    if axis not in found:
+        return found
+    at = found.index(axis)
+    return (*found[:at], *ranges, *found[at + 1 :])
+
+
+def _with_loops(
+    node: UOp, axis: UOp, ranges: tuple[UOp, ...], done: dict[UOp, UOp]
+) -> UOp:
+    bound = node.bound
+    fixed = len(node.src) - len(bound)
+    head = tuple([done[source] for source in node.src[:fixed]])
+    others = {r: done[r] for r in bound if r is not axis}
+    loops = tuple([others.get(r, r) for r in _spliced(bound, axis, ranges)])
+    if node.op is Ops.REDUCE and not loops:
+        return head[0]
+    return UOp(node.op, node.dtype, (*head, *loops), node.arg)
+
+
+def reorder(nest: Nest, new_order: dict[UOp, UOp]) -> Nest:
+    """Ranges stand where others stood: only the order of loops changes, not what they mean."""
+    done: dict[UOp, UOp] = {}
+    for node in nest.body.toposort():
+        src = tuple([done[source] for source in node.src])
+        if node.op in BLOCKS and node.bound:
+            fixed = len(node.src) - len(node.bound)
+            loops = tuple([new_order.get(r, r) for r in src[fixed:]])
+            src = (*src[:fixed], *loops)
+        done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    outer = tuple([new_order.get(r, r) for r in nest.outer])
+    return replace(nest, body=done[nest.body], outer=outer)
+
+
+def change_kind(nest: Nest, axis: UOp, kind: AxisKind) -> Nest:
+    same = make_range(axis.axis, axis.src[0], kind)
+    return exchange(nest, axis, (same,), same)

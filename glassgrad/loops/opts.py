@@ -1,0 +1,46 @@
+"""Loop moves as data: an Opt names a move, an axis by its number, and an amount. A recipe is a tuple."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class OptOps(Enum):
+    """The moves; loops/moves.py says what each does."""
+
+    UPCAST = "several output elements in registers at once"
+    UNROLL = "several steps of a reduction at once"
+    TILE = "an axis as blocks, and elements of a block"
+    SWAP = "two loops change places"
+    CORE = "the iterations of a loop divided among cores"
+    LOCAL = "the threads of a group take elements of an axis"
+    GROUP = "several threads share a reduction, taking turns"
+    GROUPTOP = "several threads share a reduction, each a run of it"
+    PADTO = "an axis made longer, with the new elements masked"
+    STAGE = "what a loop reads of a buffer, copied into scratch first"
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"OptOps.{self.name}"
+
+
+@dataclass(frozen=True)
+class Opt:
+    """One move. `axis` is the number of a range; what `arg` is depends on the move."""
+
+    op: OptOps
+    axis: int
+    arg: Any = None
+
+    def __repr__(self) -> str:
+        return f"Opt({self.op!r}, {self.axis}, {self.arg!r})"
+
+
+Recipe = tuple[Opt, ...]
+
+
+class IllegalMove(ValueError):
+    """This move cannot be made on this nest; the message says why."""

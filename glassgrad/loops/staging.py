@@ -1,0 +1,90 @@
+"""STAGE: what the loops inside of one loop read of a buffer is copied into scratch, in the order they read it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.reindex import reindex
+from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.nest import blocks, next_number
+from glassgrad.loops.opts import IllegalMove
+
+MOST_BYTES = 8 << 20
+
+
+def stage(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
+    """for i: for j: y += x[i, j]  ->  for i: s[:] = x[i, :]; for j: y += s[j]"""
+    if axis.kind.is_unrolled or target.has_threads:
+        raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
+    found = _loads(nest, slot)
+    around = _around(nest, axis)
+    made: dict[UOp, UOp] = {}
+    number = next_number(nest)
+    for load in found:
+        inner = sorted(load.ranges - around, key=lambda r: _place(nest, r))
+        if inner and axis in _loops_of(nest, load):
+            made[load] = _staged(load, tuple(inner), number)
+            number += len(inner)
+    if not made:
+        raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
+    return replace(nest, body=nest.body.substitute(made))
+
+
+def _loads(nest: Nest, slot: int) -> list[UOp]:
+    nodes = nest.body.toposort()
+    for node in nodes:
+        if node.op is Ops.STORE and node.src[0].src[0].arg.slot == slot:
+            raise IllegalMove(f"argument {slot} is written here")
+    return [
+        node
+        for node in nodes
+        if node.op is Ops.LOAD
+        and node.src[0].src[0].op is Ops.PARAM
+        and node.src[0].src[0].arg.slot == slot
+    ]
+
+
+def _around(nest: Nest, axis: UOp) -> set[UOp]:
+    """The loops that are open where the scratch is filled: the axis and those outside of it."""
+    if axis in nest.outer:
+        inside = nest.outer[: nest.outer.index(axis) + 1]
+        return {r for r in inside if not r.kind.is_unrolled}
+    around = {r for r in nest.outer if not r.kind.is_unrolled}
+    for block in blocks(nest, axis):
+        bound = block.bound
+        around.update(r for r in bound[: bound.index(axis) + 1] if not r.kind.is_unrolled)
+    return around
+
+
+def _loops_of(nest: Nest, load: UOp) -> set[UOp]:
+    """All loops that a load is made under, also those it does not depend on."""
+    found = set(nest.outer)
+    for node in nest.body.toposort():
+        if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE) and load in node.src[0].toposort():
+            found.update(node.bound)
+        elif node.op is Ops.STORE and load in node.src[1].toposort():
+            found.update(node.bound)
+    return found
+
+
+def _place(nest: Nest, r: UOp) -> tuple[bool, bool, int, int]:
+    """Loops in the order in which they run, then registers, then lanes."""
+    outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
+    return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r.axis
+
+
+def _staged(load: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
+    shape = tuple([r.size for r in inner])
+    if prod(shape) * load.dtype.itemsize > MOST_BYTES:
+        raise IllegalMove(f"{prod(shape)} elements are too many for scratch")
+    kinds = [AxisKind.UPCAST if r.kind.is_unrolled else AxisKind.LOOP for r in inner]
+    fresh = tuple(
+        [make_range(number + i, r.src[0], kind) for i, (r, kind) in enumerate(zip(inner, kinds, strict=True))]
+    )
+    copy = reindex(load, dict(zip(inner, fresh, strict=True)))
+    kept = UOp(Ops.STAGE, load.dtype, (copy, *fresh, *fresh), shape)
+    return kept.index(*inner).load()
