@@ -292,7 +292,8 @@ def _tanh(x: T) -> T:
 def _erf(x: T, row: Erf) -> T:
     is_negative = x < 0
     distance = is_negative.where(-x, x).minimum(row.limit)
-    inner = x * _polynomial((x * x).minimum(1.0), row.inner)
+    near = x.clamp(-1.0, 1.0)
+    inner = near * _polynomial(near * near, row.inner)
     tail = (distance * distance * -LOG2_E)._unary(EXP2)
     place = (distance + row.shift).reciprocal() - row.centre
     outer = 1.0 - tail * _polynomial(place, row.outer)
