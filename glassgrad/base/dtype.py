@@ -204,8 +204,10 @@ def _reachable(dtype: DType) -> frozenset[DType]:
 
 
 UPWARD: dict[DType, frozenset[DType]] = {dtype: _reachable(dtype) for dtype in ABOVE}
-# Fewer dtypes above means higher up.
-PRIORITY: dict[DType, _int] = {dtype: -len(above) for dtype, above in UPWARD.items()}
+# Fewer dtypes above means higher up; of two at one height, float16 comes before bfloat16.
+PRIORITY: dict[DType, tuple[_int, _int]] = {
+    dtype: (-len(UPWARD[dtype]), place) for place, dtype in enumerate(dtypes.all)
+}
 
 
 def promote(*found: DType) -> DType:

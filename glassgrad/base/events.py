@@ -101,5 +101,6 @@ def listen(listener: Listener) -> Iterator[Listener]:
     try:
         yield listener
     finally:
-        # By identity: `remove` would take another listener that is equal, such as a bound append.
-        LISTENERS[:] = [other for other in LISTENERS if other is not listener]
+        # By identity and from the end: another listener may be equal, or the same one.
+        places = [place for place, other in enumerate(LISTENERS) if other is listener]
+        del LISTENERS[places[-1]]

@@ -65,18 +65,16 @@ def largest(dtype: DType) -> float:
 
 def round_int(value: int, dtype: DType) -> float:
     """The float nearest to an int, rounded once: by way of float64 it would be rounded twice."""
-    if -EXACT < value < EXACT or dtype.scalar is dtypes.float64:
-        try:
-            return round_float(float(value), dtype)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
-    # Keep 53 bits; the last one remembers whether anything below it was not zero.
     size = abs(value)
-    shift = size.bit_length() - 53
-    kept = size >> shift
-    kept |= (kept << shift) != size
-    rounded = round_float(math.ldexp(float(kept), min(shift, 1000)), dtype)
-    return rounded if value > 0 else -rounded
+    if size >= EXACT and dtype.scalar is not dtypes.float64:
+        # Keep 53 bits; the last one remembers whether anything below it was not zero.
+        shift = size.bit_length() - 53
+        kept = size >> shift
+        size = (kept | ((kept << shift) != size)) << shift
+    try:
+        return round_float(float(size if value >= 0 else -size), dtype)
+    except OverflowError:
+        return round_float(math.inf if value > 0 else -math.inf, dtype)
 
 
 def convert(value: ConstType, dtype: DType) -> ConstType:
