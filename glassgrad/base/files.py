@@ -1,0 +1,180 @@
+"""URL or key -> a file in the cache folder: downloads and results that are kept between runs."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import getpass
+import gzip
+import hashlib
+import os
+import shutil
+import tarfile
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
+
+from glassgrad.base.config import CACHE, CACHELEVEL
+from glassgrad.base.errors import FormatError, GlassgradError
+from glassgrad.base.progress import tqdm
+
+P = ParamSpec("P")
+T = TypeVar("T")
+CHUNK = 1 << 20
+
+
+class DownloadError(GlassgradError, OSError):
+    """A file cannot be fetched."""
+
+
+def cache_folder() -> Path:
+    """Where downloads and results are kept: GLASSGRAD_CACHE, or the user's cache folder."""
+    if str(CACHE):
+        return Path(str(CACHE))
+    if os.name == "posix" and os.uname().sysname == "Darwin":
+        return Path.home() / "Library" / "Caches" / "glassgrad"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glassgrad"
+
+
+def temp(name: str, append_user: bool = False) -> str:
+    """A path in the folder for temporary files."""
+    full = f"{name}.{getpass.getuser()}" if append_user else name
+    return str(Path(tempfile.gettempdir()) / full)
+
+
+def fetch(
+    url: str,
+    name: Path | str | None = None,
+    subdir: str | None = None,
+    gunzip: bool = False,
+    allow_caching: bool = True,
+    headers: dict[str, str] | None = None,
+    sha256: str | None = None,
+    extract: bool = False,
+) -> Path:
+    """The file at a URL, downloaded once. A path is returned as it is.
+
+    `gunzip` unpacks it, `extract` unpacks a tar archive and returns the folder, `sha256` is what
+    the downloaded bytes must hash to.
+    """
+    if url.startswith(("/", ".")):
+        return Path(url)
+    target = _place(url, name, subdir, gunzip)
+    if not target.is_file() or not allow_caching:
+        _download(url, target, gunzip, headers or {}, sha256)
+    return _extracted(target) if extract else target
+
+
+def _place(url: str, name: Path | str | None, subdir: str | None, gunzip: bool) -> Path:
+    if name is not None and (isinstance(name, Path) or "/" in name):
+        return Path(name)
+    short = name or hashlib.sha256(url.encode()).hexdigest()[:32] + (".unzipped" if gunzip else "")
+    return cache_folder() / "downloads" / (subdir or "") / short
+
+
+def _download(
+    url: str, target: Path, gunzip: bool, headers: dict[str, str], sha256: str | None
+) -> None:
+    """Into a file of another name first, so that a broken download never looks like a whole one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    request = urllib.request.Request(url, headers={"User-Agent": "glassgrad", **headers})
+    handle, part = tempfile.mkstemp(dir=target.parent, prefix=".part-")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            found = _copy(request, out, url)
+        if sha256 is not None and found != sha256.lower():
+            raise FormatError(f"{url} hashes to {found}, not to {sha256}", "the file has changed")
+        if gunzip:
+            _gunzip(part)
+        Path(part).replace(target)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def _copy(request: urllib.request.Request, out: object, url: str) -> str:
+    """Write what the request gives; the hash of it."""
+    digest = hashlib.sha256()
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            size = int(response.headers.get("Content-Length") or 0)
+            desc = url.rsplit("/", 1)[-1]
+            bar: tqdm[int] = tqdm(total=size, unit="B", unit_scale=True, desc=desc, rate=10)
+            with bar:
+                while chunk := response.read(CHUNK):
+                    out.write(chunk)  # type: ignore[attr-defined]
+                    digest.update(chunk)
+                    bar.update(len(chunk))
+    except (urllib.error.URLError, OSError) as error:
+        raise DownloadError(f"cannot fetch {url}: {error}", "is the machine online?") from None
+    return digest.hexdigest()
+
+
+def _gunzip(path: str) -> None:
+    plain = f"{path}.plain"
+    with gzip.open(path, "rb") as packed, Path(plain).open("wb") as out:
+        shutil.copyfileobj(packed, out)
+    Path(plain).replace(path)
+
+
+def _extracted(archive: Path) -> Path:
+    folder = archive.with_name(f"{archive.name}.extracted")
+    if not folder.is_dir():
+        part = Path(tempfile.mkdtemp(dir=archive.parent, prefix=".part-"))
+        with tarfile.open(archive) as opened:
+            opened.extractall(part, filter="data")
+        try:
+            part.rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+# ---------------------------------------------------------------------- results kept on disk
+
+
+def diskcache(function: Callable[P, T]) -> Callable[P, T]:
+    """Keep results between runs, by function name and arguments.
+
+    Only plain values are kept (numbers, text, bytes, and lists, tuples, sets and dicts of them):
+    they are written as text, so reading them runs no code. Others are computed each time.
+    """
+
+    @functools.wraps(function)
+    def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+        if CACHELEVEL < 1:
+            return function(*args, **kwargs)
+        key = repr((function.__module__, function.__qualname__, args, sorted(kwargs.items())))
+        path = cache_folder() / "results" / hashlib.sha256(key.encode()).hexdigest()
+        found, value = _read_result(path, key)
+        if found:
+            return cast(T, value)
+        result = function(*args, **kwargs)
+        _write_result(path, key, result)
+        return result
+
+    return kept
+
+
+def _read_result(path: Path, key: str) -> tuple[bool, object]:
+    try:
+        kept_key, value = ast.literal_eval(path.read_text())
+    except (OSError, ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False, None
+    return kept_key == key, value
+
+
+def _write_result(path: Path, key: str, value: object) -> None:
+    text = repr((key, value))
+    try:
+        if ast.literal_eval(text) != (key, value):
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w") as out:
+            out.write(text)
+        Path(part).replace(path)
+    except (OSError, ValueError, SyntaxError, RecursionError):  # not plain, or nowhere to write
+        return

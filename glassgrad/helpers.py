@@ -1,0 +1,113 @@
+"""Names that scripts written for tinygrad import from its helpers; nothing is defined here."""
+
+import platform
+
+from glassgrad.base.config import (
+    BEAM,
+    CI,
+    DEBUG,
+    FUSE_OPTIM,
+    JIT,
+    NO_COLOR,
+    NOOPT,
+    PROFILE,
+    TRAINING,
+    VIZ,
+    WINO,
+    Context,
+    getenv,
+)
+from glassgrad.base.config import Setting as ContextVar
+from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.files import diskcache, fetch, temp
+from glassgrad.base.measure import Profiling, Timing
+from glassgrad.base.pointers import flat_mv, from_mv, mv_address, to_mv
+from glassgrad.base.progress import tqdm, trange
+from glassgrad.base.sequences import (
+    all_int,
+    all_same,
+    argfix,
+    argsort,
+    ceildiv,
+    dedup,
+    flatten,
+    fully_flatten,
+    get_child,
+    get_shape,
+    get_single_element,
+    make_tuple,
+    merge_dicts,
+    next_power2,
+    partition,
+    prod,
+    round_down,
+    round_up,
+    unwrap,
+)
+from glassgrad.base.terminal import (
+    ansilen,
+    ansipad,
+    ansistrip,
+    colored,
+    colorize_float,
+    size_to_str,
+    time_to_str,
+)
+
+OSX = platform.system() == "Darwin"
+
+__all__ = [
+    "BEAM",
+    "CI",
+    "DEBUG",
+    "FUSE_OPTIM",
+    "JIT",
+    "NOOPT",
+    "NO_COLOR",
+    "OSX",
+    "PROFILE",
+    "TRAINING",
+    "VIZ",
+    "WINO",
+    "Context",
+    "ContextVar",
+    "GlobalCounters",
+    "Profiling",
+    "Timing",
+    "all_int",
+    "all_same",
+    "ansilen",
+    "ansipad",
+    "ansistrip",
+    "argfix",
+    "argsort",
+    "ceildiv",
+    "colored",
+    "colorize_float",
+    "dedup",
+    "diskcache",
+    "fetch",
+    "flat_mv",
+    "flatten",
+    "from_mv",
+    "fully_flatten",
+    "get_child",
+    "get_shape",
+    "get_single_element",
+    "getenv",
+    "make_tuple",
+    "merge_dicts",
+    "mv_address",
+    "next_power2",
+    "partition",
+    "prod",
+    "round_down",
+    "round_up",
+    "size_to_str",
+    "temp",
+    "time_to_str",
+    "to_mv",
+    "tqdm",
+    "trange",
+    "unwrap",
+]

@@ -1,0 +1,148 @@
+"""Downloads and kept results, without a network."""
+
+import gzip
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from glassgrad.base.config import Context
+from glassgrad.base.errors import FormatError
+from glassgrad.base.files import DownloadError, cache_folder, diskcache, fetch, temp
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path):
+    with Context(CACHE=str(tmp_path / "cache")):
+        yield tmp_path / "cache"
+
+
+@pytest.fixture
+def served(tmp_path):
+    path = tmp_path / "served"
+    path.write_bytes(b"weights")
+    return path
+
+
+def leftovers(cache):
+    return [path for path in cache.rglob("*") if path.name.startswith(".part-")]
+
+
+def test_a_file_is_fetched_once(served, cache):
+    first = fetch(served.as_uri())
+    assert first.read_bytes() == b"weights"
+    served.write_bytes(b"changed")
+    assert fetch(served.as_uri()) == first
+    assert first.read_bytes() == b"weights"
+    assert fetch(served.as_uri(), allow_caching=False).read_bytes() == b"changed"
+    assert not leftovers(cache)
+
+
+def test_names_and_folders_are_used(served, cache):
+    assert fetch(served.as_uri(), name="w", subdir="models") == cache / "downloads" / "models" / "w"
+    assert fetch(served.as_uri(), name=cache / "here").read_bytes() == b"weights"
+
+
+def test_paths_are_returned_as_they_are(served):
+    assert fetch(str(served)) == served
+
+
+def test_a_wrong_hash_is_refused_and_nothing_stays(served, cache):
+    with pytest.raises(FormatError, match="hashes to"):
+        fetch(served.as_uri(), sha256="0" * 64)
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+    assert fetch(served.as_uri(), sha256=hashlib.sha256(b"weights").hexdigest().upper()).exists()
+
+
+def test_a_missing_file_is_a_clear_error(tmp_path, cache):
+    with pytest.raises(DownloadError, match="cannot fetch file:"):
+        fetch((tmp_path / "absent").as_uri())
+    assert not leftovers(cache)
+
+
+def test_compressed_files_are_unpacked(tmp_path):
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(b"plain"))
+    assert fetch(packed.as_uri(), gunzip=True).read_bytes() == b"plain"
+    assert fetch(packed.as_uri()).read_bytes() == packed.read_bytes()
+
+
+def make_tar(path, name):
+    with tarfile.open(path, "w") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = 2
+        archive.addfile(entry, io.BytesIO(b"hi"))
+
+
+def test_archives_are_extracted(tmp_path):
+    make_tar(tmp_path / "a.tar", "inner/file")
+    folder = fetch((tmp_path / "a.tar").as_uri(), extract=True)
+    assert (folder / "inner" / "file").read_bytes() == b"hi"
+    assert fetch((tmp_path / "a.tar").as_uri(), extract=True) == folder
+
+
+def test_archives_cannot_write_elsewhere(tmp_path):
+    make_tar(tmp_path / "a.tar", "../../escaped")
+    with pytest.raises(tarfile.OutsideDestinationError):
+        fetch((tmp_path / "a.tar").as_uri(), extract=True)
+    assert not list(tmp_path.rglob("escaped"))
+
+
+def test_the_cache_folder_is_the_users_unless_set(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    with Context(CACHE=""):
+        assert cache_folder().name == "glassgrad"
+    with Context(CACHE="/mine"):
+        assert cache_folder() == Path("/mine")
+
+
+def test_results_are_kept_between_calls(cache):
+    calls = []
+
+    @diskcache
+    def square(number, *, offset=0):
+        calls.append(number)
+        return {"value": [number * number + offset], "bytes": b"x"}
+
+    assert square(3) == square(3) == {"value": [9], "bytes": b"x"}
+    assert square(3, offset=1)["value"] == [10]
+    assert calls == [3, 3]
+    with Context(CACHELEVEL=0):
+        square(3)
+    assert calls == [3, 3, 3]
+
+
+def test_damaged_results_are_computed_again(cache):
+    calls = []
+
+    @diskcache
+    def one():
+        calls.append(1)
+        return 1
+
+    one()
+    for path in (cache / "results").iterdir():
+        path.write_text("__import__('os')")
+    assert one() == 1
+    assert one() == 1
+    assert calls == [1, 1]
+
+
+def test_results_that_are_not_plain_are_not_kept(cache):
+    calls = []
+
+    @diskcache
+    def thing():
+        calls.append(1)
+        return object()
+
+    thing()
+    thing()
+    assert calls == [1, 1]
+
+
+def test_temporary_paths():
+    assert Path(temp("file")).name == "file"
+    assert Path(temp("file", append_user=True)).name.startswith("file.")
