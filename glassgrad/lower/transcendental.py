@@ -2,9 +2,9 @@
 
 Largest errors, measured by tests/lower/test_transcendental.py, in units of the last place:
 
-            EXP2    exp (below)   LOG2    SIN    POW
-    float   0.6     0.9           1.0     1.1    0.51
-    double  0.6     0.9           1.0     1.5    4 (more when the result is beyond 2^±32)
+            EXP2    exp     LOG2    SIN     POW
+    float   1.0     1.25    1.0     1.6     0.51
+    double  1.0     1.25    1.0     1.6     3, and a fifth of the result's exponent beyond 2^±16
 
 `exp` is how e^x arrives here: EXP2(x * log2(e)). Rounding that product would cost as many bits as
 the result's exponent has, so the factor is seen and the reduction is done on x itself.

@@ -1,0 +1,276 @@
+"""float16, bfloat16, fp8 -> float32 arithmetic, with casts made of integer operations.
+
+Arithmetic happens in float32 and every result is rounded back, which gives what arithmetic in the
+narrow dtype itself would. A narrow dtype that the machine cannot load, store and cast (it is not
+in Target.dtypes) lies in memory and registers as an unsigned integer of its size. Between two rules
+such a value is written BITCAST(bits) to the narrow dtype; when all have run, none is left behind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from glassgrad.base.dtype import FLOAT_LAYOUT, DType, dtypes
+from glassgrad.base.rounding import round_float, to_bits
+from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+
+NARROW = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.fp8s))
+UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16}
+NOT_ARITHMETIC = frozenset((Ops.CAST, Ops.BITCAST, Ops.WHERE, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE))
+ARITHMETIC = OpGroup.ELEMENTWISE - NOT_ARITHMETIC
+
+
+def widen(node: UOp, target: Target) -> UOp | None:
+    """A node that deals with narrow floats in terms of wider ones; None if it does not."""
+    rule = RULES.get(node.op)
+    return None if rule is None else rule(node, target)
+
+
+def is_narrow(dtype: DType) -> bool:
+    return dtype.scalar in NARROW
+
+
+def bits_dtype(dtype: DType) -> DType:
+    """The unsigned integer of a narrow dtype's size."""
+    return UNSIGNED[dtype.scalar.bits].vec(dtype.count)
+
+
+def lies_as_bits(dtype: DType, target: Target) -> bool:
+    return dtype.scalar in NARROW and dtype.scalar not in target.dtypes
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def _buffer(node: UOp, target: Target) -> UOp | None:
+    """PARAM bfloat16, INDEX bfloat16  ->  the same of ushort"""
+    if not lies_as_bits(node.dtype, target):
+        return None
+    return node.replace(dtype=bits_dtype(node.dtype))
+
+
+def _load(node: UOp, target: Target) -> UOp | None:
+    """LOAD bfloat16  ->  BITCAST(LOAD ushort)"""
+    if not lies_as_bits(node.dtype, target):
+        return None
+    return node.replace(dtype=bits_dtype(node.dtype)).bitcast(node.dtype)
+
+
+def _store(node: UOp, target: Target) -> UOp | None:
+    """STORE(place, x)  ->  STORE(place, bits of x)"""
+    place, value, *ranges = node.src
+    if not lies_as_bits(value.dtype, target):
+        return None
+    return node.replace(src=(place, bits_of(value), *ranges))
+
+
+def _stage(node: UOp, target: Target) -> UOp | None:
+    """STAGE bfloat16(x)  ->  STAGE ushort(bits of x)"""
+    if not lies_as_bits(node.dtype, target):
+        return None
+    value, *ranges = node.src
+    return node.replace(dtype=bits_dtype(node.dtype), src=(bits_of(value), *ranges))
+
+
+def bits_of(x: UOp) -> UOp:
+    """The bits of a narrow value as an unsigned integer."""
+    if x.op is Ops.CONST:
+        return UOp(Ops.CONST, bits_dtype(x.dtype), (), to_bits(x.arg, x.dtype))
+    return (x.src[0] if x.op is Ops.BITCAST else x).bitcast(bits_dtype(x.dtype))
+
+
+# ---------------------------------------------------------------------- arithmetic
+
+
+def _arithmetic(node: UOp, target: Target) -> UOp | None:
+    """x + y  ->  narrow(float(x) + float(y))"""
+    if not is_narrow(node.dtype):
+        return None
+    wide = [to_float(source, target) if is_narrow(source.dtype) else source for source in node.src]
+    return from_float(UOp(node.op, _wide(node.dtype), tuple(wide), node.arg), node.dtype, target)
+
+
+def _compare(node: UOp, target: Target) -> UOp | None:
+    """x < y  ->  float(x) < float(y)"""
+    if not is_narrow(node.src[0].dtype):
+        return None
+    return node.replace(src=tuple([to_float(source, target) for source in node.src]))
+
+
+def _where(node: UOp, target: Target) -> UOp | None:
+    """WHERE(c, x, y)  ->  BITCAST(WHERE(c, bits of x, bits of y))"""
+    if not lies_as_bits(node.dtype, target):
+        return None
+    condition, yes, no = node.src
+    return condition.where(bits_of(yes), bits_of(no)).bitcast(node.dtype)
+
+
+def _wide(dtype: DType) -> DType:
+    return dtypes.float32.vec(dtype.count)
+
+
+# ---------------------------------------------------------------------- casts
+
+
+def _cast(node: UOp, target: Target) -> UOp | None:
+    """Between narrow and any other dtype by way of float."""
+    source = node.src[0]
+    if is_narrow(source.dtype):
+        if is_narrow(node.dtype):
+            return from_float(to_float(source, target), node.dtype, target)
+        if node.dtype.scalar is dtypes.float32 and not lies_as_bits(source.dtype, target):
+            return None
+        return to_float(source, target).cast(node.dtype)
+    if not is_narrow(node.dtype):
+        return None
+    if source.dtype.scalar is dtypes.float32 and not lies_as_bits(node.dtype, target):
+        return None
+    return from_float(_narrowable(source, node.dtype), node.dtype, target)
+
+
+def _bitcast(node: UOp, target: Target) -> UOp | None:
+    """BITCAST of a value that lies as bits: of the bits themselves"""
+    source = node.src[0]
+    if not lies_as_bits(source.dtype, target):
+        return None
+    return bits_of(source).bitcast(node.dtype)
+
+
+def to_float(x: UOp, target: Target) -> UOp:
+    """A narrow value in float32: exact."""
+    if x.op is Ops.CONST:
+        return UOp(Ops.CONST, _wide(x.dtype), (), round_float(x.arg, x.dtype))
+    if not lies_as_bits(x.dtype, target):
+        return x.cast(_wide(x.dtype))
+    return decode(bits_of(x), x.dtype.scalar)
+
+
+def from_float(x: UOp, dtype: DType, target: Target) -> UOp:
+    """A float32 value rounded to a narrow dtype."""
+    if not lies_as_bits(dtype, target):
+        return x.cast(dtype)
+    return encode(x, dtype.scalar).bitcast(dtype)
+
+
+def _narrowable(x: UOp, dtype: DType) -> UOp:
+    """A number in float32, such that rounding it once more gives what rounding x once does.
+
+    Ints up to 24 bits are exact. Larger ones are too large for every narrow dtype but bfloat16.
+    """
+    wide = _wide(x.dtype)
+    if x.dtype.scalar is dtypes.float64:
+        return round_to_odd(x)
+    if x.dtype.kind == "bool" or x.dtype.bits < 32 or dtype.scalar is not dtypes.bfloat16:
+        return x.cast(wide)
+    return round_to_odd(_int_to_double(x) if x.dtype.bits == 64 else x.cast(_double(x.dtype)))
+
+
+def _double(dtype: DType) -> DType:
+    return dtypes.float64.vec(dtype.count)
+
+
+def _int_to_double(x: UOp) -> UOp:
+    """A 64-bit int in float64; of large ones, the last bit says whether any below it was set."""
+    is_exact = x < 1 << 52
+    if x.dtype.kind == "int":
+        is_exact = is_exact & (x.const_like(-(1 << 52)) < x)
+    sticky = (x >> 12) | (x & 0xFFF).ne(0).cast(x.dtype)
+    return is_exact.where(x, sticky).cast(_double(x.dtype)) * is_exact.where(
+        UOp(Ops.CONST, _double(x.dtype), (), 1.0), UOp(Ops.CONST, _double(x.dtype), (), 4096.0)
+    )
+
+
+def round_to_odd(x: UOp) -> UOp:
+    """A float64 as the float32 beside it whose last bit is 1, or the exact one.
+
+    The odd neighbour still tells on which side of every narrower tie x lies.
+    """
+    near = x.cast(_wide(x.dtype))
+    bits = near.bitcast(dtypes.int32.vec(x.dtype.count))
+    back = near.cast(x.dtype)
+    is_short = _size(back) < _size(x)
+    step = is_short.where(bits.const_like(1), bits.const_like(-1))
+    must_move = back.ne(x) & (bits & 1).eq(0) & (_size(x) < math.inf)  # neither inf nor nan
+    return must_move.where(bits + step, bits).bitcast(near.dtype)
+
+
+def _size(x: UOp) -> UOp:
+    bits = x.bitcast(dtypes.int64.vec(x.dtype.count))
+    return (bits & dtypes.max(dtypes.int64)).bitcast(x.dtype)
+
+
+# ---------------------------------------------------------------------- bits <-> float32
+
+
+def decode(bits: UOp, dtype: DType) -> UOp:
+    """The float32 with a narrow dtype's bits: fields are moved, a product shifts the exponent."""
+    exponent_bits, mantissa_bits = FLOAT_LAYOUT[dtype]
+    wide = bits.cast(dtypes.uint32.vec(bits.dtype.count))
+    result = _wide(bits.dtype)
+    if exponent_bits == 8:
+        return (wide << 16).bitcast(result)
+    sign = (wide >> (dtype.bits - 1)) << 31
+    size = wide & ((1 << (dtype.bits - 1)) - 1)
+    placed = size << (23 - mantissa_bits)
+    bias = (1 << (exponent_bits - 1)) - 1
+    finite = placed.bitcast(result) * 2.0 ** (127 - bias)
+    special = placed | 0x7F800000
+    first_special = 0x7F if dtype is dtypes.fp8e4m3 else ((1 << exponent_bits) - 1) << mantissa_bits
+    found = (size < first_special).where(finite.bitcast(wide.dtype), special)
+    return (found | sign).bitcast(result)
+
+
+def encode(x: UOp, dtype: DType) -> UOp:
+    """A narrow dtype's bits of a float32: rounded to nearest, ties to even."""
+    exponent_bits, mantissa_bits = FLOAT_LAYOUT[dtype]
+    drop = 23 - mantissa_bits
+    bits = x.bitcast(dtypes.uint32.vec(x.dtype.count))
+    size = bits & 0x7FFFFFFF
+    bias = (1 << (exponent_bits - 1)) - 1
+    tie = ((size >> drop) & 1) + ((1 << (drop - 1)) - 1)
+    rounded = (size - ((127 - bias) << 23) + tie) >> drop
+    if bias < 127:  # adding a power of two rounds a number to that power's last place
+        shifter = 2.0 ** (24 - bias - mantissa_bits)
+        lifted = (size.bitcast(x.dtype) + shifter).bitcast(bits.dtype)
+        denormal = lifted - to_bits(shifter, dtypes.float32)
+        rounded = (size < ((128 - bias) << 23)).where(denormal, rounded)
+    overflow, quiet = _special_codes(dtype)
+    rounded = (rounded < overflow).where(rounded, rounded.const_like(overflow))
+    is_nan = size.const_like(0x7F800000) < size
+    found = is_nan.where(rounded.const_like(quiet), rounded)
+    sign = (bits >> 31) << (dtype.bits - 1)
+    return (found | sign).cast(bits_dtype(dtype.vec(x.dtype.count)))
+
+
+def _special_codes(dtype: DType) -> tuple[int, int]:
+    """(what too large numbers become, nan)"""
+    exponent_bits, mantissa_bits = FLOAT_LAYOUT[dtype]
+    if dtype is dtypes.fp8e4m3:  # it has no infinity
+        return 0x7F, 0x7F
+    infinity = ((1 << exponent_bits) - 1) << mantissa_bits
+    return infinity, infinity | 1 << (mantissa_bits - 1)
+
+
+# ---------------------------------------------------------------------- the table
+
+Rule = Callable[[UOp, Target], UOp | None]
+
+
+def _table(rule: Rule, ops: Iterable[Ops]) -> dict[Ops, Rule]:
+    return dict.fromkeys(ops, rule)
+
+
+RULES: dict[Ops, Rule] = {
+    **_table(_arithmetic, (*ARITHMETIC, Ops.REDUCE)),
+    **_table(_compare, OpGroup.COMPARISON),
+    **_table(_buffer, (Ops.PARAM, Ops.INDEX)),
+    Ops.LOAD: _load,
+    Ops.STORE: _store,
+    Ops.STAGE: _stage,
+    Ops.WHERE: _where,
+    Ops.CAST: _cast,
+    Ops.BITCAST: _bitcast,
+}
