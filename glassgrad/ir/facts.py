@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
 
 NOTHING: frozenset[UOp] = frozenset()
@@ -51,7 +51,8 @@ def bounds(node: UOp) -> tuple[Any, Any]:
         return node.arg[1], node.arg[2]
     if node.op is Ops.SPECIAL:
         return 0, node.arg[1] - 1
-    found = _alu_bounds(node) if node.dtype.kind != "float" else None
+    is_whole = node.op in OpGroup.ELEMENTWISE and node.dtype.kind != "float"
+    found = _alu_bounds(node) if is_whole else None
     if found is None:
         return dtypes.min(node.dtype), dtypes.max(node.dtype)
     smallest, largest = found
@@ -61,7 +62,7 @@ def bounds(node: UOp) -> tuple[Any, Any]:
 
 
 def _alu_bounds(node: UOp) -> tuple[Any, Any] | None:
-    if not node.src or node.src[0].dtype.kind == "float":
+    if node.src[0].dtype.kind == "float":
         return None
     low, high = node.src[0].bounds
     if node.op is Ops.CAST:

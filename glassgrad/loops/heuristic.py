@@ -2,9 +2,120 @@
 
 from __future__ import annotations
 
+from math import prod
+
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.loops.opts import Opt
+from glassgrad.ir.strides import stride
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.contraction import contraction_recipe
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.nest import axes
+from glassgrad.loops.opts import Opt, OptOps
+
+VECTORS = 4  # registers in flight: enough to hide the latency of one addition
+STEP_NS = 0.15  # one step of an inner loop, very roughly
+MOST_THREADS = 256
 
 
 def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
-    return ()
+    """Moves that suit this nest on this machine."""
+    draft = Draft(nest, target)
+    if target.has_threads:
+        _use_threads(draft)
+    elif not contraction_recipe(draft):
+        _use_vectors(draft)
+        _use_cores(draft)
+    return draft.nest.recipe
+
+
+# ---------------------------------------------------------------------- vectors
+
+
+def _use_vectors(draft: Draft) -> None:
+    """Every block walks through memory along its unit-stride axis, a few vectors at a time."""
+    for block in draft.blocks(Ops.REDUCE):
+        _vectorize_reduction(draft, block)
+    for op in (Ops.STORE, Ops.STAGE):
+        for block in draft.blocks(op):
+            axis = _written_along(block)
+            if axis is not None and axis.kind is AxisKind.LOOP and _suits_reductions(draft, axis):
+                amount = _amount(draft, axis, draft.lanes(block) * VECTORS)
+                draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+
+
+def _written_along(block: UOp) -> UOp | None:
+    """The axis along which neighbouring elements are written."""
+    if block.op is Ops.STAGE:
+        last = block.src[len(block.arg)] if block.arg else None
+        return last if last is not None and last in block.bound else None
+    for axis in block.bound:
+        if stride(block.src[0], axis) == 1:
+            return axis
+    return None
+
+
+def _suits_reductions(draft: Draft, axis: UOp) -> bool:
+    """An axis is not unrolled if reductions inside of it walk through memory along their own."""
+    for block in draft.blocks(Ops.REDUCE):
+        if axis in block.ranges and any(r.kind is AxisKind.UNROLL for r in block.bound):
+            return False
+    return True
+
+
+def _vectorize_reduction(draft: Draft, block: UOp) -> None:
+    """Along the reduced axis if that is how memory lies; else the place of the result has lanes."""
+    inside = [r for r in block.bound if r.kind is AxisKind.REDUCE]
+    loads = draft.loads(block)
+    for axis in reversed(inside):
+        along = [index for index in loads if stride(index, axis) == 1]
+        if along:
+            amount = _amount(draft, axis, draft.lanes(block) * VECTORS)
+            draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
+            return
+    if inside and inside[-1].size <= VECTORS:
+        draft.attempt(Opt(OptOps.UNROLL, inside[-1].axis, inside[-1].size))
+
+
+def _amount(draft: Draft, axis: UOp, most: int) -> int:
+    """The largest power of two that fits; one that divides where elements must not be done twice."""
+    amount = most
+    while amount > 1 and (amount > axis.size or (draft.nest.rewrites and axis.size % amount)):
+        amount //= 2
+    return amount
+
+
+# ---------------------------------------------------------------------- cores and threads
+
+
+def _use_cores(draft: Draft) -> None:
+    """The outermost loop with work for every core is divided, if there is enough work in all."""
+    target = draft.target
+    if target.cores < 2 or draft.steps() * STEP_NS < target.core_work_ns:
+        return
+    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    wide = [r for r in loops if r.size >= 4 * target.cores] or [r for r in loops if r.size > 1]
+    if wide:
+        draft.attempt(Opt(OptOps.CORE, wide[0].axis))
+
+
+def _use_threads(draft: Draft) -> None:
+    """Vectors of four in each thread, and as many threads in a group as divide the axis."""
+    for block in draft.blocks(Ops.STORE):
+        axis = _written_along(block)
+        if axis is not None and axis.kind is AxisKind.GLOBAL and axis.size % 4 == 0:
+            if all(stride(index, axis) in (0, 1) for index in draft.loads(block)):
+                draft.attempt(Opt(OptOps.UPCAST, axis.axis, 4))
+    for block in draft.blocks(Ops.REDUCE):
+        outer = prod(r.size for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL)
+        inside = block.bound[-1]
+        if outer < 256 and inside.size % 16 == 0 and inside.size >= 256:
+            draft.attempt(Opt(OptOps.GROUPTOP, inside.axis, 16))
+    found = [r for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL]
+    for axis in reversed(found):
+        amount = MOST_THREADS
+        while amount > 1 and axis.size % amount:
+            amount //= 2
+        if amount > 1:
+            draft.attempt(Opt(OptOps.LOCAL, axis.axis, min(amount, draft.target.group_size)))
+            return

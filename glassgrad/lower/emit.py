@@ -34,6 +34,7 @@ class Emitter:
         self.scopes = Scopes()
         self.index_dtype = target.index_dtype
         self.accumulators = 0
+        self.loop_count = 0
         self.scratches = 0
         self.scratch_bytes = 0
         self.grid: dict[UOp, UOp] = {}  # GLOBAL, LOCAL, GROUP range -> SPECIAL
@@ -88,7 +89,8 @@ class Emitter:
             self._special(found)
         elif not found.kind.is_unrolled:
             size = self.value(found.src[0], {})
-            line = UOp(RANGE, self.index_dtype, (size,), found.arg)
+            line = UOp(RANGE, self.index_dtype, (size,), (self.loop_count, found.kind))
+            self.loop_count += 1
             if found.kind is AxisKind.CORE:
                 self.core = found
             self.scopes.open(found, line)

@@ -30,7 +30,9 @@ def reduction(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     memo = emitter.scopes.stack[depth].memo
     lanes = [r for r in emitter.unrolled(node) if r in instance and r.kind is AxisKind.LANE]
     base = {r: instance[r] for r in lanes}
-    outer = [r for r in emitter.unrolled(node) if r not in base]
+    # The longest axis first: what the shorter ones share stays in few registers (a 6x2 tile of
+    # vectors then needs 12 sums, 2 vectors and 1 scalar at a time).
+    outer = sorted([r for r in emitter.unrolled(node) if r not in base], key=lambda r: -r.size)
     wanted = emitter.instances(outer, base)
     with emitter.scopes.at(depth):
         results = _reduce_all(emitter, node, wanted, depth)

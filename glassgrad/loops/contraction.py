@@ -1,0 +1,123 @@
+"""Recipes for contractions: a register tile of the result, panels of one operand packed for the cache.
+
+A contraction is a sum of products in which each operand lacks an axis of the result that the
+other has. Every element is used many times, so it pays to keep a tile of sums in registers and to
+copy what the inner loops read into the order in which they read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.strides import stride
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.opts import Opt, OptOps
+
+ENOUGH_REUSE = 4  # times that a packed element should be read
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """rows: the axis of the result that only `left` has; columns: the unit-stride axis of `right`."""
+
+    reduce: UOp
+    rows: UOp
+    columns: UOp
+    left: UOp
+    right: UOp
+
+    @property
+    def depth(self) -> int:
+        return prod(r.size for r in self.reduce.bound)
+
+
+def contraction_recipe(draft: Draft) -> bool:
+    """Shape a contraction; False, and nothing done, if the nest is none."""
+    found = _find(draft)
+    if found is None:
+        return False
+    lanes = draft.lanes(found.reduce)
+    rows, vectors = _tile(draft, found, lanes)
+    if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, vectors * lanes)):
+        return False
+    if rows > 1:
+        draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, rows))
+    _block(draft, found, vectors * lanes)
+    return True
+
+
+def _find(draft: Draft) -> Contraction | None:
+    reduces, stores = draft.blocks(Ops.REDUCE), draft.blocks(Ops.STORE)
+    if len(reduces) != 1 or not stores:
+        return None
+    (reduce,) = reduces
+    loads = draft.loads(reduce)
+    if reduce.arg is not Ops.ADD or len(loads) != 2:
+        return None
+    outer = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    columns = [r for r in outer if all(stride(s.src[0], r) == 1 for s in stores)]
+    lanes = draft.lanes(reduce)
+    for left, right in (loads, loads[::-1]):
+        lane = [r for r in columns if r in right.ranges and r not in left.ranges]
+        rows = [r for r in outer if r in left.ranges and r not in right.ranges]
+        if lane and rows and lane[0].size >= lanes:
+            return Contraction(reduce, max(rows, key=lambda r: r.size), lane[0], left, right)
+    return None
+
+
+def _tile(draft: Draft, found: Contraction, lanes: int) -> tuple[int, int]:
+    """Rows and vectors of the register tile: little waste at the edges, few loads per product."""
+    best: tuple[float, int, int] | None = None
+    for vectors in (1, 2, 3):
+        for rows in range(1, 9):
+            width = vectors * lanes
+            if rows * vectors + vectors + 1 > draft.target.registers:
+                continue
+            if rows > found.rows.size or width > found.columns.size:
+                continue
+            done = -(-found.rows.size // rows) * rows * -(-found.columns.size // width) * width
+            waste = done / (found.rows.size * found.columns.size)
+            cost = waste * (1 + 0.3 * (rows + vectors) / (rows * vectors) + 0.8 / rows)
+            cost *= 1 if vectors * rows >= 8 else 8 / (vectors * rows)
+            best = min(best or (cost, rows, vectors), (cost, rows, vectors))
+    assert best is not None, "one row and one vector always fit"
+    return best[1], best[2]
+
+
+def _block(draft: Draft, found: Contraction, width: int) -> None:
+    """Blocks of columns whose panels fit the cache; rows inside; then the columns of a block."""
+    target, size = draft.target, found.reduce.dtype.itemsize
+    outer = {r.axis: r for r in draft.nest.outer}
+    columns, rows = outer.get(found.columns.axis), outer.get(found.rows.axis)
+    if columns is None or rows is None or columns.kind is not AxisKind.LOOP:
+        _divide(draft, [])
+        return
+    packs_left = any(stride(found.left, r) not in (0, 1) for r in found.reduce.bound)
+    room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2
+    panels = max(1, room // (found.depth * width * size))
+    panels = min(panels, -(-columns.size // max(2, target.cores)))
+    if 1 < panels < columns.size:
+        draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
+    draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
+    _divide(draft, [columns.axis, rows.axis])
+    if rows.size >= ENOUGH_REUSE:
+        draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
+    if packs_left:
+        draft.attempt(Opt(OptOps.STAGE, rows.axis, found.left.src[0].arg.slot))
+
+
+def _divide(draft: Draft, preferred: list[int]) -> None:
+    """Cores take whole blocks: of other axes first, then of columns, so that no panel is packed twice."""
+    target = draft.target
+    if target.cores < 2 or draft.steps() * 0.03 < target.core_work_ns:
+        return
+    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    others = [r for r in loops if r.axis not in preferred]
+    ordered = others + [r for number in preferred for r in loops if r.axis == number]
+    for axis in ordered:
+        if axis.size % target.cores == 0 or axis.size >= 4 * target.cores:
+            draft.attempt(Opt(OptOps.CORE, axis.axis))
+            return

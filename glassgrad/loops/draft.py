@@ -1,0 +1,54 @@
+"""A recipe in the making: the nest as it is after the moves so far, and what a chooser asks of it."""
+
+from __future__ import annotations
+
+from math import prod
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.moves import apply_opt
+from glassgrad.loops.opts import IllegalMove, Opt
+
+
+class Draft:
+    """A nest and a target; `attempt` makes a move if it is legal."""
+
+    def __init__(self, nest: Nest, target: Target) -> None:
+        self.nest = nest
+        self.target = target
+
+    def attempt(self, opt: Opt) -> bool:
+        try:
+            self.nest = apply_opt(self.nest, opt, self.target)
+        except IllegalMove:
+            return False
+        return True
+
+    def blocks(self, op: Ops) -> list[UOp]:
+        return [node for node in self.nest.body.toposort() if node.op is op]
+
+    def loads(self, block: UOp) -> list[UOp]:
+        """The INDEX of every load that a block makes itself, not inside of another block."""
+        value = block.src[1] if block.op is Ops.STORE else block.src[0]
+        nodes = value.toposort(stop=_is_block)
+        return [node.src[0] for node in nodes if node.op is Ops.LOAD]
+
+    def lanes(self, block: UOp) -> int:
+        """How many of the largest elements that a block computes with fit a vector."""
+        value = block.src[1] if block.op is Ops.STORE else block.src[0]
+        nodes = value.toposort(stop=_is_block)
+        sizes = [n.dtype.itemsize for n in nodes if n.dtype.kind not in ("index", "void")]
+        return max(1, self.target.vector_bytes // max(sizes, default=1))
+
+    def steps(self) -> int:
+        """How many times the innermost loops run in all."""
+        total = 0
+        for node in self.nest.body.toposort():
+            if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE):
+                total += prod(r.size for r in {*node.ranges, *node.bound})
+        return total
+
+
+def _is_block(node: UOp) -> bool:
+    return node.op in (Ops.REDUCE, Ops.STAGE)
