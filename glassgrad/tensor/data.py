@@ -31,7 +31,7 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
     """Whatever a Tensor can be made of."""
     if isinstance(data, UOp):
         return data if dtype is None else cast_to(data, dtype)
-    if isinstance(data, (bool, int, float)):
+    if isinstance(data, (int, float)) and not hasattr(data, "dtype"):  # numpy.float64 is a float
         number = scalar(data, dtypes.from_py(data) if dtype is None else dtype)
         return own(copied(number, device))
     if isinstance(data, (list, tuple)):

@@ -8,15 +8,37 @@ before the write. A View stands for one version of the contents, so old versions
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from weakref import WeakSet
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.record import record
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
 OVERWRITTEN: WeakSet[View] = WeakSet()
+WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
+
+
+def writable(uop: UOp) -> UOp | None:
+    """The version of a buffer that a write to this value may replace; None if there is none.
+
+    A version is replaced by one write only. A second tensor that holds it gets memory of its own.
+    """
+    held = current(uop) or (uop if uop.op is ASSIGN else None)
+    if held is None or (held.op is BUFFER and held.arg.readonly):
+        return None
+    writer = WRITERS.get(held)
+    return held if writer is None or writer() is None else None
+
+
+def written(target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> UOp:
+    """The next version: the target after a value was written into it."""
+    write = record(ASSIGN, target.dtype, (target, value), chain)
+    WRITERS[target] = ref(write)
+    return write
 
 
 def run(values: Sequence[UOp]) -> tuple[View, ...]:
@@ -44,11 +66,8 @@ def realize(tensors: Iterable[Core]) -> None:
     roots, writes = collect([tensor.uop for tensor in wanted])
     values = prepared(roots)
     views = run(values)
-    old = {write.src[0] for write in writes}
     held: dict[UOp, UOp] = {}
     for root, value, view in zip(roots, values, views, strict=True):
-        if root in old:
-            continue  # a version that a later write in this call replaced
         if root.op is ASSIGN and view is _base(value).arg:
             view = view.renewed()
         held[root] = UOp(BUFFER, root.dtype, (), view)
@@ -56,6 +75,8 @@ def realize(tensors: Iterable[Core]) -> None:
         OVERWRITTEN.add(_base(_resolved_target(write)).arg)
     for root, buffer in held.items():
         root.realized = buffer
+        if root in WRITERS:
+            WRITERS[buffer] = WRITERS[root]
     for tensor in living():
         if tensor.uop in held:
             tensor.uop = held[tensor.uop]
@@ -94,27 +115,31 @@ def _is_known(uop: UOp) -> bool:
 def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
     """All values to compute in one call, and the writes among them.
 
-    Tensors that are nothing but a buffer that gets overwritten are given a copy of it.
+    Of several writes to one buffer the last is a value of its own, and the others happen on the
+    way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
     """
     roots = dict.fromkeys(values)
     writes: dict[UOp, None] = {}
+    old: set[UOp] = set()
     while True:
         nodes = toposort(roots, stop=_is_known)
         found = [node for node in nodes if node.op is ASSIGN and not _is_known(node)]
         if len(found) == len(writes):
-            return list(roots), list(writes)
+            break
         writes = dict.fromkeys(found)
-        roots.update(writes)
-        for tensor in _readers_of_old(writes):
-            if tensor.uop.op is BUFFER:
+        old = {write.src[0] for write in writes}
+        old |= {held for target in old if (held := current(target)) is not None}
+        for tensor in _readers_of_old(writes, old):
+            if tensor.uop in old:
+                roots.pop(tensor.uop, None)
                 tensor.uop = UOp(CONTIGUOUS, tensor.uop.dtype, (tensor.uop,))
             roots[tensor.uop] = None
+    last = [write for write in writes if write not in old]
+    return list(dict.fromkeys([*roots, *last])), list(writes)
 
 
-def _readers_of_old(writes: dict[UOp, None]) -> list[Core]:
+def _readers_of_old(writes: dict[UOp, None], old: set[UOp]) -> list[Core]:
     """The living tensors that read a version of a buffer that one of these writes replaces."""
-    old = {write.src[0] for write in writes}
-    old |= {held for target in old if (held := current(target)) is not None}
     tensors = living()
     reads: dict[UOp, bool] = {}
 

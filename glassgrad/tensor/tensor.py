@@ -14,13 +14,13 @@ from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import node_of
 from glassgrad.tensor.indexing import plan_of
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.realize import collect, current, prepared, realize
-from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded, record
+from glassgrad.tensor.realize import collect, current, prepared, realize, writable, written
+from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 
 if TYPE_CHECKING:
     import numpy
 
-ASSIGN, BUFFER, CONST, DETACH = Ops.ASSIGN, Ops.BUFFER, Ops.CONST, Ops.DETACH
+BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 
 
 class Tensor(Backward):
@@ -64,9 +64,9 @@ class Tensor(Backward):
         (2,)
         """
         value = self._value_to_write(x, self.shape)
-        target = self._target()
-        if value is not target:
-            self.uop = value if target is None else record(ASSIGN, value.dtype, (target, value), ())
+        target = writable(self.uop)
+        if value is not self.uop:
+            self.uop = value if target is None else written(target, value)
         return self
 
     def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
@@ -88,15 +88,6 @@ class Tensor(Backward):
             )
         return expanded(value, shape)
 
-    def _target(self) -> UOp | None:
-        """The buffer that can be written in place, or None if there is none."""
-        held = (
-            self.uop if self.uop.op is ASSIGN and current(self.uop) is None else current(self.uop)
-        )
-        if held is None or (held.op is BUFFER and held.arg.readonly):
-            return None
-        return held
-
     def __setitem__(self, indices: Any, value: Any) -> None:
         plan = plan_of(self._tensors(indices), self.shape)
         if plan.lookups:
@@ -104,13 +95,12 @@ class Tensor(Backward):
                 "cannot write at places that a tensor names",
                 hint="use where() with a mask, or write to slices",
             )
-        target = self._target()
+        target = writable(self.uop)
         if target is None:  # what is computed or read-only gets memory of its own
             view = View.empty(self.device, self.shape, self.dtype)
-            target = record(ASSIGN, self.dtype, (UOp(BUFFER, self.dtype, (), view), self.uop), ())
+            target = written(UOp(BUFFER, self.dtype, (), view), self.uop)
         place = Tensor._of(target)._stepped(plan.steps).shape
-        written = self._value_to_write(value, place)
-        self.uop = record(ASSIGN, self.dtype, (target, written), tuple(plan.steps))
+        self.uop = written(target, self._value_to_write(value, place), tuple(plan.steps))
 
     def replace(self, x: Tensor) -> Self:
         """Hold another tensor's value."""
