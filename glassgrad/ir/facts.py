@@ -41,6 +41,19 @@ def substitute(root: UOp, changes: dict[UOp, UOp]) -> UOp:
     return done[root]
 
 
+def find_bounds(root: UOp) -> None:
+    """Fill in `bounds` for this node and the elementwise ops under it, sources first."""
+    for node in toposort((root,), stop=_has_no_bounds_to_find):
+        if node._bounds is None:
+            node._bounds = bounds(node)
+
+
+def _has_no_bounds_to_find(node: UOp) -> bool:
+    if node._bounds is not None or node.dtype.kind == "float":
+        return True
+    return node.op not in OpGroup.ELEMENTWISE
+
+
 def bounds(node: UOp) -> tuple[Any, Any]:
     """(smallest, largest) possible value of an integer or bool expression."""
     if node.op is Ops.CONST:

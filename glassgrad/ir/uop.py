@@ -1,4 +1,4 @@
-"""UOp: the one node type of the whole road: an op, a dtype, sources and an argument, never changed."""
+"""UOp: the one node type of the road: an op, a dtype, sources and an argument, never changed."""
 
 from __future__ import annotations
 
@@ -244,10 +244,10 @@ class UOp:
     def bounds(self) -> tuple[Any, Any]:
         """(smallest, largest) value that an integer expression can have."""
         if self._bounds is None:
-            from glassgrad.ir.facts import bounds
+            from glassgrad.ir.facts import find_bounds
 
-            self._bounds = bounds(self)
-        return self._bounds
+            find_bounds(self)
+        return cast(tuple[Any, Any], self._bounds)
 
     @property
     def vmin(self) -> Any:
@@ -260,7 +260,7 @@ class UOp:
     # ------------------------------------------------------------------ walking
 
     def toposort(self, stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
-        """Every node this one depends on, sources first, itself last. Nodes that `stop` are leaves."""
+        """Every node under this one, sources first, itself last. Nodes that `stop` are leaves."""
         return toposort((self,), stop)
 
     def substitute(self, changes: dict[UOp, UOp]) -> UOp:
