@@ -1,0 +1,114 @@
+"""Compiled objects on disk: found again, never trusted when damaged, never in the way."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glassgrad.base.config import Context
+from glassgrad.devices.objects import (
+    cache_folder,
+    clear,
+    object_key,
+    read_object,
+    write_object,
+)
+
+KEY = object_key("some", "code")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with Context(CACHE=str(tmp_path / "cache"), CACHELEVEL=1):
+        yield tmp_path / "cache"
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_what_is_written_is_found() -> None:
+    assert read_object(KEY) is None
+    write_object(KEY, b"machine code")
+    assert read_object(KEY) == b"machine code"
+    write_object(KEY, b"newer")
+    assert read_object(KEY) == b"newer"
+    clear()
+    assert read_object(KEY) is None
+
+
+def test_keys_tell_apart_where_one_part_ends() -> None:
+    assert object_key("ab", "c") != object_key("a", "bc")
+    assert object_key("a", "b") == object_key("a", "b")
+
+
+def test_nothing_else_is_left_beside_an_entry(folder: Path) -> None:
+    write_object(KEY, b"machine code")
+    assert len(files(folder)) == 1
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "other"])
+def test_a_damaged_entry_is_a_miss(folder: Path, damage: str) -> None:
+    write_object(KEY, b"machine code" * 100)
+    (path,) = files(folder)
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[-7] ^= 1
+    path.write_bytes(
+        {"truncate": whole[:-1], "flip": bytes(flipped), "empty": b"", "other": b"x" * 200}[damage]
+    )
+    assert read_object(KEY) is None
+    write_object(KEY, b"again")
+    assert read_object(KEY) == b"again"
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with Context(CACHE=str(blocked)):
+        write_object(KEY, b"machine code")
+        assert read_object(KEY) is None
+        clear()
+
+
+def test_no_cache_is_kept_when_it_is_switched_off(folder: Path) -> None:
+    with Context(CACHELEVEL=0):
+        write_object(KEY, b"machine code")
+        assert read_object(KEY) is None
+    assert not files(folder)
+
+
+def test_writers_in_several_processes_leave_one_whole_entry(folder: Path) -> None:
+    script = (
+        "import sys; from glassgrad.devices.objects import write_object\n"
+        "for i in range(200): write_object(sys.argv[1], sys.argv[2].encode() * 10_000)"
+    )
+    path = os.pathsep.join(sys.path)
+    environment = os.environ | {"GLASSGRAD_CACHE": str(folder), "PYTHONPATH": path}
+    writers = [
+        subprocess.Popen([sys.executable, "-c", script, KEY, letter], env=environment)
+        for letter in "abc"
+    ]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        code = read_object(KEY)
+        if code is not None:
+            seen.add((code[:1], len(code)))
+    assert all(writer.wait() == 0 for writer in writers)
+    assert seen <= {(letter, 10_000) for letter in (b"a", b"b", b"c")} and seen
+    assert len(files(folder)) == 1
+
+
+def test_a_killed_writer_does_no_harm(folder: Path) -> None:
+    write_object(KEY, b"whole")
+    (path,) = files(folder)
+    (path.parent / ".writing-abandoned").write_bytes(b"half")
+    assert read_object(KEY) == b"whole"
+
+
+def test_the_folder_is_the_users_own_by_default() -> None:
+    with Context(CACHE=""):
+        assert "glassgrad" in cache_folder().name

@@ -1,0 +1,85 @@
+"""Devices are found by name; what is not there is explained."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from glassgrad.base.config import Context
+from glassgrad.base.errors import DeviceError
+from glassgrad.devices import registry
+from glassgrad.devices.registry import Device, Registry
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("cpu", "CPU"),
+        ("CPU:0", "CPU"),
+        ("cpu:1", "CPU:1"),
+        ("Python", "PYTHON"),
+        ("CPU:01", "CPU:1"),
+    ],
+)
+def test_names_have_one_spelling(given: str, name: str) -> None:
+    assert Device.canonicalize(given) == name
+
+
+def test_a_device_is_opened_once() -> None:
+    assert Device["cpu"] is Device["CPU:0"]
+    assert Device["CPU"].name == "CPU"
+    assert Device["CPU:1"] is not Device["CPU"]
+
+
+def test_the_default_is_what_dev_says() -> None:
+    with Context(DEV=""):
+        assert Device.DEFAULT == Device.canonicalize(None) == "CPU"
+    with Context(DEV="python:2"):
+        assert Device.DEFAULT == "PYTHON:2"
+    with Context(DEV="NOWHERE"), pytest.raises(DeviceError, match="there is no device 'NOWHERE'"):
+        _ = Device.DEFAULT
+
+
+def test_older_spellings_of_the_default_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLANG", "1")
+    with Context(DEV=""):
+        assert Device.DEFAULT == "CLANG"
+
+
+def test_an_unknown_device_lists_what_there_is() -> None:
+    with pytest.raises(DeviceError, match="there is no device 'TPU'") as caught:
+        Device["TPU"]
+    assert "CPU is available" in str(caught.value)
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(DeviceError, match="is no device name"):
+        Device["CPU:x"]
+
+
+def test_a_device_that_does_not_work_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = SimpleNamespace(BrokenDevice=BrokenDevice)
+    monkeypatch.setitem(sys.modules, "broken_device", module)  # type: ignore[misc]
+    families = {**registry.FAMILIES, "BROKEN": ("broken_device", "BrokenDevice")}
+    monkeypatch.setattr(registry, "FAMILIES", families)
+    fresh = Registry()
+    with pytest.raises(DeviceError, match="there is no such chip") as caught:
+        fresh["BROKEN"]
+    assert "CPU is available" in str(caught.value)
+    assert "BROKEN" not in list(fresh.get_available_devices())
+    assert "CPU" in list(fresh.get_available_devices())
+
+
+class BrokenDevice:
+    def __init__(self, name: str) -> None:
+        raise DeviceError("there is no such chip")
+
+
+def test_the_class_of_a_device_is_known_without_opening_it() -> None:
+    assert Registry().get_class("cpu:7").__name__ == "CpuDevice"
+
+
+def test_the_module_for_scripts_offers_the_registry() -> None:
+    from glassgrad import device
+
+    assert device.Device is Device
