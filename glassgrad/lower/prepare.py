@@ -8,8 +8,10 @@ from glassgrad.ir.pattern import Rules
 from glassgrad.ir.rewrite import rewrite
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.narrow import RULES, widen
 from glassgrad.lower.transcendental import EXPANSIONS, expand
 
+NARROW = Rules("narrow floats")
 FUNCTIONS = Rules("functions")
 DIVISION = Rules("floored division")
 
@@ -17,9 +19,13 @@ DIVISION = Rules("floored division")
 def prepare(body: UOp, target: Target) -> UOp:
     """What the machine lacks, made of what it has."""
     body = rewrite(body, ALGEBRA, name="simplify values")
+    body = rewrite(body, NARROW, name="compute narrow floats in float32", ctx=target)
     body = rewrite(body, FUNCTIONS, name="expand functions", ctx=target)
     body = rewrite(body, DIVISION, name="divide with hardware division")
     return rewrite(body, ALGEBRA, name="simplify values again")
+
+
+NARROW.rule(*RULES)(widen)
 
 
 @FUNCTIONS.rule(*EXPANSIONS)
