@@ -44,35 +44,43 @@ class Names(dict[str, Any]):
         return name
 
 
-def compile_rules(rules: Rules, traced: bool = False) -> dict[Ops, Matcher]:
-    """A matcher for every op that some rule starts with."""
-    names = Names(
-        {op.name: op for op in Ops} | {"UOp": UOp, "folded": folded, "sign": math.copysign}
-    )
-    source = source_of(rules, names, traced)
-    exec(compile(source, f"{GENERATED} {rules.name}>", "exec"), names)
-    return {op: names[f"match_{op.name}"] for op in _starts(rules)}
+class Matchers(dict[Ops, Matcher | None]):
+    """The matcher of each op, compiled when it is first asked for; None where no rule starts."""
+
+    def __init__(self, rules: Rules, traced: bool) -> None:
+        super().__init__()
+        self.rules = rules
+        self.traced = traced
+
+    def __missing__(self, op: Ops) -> Matcher | None:
+        found = self[op] = compile_matcher(self.rules, op, self.traced)
+        return found
 
 
-def source_of(rules: Rules, names: Names, traced: bool = False) -> str:
-    """The text of all matchers."""
-    functions = []
-    for op in _starts(rules):
-        chains = [
-            chain
-            for rule in rules.rules
-            if op in rule.ops
-            for chain in _chains(rule, op, names, _trace(rules, rule, names) if traced else "")
-        ]
-        head = [f"def match_{op.name}(n, ctx):"]
-        if op.arity > 0:
-            head.append(f"    {_unpack(ROOT, op.arity)}")
-        functions.append("\n".join([*head, *_block(chains, 0, 1), "    return None"]))
-    return "\n\n\n".join(functions)
+def compile_matcher(rules: Rules, op: Ops, traced: bool = False) -> Matcher | None:
+    """The function that tries all rules that start with an op."""
+    if not any(op in rule.ops for rule in rules.rules):
+        return None
+    names = Names({one.name: one for one in Ops})
+    names.update(UOp=UOp, folded=folded, sign=math.copysign)
+    source = source_of(rules, op, names, traced)
+    exec(compile(source, f"{GENERATED} {rules.name} {op.name}>", "exec"), names)
+    matcher: Matcher = names["match"]
+    return matcher
 
 
-def _starts(rules: Rules) -> list[Ops]:
-    return sorted({op for rule in rules.rules for op in rule.ops})
+def source_of(rules: Rules, op: Ops, names: Names, traced: bool = False) -> str:
+    """The text of a matcher; what it refers to is put into `names`."""
+    chains = [
+        chain
+        for rule in rules.rules
+        if op in rule.ops
+        for chain in _chains(rule, names, _trace(rules, rule, names) if traced else "")
+    ]
+    head = ["def match(n, ctx):"]
+    if op.arity > 0:
+        head.append(f"    {_unpack(ROOT, op.arity)}")
+    return "\n".join([*head, *_block(chains, 0, 1), "    return None"])
 
 
 def _block(chains: list[Chain], depth: int, indent: int) -> list[str]:
@@ -94,7 +102,7 @@ def _trace(rules: Rules, rule: Rule | Function, names: Names) -> str:
     return names.hold("fired", fired)
 
 
-def _chains(rule: Rule | Function, op: Ops, names: Names, trace: str) -> list[Chain]:
+def _chains(rule: Rule | Function, names: Names, trace: str) -> list[Chain]:
     result = (f"{trace}(n, r)", "return r") if trace else ("return r",)
     if isinstance(rule, Function):
         called = names.hold("f", rule.function)

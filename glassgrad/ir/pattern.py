@@ -259,7 +259,7 @@ class Rules:
 
     name: str
     rules: list[Rule | Function] = field(default_factory=list)
-    compiled: dict[bool, dict[Ops, Matcher]] = field(default_factory=dict, repr=False)
+    compiled: dict[bool, dict[Ops, Matcher | None]] = field(default_factory=dict, repr=False)
 
     def __init__(self, name: str, *rules: Rule | Function) -> None:
         self.name = name
@@ -286,13 +286,13 @@ class Rules:
 
         return add
 
-    def matchers(self, traced: bool = False) -> dict[Ops, Matcher]:
-        """One function per op; `traced` ones announce which rule fired."""
+    def matchers(self, traced: bool = False) -> dict[Ops, Matcher | None]:
+        """By op, a function or None (index it, do not `get`); `traced` ones announce rules."""
         found = self.compiled.get(traced)
         if found is None:
-            from glassgrad.ir.matcher import compile_rules
+            from glassgrad.ir.matcher import Matchers
 
-            found = self.compiled[traced] = compile_rules(self, traced)
+            found = self.compiled[traced] = Matchers(self, traced)
         return found
 
 

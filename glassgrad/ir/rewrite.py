@@ -15,7 +15,7 @@ from glassgrad.ir.uop import UOp, toposort
 
 MOST_FIRINGS = 1_000_000  # rules that never come to rest are a bug; say so instead of hanging
 
-Matchers = dict[Ops, Matcher]
+Matchers = dict[Ops, Matcher | None]
 
 
 def rewrite(
@@ -40,26 +40,25 @@ def rewrite(
 
 def _bottom_up(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
     """One walk in topological order; only where a rule fires is more work done."""
-    done: dict[UOp, UOp] = {}
-    find = matchers.get
-    changed = False
+    order = toposort((root,))
+    place, after = _first_firing(order, matchers, ctx)
+    if after is None:
+        return root
+    done = {node: node for node in order[:place]}
     settling = _Settling(matchers, ctx, title, done)
-    for node in toposort((root,)):
-        if node in done:  # met before, inside of what a rule made
-            changed = changed or done[node] is not node
-            continue
-        current = _rebuilt(node, done) if changed else node
-        if current is not node:
-            done[node] = settling.settle(current)
-            _inherit(done[node], node)
-            continue
-        match = find(node.op)
-        if match is None or (after := match(node, ctx)) is None:
-            done[node] = node
-        else:
-            changed = True
-            settling.replace(node, after)
+    settling.replace(order[place], after)
+    for node in order[place + 1 :]:
+        settling.settle(node)
     return done[root]
+
+
+def _first_firing(order: list[UOp], matchers: Matchers, ctx: Any) -> tuple[int, UOp | None]:
+    """Where a rule fires first, and what it makes: most passes change little or nothing."""
+    for place, node in enumerate(order):
+        match = matchers[node.op]
+        if match is not None and (after := match(node, ctx)) is not None:
+            return place, after
+    return 0, None
 
 
 class _Settling:
@@ -78,10 +77,20 @@ class _Settling:
         self.open.add(node)
         self._run([(_close, node, after), (_visit, after, after)])
 
-    def settle(self, node: UOp) -> UOp:
-        """What a node becomes."""
-        self._run([(_visit, node, node)])
-        return self.done[node]
+    def settle(self, node: UOp) -> None:
+        """Find out what a node becomes whose sources are finished."""
+        done = self.done
+        if node in done:  # met before, inside of what a rule made
+            return
+        current = _rebuilt(node, done)
+        if current is not node:
+            self._run([(_same, node, current), (_visit, current, current)])
+            return
+        match = self.matchers[node.op]
+        if match is None or (after := match(node, self.ctx)) is None:
+            done[node] = node
+        else:
+            self.replace(node, after)
 
     def _run(self, stack: list[_Task]) -> None:
         while stack:
@@ -116,7 +125,7 @@ def _match(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
         if current not in done:
             stack.append((_match, current, current))
         return
-    match = state.matchers.get(node.op)
+    match = state.matchers[node.op]
     after = None if match is None else match(node, state.ctx)
     if after is None:
         done[node] = node
@@ -175,7 +184,7 @@ def _top_down(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
 def _fixed_point(node: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
     """The node after rules have fired on it, and on what they made, as often as they do."""
     for _ in range(MOST_FIRINGS):
-        match = matchers.get(node.op)
+        match = matchers[node.op]
         after = None if match is None else match(node, ctx)
         if after is None:
             return node
