@@ -1,0 +1,122 @@
+"""softmax, norms and losses against their formulas in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from arrays import distinct, same
+
+from glassgrad import Tensor
+
+X = distinct((4, 3)) * 3
+CLASSES = np.array([2, 0, 1, 1])
+
+
+def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax_and_its_log(axis: int) -> None:
+    same(Tensor(X).softmax(axis), softmax(X, axis), rtol=1e-12)
+    same(Tensor(X).log_softmax(axis), np.log(softmax(X, axis)), rtol=1e-12)
+    same(Tensor(X).softmin(axis), softmax(-X, axis), rtol=1e-12)
+
+
+def test_softmax_of_large_numbers_does_not_overflow() -> None:
+    x = Tensor([[1e30, 1e30, -1e30]], dtype="float32")
+    assert x.softmax().tolist() == [[0.5, 0.5, 0]]
+    assert x.log_softmax().numpy()[0, 0] == pytest.approx(-np.log(2), rel=1e-6)
+
+
+def test_softmax_of_a_single_number_is_one() -> None:
+    assert Tensor(3.0).softmax().item() == 1
+    assert Tensor([1, 2]).softmax().dtype.name == "float32"
+
+
+def test_layernorm_has_mean_zero_and_variance_one() -> None:
+    wanted = (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + 1e-5)
+    same(Tensor(X).layernorm(), wanted, rtol=1e-12)
+    both = (X - X.mean()) / np.sqrt(X.var() + 1e-5)
+    same(Tensor(X).layernorm(axis=(0, 1)), both, rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_normalize_gives_length_one(p: float) -> None:
+    length = (np.abs(X) ** p).sum(1, keepdims=True) ** (1 / p)
+    same(Tensor(X).normalize(p), X / length, rtol=1e-9)
+
+
+def test_batchnorm_scales_channels() -> None:
+    x = distinct((2, 3, 2, 2))
+    w, b, m, s = (distinct((3,), seed=i) for i in range(4))
+    shaped = [a.reshape(1, 3, 1, 1) for a in (w, b, m, s)]
+    wanted = (x - shaped[2]) * shaped[3] * shaped[0] + shaped[1]
+    same(Tensor(x).batchnorm(*map(Tensor, (w, b, m, s))), wanted, rtol=1e-12)
+    plain = Tensor(x).batchnorm(None, None, Tensor(m), Tensor(s))
+    same(plain, (x - shaped[2]) * shaped[3], rtol=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_picks_the_log_probability(reduction: str) -> None:
+    each = -np.log(softmax(X))[np.arange(4), CLASSES]
+    wanted = {"mean": each.mean(), "sum": each.sum(), "none": each}[reduction]
+    y = Tensor(CLASSES)
+    same(Tensor(X).cross_entropy(y, reduction), wanted, rtol=1e-12)
+    same(Tensor(X).sparse_categorical_crossentropy(y, reduction=reduction), wanted, rtol=1e-12)
+    same(Tensor(X).log_softmax().nll_loss(y, reduction=reduction), wanted, rtol=1e-12)
+
+
+def test_label_smoothing_mixes_in_all_classes() -> None:
+    logs = np.log(softmax(X))
+    each = -(0.9 * logs[np.arange(4), CLASSES] + 0.1 * logs.mean(1))
+    y = Tensor(CLASSES)
+    same(Tensor(X).cross_entropy(y, label_smoothing=0.1), each.mean(), rtol=1e-12)
+    got = Tensor(X).sparse_categorical_crossentropy(y, label_smoothing=0.1)
+    same(got, each.mean(), rtol=1e-12)
+    soft = np.eye(3)[CLASSES]
+    same(Tensor(X).cross_entropy(Tensor(soft), label_smoothing=0.1), each.mean(), rtol=1e-12)
+
+
+def test_cross_entropy_takes_probabilities() -> None:
+    y = softmax(distinct((4, 3), seed=4))
+    same(Tensor(X).cross_entropy(Tensor(y)), -(y * np.log(softmax(X))).sum(1).mean(), rtol=1e-12)
+
+
+def test_ignored_classes_do_not_count() -> None:
+    y = np.array([2, -1, 1, -1])
+    logs = np.log(softmax(X))
+    wanted = -(logs[0, 2] + logs[2, 1]) / 2
+    same(Tensor(X).sparse_categorical_crossentropy(Tensor(y)), wanted, rtol=1e-12)
+    same(Tensor(X).log_softmax().nll_loss(Tensor(y), ignore_index=-1), wanted, rtol=1e-12)
+
+
+def test_nll_loss_weighs_classes() -> None:
+    weight = np.array([1.0, 2.0, 3.0])
+    logs, scale = np.log(softmax(X)), weight[CLASSES]
+    wanted = -(logs[np.arange(4), CLASSES] * scale).sum() / scale.sum()
+    got = Tensor(X).log_softmax().nll_loss(Tensor(CLASSES), Tensor(weight))
+    same(got, wanted, rtol=1e-12)
+
+
+def test_cross_entropy_works_with_more_axes() -> None:
+    x, y = distinct((2, 3, 4)), np.array([[0, 1, 2, 0], [2, 2, 1, 0]])
+    logs = np.log(softmax(x, 1))
+    wanted = -np.take_along_axis(logs, y[:, None], 1).mean()
+    same(Tensor(x).cross_entropy(Tensor(y)), wanted, rtol=1e-12)
+    last = Tensor(x).permute(0, 2, 1).sparse_categorical_crossentropy(Tensor(y))
+    same(last, wanted, rtol=1e-12)
+
+
+def test_binary_cross_entropy_of_probabilities_and_logits() -> None:
+    x, y = X[:, 0], np.array([0.0, 1.0, 1.0, 0.0])
+    p = 1 / (1 + np.exp(-x))
+    wanted = -(y * np.log(p) + (1 - y) * np.log(1 - p)).mean()
+    same(Tensor(x).binary_crossentropy_logits(Tensor(y)), wanted, rtol=1e-9)
+    same(Tensor(p).binary_crossentropy(Tensor(y)), wanted, rtol=1e-9)
+    far = Tensor([-1e4, 1e4]).binary_crossentropy_logits(Tensor([0.0, 1.0]))
+    assert far.item() == 0
+    weighted = -(3 * y * np.log(p) + (1 - y) * np.log(1 - p)).mean()
+    got = Tensor(x).binary_crossentropy_logits(Tensor(y), pos_weight=Tensor(np.array(3.0)))
+    same(got, weighted, rtol=1e-9)

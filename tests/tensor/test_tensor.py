@@ -1,0 +1,142 @@
+"""The class itself: looking at values, in-place operators, devices, printing."""
+
+from __future__ import annotations
+
+import operator
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from glassgrad import Tensor, dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.tensor.core import LIVING
+
+
+def test_a_lazy_tensor_shows_its_node_shape_dtype_and_device() -> None:
+    text = repr(Tensor.empty(4, 4) + Tensor.empty(4, 4))
+    number = int(Ops.ADD)
+    node = rf"<UOp CPU \(4, 4\) float \(<Ops.ADD: {number}>, None\)>"
+    assert re.fullmatch(rf"<Tensor {node} on CPU with grad None>", text)
+
+
+def test_a_realised_tensor_shows_its_memory_and_gradient() -> None:
+    x = Tensor([1.0, 2.0])
+    x.sum().backward()
+    assert "<buf real:True device:CPU size:2 dtype:dtypes.float offset:0>" in repr(x)
+    assert "with grad <UOp CPU (2,) float" in repr(x)
+
+
+def test_item_is_a_python_number() -> None:
+    assert Tensor([[2.5]]).item() == 2.5
+    assert isinstance(Tensor(3).item(), int)
+    assert Tensor(True).item() is True
+    assert (float(Tensor(2.5)), int(Tensor([3]))) == (2.5, 3)
+    assert Tensor(0.1).item() == float(np.float32(0.1))
+    assert Tensor(0.1, dtype="float64").item() == 0.1
+
+
+def test_data_is_a_memoryview_that_shares_memory() -> None:
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    view = x.data()
+    assert isinstance(view, memoryview)
+    assert (view.format, view.shape, view.tolist()) == ("f", (2, 2), [[1, 2], [3, 4]])
+    view[0, 0] = 9
+    assert x.tolist() == [[9, 2], [3, 4]]
+
+
+def test_data_of_moved_values_is_row_major() -> None:
+    x = Tensor([[1, 2], [3, 4]])
+    assert x.T.data().tolist() == [[1, 3], [2, 4]]
+    fortran = np.asfortranarray(np.array([[1, 2], [3, 4]], np.int32))
+    assert Tensor(fortran).data().tobytes() == np.array([[1, 2], [3, 4]], np.int32).tobytes()
+
+
+def test_numpy_shares_memory_with_the_tensor() -> None:
+    x = (Tensor([1.0, 2.0]) + 1).realize()
+    assert np.shares_memory(x.numpy(), x.numpy())
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (operator.iadd, [7, 10]), (operator.isub, [3, 4]), (operator.imul, [10, 21]),
+        (operator.ifloordiv, [2, 2]), (operator.ipow, [25, 343]), (operator.iand, [0, 3]),
+        (operator.ior, [7, 7]), (operator.ixor, [7, 4]), (operator.ilshift, [20, 56]),
+        (operator.irshift, [1, 0]),
+    ],
+)  # fmt: skip
+def test_in_place_operators_write_to_the_tensor(function: object, wanted: list[int]) -> None:
+    x = Tensor([5, 7])
+    kept = x
+    x = function(x, Tensor([2, 3]))  # type: ignore[operator]
+    assert x is kept
+    assert x.tolist() == wanted
+
+
+def test_in_place_division_and_product_of_floats() -> None:
+    x = Tensor([4.0, 6.0])
+    x /= 2
+    assert x.tolist() == [2, 3]
+    y = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    y @= y
+    assert y.tolist() == [[7, 10], [15, 22]]
+
+
+def test_assign_takes_numbers_and_lists_in_the_tensors_dtype() -> None:
+    x = Tensor([1.0, 2.0])
+    assert x.assign(7).tolist() == [7, 7]
+    assert x.assign([1, 2]).tolist() == [1, 2]
+    assert x.dtype is dtypes.float32
+
+
+def test_replace_and_clone() -> None:
+    x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+    copy = x.clone()
+    x.replace(y)
+    assert (x.tolist(), copy.tolist()) == ([3, 4], [1, 2])
+    assert copy.is_param
+
+
+def test_facts() -> None:
+    x = Tensor.empty(2, 3, dtype="float16")
+    assert (x.ndim, x.dim(), x.numel(), x.nbytes(), x.element_size()) == (2, 2, 6, 12, 2)
+    assert (x.size(), x.size(-1), x.device) == ((2, 3), 3, "CPU")
+    assert x.is_floating_point()
+
+
+def test_devices_are_named_as_people_write_them() -> None:
+    assert Tensor([1], device="cpu").device == "CPU"
+    assert Tensor.zeros(2, device="CPU:0").device == "CPU"
+    assert Tensor.rand(2, device="CPU:1").device == "CPU:1"
+    assert Tensor([1, 2]).to("CPU:1").device == "CPU:1"
+    assert (Tensor([1, 2]).to("CPU:1").to("CPU") + 1).device == "CPU"
+
+
+def test_tensors_are_hashed_by_identity() -> None:
+    x, y = Tensor([1]), Tensor([1])
+    assert len({x, y}) == 2
+    assert {x: 1}[x] == 1
+
+
+def test_tensors_that_nobody_holds_are_forgotten() -> None:
+    before = len(LIVING)
+    x = Tensor([1.0])
+    assert len(LIVING) == before + 1
+    del x
+    assert len(LIVING) == before
+
+
+def test_deep_graphs_are_realised_and_forgotten_without_recursion() -> None:
+    x = Tensor([1.0])
+    y = x
+    for _ in range(3 * sys.getrecursionlimit()):
+        y = y + 1
+    assert y.item() == 1 + 3 * sys.getrecursionlimit()
+
+
+def test_nodes_carry_the_users_line() -> None:
+    y = Tensor([1.0]) + 2  # here
+    assert y.uop.origin is not None
+    assert "# here" in y.uop.origin.text
