@@ -1,0 +1,1 @@
+"""The graph and everything said about it: ops, nodes, facts, rules, and what is legal where."""

@@ -1,4 +1,4 @@
-"""Index expressions as sums: an integer combination of atoms plus a constant, in one canonical form.
+"""Index expressions as sums: a combination of atoms plus a constant, in one canonical form.
 
 An atom is anything that is not a sum: a RANGE, a VARIABLE, a quotient, a remainder, a MIN, a loaded
 index. Every function here takes and gives UOps of dtype index; equal sums are the same node.

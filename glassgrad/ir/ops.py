@@ -1,4 +1,4 @@
-"""Ops: one row per operation, with the number of sources, the stages it is legal in, and its meaning."""
+"""Ops: one row per operation: number of sources, stages it is legal in, meaning."""
 
 from __future__ import annotations
 

@@ -52,11 +52,13 @@ def _elementwise(node: UOp) -> Shape:
 
 
 def _arg(node: UOp) -> Shape:
-    return node.arg
+    shape: Shape = node.arg
+    return shape
 
 
 def _buffer(node: UOp) -> Shape:
-    return node.arg.shape
+    shape: Shape = node.arg.shape
+    return shape
 
 
 def _iota(node: UOp) -> Shape:
@@ -101,8 +103,8 @@ def _reduce(node: UOp) -> Shape:
     return tuple([n for axis, n in enumerate(node.src[0].shape) if axis not in axes])
 
 
-SHAPE_OF: dict[Ops, Callable[[UOp], Shape]] = {op: _none for op in Ops}
-SHAPE_OF |= {op: _elementwise for op in OpGroup.ELEMENTWISE}
+SHAPE_OF: dict[Ops, Callable[[UOp], Shape]] = dict.fromkeys(Ops, _none)
+SHAPE_OF |= dict.fromkeys(OpGroup.ELEMENTWISE, _elementwise)
 SHAPE_OF |= {
     Ops.BUFFER: _buffer,
     Ops.IOTA: _iota,

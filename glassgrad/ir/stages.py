@@ -39,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Param:
-    """The arg of Ops.PARAM: which argument of the kernel, and how its elements lie (in elements)."""
+    """The arg of Ops.PARAM: which argument of the kernel, and how its elements lie."""
 
     slot: int
     shape: tuple[int, ...]
@@ -69,7 +69,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Kernels in the order in which they run; `buffers[i]` are the values that kernel i's slots hold."""
+    """Kernels in the order in which they run; `buffers[i]` are what kernel i's slots hold."""
 
     kernels: tuple[Kernel, ...]
     buffers: tuple[tuple[UOp, ...], ...]
