@@ -138,9 +138,11 @@ class UOp:
         return UOp(Ops.LOAD, self.dtype, (self,))
 
     def index(self, *indices: UOp, gate: UOp | None = None) -> UOp:
-        """The place of one element of this buffer or stage."""
+        """The place of one element of this buffer, stage or store."""
         src = (self, *indices) if gate is None else (self, *indices, gate)
-        return UOp(Ops.INDEX, self.dtype, src)
+        # A STORE is no value itself; what is read there later is what it stored.
+        dtype = self.src[1].dtype if self.op is Ops.STORE else self.dtype
+        return UOp(Ops.INDEX, dtype, src)
 
     def __add__(self, other: UOp | ConstType) -> UOp:
         return self.alu(Ops.ADD, self._other(other))

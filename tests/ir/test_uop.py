@@ -118,6 +118,11 @@ def test_an_index_knows_its_indices_and_gate():
     assert gated.load().dtype is dtypes.float
 
 
+def test_what_was_stored_has_the_dtype_of_its_value():
+    store = UOp(Ops.STORE, dtypes.void, (param.index(v, w), param.index(w, v).load(), v))
+    assert store.index(v, w).load().dtype is dtypes.float
+
+
 def test_ranges_know_number_kind_and_size():
     found = make_range(2, 16, AxisKind.REDUCE)
     assert (found.axis, found.kind, found.size) == (2, AxisKind.REDUCE, 16)
