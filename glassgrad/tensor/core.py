@@ -11,6 +11,7 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak_dtype
 
 BUFFER, COPY, CONST = Ops.BUFFER, Ops.COPY, Ops.CONST
@@ -166,8 +167,6 @@ def device_of(root: UOp) -> str:
         if node not in seen:
             seen.add(node)
             stack.extend(reversed(node.src))
-    from glassgrad.tensor.place import canonical
-
     return canonical(None)
 
 

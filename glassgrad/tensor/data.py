@@ -11,10 +11,10 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
+from glassgrad.tensor.place import is_host
 from glassgrad.tensor.record import cast_to, record, scalar
 
 BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
-KINDS = {"b": dtypes.bool, "f": dtypes.float32}
 _names = count(1)
 
 
@@ -46,14 +46,19 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
     )
 
 
+def seen(exporter: Any, device: str, dtype: DType | None = None, shape: Any = None) -> UOp:
+    """Somebody's memory as a buffer, on a device; only devices with memory of their own copy."""
+    place = device if is_host(device) else "CPU"
+    view = View.from_host(exporter, dtype=dtype, shape=shape, device=place)
+    return copied(UOp(BUFFER, view.dtype, (), view), device)
+
+
 def _of_memory(data: bytes | bytearray, dtype: DType | None, device: str) -> UOp:
     """Bytes are read as the dtype's items; uint8 if none is given."""
-    view = View.from_host(data, device="CPU")
-    if dtype is not None and dtype is not dtypes.uint8:
-        if len(data) % dtype.itemsize:
-            raise ShapeError(f"{len(data)} bytes are no whole number of {dtype.name} items")
-        view = View.from_host(data, dtype=dtype, device="CPU")
-    return copied(UOp(BUFFER, view.dtype, (), view), device)
+    wanted = dtypes.uint8 if dtype is None else dtype
+    if len(data) % wanted.itemsize:
+        raise ShapeError(f"{len(data)} bytes are no whole number of {wanted.name} items")
+    return seen(data, device, wanted)
 
 
 def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
@@ -68,8 +73,7 @@ def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
             array = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("=")))
     elif not isinstance(data, memoryview):  # a NumPy scalar
         array = np.asarray(data)
-    view = View.from_host(array, device="CPU")
-    uop = copied(UOp(BUFFER, view.dtype, (), view), device)
+    uop = seen(array, device)
     return uop if dtype is None else cast_to(uop, dtype)
 
 
@@ -93,8 +97,8 @@ def _of_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str
     _check_range(array, wanted)
     stored = wanted if wanted.format is not None else dtypes.float32
     with np.errstate(all="ignore"):
-        view = View.from_host(np.ascontiguousarray(array.astype(stored.name)), device="CPU")
-    return cast_to(copied(UOp(BUFFER, stored, (), view), device), wanted)
+        numbers = np.array(array, stored.name, order="C")
+    return cast_to(seen(numbers, device), wanted)
 
 
 def _check_range(array: Any, dtype: DType) -> None:

@@ -18,9 +18,8 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
-from glassgrad.memory.view import View
-from glassgrad.tensor.core import copied
 from glassgrad.tensor.creation import checked_shape
+from glassgrad.tensor.data import seen
 from glassgrad.tensor.indexing import Indexing
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import cast_to, dtype_of, record
@@ -34,20 +33,25 @@ class _Generator:
 
     def restart(self, seed: int) -> None:
         self.seed = seed
-        self.key = _number(seed & 0xFFFFFFFFFFFFFFFF)
+        self.keys: dict[str, UOp] = {}
         self.used = 0
 
-    def take(self, count: int) -> UOp:
+    def take(self, count: int, device: str) -> UOp:
         """The counter of the next `count` numbers."""
         start = self.used
         self.used += count
-        return _number(start & 0xFFFFFFFFFFFFFFFF)
+        return _number(start, device)
+
+    def key(self, device: str) -> UOp:
+        if device not in self.keys:
+            self.keys[device] = _number(self.seed, device)
+        return self.keys[device]
 
 
-def _number(value: int) -> UOp:
+def _number(value: int, device: str) -> UOp:
     """A uint64 in a buffer."""
-    view = View.from_host(bytearray(value.to_bytes(8, "little")), dtype=dtypes.uint64, shape=())
-    return UOp(Ops.BUFFER, dtypes.uint64, (), view)
+    raw = (value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
+    return seen(bytearray(raw), device, dtypes.uint64, ())
 
 
 GENERATOR = _Generator()
@@ -67,9 +71,8 @@ class Random(Indexing):
     def _random_bits(cls, count: int, device: str) -> Self:
         """64 random bits per element."""
         line = cast_to(record(Ops.IOTA, dtypes.int64, (), max(count, 1)), dtypes.uint64)
-        places = record(Ops.ADD, dtypes.uint64, (line, copied(GENERATOR.take(count), device)))
-        key = copied(GENERATOR.key, device)
-        return cls._of(record(Ops.THREEFRY, dtypes.uint64, (places, key)))
+        places = record(Ops.ADD, dtypes.uint64, (line, GENERATOR.take(count, device)))
+        return cls._of(record(Ops.THREEFRY, dtypes.uint64, (places, GENERATOR.key(device))))
 
     @classmethod
     def rand(

@@ -13,7 +13,7 @@ from glassgrad.tensor.backward import Backward
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import node_of
 from glassgrad.tensor.indexing import plan_of
-from glassgrad.tensor.place import canonical
+from glassgrad.tensor.place import canonical, is_host
 from glassgrad.tensor.realize import collect, current, prepared, realize, writable, written
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 
@@ -148,7 +148,7 @@ class Tensor(Backward):
         """The memory that holds the values, row by row."""
         realize((self,))
         view = cast(View, self.uop.arg)
-        if view.is_contiguous and view.device.partition(":")[0] in ("CPU", "CLANG", "PYTHON"):
+        if view.is_contiguous and is_host(view.device):
             return view
         return self.to("CPU").contiguous()._view()
 
