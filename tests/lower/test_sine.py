@@ -63,3 +63,16 @@ def test_sin_of_zero_small_numbers_infinity_and_nan(dtype: DType) -> None:
 def test_sin_is_odd() -> None:
     x = np.random.default_rng(5).uniform(0, 1e6, 10_000).astype(np.float32)
     assert np.array_equal(run(-x), -run(x))
+
+
+@both
+def test_the_sine_of_a_quarter_turn_more_is_the_exact_cosine(dtype: DType) -> None:
+    random = np.random.default_rng(8)
+    x = np.concatenate(
+        [random.uniform(-100, 100, 20_000), np.arange(1, 999) * math.pi / 2, [0, -0.0]]
+    )
+    x = x.astype(NUMPY[dtype])
+    got = apply(lambda v: sin(v + math.pi / 2), [x], [dtype], dtype)
+    assert ulps(got, np.array([math.cos(value) for value in x.tolist()])).max() <= 2.6
+    other = apply(lambda v: sin(v + 1.57), [x], [dtype], dtype)
+    assert np.allclose(other, np.sin(x + NUMPY[dtype](1.57)), atol=1e-5)
