@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+from glassgrad.base.errors import DTypeError
+
 ConstType = float | int | bool
 Kind = Literal["void", "bool", "uint", "int", "float", "index"]
 
@@ -103,7 +105,7 @@ class dtypes:
         """The dtype with this name or alias: "float32", "half", "long"."""
         found = NAMES.get(name.lower())
         if found is None:
-            raise ValueError(f"there is no dtype {name!r}\n  hint: one of {', '.join(NAMES)}")
+            raise DTypeError(f"there is no dtype {name!r}", hint=f"one of {', '.join(NAMES)}")
         return found
 
     @staticmethod
@@ -158,7 +160,7 @@ class dtypes:
         if isinstance(value, (list, tuple)):
             found = [dtypes.from_py(item) for item in value]
             return max(found, key=PRIORITY.__getitem__) if found else dtypes.default_float
-        raise TypeError(f"{type(value).__name__} is not a number, bool or list of them")
+        raise DTypeError(f"{type(value).__name__} is not a number, bool or list of them")
 
 
 NAMES: dict[str, DType] = {}
@@ -251,7 +253,7 @@ def wrap(value: ConstType, dtype: DType) -> ConstType:
     if dtype.kind == "float":
         return _float(value)
     if isinstance(value, _float) and not math.isfinite(value):
-        raise ValueError(f"{value} has no value in {dtype.name}")
+        raise DTypeError(f"{value} has no value in {dtype.name}")
     if dtype.kind == "index":
         return _int(value)
     whole = _int(value) & ((1 << dtype.bits) - 1)

@@ -11,6 +11,7 @@ GlassgradError
 ├── ScheduleError     RuntimeError   a graph cannot be cut into kernels
 ├── MoveError         ValueError     a loop move is not legal here
 ├── OutOfMemoryError  MemoryError    the device has no room
+├── DownloadError     OSError        a file cannot be fetched
 ├── FormatError       ValueError     a file or buffer is not what it should be
 └── SettingError      ValueError     a setting has a wrong name or value
 """
@@ -86,6 +87,10 @@ class MoveError(GlassgradError, ValueError):
 
 class OutOfMemoryError(GlassgradError, MemoryError):
     """The device has no room."""
+
+
+class DownloadError(GlassgradError, OSError):
+    """A file cannot be fetched."""
 
 
 class FormatError(GlassgradError, ValueError):

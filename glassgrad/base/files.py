@@ -18,16 +18,12 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 from glassgrad.base.config import CACHE, CACHELEVEL
-from glassgrad.base.errors import FormatError, GlassgradError
+from glassgrad.base.errors import DownloadError, FormatError
 from glassgrad.base.progress import tqdm
 
 P = ParamSpec("P")
 T = TypeVar("T")
 CHUNK = 1 << 20
-
-
-class DownloadError(GlassgradError, OSError):
-    """A file cannot be fetched."""
 
 
 def cache_folder() -> Path:

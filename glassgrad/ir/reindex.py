@@ -1,4 +1,4 @@
-"""Substitution that keeps index arithmetic canonical: what it makes simpler is simplified at once."""
+"""Substitution that keeps index arithmetic canonical: what gets simpler is simplified at once."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from glassgrad.base.config import Context
-from glassgrad.base.errors import FormatError
-from glassgrad.base.files import DownloadError, cache_folder, diskcache, fetch, temp
+from glassgrad.base.errors import DownloadError, FormatError
+from glassgrad.base.files import cache_folder, diskcache, fetch, temp
 
 
 @pytest.fixture(autouse=True)
