@@ -70,11 +70,11 @@ def host() -> Host:
 
 
 @cache
-def _machine() -> Any:
+def _machine(level: int = CODEGEN_LEVEL) -> Any:
     """Position-independent code of the small model: a constant is an operand, not two loads."""
     target = llvm().Target.from_triple(host().triple)
     return target.create_target_machine(
-        cpu=host().cpu, features=host().features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="small"
+        cpu=host().cpu, features=host().features, opt=level, reloc="pic", codemodel="small"
     )
 
 
@@ -84,14 +84,14 @@ def _linker() -> Any:
     return llvm().create_lljit_compiler(use_jit_link=True)
 
 
-def compile_text(text: str) -> bytes:
+def compile_text(text: str, level: int = CODEGEN_LEVEL) -> bytes:
     """LLVM IR as an object file for this machine."""
     with COMPILING:
         try:
             module = llvm().parse_assembly(text)
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}") from error
-        return bytes(_machine().emit_object(module))
+        return bytes(_machine(level).emit_object(module))
 
 
 def assembly(text: str) -> str:
@@ -109,15 +109,15 @@ def link(code: bytes, symbols: tuple[str, ...]) -> Any:
         return builder.link(_linker(), f"glassgrad{next(_numbers)}")
 
 
-def build(text: str, symbols: tuple[str, ...]) -> Linked:
+def build(text: str, symbols: tuple[str, ...], level: int = CODEGEN_LEVEL) -> Linked:
     """LLVM IR, or what it was compiled to before, loaded into this process."""
-    key = object_key(text, *host(), str(CODEGEN_LEVEL))
+    key = object_key(text, *host(), str(level))
     code = read_object(key)
     if code is not None:
         try:
             return Linked(link(code, symbols), symbols, code, was_cached=True)
         except RuntimeError:  # whole, yet not what this LLVM can load: make it anew
             pass
-    code = compile_text(text)
+    code = compile_text(text, level)
     write_object(key, code)
     return Linked(link(code, symbols), symbols, code, was_cached=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,12 +75,11 @@ def _path(key: str) -> Path:
 
 
 def _replace(path: Path, contents: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    temporary = path.with_name(f".writing-{os.urandom(8).hex()}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(contents)
-        os.replace(temporary, path)
+        temporary.write_bytes(contents)
+        temporary.replace(path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)
+            temporary.unlink()
         raise

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import platform
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from glassgrad.devices.native import Linked, build
+from glassgrad.devices.native import Linked, build, host
 from glassgrad.devices.pool_code import (
     BOX_BYTES,
     FUTEX_CALLS,
@@ -183,10 +182,11 @@ METHODS: list[_MethodDef] = []  # CPython keeps pointers to these
 @cache
 def load_code(has_futex: bool | None) -> Linked:
     """The pool's machine code, once per process."""
-    machine = platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
+    machine = host().triple.partition("-")[0].replace("arm64", "aarch64")
     if has_futex is None:
         has_futex = sys.platform == "linux" and machine in FUTEX_CALLS
-    return build(pool_text(machine, has_futex), SYMBOLS)
+    # It waits more than it computes: fast code would save nothing and take 20 ms more to make.
+    return build(pool_text(machine, has_futex), SYMBOLS, level=0)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from threading import RLock
 
@@ -14,6 +15,12 @@ from glassgrad.memory.allocator import Allocator, Block, allocator_for
 
 # Two threads may need the same storage for the first time at once.
 ALLOCATING = RLock()
+if hasattr(os, "register_at_fork"):  # and a child must not inherit a lock that nobody releases
+    os.register_at_fork(
+        before=ALLOCATING.acquire,
+        after_in_parent=ALLOCATING.release,
+        after_in_child=ALLOCATING.release,
+    )
 
 
 @dataclass(frozen=True)
