@@ -6,14 +6,12 @@ threads and asyncio tasks do not see each other's. The environment is read once,
 
 from __future__ import annotations
 
-import difflib
 import functools
-import inspect
 import os
 from collections.abc import Callable, Generator
 from contextvars import ContextVar as Override
 from contextvars import Token
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from glassgrad.base.errors import SettingError
@@ -159,6 +157,8 @@ def table() -> str:
 def _setting(name: str) -> Setting[Any]:
     found = SETTINGS.get(name)
     if found is None:
+        import difflib  # takes a tenth of the time that all of glassgrad takes to import
+
         near = difflib.get_close_matches(name.upper(), SETTINGS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(SETTINGS)}"
         raise SettingError(f"there is no setting {name}", hint)
@@ -199,7 +199,7 @@ class Context:
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with self._again():
                 result = function(*args, **kwargs)
-            if inspect.isgenerator(result):
+            if isinstance(result, GeneratorType):
                 return self._steps(result)  # type: ignore[return-value]
             return result
 
