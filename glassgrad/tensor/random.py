@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import time
 from math import prod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from glassgrad.base.config import TRAINING
+from glassgrad.base.config import TRAINING, Context
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
@@ -61,6 +61,12 @@ class Random(Indexing):
     """rand, randn and the initialisers of layers."""
 
     __slots__ = ()
+    training: ClassVar[bool] = False
+
+    @staticmethod
+    def train(mode: bool = True) -> Context:
+        """`with Tensor.train():` turns on what only training does."""
+        return Context(TRAINING=int(mode))
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
@@ -199,7 +205,7 @@ class Random(Indexing):
         """In training, each element is 0 with probability p and larger by 1/(1-p) otherwise."""
         if not 0 <= p <= 1:
             raise ValueError(f"p is a probability, not {p}")
-        if not TRAINING.value or p == 0:
+        if not (TRAINING.value or self.training) or p == 0:
             return self._made(self.uop)
         if p == 1:
             return self._made(self.zeros_like().uop)

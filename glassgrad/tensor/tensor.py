@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
@@ -33,7 +33,6 @@ class Tensor(Backward):
     """
 
     __slots__ = ()
-    training: ClassVar[bool] = False
 
     def __init__(
         self,

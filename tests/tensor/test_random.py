@@ -112,6 +112,8 @@ def test_dropout_works_in_training_only() -> None:
     with Context(TRAINING=1):
         values = x.dropout(0.25).numpy()
         assert x.dropout(1.0).tolist() == [0.0] * 4000
+    with Tensor.train():
+        assert 0.0 in x.dropout(0.5).tolist()
     assert set(np.unique(values)) == {np.float32(0), np.float32(1 / 0.75)}
     assert (values == 0).mean() == pytest.approx(0.25, abs=0.03)
 

@@ -1,0 +1,75 @@
+"""Optimisers against the same steps written with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from interpreted import interpreted
+
+from glassgrad import Tensor
+from glassgrad.base.errors import GradientError
+from glassgrad.nn.optim import SGD, Adam, AdamW, Optimizer
+
+START = np.array([1.0, -2.0, 3.0])
+
+
+@pytest.fixture(autouse=True)
+def on_the_reference() -> Iterator[None]:
+    with interpreted():
+        yield
+
+
+def train(make: object, steps: int = 4) -> list[float]:
+    """Minimise sum(w^4): the gradient is 4w³."""
+    w = Tensor(START.copy())
+    optimizer: Optimizer = make([w])  # type: ignore[operator]
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (w * w * w * w).sum().backward()
+        optimizer.step()
+    found: list[float] = w.tolist()
+    return found
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize(("momentum", "decay"), [(0.0, 0.0), (0.9, 0.0), (0.9, 0.1)])
+def test_sgd_moves_against_the_gradient(momentum: float, decay: float, nesterov: bool) -> None:
+    w, v = START.copy(), np.zeros(3)
+    for _ in range(4):
+        g = 4 * w**3 + decay * w
+        v = momentum * v + g
+        w = w - np.float32(0.001) * (g + momentum * v if nesterov and momentum else v)
+    got = train(lambda p: SGD(p, 0.001, momentum, decay, nesterov))
+    np.testing.assert_allclose(got, w, rtol=1e-9)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.02])
+def test_adam_scales_steps_by_running_means(decay: float) -> None:
+    w, m, v = START.copy(), np.zeros(3), np.zeros(3)
+    for t in range(1, 5):
+        g = 4 * w**3
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        step = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8) + decay * w
+        w = w - np.float32(0.1) * step
+    kind = AdamW if decay else Adam
+    got = train(lambda p: kind(p, 0.1, weight_decay=decay))
+    np.testing.assert_allclose(got, w, rtol=1e-4)
+
+
+def test_parameters_stay_in_their_memory() -> None:
+    array = START.copy()
+    w = Tensor(array)
+    optimizer = SGD([w], 0.1)
+    w.sum().backward()
+    optimizer.step()
+    np.testing.assert_allclose(array, START - np.float32(0.1))
+
+
+def test_a_step_without_gradients_says_so() -> None:
+    w = Tensor(START)
+    with pytest.raises(GradientError, match="parameter 0 of shape \\(3,\\) has no gradient"):
+        SGD([w]).step()
+    with pytest.raises(GradientError, match="needs parameters"):
+        SGD([])
