@@ -8,16 +8,18 @@ before the write. A View stands for one version of the contents, so old versions
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp, toposort
+from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.record import record
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
+NUMBER = attrgetter("number")
 OVERWRITTEN: WeakSet[View] = WeakSet()
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
 
@@ -105,11 +107,20 @@ def _resolved_target(write: UOp) -> UOp:
     return current(target) or target
 
 
+def walk(roots: Iterable[UOp]) -> list[UOp]:
+    """Everything that is still to compute under the roots, sources first; what is known ends it."""
+    seen: set[UOp] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if node.realized is None or current(node) is None:
+                stack.extend(node.src)
+    return sorted(seen, key=NUMBER)
+
+
 # ---------------------------------------------------------------------- what belongs together
-
-
-def _is_known(uop: UOp) -> bool:
-    return current(uop) is not None
 
 
 def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
@@ -119,41 +130,48 @@ def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
     way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
     """
     roots = dict.fromkeys(values)
-    writes: dict[UOp, None] = {}
-    old: set[UOp] = set()
+    found = _unwritten(walk(roots))
+    if not found:  # nothing changes, so nobody else is concerned
+        return list(roots), []
+    tensors = living()
+    nodes = walk([tensor.uop for tensor in tensors])
     while True:
-        nodes = toposort(roots, stop=_is_known)
-        found = [node for node in nodes if node.op is ASSIGN and not _is_known(node)]
-        if len(found) == len(writes):
-            break
         writes = dict.fromkeys(found)
         old = {write.src[0] for write in writes}
         old |= {held for target in old if (held := current(target)) is not None}
-        for tensor in _readers_of_old(writes, old):
+        for tensor in _readers(tensors, _reads(nodes, writes, old)):
             if tensor.uop in old:
                 roots.pop(tensor.uop, None)
                 tensor.uop = UOp(CONTIGUOUS, tensor.uop.dtype, (tensor.uop,))
             roots[tensor.uop] = None
+        found = _unwritten(walk(roots))
+        if len(found) == len(writes):
+            break
     last = [write for write in writes if write not in old]
     return list(dict.fromkeys([*roots, *last])), list(writes)
 
 
-def _readers_of_old(writes: dict[UOp, None], old: set[UOp]) -> list[Core]:
-    """The living tensors that read a version of a buffer that one of these writes replaces."""
-    tensors = living()
-    reads: dict[UOp, bool] = {}
+def _unwritten(nodes: list[UOp]) -> list[UOp]:
+    """The writes that did not happen yet."""
+    return [node for node in nodes if node.op is ASSIGN and current(node) is None]
 
-    def is_end(node: UOp) -> bool:
-        return node in writes or _is_known(node)
 
-    for node in toposort([tensor.uop for tensor in tensors], stop=is_end):
-        if node in old or current(node) in old:
-            reads[node] = True
-        elif is_end(node):
-            reads[node] = False
-        else:
-            reads[node] = any(reads[source] for source in node.src)
-    return [tensor for tensor in tensors if reads[tensor.uop]]
+def _reads(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]:
+    """The nodes that read a version of a buffer that one of these writes replaces."""
+    reads: set[UOp] = set()
+    for node in nodes:
+        if node in old:
+            reads.add(node)
+        elif node.realized is not None:
+            if node.realized in old:
+                reads.add(node)
+        elif node not in writes and not reads.isdisjoint(node.src):
+            reads.add(node)
+    return reads
+
+
+def _readers(tensors: list[Core], reads: set[UOp]) -> list[Core]:
+    return [tensor for tensor in tensors if tensor.uop in reads]
 
 
 # ---------------------------------------------------------------------- the graph to compute
@@ -164,19 +182,18 @@ def prepared(roots: Sequence[UOp]) -> list[UOp]:
 
     Different roots stay different: two parameters that begin as the same zeros get memory each.
     """
-    done: dict[UOp, UOp] = {}
-    for node in toposort(roots, stop=_is_known):
-        held = current(node)
-        if held is not None:
-            done[node] = held
+    done: dict[UOp, UOp] = {}  # only what changes
+    for node in walk(roots):
+        if node.realized is not None:
+            done[node] = node.realized
         elif node.op is DETACH and node.arg is not None:
-            done[node] = done[node.src[0]]
-        else:
+            done[node] = done.get(node.src[0], node.src[0])
+        elif done and not done.keys().isdisjoint(node.src):
             done[node] = _rebuilt(node, done)
     seen: dict[UOp, int] = {}
     values = []
     for root in roots:
-        value = done[root]
+        value = done.get(root, root)
         times = seen[value] = seen.get(value, -1) + 1
         if times or value.op is BUFFER:
             value = UOp(CONTIGUOUS, value.dtype, (value,), times)
@@ -185,10 +202,8 @@ def prepared(roots: Sequence[UOp]) -> list[UOp]:
 
 
 def _rebuilt(node: UOp, done: dict[UOp, UOp]) -> UOp:
-    for source in node.src:
-        if done[source] is not source:
-            made = UOp(node.op, node.dtype, tuple([done[one] for one in node.src]), node.arg)
-            if made.origin is None:
-                made.origin = node.origin
-            return made
-    return node
+    src = tuple([done.get(source, source) for source in node.src])
+    made = UOp(node.op, node.dtype, src, node.arg)
+    if made.origin is None:
+        made.origin = node.origin
+    return made
