@@ -169,6 +169,40 @@ def test_small_ints_fit_floats_and_large_ones_do_not():
     assert not is_lossless(dtypes.uint8, dtypes.fp8e4m3)
 
 
+@st.composite
+def expressions(draw):
+    """An expression of one dtype, bools and casts, with a few shared nodes and constants."""
+    dtype = draw(st.sampled_from(EVERY))
+    bounds = dtypes.min(dtype), dtypes.max(dtype)
+    nodes = [UOp(Ops.VARIABLE, dtype, (), (name, *bounds)) for name in "ab"]
+    nodes += [const(draw(st.sampled_from([0, 1, 2, 7])), dtype) for _ in range(2)]
+    bools = [UOp(Ops.VARIABLE, dtypes.bool, (), (name, False, True)) for name in "pq"]
+    bools += [const(True, dtypes.bool), const(False, dtypes.bool)]
+    plain = OpGroup.ELEMENTWISE - {Ops.CAST, Ops.BITCAST}
+    for _ in range(draw(st.integers(2, 14))):
+        op = draw(st.sampled_from(sorted(plain)))
+        on_bools = draw(st.integers(0, 3)) == 0
+        pool = bools if on_bools else nodes
+        if not allows(op, pool[0].dtype):
+            continue
+        src = [draw(st.sampled_from(pool)) for _ in range(op.arity)]
+        if op is Ops.WHERE:
+            src[0] = draw(st.sampled_from(bools))
+        made = src[0].alu(op, *src[1:])
+        (bools if made.dtype is dtypes.bool else nodes).append(made)
+    return draw(st.sampled_from([nodes[-1], bools[-1]]))
+
+
+@settings(max_examples=500)
+@given(expressions(), st.data())
+def test_whole_expressions_keep_their_value_and_come_to_rest(before, data):
+    after = rewrite(before, ALGEBRA)
+    assert rewrite(after, ALGEBRA) is after
+    numbers = drawn(data)
+    found, expected = evaluate(after, numbers), evaluate(before, numbers)
+    assert same(found, expected, signed=not has_choice(before))
+
+
 v, w = variable("v", 0, 10), variable("w", 0, 10)
 u = UOp(Ops.VARIABLE, dtypes.float, (), ("u", 0, 1))
 
