@@ -1,0 +1,62 @@
+"""float dtype -> its layout: where exponent and mantissa lie, and how to get at them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.uop import UOp
+
+LOG2_E = math.log2(math.e)
+UPPER_HALF = -1 << 32
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a float dtype is laid out; `least` and `most` bound the powers of two that matter."""
+
+    bits: DType
+    mantissa: int
+    bias: int
+    least: float
+    most: float
+
+    @property
+    def rounder(self) -> float:
+        """Added to a number, it leaves the nearest integer in the low bits of the sum."""
+        return 1.5 * 2.0**self.mantissa
+
+    @property
+    def rounder_bits(self) -> int:
+        return ((self.bias + self.mantissa) << self.mantissa) + (1 << (self.mantissa - 1))
+
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+
+FORMS = {
+    dtypes.float32: Form(dtypes.int32, 23, 127, -151.0, 129.0),
+    dtypes.float64: Form(dtypes.int64, 52, 1023, -1076.0, 1025.0),
+}
+
+
+def form_of(x: UOp) -> Form:
+    return FORMS[x.dtype.scalar]
+
+
+def bits_of(x: UOp) -> UOp:
+    """A float's bits as a signed integer."""
+    return x.bitcast(form_of(x).bits.vec(x.dtype.count))
+
+
+def upper_half(x: UOp) -> UOp:
+    """A double without the lower half of its bits: products of two such are exact."""
+    return (bits_of(x) & UPPER_HALF).bitcast(x.dtype)
+
+
+def upper_part(value: float, bits: int) -> float:
+    """The number with only its first `bits` bits kept."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(math.trunc(mantissa * 2**bits), exponent - bits)
