@@ -16,6 +16,7 @@ from glassgrad.base.config import CACHE, CACHELEVEL
 
 MAGIC = b"glassgrad object 1\n"
 DIGEST_BYTES = 32
+MOST_BYTES = 1 << 30  # what the folder may hold before the oldest entries go
 
 
 def object_key(*parts: str) -> str:
@@ -61,13 +62,26 @@ def write_object(key: str, code: bytes) -> None:
         path = _path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, MAGIC + hashlib.sha256(code).digest() + code)
+        if key.startswith("00"):  # one key in 256: looking at every file each time would be slow
+            prune(MOST_BYTES)
 
 
 def clear() -> None:
     """Forget everything that was compiled."""
+    prune(0)
+
+
+def prune(most_bytes: int) -> None:
+    """Remove the oldest entries, and what killed writers left, until no more than this is kept."""
     with suppress(OSError, RuntimeError):
-        for path in (cache_folder() / "objects").glob("*/*"):
+        files = [(path.stat(), path) for path in (cache_folder() / "objects").glob("*/*")]
+        files.sort(key=lambda file: file[0].st_mtime)
+        total = sum(stat.st_size for stat, _ in files)
+        for stat, path in files:
+            if total <= most_bytes:
+                break
             path.unlink(missing_ok=True)
+            total -= stat.st_size
 
 
 def _path(key: str) -> Path:

@@ -13,6 +13,7 @@ from glassgrad.devices.objects import (
     cache_folder,
     clear,
     object_key,
+    prune,
     read_object,
     write_object,
 )
@@ -107,6 +108,16 @@ def test_a_killed_writer_does_no_harm(folder: Path) -> None:
     (path,) = files(folder)
     (path.parent / ".writing-abandoned").write_bytes(b"half")
     assert read_object(KEY) == b"whole"
+
+
+def test_the_oldest_entries_go_first(folder: Path) -> None:
+    keys = [object_key(str(number)) for number in range(5)]
+    for age, key in enumerate(keys):
+        write_object(key, b"x" * 1000)
+        (path,) = (path for path in files(folder) if key.endswith(path.name))
+        os.utime(path, (1000 + age, 1000 + age))
+    prune(3000)
+    assert [read_object(key) is not None for key in keys] == [False, False, False, True, True]
 
 
 def test_the_folder_is_the_users_own_by_default() -> None:
