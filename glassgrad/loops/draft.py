@@ -10,6 +10,9 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves import apply_opt
 from glassgrad.loops.opts import IllegalMove, Opt
 
+# What an op becomes when it is expanded, in instructions; all others are about one.
+OP_WORK = {Ops.EXP2: 20, Ops.LOG2: 25, Ops.SIN: 100, Ops.POW: 150, Ops.THREEFRY: 120}
+
 
 class Draft:
     """A nest and a target; `attempt` makes a move if it is legal."""
@@ -40,6 +43,12 @@ class Draft:
         nodes = value.toposort(stop=_is_block)
         sizes = [n.dtype.itemsize for n in nodes if n.dtype.kind not in ("index", "void")]
         return max(1, self.target.vector_bytes // max(sizes, default=1))
+
+    def vectors(self, block: UOp) -> int:
+        """How many vectors to work on at once: enough to hide latencies, few if much is computed."""
+        value = block.src[1] if block.op is Ops.STORE else block.src[0]
+        work = sum(OP_WORK.get(node.op, 1) for node in value.toposort(stop=_is_block))
+        return 4 if work < 40 else 2 if work < 100 else 1
 
     def steps(self) -> int:
         """How many times the innermost loops run in all."""

@@ -13,7 +13,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps
 
-VECTORS = 4  # registers in flight: enough to hide the latency of one addition
+SHORT = 4  # a reduction of so few steps has no loop
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
 
@@ -34,13 +34,16 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
 
 def _use_vectors(draft: Draft) -> None:
     """Every block walks through memory along its unit-stride axis, a few vectors at a time."""
-    for block in draft.blocks(Ops.REDUCE):
-        _vectorize_reduction(draft, block)
+    for number in range(len(draft.blocks(Ops.REDUCE))):
+        blocks = draft.blocks(Ops.REDUCE)
+        if number < len(blocks):
+            _vectorize_reduction(draft, blocks[number])
     for op in (Ops.STORE, Ops.STAGE):
-        for block in draft.blocks(op):
+        for number in range(len(draft.blocks(op))):
+            block = draft.blocks(op)[number]  # as it is after the moves before
             axis = _written_along(block)
             if axis is not None and axis.kind is AxisKind.LOOP and _suits_reductions(draft, axis):
-                amount = _amount(draft, axis, draft.lanes(block) * VECTORS)
+                amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
                 draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
 
 
@@ -70,10 +73,10 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> None:
     for axis in reversed(inside):
         along = [index for index in loads if stride(index, axis) == 1]
         if along:
-            amount = _amount(draft, axis, draft.lanes(block) * VECTORS)
+            amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
             draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
             return
-    if inside and inside[-1].size <= VECTORS:
+    if inside and inside[-1].size <= SHORT:
         draft.attempt(Opt(OptOps.UNROLL, inside[-1].axis, inside[-1].size))
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from glassgrad.base.dtype import ConstType, DType, dtypes
-from glassgrad.ir.divmod import floordiv, less, mod
-from glassgrad.ir.linear import ZERO, add, minimum, scale, sub
+from glassgrad.ir.divmod import less
+from glassgrad.ir.linear import ZERO, add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.nest import (
-    BLOCKS, blocks, change_kind, exchange, find_axis, is_reduced, next_number, reorder,
+    blocks, change_kind, exchange, find_axis, is_reduced, next_number, reorder,
 )  # fmt: skip
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 from glassgrad.loops.staging import stage
@@ -207,6 +207,8 @@ def pad_to(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     _require(axis.src[0].is_const, "the size of this axis is not constant")
     _require(amount > 1 and axis.size % amount != 0, "this axis needs no padding")
     _require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.GLOBAL), "pad before splitting")
+    owners = blocks(nest, axis)
+    _require(all(o.op is not Ops.STAGE for o in owners), "scratch is filled without conditions")
     wide = make_range(axis.axis, -(-axis.size // amount) * amount, axis.kind)
     valid = less(wide, axis.size)
     done: dict[UOp, UOp] = {axis: wide}
@@ -228,10 +230,6 @@ def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
     if node.op is Ops.REDUCE and axis in before.bound:
         nothing = const(_identity(node.arg, node.dtype), node.dtype)
         return UOp(node.op, node.dtype, (valid.where(node.src[0], nothing), *node.bound), node.arg)
-    if node.op is Ops.STAGE and axis in before.bound:
-        indices = [floordiv(i, 1) for i in node.src[1 : 1 + len(node.arg)]]
-        shape = tuple([max(n, i.vmax + 1) for n, i in zip(node.arg, indices, strict=True)])
-        return UOp(node.op, node.dtype, node.src, shape)
     return node
 
 
@@ -255,5 +253,3 @@ MOVES: dict[OptOps, Move] = {
     OptOps.PADTO: pad_to,
     OptOps.STAGE: stage,
 }
-
-__all__ = ["BLOCKS", "apply_moves", "apply_opt", "mod", "sub"]
