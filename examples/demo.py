@@ -1,16 +1,16 @@
 """Train a small network on three spirals, and look at one of the kernels that did it.
 
-    make demo
+make demo
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 from glassgrad import GlobalCounters, Tensor
-from glassgrad.base.events import KernelCompiled, StageEntered, listen
+from glassgrad.base.events import Event, StageEntered, listen
+from glassgrad.ir.stages import Source
 from glassgrad.nn import Linear
 from glassgrad.nn.optim import Adam
 from glassgrad.nn.state import get_parameters
@@ -38,56 +38,70 @@ def spirals() -> tuple[Tensor, Tensor]:
         angle = radius * 9 + 2.1 * arm + Tensor.randn(POINTS) * 0.15
         places.append(Tensor.stack(angle.cos() * radius, angle.sin() * radius, dim=1))
         arms.append(Tensor.full((POINTS,), arm))
-    x, y = Tensor.cat(*places), Tensor.cat(*arms)
-    return x.contiguous().realize(), y.contiguous().realize()
+    x, y = Tensor.cat(*places).contiguous(), Tensor.cat(*arms).contiguous()
+    return x.realize(y), y
 
 
-def show(line: str, last: bool = False) -> None:
-    """On one line in a terminal, as plain lines elsewhere."""
-    if sys.stdout.isatty():
-        print(f"\r\033[K{line}", end="\n" if last else "", flush=True)
-    else:
-        print(line)
+class Progress:
+    """One line that changes in a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        self.is_terminal = sys.stdout.isatty()
+        self.every = 10 if self.is_terminal else 100
+        self.begin = time.perf_counter()
+
+    def show(self, step: int, loss: Tensor) -> None:
+        if step == 1:
+            value = loss.item()
+            seconds = time.perf_counter() - self.begin
+            self.begin = time.perf_counter()  # what follows is not slowed by compiling
+            print(f"step    1  loss {value:.4f}  {seconds:.2f} s with compiling")
+        elif step % self.every == 0:
+            rate = (step - 1) / (time.perf_counter() - self.begin)
+            line = f"step {step:4}  loss {loss.item():.4f}  {rate:.0f} steps/s"
+            print(f"\r\033[K{line}" if self.is_terminal else line, end="", flush=True)
+            print(end="\n" if step == STEPS or not self.is_terminal else "")
 
 
-def train(network: Network, x: Tensor, y: Tensor) -> None:
+def train(network: Network, x: Tensor, y: Tensor) -> list[Source]:
+    """Train, and give back the source of every kernel of a step."""
     optimizer = Adam(get_parameters(network), lr=0.01)
-    begin = mark = time.perf_counter()
-    every = 20 if sys.stdout.isatty() else 100
-    for step in range(1, STEPS + 1):
+    sources: list[Source] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, StageEntered) and isinstance(event.value, Source):
+            sources.append(event.value)
+
+    def train_step() -> Tensor:
         optimizer.zero_grad()
         loss = network(x).sparse_categorical_crossentropy(y).backward()
         optimizer.step()
-        if step == 1:
-            value = loss.item()
-            first, mark = time.perf_counter() - begin, time.perf_counter()
-            show(f"step    1  loss {value:.4f}  ({first:.2f} s, with compiling)", last=True)
-        elif step % every == 0 or step == STEPS:
-            rate = (step - 1) / (time.perf_counter() - mark)
-            show(f"step {step:4}  loss {loss.item():.4f}  {rate:.0f} steps/s", last=step == STEPS)
+        return loss
+
+    progress = Progress()
+    with listen(look):
+        loss = train_step()
+    progress.show(1, loss)
+    for step in range(2, STEPS + 1):
+        loss = train_step()
+        progress.show(step, loss)
+    return sources
 
 
 def main() -> None:
     Tensor.manual_seed(42)
-    sources: list[Any] = []
-
-    def look(event: object) -> None:
-        if isinstance(event, StageEntered) and event.stage == "devices":
-            sources.append(event.value)
-        elif isinstance(event, KernelCompiled):
-            pass
-
     x, y = spirals()
     network = Network()
-    print(f"{ARMS} spirals of {POINTS} points, {sum(p.numel() for p in get_parameters(network)):,} weights")
-    with listen(look):
-        train(network, x, y)
+    weights = sum(param.numel() for param in get_parameters(network))
+    print(f"{ARMS} spirals of {POINTS} points, {weights:,} weights, on {x.device}")
+    GlobalCounters.reset()
+    sources = train(network, x, y)
+    kernels = GlobalCounters.kernel_count / STEPS
     right = network(x).argmax(axis=1).eq(y).float().mean().item()
-    print(f"{100 * right:.1f}% of the points are on the right arm; {GlobalCounters.kernel_count:,} kernels ran")
-    if sources:
-        shortest = min(sources, key=lambda source: len(source.text))
-        print(f"\nthe shortest of the {len(sources)} kernels that were compiled, {shortest.name}:\n")
-        print(shortest.text)
+    print(f"{100 * right:.1f}% of the points are on the right arm; {kernels:.0f} kernels a step")
+    updates = [source for source in sources if "sqrt" in source.text]  # Adam has a square root
+    shortest = min(updates or sources, key=lambda source: len(source.text))
+    print(f"\none of them, {shortest.name}, as {shortest.language}:\n\n{shortest.text}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Tests of the Tensor run on the reference interpreter: they are about what is recorded.
 
-`GLASSGRAD_ROAD=1 pytest tests/tensor` runs the same tests on compiled code.
+Modules that say `ON_BOTH_ROADS = True` run on compiled code as well, and `GLASSGRAD_ROAD=1` runs
+all of them on compiled code.
 """
 
 from __future__ import annotations
@@ -12,10 +13,18 @@ import pytest
 from interpreted import interpreted
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    is_compiled = bool(os.environ.get("GLASSGRAD_ROAD"))
+    roads = ["compiled"] if is_compiled else ["interpreted"]
+    if getattr(metafunc.module, "ON_BOTH_ROADS", False):
+        roads = ["interpreted", "compiled"]
+    metafunc.parametrize("road", roads, indirect=True)
+
+
 @pytest.fixture(autouse=True)
-def on_the_reference() -> Iterator[None]:
-    if os.environ.get("GLASSGRAD_ROAD"):
-        yield
+def road(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "compiled":
+        yield request.param
         return
     with interpreted():
-        yield
+        yield request.param

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from glassgrad import Tensor
 
+ON_BOTH_ROADS = True
+
 
 def test_parameters_get_gradients() -> None:
     x, w = Tensor([[1.0, 2.0]]), Tensor([[3.0], [4.0]])

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from glassgrad import Tensor, dtypes
 
+ON_BOTH_ROADS = True
+
 
 @st.composite
 def matrices(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:

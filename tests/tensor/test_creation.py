@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from glassgrad import Tensor, dtypes
 
+ON_BOTH_ROADS = True
+
 
 def test_zeros_ones_and_full_have_their_shape_and_dtype() -> None:
     same(Tensor.zeros(2, 3), np.zeros((2, 3), np.float32))

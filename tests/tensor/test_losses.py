@@ -8,6 +8,8 @@ from arrays import distinct, same
 
 from glassgrad import Tensor
 
+ON_BOTH_ROADS = True
+
 X = distinct((4, 3)) * 3
 CLASSES = np.array([2, 0, 1, 1])
 

@@ -12,6 +12,8 @@ from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.realize import collect, current, prepared
 
+ON_BOTH_ROADS = True
+
 
 def test_a_realised_tensor_is_a_buffer_and_is_not_computed_again(
     monkeypatch: pytest.MonkeyPatch,

@@ -13,6 +13,8 @@ from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.core import LIVING
 
+ON_BOTH_ROADS = True
+
 
 def test_a_lazy_tensor_shows_its_node_shape_dtype_and_device() -> None:
     text = repr(Tensor.empty(4, 4) + Tensor.empty(4, 4))

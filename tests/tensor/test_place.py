@@ -1,0 +1,29 @@
+"""Names of devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from glassgrad.base.config import Context
+from glassgrad.base.errors import DeviceError
+from glassgrad.tensor.place import canonical, is_host
+
+
+def test_names_have_one_spelling() -> None:
+    assert canonical("cpu") == canonical("CPU:0") == "CPU"
+    assert canonical("cpu:2") == "CPU:2"
+
+
+def test_no_name_is_the_default() -> None:
+    with Context(DEV="PYTHON"):
+        assert canonical(None) == "PYTHON"
+
+
+def test_an_unknown_name_lists_what_there_is() -> None:
+    with pytest.raises(DeviceError, match="CPU is available"):
+        canonical("TOASTER")
+
+
+def test_host_devices_share_this_process_memory() -> None:
+    assert is_host("CPU:3")
+    assert not is_host("CUDA")
