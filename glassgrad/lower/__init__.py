@@ -12,7 +12,7 @@ from glassgrad.lower.prepare import prepare
 def lower(nest: Nest, target: Target) -> Program:
     """The instructions of a kernel, in order."""
     body = prepare(nest.body, target)
-    emitter = Emitter(target)
+    emitter = Emitter(target, body, nest.rewrites)
     for loop in nest.outer:
         emitter.open(loop)
     for statement in body.src:

@@ -16,7 +16,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.memory import load, stage
-from glassgrad.lower.reduction import reduction
+from glassgrad.lower.reduction import find_mates, reduction
 from glassgrad.lower.scope import GRID, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
@@ -29,7 +29,7 @@ ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.STAGE, Ops.INDEX))
 class Emitter:
     """The state of the walk: open loops, what was computed, numbers given out."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, body: UOp, rewrites: bool = False) -> None:
         self.target = target
         self.scopes = Scopes()
         self.index_dtype = target.index_dtype
@@ -43,6 +43,8 @@ class Emitter:
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._orders: dict[UOp, list[UOp]] = {}
+        # Where a buffer is overwritten, nothing is computed earlier than it must be.
+        self.mates = {} if rewrites else find_mates(body, self)
 
     # ------------------------------------------------------------------ facts about nodes
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.ir.ops import AxisKind, Ops
@@ -24,52 +26,123 @@ def identity(op: Ops, dtype: DType) -> ConstType:
     return 1 if op is Ops.MUL else 0
 
 
+@dataclass
+class Sums:
+    """One REDUCE on its way: which instances are wanted, and the registers that collect each.
+
+    `chains` registers take turns where there are few instances, so that additions overlap.
+    """
+
+    node: UOp
+    wanted: list[Instance]
+    steps: list[Instance]
+    chains: int
+    width: int
+    registers: list[list[UOp]]
+    now: dict[UOp, UOp]
+
+
 def reduction(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
-    """sum(x over r)  ->  acc = 0; for r: acc = acc + x; acc — for all instances at once"""
+    """sum(x over r)  ->  acc = 0; for r: acc = acc + x; acc
+
+    All instances are computed at once, and so are other reductions over the same loops.
+    """
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
-    lanes = [r for r in emitter.unrolled(node) if r in instance and r.kind is AxisKind.LANE]
-    base = {r: instance[r] for r in lanes}
+    base = {r: v for r, v in instance.items() if r.kind is AxisKind.LANE and r in node.ranges}
+    together = [node]
+    if loops_of(node.bound) and not base:
+        together += [mate for mate in emitter.mates.get(node, ()) if not _is_done(emitter, mate)]
+    with emitter.scopes.at(depth):
+        for found in _reduce_together(emitter, together, base, depth):
+            memo.update(found)
+    return memo[node, emitter.key(node, instance)]
+
+
+def find_mates(body: UOp, emitter: Emitter) -> dict[UOp, list[UOp]]:
+    """Reductions over the same loops at the same place that do not wait for each other."""
+    reduces = [node for node in body.toposort() if node.op is Ops.REDUCE]
+    below = {node: set(node.toposort()) for node in reduces}
+    mates: dict[UOp, list[UOp]] = {}
+    for one in reduces:
+        for two in reduces:
+            is_free = one not in below[two] and two not in below[one]
+            if is_free and one.bound == two.bound:
+                if set(emitter.loops(one)) == set(emitter.loops(two)):
+                    mates.setdefault(one, []).append(two)
+    return mates
+
+
+def _is_done(emitter: Emitter, node: UOp) -> bool:
+    memo = emitter.scopes.stack[emitter.depth(node)].memo
+    first = emitter.instances(emitter.unrolled(node))[0]
+    return (node, emitter.key(node, first)) in memo
+
+
+def _reduce_together(
+    emitter: Emitter, nodes: list[UOp], base: Instance, depth: int
+) -> Iterator[dict[Any, UOp]]:
+    loops = loops_of(nodes[0].bound)
+    sums = [_begin(emitter, node, base, depth, bool(loops)) for node in nodes]
+    for loop in loops:
+        emitter.open(loop)
+    for found in sums:
+        _collect(emitter, found)
+    if loops:
+        for found in sums:
+            for acc, value in found.now.items():
+                line = UOp(Ops.ASSIGN, acc.dtype, (acc, value))
+                emitter.scopes.stack[-1].lines.append(line)
+    end: UOp | None = None
+    for loop in reversed(loops):
+        end = emitter.close(loop)
+    for found in sums:
+        yield _results(emitter, found, end, depth)
+
+
+def _begin(emitter: Emitter, node: UOp, base: Instance, depth: int, has_loops: bool) -> Sums:
     # The longest axis first: what the shorter ones share stays in few registers (a 6x2 tile of
     # vectors then needs 12 sums, 2 vectors and 1 scalar at a time).
     outer = sorted([r for r in emitter.unrolled(node) if r not in base], key=lambda r: -r.size)
     wanted = emitter.instances(outer, base)
-    with emitter.scopes.at(depth):
-        results = _reduce_all(emitter, node, wanted, depth)
-    for found, result in zip(wanted, results, strict=True):
-        memo[node, emitter.key(node, found)] = result
-    return memo[node, emitter.key(node, instance)]
-
-
-def _reduce_all(emitter: Emitter, node: UOp, wanted: list[Instance], depth: int) -> list[UOp]:
-    op, ranges = node.arg, node.bound
-    steps = emitter.instances(ranges)
-    loops = loops_of(ranges)
-    if not loops:
-        return [_straight(emitter, node, found, steps) for found in wanted]
-    chains = len(steps) if len(steps) * len(wanted) <= ENOUGH_CHAINS else 1
+    steps = emitter.instances(node.bound)
+    chains = len(steps) if not has_loops or len(steps) * len(wanted) <= ENOUGH_CHAINS else 1
     width = _width(emitter, node, wanted[0])
-    start = emitter.constant(UOp(Ops.CONST, node.dtype, (), identity(op, node.dtype)))
-    start = emitter.spread(start, width)
-    registers = [[_register(emitter, start, depth) for _ in range(chains)] for _ in wanted]
-    for loop in loops:
-        emitter.open(loop)
-    now: dict[UOp, UOp] = {}
-    for position, step in enumerate(steps):
-        for found, chain in zip(wanted, registers, strict=True):
-            acc = chain[position % chains]
-            now[acc] = _updated(emitter, node, now.get(acc, acc), {**found, **step}, width)
-    for acc, value in now.items():
-        emitter.scopes.stack[-1].lines.append(UOp(Ops.ASSIGN, acc.dtype, (acc, value)))
-    end: UOp | None = None
-    for loop in reversed(loops):
-        end = emitter.close(loop)
-    assert end is not None
-    results = []
-    for chain in registers:
-        values = [emitter.scopes.emit(UOp(Ops.AFTER, a.dtype, (a, end)), depth) for a in chain]
-        results.append(_finish(emitter, node, _combine(emitter, op, values)))
-    return results
+    registers: list[list[UOp]] = []
+    if has_loops:
+        start = emitter.constant(UOp(Ops.CONST, node.dtype, (), identity(node.arg, node.dtype)))
+        start = emitter.spread(start, width)
+        registers = [[_register(emitter, start, depth) for _ in range(chains)] for _ in wanted]
+    return Sums(node, wanted, steps, chains, width, registers, {})
+
+
+def _collect(emitter: Emitter, sums: Sums) -> None:
+    """The body: every register takes one step after the other."""
+    if not sums.registers:  # every step is unrolled: no loop, no register
+        for found in sums.wanted:
+            values = [_term(emitter, sums, {**found, **step}) for step in sums.steps]
+            sums.registers.append(values)
+        return
+    for position, step in enumerate(sums.steps):
+        for found, chain in zip(sums.wanted, sums.registers, strict=True):
+            acc = chain[position % sums.chains]
+            current = sums.now.get(acc, acc)
+            sums.now[acc] = _updated(emitter, sums, current, {**found, **step})
+
+
+def _results(
+    emitter: Emitter, sums: Sums, end: UOp | None, depth: int
+) -> dict[Any, UOp]:
+    node, found = sums.node, {}
+    for instance, values in zip(sums.wanted, sums.registers, strict=True):
+        if end is not None:
+            values = [
+                emitter.scopes.emit(UOp(Ops.AFTER, acc.dtype, (acc, end)), depth)
+                for acc in values
+            ]
+        result = _finish(emitter, node, _combine(emitter, node.arg, values))
+        found[node, emitter.key(node, instance)] = result
+    return found
 
 
 def _width(emitter: Emitter, node: UOp, instance: Instance) -> int:
@@ -84,36 +157,26 @@ def _register(emitter: Emitter, start: UOp, depth: int) -> UOp:
     return emitter.scopes.emit(acc, depth)
 
 
-def _updated(
-    emitter: Emitter, node: UOp, current: UOp, instance: Instance, width: int
-) -> UOp:
+def _updated(emitter: Emitter, sums: Sums, current: UOp, instance: Instance) -> UOp:
     """current op x; products are added with one rounding where the machine can."""
-    op, body = node.arg, node.src[0]
-    factors = body.src if _is_product(node) else (body,)
-    values = [emitter.spread(emitter.value(factor, instance), width) for factor in factors]
-    if len(values) == 2:
-        update = UOp(Ops.MULACC, current.dtype, (*values, current))
+    if _is_product(sums.node):
+        factors = sums.node.src[0].src
+        left, right = [emitter.spread(emitter.value(f, instance), sums.width) for f in factors]
+        update = UOp(Ops.MULACC, current.dtype, (left, right, current))
     else:
-        update = UOp(op, current.dtype, (current, *values))
+        update = UOp(sums.node.arg, current.dtype, (current, _term(emitter, sums, instance)))
     emitter.scopes.stack[-1].emitted.add(update)
     emitter.scopes.stack[-1].lines.append(update)
     return update
 
 
+def _term(emitter: Emitter, sums: Sums, instance: Instance) -> UOp:
+    return emitter.spread(emitter.value(sums.node.src[0], instance), sums.width)
+
+
 def _is_product(node: UOp) -> bool:
     body = node.src[0]
     return node.arg is Ops.ADD and body.op is Ops.MUL and body.dtype.kind == "float"
-
-
-def _straight(emitter: Emitter, node: UOp, found: Instance, steps: list[Instance]) -> UOp:
-    """A reduction whose every step is unrolled needs no loop and no register."""
-    body = node.src[0]
-    width = _width(emitter, node, found)
-    values = []
-    for step in steps:
-        instance = {**found, **step}
-        values.append(emitter.spread(emitter.value(body, instance), width))
-    return _finish(emitter, node, _combine(emitter, node.arg, values))
 
 
 def _combine(emitter: Emitter, op: Ops, values: list[UOp]) -> UOp:

@@ -61,9 +61,55 @@ def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
         shared = _shared_loops(one, two)
         if _may_merge(one, two, shared, target) and not _something_between(one, two):
             _merge(one, two, shared, home)
+    _merge_siblings(kept, home, target)
     clusters = _in_order(dict.fromkeys(home.values()))
     _order_statements(clusters, kept)
     return clusters
+
+
+def _merge_siblings(
+    kept: dict[UOp, Statement], home: dict[Statement, Cluster], target: Target
+) -> None:
+    """Clusters that walk through the same large value in the same way become one."""
+    seen: dict[tuple[UOp, Indices, Indices, Indices], Statement] = {}
+    for statement in kept.values():
+        for value, places in statement.reads.items():
+            if prod(value.shape) * value.dtype.itemsize < SMALL_BYTES:
+                continue
+            for indices in places:
+                key = (value, indices, statement.axes, statement.reduced)
+                other = seen.setdefault(key, statement)
+                one, two = home[other], home[statement]
+                if one is not two:
+                    shared = _same_loops(one, two, other, statement)
+                    if shared is not None and _may_join(one, two, shared, target):
+                        _merge(one, two, shared, home)
+
+
+def _same_loops(
+    one: Cluster, two: Cluster, first: Statement, second: Statement
+) -> list[Loop] | None:
+    """The outer loops of two clusters, paired by the axes of these two statements."""
+    pairs = {loop[first]: loop for loop in one.outer}
+    others = {loop[second]: loop for loop in two.outer}
+    if pairs.keys() != others.keys() or one.outer_size < FEW:
+        return None
+    return [{**pairs[axis], **others[axis]} for axis in pairs]
+
+
+def _may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
+    statements = one.statements + two.statements
+    if any(s.is_contraction or s.node.op is Ops.COPY for s in statements):
+        return False
+    if len(statements) > MOST_STATEMENTS or _parameters(one, two) > target.max_params:
+        return False
+    if not _effects_allow(one, two, shared):
+        return False
+    return not _leads_to(one, two) and not _leads_to(two, one)
+
+
+def _leads_to(one: Cluster, two: Cluster) -> bool:
+    return two in one.after or _something_between(one, two)
 
 
 def _single(statement: Statement) -> Cluster:

@@ -45,6 +45,8 @@ class Draft:
     values: dict[UOp, UOp] = field(default_factory=dict)  # what cluster-mates read of a statement
     inner_axes: dict[UOp, tuple[int, ...]] = field(default_factory=dict)
     loaded: set[UOp] = field(default_factory=set)
+    below: dict[UOp, set[UOp]] = field(default_factory=dict)  # statement -> those it is made of
+    reductions: list[tuple[Indices, list[UOp]]] = field(default_factory=list)
 
     def param(self, node: UOp) -> UOp:
         """The kernel's argument that holds this value."""
@@ -59,6 +61,24 @@ class Draft:
         made = [make_range(self.next_number + i, r.src[0], kind) for i, r in enumerate(sizes)]
         self.next_number += len(made)
         return tuple(made)
+
+    def reduced_ranges(self, statement: Statement) -> Indices:
+        """Ranges to reduce over: those of an earlier reduction where neither waits for the other.
+
+        Reductions that share their ranges are computed in one loop.
+        """
+        node, sizes = statement.node, [r.src[0] for r in statement.reduced]
+        below = self.below[node] = {node}
+        for read in statement.reads:
+            below |= self.below.get(read, set())
+        for ranges, users in self.reductions:
+            if [r.src[0] for r in ranges] == sizes and below.isdisjoint(users):
+                users.append(node)
+                return ranges
+        made = self.new_ranges(statement.reduced, AxisKind.REDUCE)
+        if made:
+            self.reductions.append((made, [node]))
+        return made
 
     def read(self, node: UOp, indices: Indices, gate: UOp | None) -> UOp:
         """A load of something outside of the kernel, or of what a cluster-mate has computed."""
@@ -117,7 +137,7 @@ def _add(draft: Draft, statement: Statement, written: set[UOp]) -> UOp | None:
 
 
 def _value(draft: Draft, statement: Statement, axes: Indices) -> UOp:
-    reduced = draft.new_ranges(statement.reduced, AxisKind.REDUCE)
+    reduced = draft.reduced_ranges(statement)
     ranges = dict(zip(statement.axes + statement.reduced, axes + reduced, strict=True))
     ranges[ZERO] = ZERO
     indices = tuple([ranges[index] for index in statement.body_indices])
