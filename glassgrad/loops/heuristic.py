@@ -43,7 +43,8 @@ def _use_vectors(draft: Draft) -> None:
             block = draft.blocks(op)[number]  # as it is after the moves before
             axis = _written_along(block)
             if axis is not None and axis.kind is AxisKind.LOOP and _suits_reductions(draft, axis):
-                amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
+                wide = 2 if _collects(draft, axis) else 1
+                amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block) * wide)
                 draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
 
 
@@ -56,6 +57,11 @@ def _written_along(block: UOp) -> UOp | None:
         if stride(block.src[0], axis) == 1:
             return axis
     return None
+
+
+def _collects(draft: Draft, axis: UOp) -> bool:
+    """Are sums collected along this axis? Each of their steps should read a good run of memory."""
+    return any(axis in block.ranges for block in draft.blocks(Ops.REDUCE))
 
 
 def _suits_reductions(draft: Draft, axis: UOp) -> bool:

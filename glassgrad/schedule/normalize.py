@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, toposort
+from glassgrad.schedule.long import split_long
 
 # What a reduction of nothing gives, and what its accumulator starts from.
 IDENTITY = {Ops.ADD: 0, Ops.MUL: 1}
@@ -46,4 +47,4 @@ def _plain(node: UOp) -> UOp:
         nothing = const(identity(node.arg[0], node.dtype), node.dtype)
         ones = UOp(Ops.RESHAPE, node.dtype, (nothing,), (1,) * len(node.shape))
         return UOp(Ops.EXPAND, node.dtype, (ones,), node.shape) if node.shape else nothing
-    return node
+    return split_long(node) if node.op is Ops.REDUCE else node
