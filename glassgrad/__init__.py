@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from glassgrad.base.config import Context, getenv
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
@@ -9,4 +12,25 @@ from glassgrad.devices.registry import Device
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.tensor import Tensor
 
-__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "UOp", "dtypes", "getenv"]
+__all__ = [
+    "Context",
+    "Device",
+    "GlobalCounters",
+    "Tensor",
+    "UOp",
+    "dtypes",
+    "fetch",
+    "getenv",
+    "nn",
+]
+
+# What takes long to import and few scripts need is imported when it is first asked for.
+LATER = {"fetch": ("glassgrad.base.files", "fetch"), "nn": ("glassgrad.nn", "")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module 'glassgrad' has no attribute {name!r}")
+    module, attribute = LATER[name]
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found

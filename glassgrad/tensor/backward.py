@@ -9,6 +9,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import gradients
 from glassgrad.tensor.losses import Losses
+from glassgrad.tensor.realize import overwritten
 from glassgrad.tensor.record import cast_to, expanded
 
 
@@ -36,6 +37,7 @@ class Backward(Losses):
                     f"target {number} of shape {tensor.shape} is no part of this value",
                     hint="was it made before the value, and not detached?",
                 )
+        _check_contents(found)
         return [self._made(found[tensor.uop]) for tensor in targets]
 
     def backward(self, gradient: Self | None = None) -> Self:
@@ -49,6 +51,7 @@ class Backward(Losses):
                 "this value depends on no parameter",
                 hint="use tensors of floats, and call is_param_() on results of operations",
             )
+        _check_contents(found)
         for tensor in params:
             if tensor.uop in found:
                 made = self._made(found[tensor.uop])
@@ -90,6 +93,16 @@ class Backward(Losses):
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
         self.is_param = value is not False
+
+
+def _check_contents(found: dict[UOp, UOp]) -> None:
+    """Gradients need the values that an operation saw, not what was written there since."""
+    lost = overwritten(found.values())
+    if lost is not None:
+        raise GradientError(
+            f"the gradient needs a value of shape {lost.shape} that was overwritten since",
+            hint="call backward() before assign(), or compute the value anew",
+        )
 
 
 def _takes_part(tensor: Core, nodes: frozenset[UOp]) -> bool:

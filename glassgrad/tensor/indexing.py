@@ -12,10 +12,13 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.creation import Creation
+from glassgrad.tensor.place import is_host
 from glassgrad.tensor.record import axis_of, expanded, record
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 Step = tuple[Ops, Any]
+REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
+MOST_CHECKED = 1 << 20  # reading more indices than this would be felt
 T = TypeVar("T", bound=Creation)
 
 
@@ -48,6 +51,7 @@ def plan_of(index: Any, shape: Shape) -> Plan:
             strides += [(axis, abs(step))] if abs(step) > 1 else []
             kept.append(-(-(stop - start) // abs(step)))
         elif isinstance(part, Core):
+            check_range(part, -size, size, axis)
             plan.lookups.append((len(kept), part))
             pairs.append((0, size))
             kept.append(size)
@@ -173,6 +177,7 @@ class Indexing(Creation):
                     hint="only the gathered axis may be longer",
                 )
             pairs.append((0, size if place == axis else wanted))
+        check_range(index, 0, self.shape[axis], axis)
         source = self._shrunk(tuple(pairs))
         src = (source.uop, index.uop)
         return self._made(record(Ops.GATHER, self.uop.dtype, src, axis))
@@ -197,6 +202,27 @@ class Indexing(Creation):
 def _ndim(value: Any) -> int:
     found: int = getattr(value, "ndim", 0)
     return found
+
+
+def check_range(index: Core, least: int, size: int, axis: int) -> None:
+    """Refuse indices that lie outside, where they can be read now without computing anything."""
+    uop = index.uop
+    while uop.op in REORDERING:
+        uop = uop.src[0]
+    if uop.op is not Ops.BUFFER or not 0 < uop.arg.numel <= MOST_CHECKED:
+        return
+    view = uop.arg
+    if not is_host(view.device) or not view.storage.is_allocated():
+        return
+    values = view.numpy()
+    low, high = int(values.min()), int(values.max())
+    if least <= low and high < size:
+        return
+    bad = high if high >= size else low
+    raise AxisError(
+        f"index {bad} is out of range for axis {axis} of size {size}",
+        hint=f"use {least} to {size - 1}" if size else "the axis is empty",
+    )
 
 
 def _check_index(index: Core) -> None:

@@ -62,7 +62,24 @@ def current(uop: UOp) -> UOp | None:
 
 def realize(tensors: Iterable[Core]) -> None:
     """Compute these tensors, and whatever must be computed with them; all become buffers."""
-    wanted = [tensor for tensor in tensors if not _settle(tensor)]
+    compute([tensor for tensor in tensors if not _settle(tensor)], kept=frozenset())
+
+
+def look(tensor: Core) -> View:
+    """The memory that holds a tensor's value. Looking does not cut the way of gradients."""
+    held = current(tensor.uop)
+    if held is None:
+        uop = tensor.uop
+        keeps = uop.op is not ASSIGN and uop.dtype.kind == "float"
+        compute([tensor], kept=frozenset((uop,)) if keeps else frozenset())
+        held = current(tensor.uop)
+    assert held is not None, tensor.uop
+    view: View = held.arg
+    return view
+
+
+def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
+    """Compute tensors. Those whose node is kept remember what they were made of."""
     if not wanted:
         return
     roots, writes = collect([tensor.uop for tensor in wanted])
@@ -80,8 +97,18 @@ def realize(tensors: Iterable[Core]) -> None:
         if root in WRITERS:
             WRITERS[buffer] = WRITERS[root]
     for tensor in living():
-        if tensor.uop in held:
+        if tensor.uop in held and tensor.uop not in kept:
             tensor.uop = held[tensor.uop]
+
+
+def overwritten(roots: Iterable[UOp]) -> UOp | None:
+    """A buffer under these nodes whose contents are gone, if there is one."""
+    if not OVERWRITTEN:
+        return None
+    for node in walk(roots):
+        if node.op is BUFFER and node.arg in OVERWRITTEN:
+            return node
+    return None
 
 
 def _settle(tensor: Core) -> bool:

@@ -14,7 +14,7 @@ from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import node_of
 from glassgrad.tensor.indexing import plan_of
 from glassgrad.tensor.place import canonical, is_host
-from glassgrad.tensor.realize import collect, current, prepared, realize, writable, written
+from glassgrad.tensor.realize import collect, current, look, prepared, realize, writable, written
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 
 if TYPE_CHECKING:
@@ -127,6 +127,9 @@ class Tensor(Backward):
     def realize(self, *lst: Tensor, do_update_stats: bool = True) -> Self:
         """Compute this tensor, and others with it, now.
 
+        It then holds memory and forgets what it was made of: gradients end here. Looking at a
+        value with numpy(), tolist() or item() does not cut them.
+
         >>> from glassgrad import Tensor
         >>> (Tensor([1, 2]) + 1).realize().tolist()
         [2, 3]
@@ -145,8 +148,7 @@ class Tensor(Backward):
 
     def _view(self) -> View:
         """The memory that holds the values, row by row."""
-        realize((self,))
-        view = cast(View, self.uop.arg)
+        view = look(self)
         if view.is_contiguous and is_host(view.device):
             return view
         return self.to("CPU").contiguous()._view()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from glassgrad import Tensor
+from glassgrad.base.errors import GradientError
+from glassgrad.ir.ops import Ops
+from glassgrad.tensor.realize import collect, prepared
 
 ON_BOTH_ROADS = True
 
@@ -94,3 +99,41 @@ def test_parameters_keep_their_gradient_over_an_assign() -> None:
     w.sum().backward()
     w.assign([4.0])
     assert w.grad is not None
+
+
+def test_looking_at_a_value_does_not_cut_its_gradient() -> None:
+    x = Tensor([1.0, 2.0])
+    middle = x * x
+    assert middle.tolist() == [1, 4]
+    assert middle.sum().item() == 5
+    (middle * 3).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [6, 12]
+
+
+def test_what_was_looked_at_is_not_computed_again() -> None:
+    x = Tensor([1.0, 2.0])
+    middle = x.exp()
+    middle.tolist()
+    values = prepared(collect([(middle * 3).uop])[0])
+    assert Ops.EXP2 not in {node.op for value in values for node in value.toposort()}
+
+
+def test_realize_ends_gradients() -> None:
+    x = Tensor([1.0, 2.0])
+    y = (x * x).realize().is_param_()
+    y.sum().backward()
+    assert x.grad is None
+    assert y.grad is not None
+
+
+def test_gradients_of_values_that_were_overwritten_are_refused() -> None:
+    w, v = Tensor([3.0]).realize(), Tensor([2.0])
+    loss = (w * v).sum()
+    assert loss.item() == 6
+    w.assign([5.0]).realize()
+    with pytest.raises(GradientError, match="overwritten since"):
+        loss.gradient(v)
+    with pytest.raises(GradientError, match="overwritten since"):
+        loss.backward()
+    assert v.grad is None

@@ -75,7 +75,7 @@ SMOOTH: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
     "flip": (lambda x: (x * x).flip(1), (X,)),
     "window": (lambda x: (x * x)._window(0, 3, 2, 1), (distinct((8, 2)),)),
     "dilated window": (lambda x: (x * x)._window(1, 2, 1, 3), (distinct((2, 7)),)),
-    "gather": (lambda x: (x * x).gather(1, Tensor([[0, 0, 2, 1], [1, 1, 1, 5]])), (X,)),
+    "gather": (lambda x: (x * x).gather(1, Tensor([[0, 0, 2, 1], [1, 1, 1, 5]]) + 0), (X,)),
     "sum": (lambda x: (x * x).sum(0), (X,)),
     "product": (lambda x: x.prod(1), (X,)),
     "contiguous": (lambda x: (x * x).contiguous(), (X,)),

@@ -101,6 +101,13 @@ def test_replace_and_clone() -> None:
     assert copy.is_param
 
 
+def test_schedule_gives_the_kernels_and_runs_nothing() -> None:
+    x, y = Tensor.empty(8, 8), Tensor.empty(8, 8)
+    value = (x @ y + 1).relu()
+    assert len(value.schedule().kernels) == 1
+    assert value.uop.op is not Ops.BUFFER
+
+
 def test_facts() -> None:
     x = Tensor.empty(2, 3, dtype="float16")
     assert (x.ndim, x.dim(), x.numel(), x.nbytes(), x.element_size()) == (2, 2, 6, 12, 2)
