@@ -117,7 +117,7 @@ def step_ratio(pool: Pool) -> Value:
 
 def step_cast(pool: Pool) -> Value:
     x = pool.pick(lambda value: value.exact)
-    dtype = random_dtype(pool.rng)
+    dtype = random_dtype(pool)
     return elementwise(pool, Ops.CAST, x, dtype=dtype) if dtype is not x.dtype else x
 
 

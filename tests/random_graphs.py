@@ -93,7 +93,16 @@ def random_graph(
     The newest version of every assigned buffer is a root; no other root is a bare buffer or an
     older version, because its memory is overwritten. `steps` narrows the kinds of step down.
     """
-    pool = Pool(rng, max(8, min(numel, 16 * size)))
+    return grow(Pool(rng, max(8, min(numel, 16 * size))), size, steps)
+
+
+def smooth_graph(rng: Random, size: int) -> list[UOp]:
+    """A graph of doubles that are not special, so that slopes can be measured."""
+    return grow(Pool(rng, 64, floats=(dtypes.float64,), is_smooth=True), size)
+
+
+def grow(pool: Pool, size: int, steps: dict[Step, int] | None = None) -> list[UOp]:
+    """Take random steps, and choose the roots."""
     table = STEPS if steps is None else steps
     kinds, weights = list(table), list(table.values())
     step_leaf(pool)
@@ -102,7 +111,7 @@ def random_graph(
         tries += 1
         count, newest = len(pool.values), dict(pool.newest)
         try:
-            rng.choices(kinds, weights)[0](pool)
+            pool.rng.choices(kinds, weights)[0](pool)
             taken += 1
         except Refused:
             del pool.values[count:]

@@ -53,6 +53,8 @@ class Pool:
     cache: Cache = field(default_factory=dict)
     newest: dict[UOp, UOp] = field(default_factory=dict)
     used: set[UOp] = field(default_factory=set)
+    floats: tuple[DType, ...] = FLOATS
+    is_smooth: bool = False  # floats are no quarters but any number: no two of them are equal
 
     def add(self, uop: UOp, exact: bool) -> Value:
         """File a node, unless it is too large or not tame."""
@@ -86,12 +88,14 @@ class Pool:
         low = 0 if dtype.kind in ("uint", "bool") else -8
         array = numbers.integers(low, 2 if dtype.kind == "bool" else 9, shape)
         data = array * 0.25 if dtype.kind == "float" else array
+        if self.is_smooth and dtype.kind == "float":
+            data = data + numbers.uniform(-0.1, 0.1, shape)
         array = np.ascontiguousarray(data.astype(numpy_dtype(dtype)))
         if self.rng.random() < 0.1:  # memory in another order: the strides are not row-major
             array = np.asfortranarray(array)
         uop = UOp(Ops.BUFFER, dtype, (), View.from_host(array))
         self.newest[uop] = uop
-        return self.add(uop, True)
+        return self.add(uop, not self.is_smooth)
 
 
 def const(value: Any, dtype: DType) -> UOp:
@@ -124,15 +128,15 @@ def random_shape(pool: Pool) -> Shape:
     return tuple(shape)
 
 
-def random_dtype(rng: Random) -> DType:
-    kind = rng.random()
+def random_dtype(pool: Pool) -> DType:
+    kind = pool.rng.random()
     if kind < 0.7:
-        return rng.choice(FLOATS)
-    return rng.choice(INTS) if kind < 0.95 else dtypes.bool
+        return pool.rng.choice(pool.floats)
+    return pool.rng.choice(INTS) if kind < 0.95 else dtypes.bool
 
 
 def step_leaf(pool: Pool) -> Value:
-    return pool.leaf(random_shape(pool), random_dtype(pool.rng))
+    return pool.leaf(random_shape(pool), random_dtype(pool))
 
 
 def step_iota(pool: Pool) -> Value:

@@ -20,7 +20,7 @@ def test_every_public_name_is_there_and_listed() -> None:
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        glassgrad.nonsense  # noqa: B018
+        glassgrad.nonsense
 
 
 def test_importing_loads_neither_llvm_nor_numpy_nor_layers() -> None:

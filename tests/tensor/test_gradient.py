@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import numpy as np
 import pytest
 from arrays import distinct, positive
+from random_graphs import smooth_graph
 from reference import evaluate
 
 from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.gradient import RULES, fit, full
+from glassgrad.tensor.gradient import RULES, fit, full, gradients
 
 Function = Callable[..., Tensor]
 
@@ -146,8 +148,6 @@ def test_gradients_of_gradients_are_the_slopes_of_gradients(name: str) -> None:
 
 
 def _depends(root: UOp, leaf: UOp) -> bool:
-    from glassgrad.tensor.gradient import gradients
-
     return leaf in gradients(root, [leaf], root.const_like(1.0))
 
 
@@ -247,3 +247,27 @@ def test_fit_sums_what_broadcasting_repeated() -> None:
     assert evaluate(full(fit(one, (4, 3), (3,)), (3,))).tolist() == [4, 4, 4]
     wide = full(one, (4, 3))
     assert evaluate(fit(wide, (4, 3), (4, 1))).tolist() == [[3]] * 4
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_gradients_of_random_graphs_are_the_slopes_in_a_random_direction(seed: int) -> None:
+    """All leaves move at once: the change of the value is the gradients times the direction."""
+    rng = np.random.default_rng(seed)
+    roots = [root for root in smooth_graph(Random(seed), 12) if root.dtype is dtypes.float64]
+    value = Tensor(0.0, dtype=dtypes.float64)
+    for root in roots:
+        value = value + (Tensor(root) * Tensor(rng.normal(size=root.shape))).sum()
+    leaves = [
+        node
+        for node in value.uop.toposort()
+        if node.op is Ops.BUFFER and node.dtype is dtypes.float64
+    ]
+    found = gradients(value.uop, leaves, value.const_like(1.0).uop)
+    directions = {leaf: rng.normal(size=leaf.shape) for leaf in found}
+    slope = sum(float((evaluate(found[leaf]) * directions[leaf]).sum()) for leaf in found)
+    ends = []
+    for step in (1e-6, -2e-6):
+        for leaf, direction in directions.items():
+            leaf.arg.numpy()[...] += step * direction
+        ends.append(float(evaluate(value.uop)))
+    assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=2e-4, abs=1e-3)
