@@ -1,6 +1,6 @@
 """A GPT training step from plain Tensor ops: what recording, scheduling and finding it again cost.
 
-    python bench/gpt_step.py [--layers 6] [--run]
+python bench/gpt_step.py [--layers 6] [--run]
 """
 
 from __future__ import annotations

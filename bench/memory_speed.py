@@ -1,6 +1,6 @@
 """Elementwise work and reductions over 16M floats beside NumPy and PyTorch: ratios of best times.
 
-    THREADS=1 python bench/memory_speed.py
+THREADS=1 python bench/memory_speed.py
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def main() -> None:
     rows: dict[str, tuple[Callable[[], Tensor], Callable[[], object]]] = {
         "add": (lambda: tx + ty, lambda: np.add(x, y, out=out)),
         "scale": (lambda: tx * 2 + 1, lambda: np.multiply(x, 2, out=out)),
-        "sum": (lambda: tx.sum(), lambda: x.sum()),
+        "sum": (tx.sum, x.sum),
         "sum rows": (lambda: tx.sum(1), lambda: x.sum(1)),
         "sum columns": (lambda: tx.sum(0), lambda: x.sum(0)),
-        "max": (lambda: tx.max(), lambda: x.max()),
+        "max": (tx.max, x.max),
     }
     peers = torch_rows(x, y, threads)
     print(f"{threads} threads, {SIZE}x{SIZE} float32, ms: ours, NumPy, PyTorch")
@@ -69,9 +69,7 @@ def main() -> None:
         )
 
 
-def torch_rows(
-    x: np.ndarray, y: np.ndarray, threads: int
-) -> dict[str, Callable[[], object]]:
+def torch_rows(x: np.ndarray, y: np.ndarray, threads: int) -> dict[str, Callable[[], object]]:
     try:
         import torch
     except ImportError:
@@ -82,10 +80,10 @@ def torch_rows(
     return {
         "add": lambda: torch.add(a, b, out=out),
         "scale": lambda: torch.mul(a, 2, out=out),
-        "sum": lambda: a.sum(),
+        "sum": a.sum,
         "sum rows": lambda: a.sum(1),
         "sum columns": lambda: a.sum(0),
-        "max": lambda: a.max(),
+        "max": a.max,
     }
 
 

@@ -1,7 +1,7 @@
-"""Schedule -> NumPy arrays: kernels executed by the plain meaning of their grammar, all ranges at once.
+"""Schedule -> NumPy arrays: kernels executed by their plain meaning, all ranges at once.
 
-Every range of a kernel is one axis of a grid; an expression is an array over the axes it depends on.
-A load outside of its buffer is an error unless its gate says that it is not made.
+Every range of a kernel is an axis of a grid; an expression is an array over the axes it uses.
+A load out of its buffer is an error unless its gate says that it is not made.
 """
 
 from __future__ import annotations
@@ -122,14 +122,16 @@ class _Grid:
         return np.where(where, array[tuple(places)], np.zeros((), array.dtype))
 
     def _load_stage(self, stage: UOp, index: UOp) -> Array:
-        """Scratch is filled for every value of the outer ranges at once; each reader has its own."""
+        """Scratch is filled for all values of the outer ranges at once; each has its own."""
         count = len(stage.arg)
         outer = [1] * len(self.axis)
         for found in stage.ranges:
             outer[self.axis[found]] = found.size
         scratch = np.zeros((*outer, *stage.arg), self.done[stage.src[0]].dtype)
-        own = [np.arange(n).reshape([n if a == axis else 1 for a in range(len(outer))])
-               for axis, n in enumerate(outer)]
+        own = [
+            np.arange(n).reshape([n if a == axis else 1 for a in range(len(outer))])
+            for axis, n in enumerate(outer)
+        ]
         places = np.broadcast_arrays(
             *own, *[self.done[i] for i in stage.src[1 : 1 + count]], self.done[stage.src[0]]
         )

@@ -1,0 +1,1 @@
+"""The conductor: calls the stages in order, keeps what was made, runs it."""

@@ -1,4 +1,4 @@
-"""Graphs -> keys: a graph of the same structure has the same plan, an equal kernel the same code."""
+"""Graphs -> keys: equal structure has the same plan, an equal kernel the same code."""
 
 from __future__ import annotations
 
@@ -68,10 +68,7 @@ def signature(roots: Sequence[UOp], device: str) -> tuple[tuple[Any, ...], list[
         if node in numbers:
             stack.pop()
             continue
-        if node.realized is not None:
-            below = (node.realized,)
-        else:
-            below = node.src
+        below: tuple[UOp, ...] = node.src if node.realized is None else (node.realized,)
         missing = [source for source in below if source not in numbers]
         if missing:
             stack.extend(reversed(missing))

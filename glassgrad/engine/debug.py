@@ -1,10 +1,22 @@
-"""What DEBUG prints: one line per launch, and the artefact of every stage that is entered."""
+"""What DEBUG prints: devices, launches, recipes, sources, passes, programs, machine code.
+
+1  devices as they are opened           4  the source of every kernel
+2  one line per launch                  5  the kernel before and after each pass
+3  each kernel's recipe and buffers     6  its program         7  its machine code
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from glassgrad.base.config import DEBUG
 from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.events import Event, PassDone, listen
 from glassgrad.base.terminal import ansipad
-from glassgrad.ir.stages import Launch
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Executable, Kernel, Launch, Nest, Program, Source
+from glassgrad.ir.uop import UOp
 
 
 def report_launch(launch: Launch, device: str, seconds: float) -> None:
@@ -18,3 +30,64 @@ def report_launch(launch: Launch, device: str, seconds: float) -> None:
         f"arg {len(launch.slots):>2} mem {GlobalCounters.mem_used / 1e9:6.2f} GB "
         f"tm {seconds * 1e6:9.2f}us/{total:9.2f}ms ({rate:8.2f} GFLOPS {moved:6.1f} GB/s)"
     )
+
+
+def report_nest(nest: Nest) -> None:
+    if DEBUG >= 3:
+        print(nest.label)
+        for opt in nest.recipe:
+            print(f"    {opt}")
+        for param in buffers(nest.body):
+            print(f"    data{param.arg.slot} {param.dtype.name} {param.arg.shape}")
+
+
+def buffers(body: UOp) -> list[UOp]:
+    """The arguments of a kernel, by slot."""
+    found = [node for node in body.toposort() if node.op is Ops.PARAM]
+    return sorted(found, key=lambda param: int(param.arg.slot))
+
+
+def report_program(program: Program) -> None:
+    if DEBUG >= 6:
+        for line in listing(program):
+            print(line)
+
+
+def listing(program: Program) -> Iterator[str]:
+    """A program as text: one numbered instruction a line, indented by loops."""
+    numbers: dict[UOp, int] = {}
+    depth = 0
+    for number, uop in enumerate(program.uops):
+        numbers[uop] = number
+        depth -= uop.op in (Ops.END, Ops.ENDIF)
+        sources = ", ".join(str(numbers[source]) for source in uop.src)
+        arg = "" if uop.arg is None else f"  {uop.arg}"
+        yield f"{number:5} {'  ' * depth}{uop.op.name}({sources}) {uop.dtype}{arg}"
+        depth += uop.op in (Ops.RANGE, Ops.IF)
+
+
+def report_source(source: Source) -> None:
+    if DEBUG >= 4:
+        print(source.text)
+
+
+def report_executable(executable: Executable) -> None:
+    assembly = getattr(executable, "assembly", None)
+    if DEBUG >= 7 and assembly is not None:
+        print(assembly())
+
+
+@contextmanager
+def passes_shown(kernel: Kernel) -> Iterator[None]:
+    """While a kernel is built with DEBUG=5, every pass over it is printed."""
+    if DEBUG < 5:
+        yield
+        return
+    print(kernel.body)
+    with listen(_show_pass):
+        yield
+
+
+def _show_pass(event: Event) -> None:
+    if isinstance(event, PassDone) and event.before is not event.after:
+        print(f"after {event.name!r} ({event.seconds * 1e3:.2f} ms):\n{event.after}")

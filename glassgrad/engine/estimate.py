@@ -1,4 +1,4 @@
-"""Kernel -> (bytes, operations): what it must move at least, and how many arithmetic operations it does."""
+"""Kernel -> (bytes, operations): what it must move at least, and how much arithmetic it does."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def _bytes(param: UOp) -> int:
 
 
 def _steps(node: UOp) -> int:
-    return prod(r.size for r in node.ranges)
+    return int(prod([r.size for r in node.ranges]))

@@ -1,6 +1,6 @@
 """Graph values -> memory: the whole road on one screen. The first file to read.
 
-    Tensor ──▶ graph ──▶ Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ Executable ──▶ Launch ──▶ View
+Tensor ──▶ graph ──▶ Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ Executable ──▶ Launch ──▶ View
 """
 
 from __future__ import annotations
@@ -11,12 +11,19 @@ from glassgrad.base.events import LISTENERS, StageEntered, announce
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.cache import KERNELS, PLANS, signature
 from glassgrad.engine.choose import chooser
+from glassgrad.engine.debug import (
+    passes_shown,
+    report_executable,
+    report_nest,
+    report_program,
+    report_source,
+)
 from glassgrad.engine.estimate import estimate
 from glassgrad.engine.place import device_of, move_between_devices
 from glassgrad.engine.plan import Plan, make_plan
 from glassgrad.engine.run import run
 from glassgrad.ir.spec import check
-from glassgrad.ir.stages import Kernel, Launch
+from glassgrad.ir.stages import Executable, Kernel, Launch
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
@@ -49,18 +56,31 @@ def build(kernel: Kernel, device: Device) -> Launch:
     key = (kernel, device.name, chooser().key)
     found = KERNELS.get(key)
     if found is None:
-        target = device.target
-        enter("loops", kernel)
-        nest = optimize(kernel, target, chooser())
-        enter("lower", nest)
-        program = lower(nest, target)
-        check(program.uops, "program")
-        enter("render", program)
-        source = render(program, target)
-        enter("devices", source)
-        executable = device.compile(source)
+        with passes_shown(kernel):
+            executable = compile_kernel(kernel, device)
         found = KERNELS[key] = Launch(executable, (), *estimate(kernel))
     return found
+
+
+def compile_kernel(kernel: Kernel, device: Device) -> Executable:
+    """Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ Executable"""
+    target = device.target
+    check(kernel.body, "kernel")
+    enter("loops", kernel)
+    nest = optimize(kernel, target, chooser())
+    check(nest.body, "kernel")
+    report_nest(nest)
+    enter("lower", nest)
+    program = lower(nest, target)
+    check(program.uops, "program")
+    report_program(program)
+    enter("render", program)
+    source = render(program, target)
+    report_source(source)
+    enter("devices", source)
+    executable = device.compile(source)
+    report_executable(executable)
+    return executable
 
 
 def enter(stage: str, value: object) -> None:

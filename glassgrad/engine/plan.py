@@ -1,4 +1,4 @@
-"""Schedule -> Plan: which memory every launch works on; values whose lives do not overlap share it."""
+"""Schedule -> Plan: which memory each launch works on; values that never meet share it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Made:
 
 @dataclass
 class Plan:
-    """Launches, and the places they work on: buffers that come in, results, offsets in one arena."""
+    """Launches, and the places they work on: incoming buffers, results, offsets in an arena."""
 
     launches: list[Launch]
     inputs: int
@@ -74,7 +74,9 @@ def make_plan(
     for node in temporaries:
         numbers[node] = len(numbers)
     launches = [
-        Launch(launch.executable, tuple([numbers[n] for n in slots]), launch.bytes, launch.operations)
+        Launch(
+            launch.executable, tuple([numbers[n] for n in slots]), launch.bytes, launch.operations
+        )
         for launch, slots in zip(built, made.buffers, strict=True)
     ]
     ends = [

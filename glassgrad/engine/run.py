@@ -78,7 +78,5 @@ def _launch_one_by_one(plan: Plan, addresses: list[int], device: Device) -> None
         if LISTENERS:
             name = launch.executable.source.name
             announce(
-                KernelLaunched(
-                    name, device.name, seconds, launch.operations, launch.bytes, launch
-                )
+                KernelLaunched(name, device.name, seconds, launch.operations, launch.bytes, launch)
             )

@@ -1,4 +1,4 @@
-"""Quotients, remainders and comparisons of index expressions, simplified by what is known of their bounds.
+"""Quotients, remainders and comparisons of index expressions, simplified by known bounds.
 
 All identities are those of floored division, so they hold for negative numbers too.
 """
@@ -129,7 +129,7 @@ def _fits(value: Linear, size: int) -> bool:
 
 
 def less(left: UOp, right: UOp | int) -> UOp:
-    """left < right, as `sum < constant` with common factors taken out; True or False where known."""
+    """left < right, as `sum < constant` without common factors; True or False where known."""
     terms, constant = linear(left if isinstance(right, int) and not right else sub(left, right))
     limit = -constant
     factor = gcd(*terms.values()) if terms else 1
@@ -146,6 +146,8 @@ def less(left: UOp, right: UOp | int) -> UOp:
 
 def within(value: UOp, start: int, stop: int) -> tuple[UOp, ...]:
     """The conditions for start ≤ value < stop that are not already known to hold."""
+    if stop <= start:
+        return (FALSE,)
     conditions = (less(const(start - 1), value), less(value, stop))
     return tuple([condition for condition in conditions if condition is not TRUE])
 

@@ -1,4 +1,4 @@
-"""Recipes for contractions: a register tile of the result, panels of one operand packed for the cache.
+"""Recipes for contractions: a register tile of the result, one operand packed for the cache.
 
 A contraction is a sum of products in which each operand lacks an axis of the result that the
 other has. Every element is used many times, so it pays to keep a tile of sums in registers and to
@@ -21,7 +21,7 @@ ENOUGH_REUSE = 4  # times that a packed element should be read
 
 @dataclass(frozen=True)
 class Contraction:
-    """rows: the axis of the result that only `left` has; columns: the unit-stride axis of `right`."""
+    """rows: the result's axis that only `left` has; columns: the unit-stride axis of `right`."""
 
     reduce: UOp
     rows: UOp
@@ -110,7 +110,7 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
 
 
 def _divide(draft: Draft, preferred: list[int]) -> None:
-    """Cores take whole blocks: of other axes first, then of columns, so that no panel is packed twice."""
+    """Cores take whole blocks: of other axes, then of columns, so no panel is packed twice."""
     target = draft.target
     if target.cores < 2 or draft.steps() * 0.03 < target.core_work_ns:
         return

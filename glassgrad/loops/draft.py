@@ -1,4 +1,4 @@
-"""A recipe in the making: the nest as it is after the moves so far, and what a chooser asks of it."""
+"""A recipe in the making: the nest after the moves so far, and what a chooser asks of it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Draft:
         return max(1, self.target.vector_bytes // max(sizes, default=1))
 
     def vectors(self, block: UOp) -> int:
-        """How many vectors to work on at once: enough to hide latencies, few if much is computed."""
+        """How many vectors at once: enough to hide latencies, few if much is computed."""
         value = block.src[1] if block.op is Ops.STORE else block.src[0]
         work = sum(OP_WORK.get(node.op, 1) for node in value.toposort(stop=_is_block))
         return 4 if work < 40 else 2 if work < 100 else 1

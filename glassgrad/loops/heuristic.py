@@ -1,4 +1,4 @@
-"""Nest -> Recipe: a first choice from strides, reuse and sizes; nothing here knows an op by name."""
+"""Nest -> Recipe: a choice from strides, reuse and sizes; nothing here knows an op by name."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> None:
 
 
 def _amount(draft: Draft, axis: UOp, most: int) -> int:
-    """The largest power of two that fits; one that divides where elements must not be done twice."""
+    """The largest power of two that fits; one that divides where nothing may be done twice."""
     amount = most
     while amount > 1 and (amount > axis.size or (draft.nest.rewrites and axis.size % amount)):
         amount //= 2

@@ -1,13 +1,13 @@
-"""Which unrolled axis becomes the lanes of vectors: one that walks through memory element by element."""
+"""Which unrolled axis becomes the lanes of vectors: one that walks memory element by element."""
 
 from __future__ import annotations
 
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.nest import change_kind, exchange, next_number
-from glassgrad.ir.strides import stride
 
 UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
 

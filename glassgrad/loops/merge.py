@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from glassgrad.ir.divmod import floordiv, mod
 from glassgrad.ir.linear import linear, total
 from glassgrad.ir.ops import Ops
@@ -30,7 +32,7 @@ def _joinable(nest: Nest) -> tuple[UOp, UOp] | None:
     nodes = nest.body.toposort()
     lists = [node.bound for node in nodes if node.op in BLOCKS]
     for bound in lists:
-        for pair in zip(bound, bound[1:], strict=False):
+        for pair in pairwise(bound):
             if _always_neighbours(lists, pair) and _move_together(nodes, pair, nest):
                 return pair
     return None

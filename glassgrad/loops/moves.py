@@ -1,4 +1,4 @@
-"""What each move does to a nest: legality and effect in one place, with a picture of before and after."""
+"""What each move does to a nest: legality and effect in one place, with a picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.nest import (
-    blocks, change_kind, exchange, find_axis, is_reduced, next_number, reorder,
+    blocks,
+    change_kind,
+    exchange,
+    find_axis,
+    is_reduced,
+    next_number,
+    reorder,
 )  # fmt: skip
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 from glassgrad.loops.staging import stage
@@ -43,7 +49,7 @@ def _require(condition: bool, why: str) -> None:
 
 
 def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) -> Nest:
-    """for i in n  ->  for o in n/f: for i in f, with i = o·f + i; a tail moves inwards or is peeled"""
+    """for i in n  ->  for o in n/f: for i in f; a tail moves inwards or is peeled"""
     size = axis.size
     _require(axis.src[0].is_const, "the size of this axis is not constant")
     _require(1 < amount <= size, f"{amount} does not fit an axis of {size}")
@@ -61,9 +67,7 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
     return exchange(nest, axis, (coarse, fine), add(start, fine))
 
 
-def _split_reduction(
-    nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind
-) -> Nest:
+def _split_reduction(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) -> Nest:
     """sum over n  ->  sum over (n/f)·f, plus sum over the rest"""
     whole = axis.size // amount * amount
     number = next_number(nest)
@@ -74,7 +78,9 @@ def _split_reduction(
         src = tuple([done[source] for source in node.src])
         same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
         if node.op is Ops.REDUCE and axis in node.bound:
-            one, two = [_over(same, axis, part, offset) for part, offset in ((main, 0), (rest, whole))]
+            one, two = [
+                _over(same, axis, part, offset) for part, offset in ((main, 0), (rest, whole))
+            ]
             same = one.alu(node.arg, two)
         done[node] = same
     peeled = replace(nest, body=done[nest.body])
@@ -137,7 +143,7 @@ def core(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
 
 
 def local(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
-    """group g of n does element g  ->  group g of n/16 does 16 elements, thread l element 16g + l"""
+    """group g does element g  ->  group g does 16 elements, thread l element 16g + l"""
     _require(target.has_threads, "this machine has cores, not threads")
     _require(axis.kind is AxisKind.GLOBAL, "only a global axis has threads")
     _require(axis.size % amount == 0, f"{amount} threads do not divide {axis.size}")

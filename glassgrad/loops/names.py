@@ -1,4 +1,4 @@
-"""A kernel's name tells its shape: r_64_16 reduces, E_4_4 does not; colours tell the kinds of axes."""
+"""A kernel's name tells its shape: r_64_16 reduces, E_4_4 does not; colours tell axis kinds."""
 
 from __future__ import annotations
 

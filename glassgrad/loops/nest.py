@@ -1,4 +1,4 @@
-"""Looking at a nest and rebuilding it: its axes, who runs over them, and the exchange of one for others."""
+"""Looking at a nest and rebuilding it: axes, who runs over them, one exchanged for others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_reduced(nest: Nest, axis: UOp) -> bool:
 
 
 def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
-    """Every loop over `axis` becomes loops over `ranges`; where its value was used stands `value`."""
+    """Loops over `axis` become loops over `ranges`; where its value was used stands `value`."""
     done: dict[UOp, UOp] = {axis: value}
     for node in toposort((nest.body,), stop=done.__contains__):
         if node in done:
@@ -62,9 +62,7 @@ def _spliced(found: tuple[UOp, ...], axis: UOp, ranges: tuple[UOp, ...]) -> tupl
     return (*found[:at], *ranges, *found[at + 1 :])
 
 
-def _with_loops(
-    node: UOp, axis: UOp, ranges: tuple[UOp, ...], done: dict[UOp, UOp]
-) -> UOp:
+def _with_loops(node: UOp, axis: UOp, ranges: tuple[UOp, ...], done: dict[UOp, UOp]) -> UOp:
     bound = node.bound
     fixed = len(node.src) - len(bound)
     head = tuple([done[source] for source in node.src[:fixed]])

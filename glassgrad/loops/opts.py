@@ -1,4 +1,4 @@
-"""Loop moves as data: an Opt names a move, an axis by its number, and an amount. A recipe is a tuple."""
+"""Loop moves as data: an Opt is a move, an axis by its number, and an amount."""
 
 from __future__ import annotations
 

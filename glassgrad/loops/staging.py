@@ -1,4 +1,4 @@
-"""STAGE: what the loops inside of one loop read of a buffer is copied into scratch, in the order they read it."""
+"""STAGE: what the loops inside of one loop read of a buffer, copied into scratch first."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def _staged(load: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
         raise IllegalMove(f"{prod(shape)} elements are too many for scratch")
     kinds = [AxisKind.UPCAST if r.kind.is_unrolled else AxisKind.LOOP for r in inner]
     fresh = tuple(
-        [make_range(number + i, r.src[0], kind) for i, (r, kind) in enumerate(zip(inner, kinds, strict=True))]
+        [
+            make_range(number + i, r.src[0], kind)
+            for i, (r, kind) in enumerate(zip(inner, kinds, strict=True))
+        ]
     )
     copy = reindex(load, dict(zip(inner, fresh, strict=True)))
     kept = UOp(Ops.STAGE, load.dtype, (copy, *fresh, *fresh), shape)

@@ -1,4 +1,4 @@
-"""Nest -> instructions: one walk; every node is computed once per register it needs, in the right loop.
+"""Nest -> instructions: one walk; each node is computed once per register, in the right loop.
 
 An unrolled axis (UPCAST, UNROLL) has no loop: each of its values is a copy of the code, an
 *instance*. The LANE axis is a vector: a node that depends on it has a vector dtype. On a machine
@@ -78,7 +78,9 @@ class Emitter:
         """Every combination of values of the unrolled ranges; lanes stay together."""
         split = [r for r in ranges if r.kind.is_unrolled and not self.is_vector(r)]
         combinations = product(*(range(r.size) for r in split))
-        return [{**(base or {}), **dict(zip(split, values, strict=True))} for values in combinations]
+        return [
+            {**(base or {}), **dict(zip(split, values, strict=True))} for values in combinations
+        ]
 
     def is_vector(self, found: UOp) -> bool:
         return found.kind is LANE and self.target.has_vector_alu

@@ -1,4 +1,4 @@
-"""LOAD, STORE and STAGE -> addresses: pointers grow loop by loop, lanes with unit stride are one vector."""
+"""LOAD, STORE, STAGE -> addresses: pointers grow loop by loop, unit-stride lanes are vectors."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _free_lane(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:
 
 
 def _as_part_of_vector(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:
-    """On a machine without vector arithmetic: one element of a vector load, where lanes allow it."""
+    """Without vector arithmetic: one element of a vector load, where lanes allow it."""
     if emitter.target.has_vector_alu:
         return None
     index = node.src[0]
@@ -154,7 +154,9 @@ def store(emitter: Emitter, node: UOp) -> None:
     if node in emitter.buffers:
         return
     index, value, ranges = node.src[0], node.src[1], node.bound
-    already = emitter.scopes.depth_of(tuple([r for r in loops_of(ranges) if r in emitter.scopes.depth]))
+    already = emitter.scopes.depth_of(
+        tuple([r for r in loops_of(ranges) if r in emitter.scopes.depth])
+    )
     with emitter.scopes.at(already):
         inner = [r for r in ranges if r not in emitter.scopes.depth]
         for r in inner:
@@ -174,7 +176,9 @@ def _store_one(
 ) -> None:
     lane = next((r for r in ranges if emitter.is_vector(r)), None)
     if lane is None:
-        if not emitter.target.has_vector_alu and _store_together(emitter, index, value, instance, ranges):
+        if not emitter.target.has_vector_alu and _store_together(
+            emitter, index, value, instance, ranges
+        ):
             return
         found = emitter.value(value, instance)
         place = address(emitter, index, instance, None)
@@ -220,7 +224,7 @@ def fill_now(emitter: Emitter, node: UOp) -> None:
 
 
 def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
-    """Fill scratch memory where the stage's outer loops are open; the pointer to it behind the fill."""
+    """Fill scratch where the stage's outer loops are open; the pointer to it behind the fill."""
     value, indices, ranges = node.src[0], node.src[1 : 1 + len(node.arg)], node.bound
     if not indices:
         return emitter.value(value, instance)

@@ -1,4 +1,4 @@
-"""Nest -> Nest of ops that machines have: functions as polynomials, narrow floats widened, floored division."""
+"""Nest -> Nest of ops that machines have: polynomials, wide floats, division towards zero."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def divide(node: UOp) -> UOp:
     """x // y  ->  x / y rounded towards zero, one less where that rounded up"""
     x, y = node.src
     if _is_shift(x, y):
-        return x >> (y.arg.bit_length() - 1)
+        return x >> _bits(y)
     quotient = x.alu(Ops.CDIV, y)
     if _same_sign(x, y):
         return quotient
@@ -53,7 +53,7 @@ def remainder(node: UOp) -> UOp:
     """x % y  ->  the remainder of division towards zero, plus y where the signs differ"""
     x, y = node.src
     if _is_shift(x, y):
-        return x & (y.arg - 1)
+        return x & _mask(y)
     rest = x.alu(Ops.CMOD, y)
     if _same_sign(x, y):
         return rest
@@ -63,6 +63,14 @@ def remainder(node: UOp) -> UOp:
 
 def _is_shift(x: UOp, y: UOp) -> bool:
     return bool(y.is_const and y.arg > 0 and y.arg & (y.arg - 1) == 0 and x.dtype.kind != "bool")
+
+
+def _bits(y: UOp) -> int:
+    return int(y.arg).bit_length() - 1
+
+
+def _mask(y: UOp) -> int:
+    return int(y.arg) - 1
 
 
 def _same_sign(x: UOp, y: UOp) -> bool:

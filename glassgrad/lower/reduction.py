@@ -1,4 +1,4 @@
-"""REDUCE -> accumulators: one register per instance, filled by one nest of loops for all of them."""
+"""REDUCE -> accumulators: one register per instance, one nest of loops for all of them."""
 
 from __future__ import annotations
 
@@ -130,15 +130,12 @@ def _collect(emitter: Emitter, sums: Sums) -> None:
             sums.now[acc] = _updated(emitter, sums, current, {**found, **step})
 
 
-def _results(
-    emitter: Emitter, sums: Sums, end: UOp | None, depth: int
-) -> dict[Any, UOp]:
+def _results(emitter: Emitter, sums: Sums, end: UOp | None, depth: int) -> dict[Any, UOp]:
     node, found = sums.node, {}
     for instance, values in zip(sums.wanted, sums.registers, strict=True):
         if end is not None:
             values = [
-                emitter.scopes.emit(UOp(Ops.AFTER, acc.dtype, (acc, end)), depth)
-                for acc in values
+                emitter.scopes.emit(UOp(Ops.AFTER, acc.dtype, (acc, end)), depth) for acc in values
             ]
         result = _finish(emitter, node, _combine(emitter, node.arg, values))
         found[node, emitter.key(node, instance)] = result

@@ -1,4 +1,4 @@
-"""Open loops and what has been computed in each: a value is placed in the outermost loop that can hold it."""
+"""Open loops and what each holds: a value is placed in the outermost loop that can hold it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements -> Clusters: statements that share outer loops become one kernel, where that saves traffic."""
+"""Statements -> Clusters: those that share outer loops become one kernel, to save traffic."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def stuck_versions(kept: dict[UOp, Statement]) -> set[UOp]:
 
 
 def effect_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
-    """(earlier, later): who reads a buffer's old contents comes before the ASSIGN that replaces them."""
+    """(earlier, later): old contents are read before the ASSIGN that replaces them."""
     writers: dict[UOp, list[Statement]] = {}
     for statement in kept.values():
         if statement.node.op is Ops.ASSIGN:
@@ -290,9 +290,7 @@ def _something_between(one: Cluster, two: Cluster) -> bool:
     return False
 
 
-def _merge(
-    one: Cluster, two: Cluster, shared: list[Loop], home: dict[Statement, Cluster]
-) -> None:
+def _merge(one: Cluster, two: Cluster, shared: list[Loop], home: dict[Statement, Cluster]) -> None:
     """`one` takes in `two`."""
     one.statements = one.statements + two.statements
     one.outer = shared
@@ -309,7 +307,7 @@ def _merge(
 
 
 def _order_statements(clusters: list[Cluster], kept: dict[UOp, Statement]) -> None:
-    """Within a kernel too: values before their readers, old contents read before they are replaced."""
+    """Within a kernel too: values before readers, old contents read before they are replaced."""
     edges = [(kept[v], s) for s in kept.values() for v in s.reads if v in kept]
     edges += effect_edges(kept)
     later: dict[Statement, list[Statement]] = {}
@@ -348,7 +346,7 @@ def _in_order(clusters: dict[Cluster, None]) -> list[Cluster]:
 
 
 def _run(clusters: dict[Cluster, None]) -> list[Cluster]:
-    """Each cluster after those it needs, among free ones in program order; not those that never can."""
+    """Each cluster after those it needs, in program order; not those that never can run."""
     waiting = {cluster: len(cluster.before) for cluster in clusters}
     ready = [(c.first, id(c), c) for c, count in waiting.items() if not count]
     heapify(ready)

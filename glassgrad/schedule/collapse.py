@@ -1,4 +1,4 @@
-"""Reductions that need no loop: sums over one-hot values are indexed loads, and sums of constants products."""
+"""Reductions that need no loop: one-hot sums are indexed loads, sums of constants products."""
 
 from __future__ import annotations
 

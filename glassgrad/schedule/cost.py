@@ -1,4 +1,4 @@
-"""What recomputing a value costs against keeping it: nanoseconds and bytes per element, from op and size."""
+"""What recomputing a value costs against keeping it: nanoseconds and bytes per element."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BYTE_NS = 0.02  # moving one byte to or from memory
 LAUNCH_NS = 2_000.0  # what one more kernel costs at least
 MOST_OPS = 400  # a value made of more ops than this is kept: kernels stay compilable
 
-OP_NS: dict[Ops, float] = {op: 0.04 for op in OpGroup.ELEMENTWISE}
+OP_NS: dict[Ops, float] = dict.fromkeys(OpGroup.ELEMENTWISE, 0.04)
 OP_NS |= {Ops.EXP2: 0.3, Ops.LOG2: 0.4, Ops.SIN: 0.8, Ops.POW: 0.8, Ops.THREEFRY: 1.5}
 OP_NS |= {Ops.SQRT: 0.15, Ops.RECIPROCAL: 0.15, Ops.FDIV: 0.15}
 OP_NS |= {Ops.FLOORDIV: 0.5, Ops.FLOORMOD: 0.5}

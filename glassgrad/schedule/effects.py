@@ -9,6 +9,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.fates import ALWAYS_KEPT, make_axis, sources
 from glassgrad.schedule.movement import destination
 
+
 def separate_effects(roots: Sequence[UOp]) -> list[UOp]:
     """A value that is computed from other places of the buffer it replaces is computed aside first.
 
@@ -54,7 +55,7 @@ def _copy(node: UOp) -> UOp:
 
 
 def _reads_elsewhere(assign: UOp) -> bool:
-    """Does computing the value in line read the old contents at a place other than the one written?"""
+    """Does computing the value read old contents at a place other than the one written?"""
     older, value = older_versions(assign), assign.src[1]
     axes = tuple([make_axis(number, n) for number, n in enumerate(value.shape)])
     written = destination(assign, axes)

@@ -1,4 +1,4 @@
-"""A graph value at some indices -> a scalar expression under ranges, with every load gated as it must be."""
+"""A graph value at some indices -> a scalar expression under ranges, every load gated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Expressions:
         self.done: dict[Place, UOp] = {}
 
     def build(self, node: UOp, indices: Indices, opened: bool = False) -> UOp:
-        """The expression for node at indices; `opened`: compute it even if it is one that is read."""
+        """The expression for node at indices; `opened`: compute it even if it is read."""
         root = Place(node, indices, ())
         if opened:
             below = self._below(root)
@@ -116,7 +116,9 @@ class Expressions:
         if FALSE in place.conditions:
             return const(0, node.dtype)
         if node.op in ELEMENTWISE:
-            return UOp(node.op, node.dtype, tuple([self.done[source] for source in below]), node.arg)
+            return UOp(
+                node.op, node.dtype, tuple([self.done[source] for source in below]), node.arg
+            )
         if node.op is CONST or node.op is VARIABLE:
             return node
         if node.op is IOTA:

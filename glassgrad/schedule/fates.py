@@ -1,4 +1,4 @@
-"""Graph -> Statements: which values are materialised; all others are computed where they are used."""
+"""Graph -> Statements: which values are materialised; others are computed where used."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Statement:
 
     @property
     def is_contraction(self) -> bool:
-        """A reduction of operands that each lack an axis another one has, as in a matrix product."""
+        """A reduction of operands that each lack an axis another has, as in a matrix product."""
         if not self.reduced:
             return False
         have = [

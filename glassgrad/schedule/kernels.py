@@ -1,4 +1,4 @@
-"""Cluster -> Kernel: its statements as stores and stages under ranges that are numbered within the kernel."""
+"""Cluster -> Kernel: statements as stores and stages under ranges numbered in the kernel."""
 
 from __future__ import annotations
 

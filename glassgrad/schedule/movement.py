@@ -1,4 +1,4 @@
-"""Movement ops as index arithmetic: where in its source the element at some index of a value lies."""
+"""Movement ops as index arithmetic: where in its source an element of a value lies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _memo: dict[tuple[Ops, Any, Shape, Indices], Moved] = {}
 
 
 def move(node: UOp, indices: Indices) -> Moved:
-    """The place in node.src[0] of node's element at `indices`, and what must hold for it to be there."""
+    """Where in its source the element at `indices` lies, and what must hold for that."""
     source = node.src[0]
     key = (node.op, node.arg, source.shape, indices)
     found = _memo.get(key)
@@ -54,10 +54,7 @@ def stretch(indices: Indices, shape: Shape, source: Shape) -> Indices:
         return indices
     skipped = len(shape) - len(source)
     return tuple(
-        [
-            ZERO if n == 1 else index
-            for index, n in zip(indices[skipped:], source, strict=True)
-        ]
+        [ZERO if n == 1 else index for index, n in zip(indices[skipped:], source, strict=True)]
     )
 
 
@@ -174,7 +171,7 @@ MOVES: dict[Ops, Callable[[Any, Shape, Indices], Moved]] = {
 
 
 def destination(node: UOp, axes: Indices) -> Indices:
-    """Where a statement's element at `axes` is written: an ASSIGN writes through its movement chain."""
+    """Where the element at `axes` is written: an ASSIGN writes through its movement chain."""
     if node.op is not Ops.ASSIGN or not node.arg:
         return axes
     shapes = [node.src[0].shape]

@@ -1,4 +1,4 @@
-"""Graph -> graph without what the scheduler need not know: computed values, DETACH, empty reductions."""
+"""Graph -> graph without what the scheduler need not know: computed values, DETACH, …"""
 
 from __future__ import annotations
 

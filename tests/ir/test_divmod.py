@@ -35,7 +35,7 @@ def value_of(node: UOp, at: dict[UOp, int]) -> int:
 @st.composite
 def expressions(draw: st.DrawFn, depth: int = 4) -> tuple[UOp, object]:
     """A canonical expression and a plain function of the ranges' values with the same meaning."""
-    if depth == 0 or draw(st.booleans()) and depth < 3:
+    if depth == 0 or (draw(st.booleans()) and depth < 3):
         which = draw(st.integers(0, 3))
         return RANGES[which], lambda v: v[which]
     left, f = draw(expressions(depth - 1))
