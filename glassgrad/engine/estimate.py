@@ -25,8 +25,10 @@ def estimate(kernel: Kernel) -> tuple[int, int]:
 
 
 def _bytes(param: UOp) -> int:
-    return prod(param.arg.shape) * param.dtype.itemsize
+    shape: tuple[int, ...] = param.arg.shape
+    return prod(shape) * param.dtype.itemsize
 
 
 def _steps(node: UOp) -> int:
-    return int(prod([r.size for r in node.ranges]))
+    sizes: list[int] = [r.size for r in node.ranges]
+    return prod(sizes)

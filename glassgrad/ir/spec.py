@@ -154,7 +154,7 @@ KERNEL_CLAIMS = (
         [Ops.REDUCE],
         lambda node: node.arg in OpGroup.REDUCING,
     ),
-    claim("it works over RANGEs", [Ops.REDUCE, Ops.STAGE], lambda node: _are_ranges(node.src[1:])),
+    claim("it works over RANGEs", [Ops.REDUCE], lambda node: _are_ranges(node.src[1:])),
     claim("it stores a value of the INDEX's dtype", [Ops.STORE], _stores),
     claim("it runs under RANGEs", [Ops.STORE], lambda node: _are_ranges(node.src[2:])),
     claim(

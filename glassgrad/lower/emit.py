@@ -15,12 +15,14 @@ from glassgrad.ir.linear import order
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.division import hardware_division
 from glassgrad.lower.memory import load, stage
 from glassgrad.lower.reduction import find_mates, reduction
 from glassgrad.lower.scope import GRID, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
-PARAM, STACK, CAST, VARIABLE = Ops.PARAM, Ops.STACK, Ops.CAST, Ops.VARIABLE
+STACK, CAST, VARIABLE = Ops.STACK, Ops.CAST, Ops.VARIABLE
+FLOORDIV, FLOORMOD = Ops.FLOORDIV, Ops.FLOORMOD
 
 Instance = Mapping[UOp, int]  # unrolled range -> its value
 ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.STAGE, Ops.INDEX))
@@ -150,6 +152,8 @@ class Emitter:
             return reduction(self, node, instance)
         if op is Ops.STAGE:
             return stage(self, node, instance)
+        if op is FLOORDIV or op is FLOORMOD:
+            return self.value(hardware_division(node), instance)
         if op is VARIABLE:
             return self.scopes.emit(node.replace(dtype=self.index_dtype))
         lanes = self.lanes(node, instance)

@@ -8,6 +8,7 @@ from glassgrad.ir.pattern import Rules
 from glassgrad.ir.rewrite import rewrite
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.division import hardware_division
 from glassgrad.lower.narrow import RULES, widen
 from glassgrad.lower.transcendental import EXPANSIONS, expand
 
@@ -34,44 +35,10 @@ def expand_function(node: UOp, target: Target) -> UOp | None:
     return None if node.op in target.native else expand(node)
 
 
-@DIVISION.rule(Ops.FLOORDIV)
-def divide(node: UOp) -> UOp:
-    """x // y  ->  x / y rounded towards zero, one less where that rounded up"""
-    x, y = node.src
-    if _is_shift(x, y):
-        return x >> _bits(y)
-    quotient = x.alu(Ops.CDIV, y)
-    if _same_sign(x, y):
-        return quotient
-    rest = x - quotient * y
-    rounded_up = rest.ne(0) & ((rest < 0) ^ (y < 0))
-    return quotient - rounded_up.cast(node.dtype)
+@DIVISION.rule(Ops.FLOORDIV, Ops.FLOORMOD)
+def divide_values(node: UOp) -> UOp | None:
+    """x // y  ->  division towards zero, corrected
 
-
-@DIVISION.rule(Ops.FLOORMOD)
-def remainder(node: UOp) -> UOp:
-    """x % y  ->  the remainder of division towards zero, plus y where the signs differ"""
-    x, y = node.src
-    if _is_shift(x, y):
-        return x & _mask(y)
-    rest = x.alu(Ops.CMOD, y)
-    if _same_sign(x, y):
-        return rest
-    wrong = rest.ne(0) & ((rest < 0) ^ (y < 0))
-    return wrong.where(rest + y, rest)
-
-
-def _is_shift(x: UOp, y: UOp) -> bool:
-    return bool(y.is_const and y.arg > 0 and y.arg & (y.arg - 1) == 0 and x.dtype.kind != "bool")
-
-
-def _bits(y: UOp) -> int:
-    return int(y.arg).bit_length() - 1
-
-
-def _mask(y: UOp) -> int:
-    return int(y.arg) - 1
-
-
-def _same_sign(x: UOp, y: UOp) -> bool:
-    return x.dtype.kind in ("uint", "bool") or bool(x.vmin >= 0 and y.vmin >= 0)
+    Quotients of indices stay: whole addresses are simplified before they are computed.
+    """
+    return None if node.dtype.kind == "index" else hardware_division(node)

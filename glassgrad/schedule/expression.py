@@ -60,7 +60,9 @@ class Expressions:
                 self.done[place] = self._load(place, below) if leaf else self._make(place, below)
             else:
                 stack.append((place, True))
-                stack.extend((source, False) for source in below if source not in self.done)
+                stack.extend(
+                    (source, False) for source in reversed(below) if source not in self.done
+                )
 
     def _below(self, place: Place) -> list[Place]:
         """The places that the value at this place is computed from."""
