@@ -1,0 +1,195 @@
+"""Program -> C-like source: what C, CUDA, Metal and OpenCL share; each language is a table.
+
+float val0 = *(data1+gidx0);           loads are named val, values alu, pointers ptr
+*(data0+gidx0) = (val0+(val0*2.0f));   what is used once is written where it is used
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.base.errors import DTypeError
+from glassgrad.base.rounding import round_float
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.render.cstyle_body import INT_MAX, Body
+from glassgrad.render.cstyle_values import VALUES, is_repeating
+
+XYZW = "xyzw"
+
+
+class CStyleRenderer:
+    """One language of the C family: what its tables do not say is the same in all of them."""
+
+    types: ClassVar[dict[DType, str]] = {
+        dtypes.void: "void",
+        dtypes.bool: "bool",
+        dtypes.int8: "signed char",
+        dtypes.uint8: "unsigned char",
+        dtypes.int16: "short",
+        dtypes.uint16: "unsigned short",
+        dtypes.int32: "int",
+        dtypes.uint32: "unsigned int",
+        dtypes.int64: "long",
+        dtypes.uint64: "unsigned long",
+        dtypes.float32: "float",
+        dtypes.float64: "double",
+    }
+    memory: ClassVar[str] = ""  # before the type of a pointer to a buffer
+    shared: ClassVar[str] = ""  # before an array that a thread group shares
+    shared_memory: ClassVar[str] = ""  # before the type of a pointer into such an array
+    barrier: ClassVar[str] = ""
+    long_suffix: ClassVar[str] = "l"
+    functions: ClassVar[dict[Ops, str]] = {
+        Ops.SQRT: "sqrt",
+        Ops.EXP2: "exp2",
+        Ops.LOG2: "log2",
+        Ops.SIN: "sin",
+        Ops.TRUNC: "trunc",
+        Ops.POW: "pow",
+    }
+    truths: ClassVar[tuple[str, str]] = ("false", "true")
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def render(self, name: str, uops: Sequence[UOp]) -> str:
+        """The source of one kernel."""
+        return self.assemble(name, Body(self, tuple(uops)))
+
+    # ------------------------------------------------------------------ what languages fill in
+
+    def assemble(self, name: str, body: Body) -> str:
+        """What stands before the kernel, its head, and the body."""
+        head = f"{self.head(name, body)}({', '.join(self.parameters(body))}) {{"
+        return "\n".join([*self.prelude(body), head, *body.lines, "}"])
+
+    def prelude(self, body: Body) -> list[str]:
+        return []
+
+    def head(self, name: str, body: Body) -> str:
+        raise NotImplementedError
+
+    def parameters(self, body: Body) -> list[str]:
+        return [*(f"{kind} {name}" for kind, name in body.pointers), *self.variables(body)]
+
+    def variables(self, body: Body) -> list[str]:
+        return [f"const int {name}" for name in body.variables]
+
+    def coordinate(self, name: str) -> str:
+        """gidx0 and lidx0 in terms of the language: blockIdx.x, threadIdx.x."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ types and numbers
+
+    def type_name(self, dtype: DType) -> str:
+        found = self.types.get(dtype.scalar)
+        if found is None:
+            raise DTypeError(f"{self.target.language} has no {dtype.scalar.name}")
+        return found if dtype.count == 1 else self.vector_name(dtype)
+
+    def vector_name(self, dtype: DType) -> str:
+        return f"{dtype.scalar.alias}{dtype.count}"
+
+    def element_name(self, dtype: DType) -> str:
+        """The type of elements in memory."""
+        return self.type_name(dtype)
+
+    def pointer(self, dtype: DType, is_shared: bool = False) -> str:
+        return f"{self.shared_memory if is_shared else self.memory}{self.element_name(dtype)}*"
+
+    def constant(self, uop: UOp) -> str:
+        return self.number(uop.arg, uop.dtype)
+
+    def number(self, value: ConstType, dtype: DType) -> str:
+        """A number as the language writes it; for a vector, the same number in every lane."""
+        if dtype.count > 1:
+            return self.vector(dtype, [self.number(value, dtype.scalar)] * dtype.count)
+        if dtype.kind == "bool":
+            return self.truths[bool(value)]
+        if dtype.kind == "float":
+            return self.decimal(float(value), dtype)
+        return self.whole(int(value), dtype)
+
+    def whole(self, value: int, dtype: DType) -> str:
+        suffix = "u" if dtype.kind == "uint" and dtype.bits >= 32 else ""
+        suffix += self.long_suffix if dtype.bits == 64 else ""
+        if value == dtypes.min(dtype) and value < -INT_MAX:  # its absolute value is no number
+            return f"({value + 1}{suffix}-1)"
+        return f"{value}{suffix}"
+
+    def decimal(self, value: float, dtype: DType) -> str:
+        text = self.single(round_float(value, dtype), dtype)
+        if dtype is dtypes.float32 or (dtype is dtypes.float64 and math.isfinite(value)):
+            return text
+        return f"(({self.type_name(dtype)})({text}))"
+
+    def single(self, value: float, dtype: DType) -> str:
+        if not math.isfinite(value):
+            sign = "-" if value < 0 else ""
+            return "NAN" if math.isnan(value) else f"{sign}INFINITY"
+        text = shortest(value, dtype)
+        return text if dtype is dtypes.float64 else f"{text}f"
+
+    # ------------------------------------------------------------------ expressions
+
+    def function(self, op: Ops, dtype: DType) -> str:
+        return self.functions[op]
+
+    def multiply_add(self, dtype: DType, x: str, y: str, z: str) -> str:
+        return f"fma({x},{y},{z})"
+
+    def bits(self, dtype: DType, source: DType, x: str) -> str:
+        raise NotImplementedError
+
+    def vector(self, dtype: DType, parts: list[str]) -> str:
+        return f"{self.type_name(dtype)}({','.join(parts)})"
+
+    def lane(self, vector: str, dtype: DType, number: int) -> str:
+        return f"{vector}.{XYZW[number]}"
+
+    def load(self, body: Body, u: UOp) -> str:
+        """What is at a place, or 0 where its gate is false."""
+        place = u.src[0]
+        found = self.at(body, place, u.dtype)
+        if place.gate is None:
+            return found
+        return f"({body.text(place.gate)}?{found}:{self.number(0, u.dtype)})"
+
+    def at(self, body: Body, place: UOp, dtype: DType) -> str:
+        """*(data0+alu0), or *((float4*)((data0+alu0)))"""
+        pointer = body.text(place)
+        if dtype.count == 1:
+            return f"*{pointer}"
+        return f"*(({self.pointer(dtype, body.is_shared(place))})({pointer}))"
+
+    def store(self, body: Body, u: UOp) -> None:
+        place, value = u.src
+        line = f"{self.at(body, place, value.dtype)} = {body.text(value)};"
+        body.line(line if place.gate is None else f"if ({body.text(place.gate)}) {{ {line} }}")
+
+    def elementwise(self, body: Body, u: UOp) -> str:
+        return VALUES[u.op](self, u, *[body.operand(u, i) for i in range(len(u.src))])
+
+    def repeats(self, u: UOp, source: int) -> int:
+        """How often the text of a uop holds that of a source."""
+        # A loop asks for its size at every step.
+        return 2 if u.op is Ops.RANGE or is_repeating(u) else 1
+
+    def scratch(self, body: Body, u: UOp) -> str:
+        name, size = f"buf{u.arg[0]}", u.arg[1]
+        word = f"{self.shared} " if body.is_shared(u) else ""
+        body.line(f"{word}{self.element_name(u.dtype)} {name}[{size}];")
+        return name
+
+
+def shortest(value: float, dtype: DType) -> str:
+    """The fewest digits that are read back as the same number: 0.1, 1.0, 1e-05."""
+    digits = 1
+    while round_float(float(text := f"{value:.{digits}g}"), dtype) != value:
+        digits += 1
+    return text if "." in text or "e" in text else f"{text}.0"

@@ -1,0 +1,76 @@
+"""Program -> Metal: kernels of Apple's GPUs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Target
+from glassgrad.render.cstyle import XYZW, CStyleRenderer
+from glassgrad.render.cstyle_body import Body
+
+
+def metal_target() -> Target:
+    """What every Apple GPU has. There are no doubles."""
+    return Target(
+        name="METAL",
+        language="metal",
+        vector_bytes=16,
+        has_vector_alu=False,
+        has_threads=True,
+        shared_bytes=32 << 10,
+        group_size=1024,
+        max_params=31,
+        index_dtype=dtypes.int32,
+        native=frozenset((Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW)),
+        dtypes=frozenset(dtypes.all) - {dtypes.float64, *dtypes.fp8s},
+    )
+
+
+class MetalRenderer(CStyleRenderer):
+    """Writes programs in Metal's dialect of C++."""
+
+    types: ClassVar[dict[DType, str]] = {
+        **{dtype: dtype.alias for dtype in dtypes.ints},
+        dtypes.bool: "bool",
+        dtypes.float16: "half",
+        dtypes.bfloat16: "bfloat",
+        dtypes.float32: "float",
+    }
+    memory = "device "
+    shared = "threadgroup"
+    shared_memory = "threadgroup "
+    barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+    # By default Metal's functions are fast and rough; those of this name space are not.
+    functions: ClassVar[dict[Ops, str]] = {
+        op: f"precise::{name}" for op, name in CStyleRenderer.functions.items()
+    }
+
+    def __init__(self, target: Target | None = None) -> None:
+        super().__init__(target or metal_target())
+
+    def prelude(self, body: Body) -> list[str]:
+        return ["#include <metal_stdlib>", "using namespace metal;"]
+
+    def head(self, name: str, body: Body) -> str:
+        return f"kernel void {name}"
+
+    def parameters(self, body: Body) -> list[str]:
+        return [
+            *super().parameters(body),
+            "uint3 gid [[threadgroup_position_in_grid]]",
+            "uint3 lid [[thread_position_in_threadgroup]]",
+        ]
+
+    def variables(self, body: Body) -> list[str]:
+        return [f"constant int& {name}" for name in body.variables]
+
+    def coordinate(self, name: str) -> str:
+        return f"{name[0]}id.{XYZW[int(name[4:])]}"
+
+    def vector_name(self, dtype: DType) -> str:
+        return f"{self.type_name(dtype.scalar)}{dtype.count}"
+
+    def bits(self, dtype: DType, source: DType, x: str) -> str:
+        return f"as_type<{self.type_name(dtype)}>({x})"

@@ -1,0 +1,78 @@
+"""Program -> OpenCL C: kernels for whatever has a driver."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Target
+from glassgrad.render.cstyle import CStyleRenderer
+from glassgrad.render.cstyle_body import Body
+
+EXTENSIONS = {dtypes.float16: "cl_khr_fp16", dtypes.float64: "cl_khr_fp64"}
+
+
+def opencl_target() -> Target:
+    """What most drivers have. Arithmetic on halves is an extension that many of them lack."""
+    return Target(
+        name="OPENCL",
+        language="opencl",
+        vector_bytes=16,
+        has_vector_alu=False,
+        has_threads=True,
+        shared_bytes=32 << 10,
+        group_size=256,
+        index_dtype=dtypes.int32,
+        native=frozenset((Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW)),
+        dtypes=frozenset(dtypes.all) - {dtypes.float16, dtypes.bfloat16, *dtypes.fp8s},
+    )
+
+
+class OpenCLRenderer(CStyleRenderer):
+    """Writes programs in OpenCL C."""
+
+    types: ClassVar[dict[DType, str]] = {
+        **{dtype: dtype.alias for dtype in dtypes.ints},
+        dtypes.bool: "bool",
+        dtypes.float16: "half",
+        dtypes.float32: "float",
+        dtypes.float64: "double",
+    }
+    memory = "__global "
+    shared = "__local"
+    shared_memory = "__local "
+    barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
+
+    def __init__(self, target: Target | None = None) -> None:
+        super().__init__(target or opencl_target())
+
+    def prelude(self, body: Body) -> list[str]:
+        found = {dtype.scalar for dtype in body.dtypes()}
+        wanted = [name for dtype, name in EXTENSIONS.items() if dtype in found]
+        return [f"#pragma OPENCL EXTENSION {name} : enable" for name in wanted]
+
+    def head(self, name: str, body: Body) -> str:
+        return f"__kernel void {name}"
+
+    def coordinate(self, name: str) -> str:
+        word = "get_group_id" if name[0] == "g" else "get_local_id"
+        return f"{word}({int(name[4:])})"
+
+    def element_name(self, dtype: DType) -> str:
+        """There are no bools in memory, and no vectors of them."""
+        is_bool = dtype.kind == "bool"
+        return self.type_name(dtypes.uint8.vec(dtype.count) if is_bool else dtype)
+
+    def vector_name(self, dtype: DType) -> str:
+        scalar = dtypes.uint8 if dtype.kind == "bool" else dtype.scalar
+        return f"{self.type_name(scalar)}{dtype.count}"
+
+    def vector(self, dtype: DType, parts: list[str]) -> str:
+        return f"({self.type_name(dtype)})({','.join(parts)})"
+
+    def lane(self, vector: str, dtype: DType, number: int) -> str:
+        return f"{vector}.s{number:x}" if dtype.count > 4 else super().lane(vector, dtype, number)
+
+    def bits(self, dtype: DType, source: DType, x: str) -> str:
+        return f"as_{self.type_name(dtype)}({x})"
