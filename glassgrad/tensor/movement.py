@@ -77,9 +77,13 @@ class Movement(Core):
             raise AxisError(
                 f"cannot permute {self.shape} by {wanted}", hint="name every axis exactly once"
             )
-        if axes == tuple(range(self.ndim)):
-            return self._made(self.uop)
-        return self._made(record(PERMUTE, self.uop.dtype, (self.uop,), axes))
+        return self._permuted(axes)
+
+    def _permuted(self, axes: tuple[int, ...]) -> Self:
+        uop = self.uop
+        if axes == tuple(range(len(axes))):
+            return self._made(uop)
+        return self._made(record(PERMUTE, uop.dtype, (uop,), axes))
 
     def expand(self, *shape: Any) -> Self:
         """Axes of size 1 repeated; -1 or None keeps a size; new axes come in front."""
@@ -176,8 +180,9 @@ class Movement(Core):
 
     def unsqueeze(self, dim: int) -> Self:
         """A new axis of size 1."""
-        axis = axis_of(dim, self.ndim + 1)
-        return self.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+        shape = self.uop.shape
+        axis = axis_of(dim, len(shape) + 1)
+        return self._made(reshaped(self.uop, (*shape[:axis], 1, *shape[axis:])))
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Two axes exchanged."""
@@ -185,7 +190,7 @@ class Movement(Core):
         order = list(range(self.ndim))
         if order:
             order[first], order[second] = second, first
-        return self.permute(tuple(order))
+        return self._permuted(tuple(order))
 
     @property
     def T(self) -> Self:  # noqa: N802  the name that everybody uses

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -67,12 +68,20 @@ def clash(word: str, *shapes: Shape) -> ShapeError:
 
 def scalar(value: ConstType, dtype: DType) -> UOp:
     """A Python number as a constant that takes the dtype of what it meets."""
+    # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
+    return _remembered(value, dtype) if value else _scalar(value, dtype)
+
+
+def _scalar(value: ConstType, dtype: DType) -> UOp:
     if dtype.kind in ("int", "uint") and not dtypes.min(dtype) <= value <= dtypes.max(dtype):
         raise DTypeError(
             f"{value} does not fit {dtype.name}",
             hint="cast the tensor to a wider dtype first",
         )
     return UOp(CONST, dtype, (), value)
+
+
+_remembered = lru_cache(maxsize=1024, typed=True)(_scalar)
 
 
 def weak_dtype(value: ConstType, dtype: DType) -> DType:

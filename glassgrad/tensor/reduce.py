@@ -11,7 +11,16 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.functions import Functions
-from glassgrad.tensor.record import BOOL, axes_of, axis_of, cast_to, dtype_of, record, reshaped
+from glassgrad.tensor.record import (
+    BOOL,
+    axes_of,
+    axis_of,
+    cast_to,
+    dtype_of,
+    record,
+    reshaped,
+    scalar,
+)
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
@@ -31,17 +40,21 @@ def reduced(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
     return record(REDUCE, uop.dtype, (uop,), (op, axes))
 
 
+def folded(uop: UOp, op: Ops, axes: tuple[int, ...], keepdim: bool) -> UOp:
+    """A reduction whose axes are gone, or kept with size 1."""
+    result = reduced(uop, op, axes)
+    if not keepdim:
+        return result
+    return reshaped(result, tuple([1 if i in axes else n for i, n in enumerate(uop.shape)]))
+
+
 class Reduce(Functions):
     """What makes one value of many."""
 
     __slots__ = ()
 
     def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
-        uop = reduced(self.uop, op, axes)
-        if not keepdim:
-            return self._made(uop)
-        shape = tuple([1 if axis in axes else size for axis, size in enumerate(self.shape)])
-        return self._made(reshaped(uop, shape))
+        return self._made(folded(self.uop, op, axes, keepdim))
 
     def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The sum over some axes, or over all. Small ints widen, so that sums do not wrap.
@@ -61,8 +74,8 @@ class Reduce(Functions):
     def _accumulated(self, op: Ops, axis: Axes, keepdim: bool, dtype: DTypeLike | None) -> Self:
         axes = axes_of(axis, self.ndim)
         wanted = sum_dtype(self.uop.dtype) if dtype is None else dtype_of(dtype)
-        wide = self.cast(accumulator(wanted))._reduced(op, axes, keepdim)
-        return self._made(cast_to(wide.uop, wanted))
+        wide = folded(cast_to(self.uop, accumulator(wanted)), op, axes, keepdim)
+        return self._made(cast_to(wide, wanted))
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The largest value over some axes, or over all."""
@@ -74,7 +87,7 @@ class Reduce(Functions):
 
     def _extreme(self, op: Ops, axis: Axes, keepdim: bool, word: str) -> Self:
         axes = axes_of(axis, self.ndim)
-        if any(self.shape[one] == 0 for one in axes) and self.numel() == 0:
+        if 0 in self.uop.shape and any(self.shape[one] == 0 for one in axes):
             raise ShapeError(f"there is no {word} of no elements: the shape is {self.shape}")
         if self.uop.dtype is BOOL:
             return self.cast(dtypes.uint8)._reduced(op, axes, keepdim).cast(BOOL)
@@ -94,8 +107,9 @@ class Reduce(Functions):
         """The average; ints give floats."""
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
-        total = self.cast(accumulator(dtype))._reduced(ADD, axes, keepdim)
-        return total.div(prod(self.shape[one] for one in axes)).cast(dtype)
+        total = folded(cast_to(self.uop, accumulator(dtype)), ADD, axes, keepdim)
+        count = scalar(float(prod(self.shape[one] for one in axes)), total.dtype)
+        return self._made(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The mean squared distance from the mean, over n - correction."""
