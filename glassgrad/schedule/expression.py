@@ -49,7 +49,7 @@ class Expressions:
 
     def _walk(self, places: list[Place]) -> None:
         """Build these places, sources first, without recursion."""
-        stack = [(place, False) for place in places]
+        stack = [(place, False) for place in reversed(places)]
         while stack:
             place, is_ready = stack.pop()
             if place in self.done:
