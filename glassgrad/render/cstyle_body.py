@@ -1,4 +1,4 @@
-"""uops -> the lines of a C-like kernel: which values get names, and which lines stand in which loops.
+"""uops -> the lines of a C-like kernel: names of values, and which lines stand in which loops.
 
 How a language says a thing is asked of its CStyleRenderer.
 """
