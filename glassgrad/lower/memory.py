@@ -153,7 +153,7 @@ def store(emitter: Emitter, node: UOp) -> None:
     """One STORE under its loops; those that are open already stay open."""
     if node in emitter.buffers:
         return
-    index, value, ranges = node.src[0], node.src[1], node.bound
+    index, ranges = node.src[0], node.bound
     already = emitter.scopes.depth_of(
         tuple([r for r in loops_of(ranges) if r in emitter.scopes.depth])
     )
@@ -161,8 +161,8 @@ def store(emitter: Emitter, node: UOp) -> None:
         inner = [r for r in ranges if r not in emitter.scopes.depth]
         for r in inner:
             emitter.open(r)
-        for instance in emitter.instances(ranges):
-            _store_one(emitter, index, value, instance, ranges)
+        writes = [w for i in emitter.instances(ranges) for w in _writes(emitter, node, i)]
+        _write_all(emitter, writes, _one_thread(emitter))
         last: UOp | None = emitter.scopes.stack[-1].lines[-1]
         for r in reversed(inner):
             last = emitter.close(r) or last
@@ -171,47 +171,66 @@ def store(emitter: Emitter, node: UOp) -> None:
         emitter.buffers[node] = emitter.scopes.emit(after, already)
 
 
-def _store_one(
-    emitter: Emitter, index: UOp, value: UOp, instance: Instance, ranges: tuple[UOp, ...]
-) -> None:
-    lane = next((r for r in ranges if emitter.is_vector(r)), None)
-    if lane is None:
-        if not emitter.target.has_vector_alu and _store_together(
-            emitter, index, value, instance, ranges
-        ):
-            return
-        found = emitter.value(value, instance)
-        place = address(emitter, index, instance, None)
-        _write(emitter, place.pointer, found)
-        return
-    found = emitter.spread(emitter.value(value, instance), lane.size)
-    place = address(emitter, index, instance, lane)
-    if place.stride == 1:
-        _write(emitter, place.pointer, found)
-        return
-    for i in range(lane.size):
-        part = emitter.scopes.emit(UOp(Ops.GEP, found.dtype.scalar, (found,), i))
-        each = address(emitter, index, {**instance, lane: i}, None)
-        _write(emitter, each.pointer, part)
+Write = tuple[UOp, UOp]  # where, what
 
 
-def _store_together(
-    emitter: Emitter, index: UOp, value: UOp, instance: Instance, ranges: tuple[UOp, ...]
-) -> bool:
-    """Lanes that were computed one by one are stored as one vector, when the first one comes."""
+def _writes(emitter: Emitter, node: UOp, instance: Instance) -> list[Write]:
+    """What one instance of a store writes; lanes with unit stride are written as one vector."""
+    index, value, ranges = node.src[0], node.src[1], node.bound
     lane = next((r for r in ranges if r.kind is LANE), None)
-    if lane is None or index.gate is not None or not _is_aligned(index, lane):
-        return False
-    if instance[lane] == 0:
-        parts = tuple([emitter.value(value, {**instance, lane: i}) for i in range(lane.size)])
-        vector = emitter.scopes.emit(UOp(STACK, value.dtype.vec(lane.size), parts))
-        _write(emitter, address(emitter, index, instance, None).pointer, vector)
-    return True
+    if lane is not None and not emitter.is_vector(lane):
+        return _writes_together(emitter, index, value, instance, lane)
+    found = emitter.value(value, instance)
+    return _spread_writes(emitter, index, found, instance, lane)
 
 
-def _write(emitter: Emitter, pointer: UOp, value: UOp) -> None:
-    line = UOp(Ops.STORE, dtypes.void, (pointer, value))
-    emitter.scopes.stack[-1].lines.append(line)
+def _spread_writes(
+    emitter: Emitter, index: UOp, found: UOp, instance: Instance, lane: UOp | None
+) -> list[Write]:
+    if lane is None:
+        return [(address(emitter, index, instance, None).pointer, found)]
+    found = emitter.spread(found, lane.size)
+    pointer, stride = address(emitter, index, instance, lane)
+    if stride == 1:
+        return [(pointer, found)]
+    parts = [
+        emitter.scopes.emit(UOp(Ops.GEP, found.dtype.scalar, (found,), i)) for i in range(lane.size)
+    ]
+    places = [address(emitter, index, {**instance, lane: i}, None) for i in range(lane.size)]
+    return [(place.pointer, part) for place, part in zip(places, parts, strict=True)]
+
+
+def _writes_together(
+    emitter: Emitter, index: UOp, value: UOp, instance: Instance, lane: UOp
+) -> list[Write]:
+    """Lanes that were computed one by one are stored as one vector, when the first one comes."""
+    pointer = address(emitter, index, instance, None).pointer
+    if index.gate is not None or not _is_aligned(index, lane):
+        return [(pointer, emitter.value(value, instance))]
+    if instance[lane]:
+        return []
+    parts = tuple([emitter.value(value, {**instance, lane: i}) for i in range(lane.size)])
+    return [(pointer, emitter.scopes.emit(UOp(STACK, value.dtype.vec(lane.size), parts)))]
+
+
+def _one_thread(emitter: Emitter) -> UOp | None:
+    """Threads that shared a reduction all know its result: one of them writes it."""
+    condition: UOp | None = None
+    for r, special in emitter.grid.items():
+        if r.kind is AxisKind.GROUP:
+            first = emitter.scopes.emit(special.alu(Ops.CMPEQ, emitter.number(0)))
+            condition = first if condition is None else emitter.scopes.emit(condition & first)
+    return condition
+
+
+def _write_all(emitter: Emitter, writes: list[Write], condition: UOp | None = None) -> None:
+    lines = emitter.scopes.stack[-1].lines
+    opened = None if condition is None else UOp(Ops.IF, dtypes.void, (condition,))
+    if opened is not None:
+        lines.append(opened)
+    lines.extend(UOp(Ops.STORE, dtypes.void, write) for write in writes)
+    if opened is not None:
+        lines.append(UOp(Ops.ENDIF, dtypes.void, (opened,)))
 
 
 # ---------------------------------------------------------------------- stages
@@ -254,16 +273,7 @@ def _fill(
     own = next((r for r in ranges if emitter.is_vector(r)), None)
     lane = own or _free_lane(emitter, index.src[0], instance)
     found = emitter.value(value, instance)
-    if lane is not None:
-        found = emitter.spread(found, lane.size)
-    place = address(emitter, index, instance, lane)
-    if lane is None or place.stride == 1:
-        _write(emitter, place.pointer, found)
-        return
-    for i in range(lane.size):
-        part = emitter.scopes.emit(UOp(Ops.GEP, found.dtype.scalar, (found,), i))
-        each = address(emitter, index, {**instance, lane: i}, None)
-        _write(emitter, each.pointer, part)
+    _write_all(emitter, _spread_writes(emitter, index, found, instance, lane))
 
 
 def _scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
