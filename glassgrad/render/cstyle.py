@@ -180,6 +180,10 @@ class CStyleRenderer:
         # A loop asks for its size at every step.
         return 2 if u.op is Ops.RANGE or is_repeating(u) else 1
 
+    def loop(self, u: UOp, size: str) -> tuple[str, str]:
+        """Where a loop begins, and where it ends."""
+        return "0", size
+
     def scratch(self, body: Body, u: UOp) -> str:
         name, size = f"buf{u.arg[0]}", u.arg[1]
         word = f"{self.shared} " if body.is_shared(u) else ""

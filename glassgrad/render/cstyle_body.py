@@ -189,11 +189,8 @@ def _after(body: Body, u: UOp) -> str:
 
 def _range(body: Body, u: UOp) -> str:
     name, kind = f"ridx{u.axis}", body.language.type_name(u.dtype)
-    first, last = "0", body.text(u.src[0]) if not u.src[0].is_const else str(u.src[0].arg)
-    return _loop(body, kind, name, first, last)
-
-
-def _loop(body: Body, kind: str, name: str, first: str, last: str) -> str:
+    size = str(u.src[0].arg) if u.src[0].is_const else body.text(u.src[0])
+    first, last = body.language.loop(u, size)
     body.line(f"for ({kind} {name} = {first}; {name} < {last}; {name}++) {{")
     body.indent += 1
     return name

@@ -1,0 +1,201 @@
+"""Program -> C for clang and gcc: vectors by their extensions, one function per kernel.
+
+The function is `void name(void** args, char* scratch, long long begin, long long end)`: args[i] is
+the pointer of PARAM i, and behind the pointers stand the VARIABLEs, in order of name. The CORE
+range runs from begin to end. Where C has no operator for vectors, each lane is said by itself. The
+lanes of a vector of bools are 0 and -1, as comparisons give them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.ops import AxisKind, OpGroup, Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.render.c_vectors import VECTORS, holds_lanes, mask_of
+from glassgrad.render.cstyle import CStyleRenderer
+from glassgrad.render.cstyle_body import Body
+
+LONG = "long long"
+SIGNATURE = f"void** args, char* scratch, {LONG} begin, {LONG} end"
+
+
+def c_target() -> Target:
+    """Any CPU with vectors of 16 bytes: what compilers have everywhere."""
+    floats = {dtypes.float32, dtypes.float64}
+    return Target(
+        "CLANG", "c", vector_bytes=16, dtypes=frozenset({*dtypes.ints, dtypes.bool, *floats})
+    )
+
+
+class ClangRenderer(CStyleRenderer):
+    """Writes programs in C."""
+
+    types: ClassVar[dict[DType, str]] = {
+        **CStyleRenderer.types,
+        dtypes.bool: "_Bool",
+        dtypes.int64: LONG,
+        dtypes.uint64: f"unsigned {LONG}",
+    }
+    functions: ClassVar[dict[Ops, str]] = {
+        op: f"__builtin_{name}" for op, name in CStyleRenderer.functions.items()
+    }
+    long_suffix = "ll"
+    truths = ("0", "1")
+
+    def __init__(self, target: Target | None = None) -> None:
+        super().__init__(target or c_target())
+        features = self.target.features.split(",")
+        self.has_fma = "+fma" in features or "+neon" in features
+
+    # ------------------------------------------------------------------ the function
+
+    def assemble(self, name: str, body: Body) -> str:
+        head = f"void {name}({SIGNATURE}) {{"
+        return "\n".join([*self.prelude(body), head, *self.arguments(body), *body.lines, "}"])
+
+    def arguments(self, body: Body) -> list[str]:
+        pointers = [
+            f"  {self.pointer(param.dtype)} data{slot} = args[{slot}];"
+            for slot, param in sorted(body.params.items())
+        ]
+        first = len(body.pointers)
+        return pointers + [
+            f"  {LONG} {name} = (({LONG}*)args)[{first + number}];"
+            for number, name in enumerate(body.variables)
+        ]
+
+    def prelude(self, body: Body) -> list[str]:
+        """typedef float float8 __attribute__((vector_size(32))), and as it lies in memory"""
+        lines = []
+        for dtype in vector_dtypes(body):
+            scalar, name = self.lane_type(dtype), self.vector_name(dtype)
+            size = f"vector_size({dtype.itemsize})"
+            lines.append(f"typedef {scalar} {name} __attribute__(({size}));")
+            align = f"aligned({dtype.scalar.itemsize})"
+            lines.append(f"typedef {scalar} {name}u __attribute__(({size},{align}));")
+        return lines
+
+    def lane_type(self, dtype: DType) -> str:
+        return "signed char" if dtype.kind == "bool" else self.type_name(dtype.scalar)
+
+    def element_name(self, dtype: DType) -> str:
+        """Vectors in memory begin anywhere."""
+        name = self.type_name(dtype)
+        return name if dtype.count == 1 else f"{name}u"
+
+    def scratch(self, body: Body, u: UOp) -> str:
+        number, _, offset = u.arg[:3]
+        pointer = self.pointer(u.dtype)
+        body.line(f"{pointer} buf{number} = ({pointer})(scratch+{offset});")
+        return f"buf{number}"
+
+    def loop(self, u: UOp, size: str) -> tuple[str, str]:
+        return ("begin", "end") if u.kind is AxisKind.CORE else super().loop(u, size)
+
+    # ------------------------------------------------------------------ values
+
+    def single(self, value: float, dtype: DType) -> str:
+        text = super().single(value, dtype)
+        words = {"NAN": '__builtin_nanf("")', "INFINITY": "__builtin_inff()"}
+        for word, meaning in words.items():
+            text = text.replace(word, meaning)
+        return text
+
+    def function(self, op: Ops, dtype: DType) -> str:
+        name = self.functions[op]
+        return name if dtype.scalar is dtypes.float64 else f"{name}f"
+
+    def multiply_add(self, dtype: DType, x: str, y: str, z: str) -> str:
+        """Without the machine's instruction the builtin is a slow call."""
+        if not self.has_fma:
+            return f"({x}*{y}+{z})"
+        name = "__builtin_fma" if dtype.scalar is dtypes.float64 else "__builtin_fmaf"
+        return f"{name}({x},{y},{z})"
+
+    def bits(self, dtype: DType, source: DType, x: str) -> str:
+        union = f"union {{ {self.type_name(source)} from; {self.type_name(dtype)} to; }}"
+        return f"((({union}){{{x}}}).to)"
+
+    # ------------------------------------------------------------------ vectors
+
+    def vector(self, dtype: DType, parts: list[str]) -> str:
+        if dtype.kind == "bool":
+            parts = [f"-({part})" for part in parts]
+        return f"({self.type_name(dtype)}){{{','.join(parts)}}}"
+
+    def lane(self, vector: str, dtype: DType, number: int) -> str:
+        element = f"{vector}[{number}]"
+        return f"({element}!=0)" if dtype.kind == "bool" else element
+
+    def elementwise(self, body: Body, u: UOp) -> str:
+        if u.dtype.count == 1:
+            return super().elementwise(body, u)
+        if not holds_lanes(u):
+            return VECTORS[u.op](self, u, *[body.text(source) for source in u.src])
+        lanes = [lane_of(u, number) for number in range(u.dtype.count)]
+        return self.vector(
+            u.dtype, [super(ClangRenderer, self).elementwise(body, x) for x in lanes]
+        )
+
+    def repeats(self, u: UOp, source: int) -> int:
+        if u.dtype.count > 1 and u.op in OpGroup.ELEMENTWISE:
+            return 2 if holds_lanes(u) or u.op in (Ops.MAX, Ops.MIN, Ops.WHERE) else 1
+        gate = u.gate if u.op is Ops.INDEX else None
+        if gate is not None and gate.dtype.count > 1:
+            return 2
+        return super().repeats(u, source)
+
+    def load(self, body: Body, u: UOp) -> str:
+        gate = u.src[0].gate
+        if gate is not None and gate.dtype.count > 1:
+            return self.vector(u.dtype, [self.one(body, u, i) for i in range(u.dtype.count)])
+        if u.dtype.kind != "bool" or u.dtype.count == 1:
+            return super().load(body, u)
+        found = f"({self.at(body, u.src[0], u.dtype)}!=0)"
+        return found if gate is None else f"({body.text(gate)}?{found}:{self.number(0, u.dtype)})"
+
+    def one(self, body: Body, u: UOp, number: int) -> str:
+        """One lane of a load of which each lane has a gate."""
+        gate, pointer = body.text(u.src[0].src[-1]), body.text(u.src[0])
+        return f"({gate}[{number}]?{pointer}[{number}]:{self.number(0, u.dtype.scalar)})"
+
+    def store(self, body: Body, u: UOp) -> None:
+        place, value = u.src
+        gate = place.gate
+        if gate is not None and gate.dtype.count > 1:
+            pointer, mask, text = body.text(place), body.text(gate), body.text(value)
+            for i in range(value.dtype.count):
+                one = self.lane(text, value.dtype, i)
+                body.line(f"if ({mask}[{i}]) {{ {pointer}[{i}] = {one}; }}")
+        elif value.dtype.kind == "bool" and value.dtype.count > 1:
+            line = f"{self.at(body, place, value.dtype)} = ({body.text(value)}&1);"
+            body.line(line if gate is None else f"if ({body.text(gate)}) {{ {line} }}")
+        else:
+            super().store(body, u)
+
+
+def lane_of(u: UOp, number: int) -> UOp:
+    """One lane of an elementwise uop, as a uop of scalars."""
+    sources = tuple([element(source, number) for source in u.src])
+    return UOp(u.op, u.dtype.scalar, sources, u.arg)
+
+
+def element(vector: UOp, number: int) -> UOp:
+    if vector.op is Ops.STACK:
+        return vector.src[number]
+    if vector.is_const:
+        return UOp(Ops.CONST, vector.dtype.scalar, (), vector.arg)
+    return UOp(Ops.GEP, vector.dtype.scalar, (vector,), number)
+
+
+def vector_dtypes(body: Body) -> list[DType]:
+    """The vectors of a kernel, and the ints that masks for them are made of."""
+    found: dict[DType, None] = {}
+    for dtype in body.dtypes():
+        if dtype.count > 1:
+            found[dtype] = None
+            found[mask_of(dtype)] = None
+    return list(found)
