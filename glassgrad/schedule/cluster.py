@@ -19,7 +19,8 @@ Loop = dict[Statement, int]  # for each statement of a cluster, which of its axe
 
 FEW = 16  # fewer outer iterations than this leave cores and registers idle
 SMALL_BYTES = 1 << 16  # below this, nobody minds one core
-MOST_STATEMENTS = 32  # a kernel of more takes too long to compile
+MOST_STATEMENTS = 32
+MOST_OPS = 1000
 SEARCH_LIMIT = 256  # clusters looked at when asking whether something lies between two
 
 
@@ -101,7 +102,7 @@ def _may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
     statements = one.statements + two.statements
     if any(s.is_contraction or s.node.op is Ops.COPY for s in statements):
         return False
-    if len(statements) > MOST_STATEMENTS or _parameters(one, two) > target.max_params:
+    if _is_too_large(one, two) or _parameters(one, two) > target.max_params:
         return False
     if not _effects_allow(one, two, shared):
         return False
@@ -208,7 +209,7 @@ def _may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -
     """Is one kernel better than two, given the loops that would be shared?"""
     if _parameters(one, two) > target.max_params:
         return False
-    if len(one.statements) + len(two.statements) > MOST_STATEMENTS:
+    if _is_too_large(one, two):
         return False
     if any(s.node.op is Ops.COPY for s in one.statements + two.statements):
         return False
@@ -226,6 +227,12 @@ def _may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -
         return False
     rows = sum(_bytes(s) for s in one.statements if not s.is_stored)
     return rows / max(size, 1) <= target.l2_bytes / 2
+
+
+def _is_too_large(one: Cluster, two: Cluster) -> bool:
+    """Would the kernel take too long to compile?"""
+    statements = one.statements + two.statements
+    return len(statements) > MOST_STATEMENTS or sum(s.ops for s in statements) > MOST_OPS
 
 
 def _bytes(statement: Statement) -> int:

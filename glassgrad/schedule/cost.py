@@ -51,8 +51,6 @@ def elements_cost(node: UOp, costs: dict[UOp, Cost], kept: dict[UOp, object]) ->
 
 def worth_keeping(node: UOp, cost: Cost, evaluations: float) -> bool:
     """Is computing an element `evaluations` times dearer than writing it once and reading it?"""
-    if cost.ops > MOST_OPS:
-        return True
     extra = evaluations - 1
     if extra <= 0:
         return False

@@ -9,8 +9,9 @@ from math import prod
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, make_range, toposort
-from glassgrad.schedule.cost import NOTHING, Cost, elements_cost, worth_keeping
+from glassgrad.schedule.cost import MOST_OPS, NOTHING, Cost, elements_cost, worth_keeping
 from glassgrad.schedule.movement import Indices, gathered, move, stretch
+from glassgrad.schedule.one_hot import one_hots
 
 ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
@@ -32,6 +33,7 @@ class Statement:
     body: UOp
     body_indices: Indices
     is_stored: bool = False
+    ops: float = 0.0  # arithmetic for one element
     reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
 
     @property
@@ -103,27 +105,39 @@ def choose_fates(roots: Sequence[UOp]) -> dict[UOp, Statement]:
     """
     nodes = toposort(roots)
     kept: dict[UOp, Statement] = {}
+    too_long: set[UOp] = set()
     for _ in range(2):
-        costs = _costs(nodes, kept)
-        kept = _keep(nodes, roots, costs)
+        costs, more = _costs(nodes, kept)
+        too_long |= more
+        kept = _keep(nodes, roots, costs, too_long)
     return {node: statement for node, statement in kept.items() if statement.numel}
 
 
-def _costs(nodes: list[UOp], kept: dict[UOp, Statement]) -> dict[UOp, Cost]:
+def _costs(nodes: list[UOp], kept: dict[UOp, Statement]) -> tuple[dict[UOp, Cost], set[UOp]]:
+    """What an element of each node costs, and the nodes at which expressions grow too long."""
     costs: dict[UOp, Cost] = {}
+    too_long: set[UOp] = set()
     boundary: dict[UOp, object] = dict.fromkeys(n for n in nodes if n.op in ALWAYS_KEPT)
     boundary |= dict.fromkeys(n for n in nodes if n.op is Ops.BUFFER)
     boundary |= kept
     for node in nodes:
-        costs[node] = NOTHING if node.op in LEAVES else elements_cost(node, costs, boundary)
-    return costs
+        cost = NOTHING if node.op in LEAVES else elements_cost(node, costs, boundary)
+        costs[node] = cost
+        if cost.ops > MOST_OPS and node not in boundary:
+            too_long.add(node)
+            boundary[node] = None
+    return costs, too_long
 
 
-def _keep(nodes: list[UOp], roots: Sequence[UOp], costs: dict[UOp, Cost]) -> dict[UOp, Statement]:
+def _keep(
+    nodes: list[UOp], roots: Sequence[UOp], costs: dict[UOp, Cost], too_long: set[UOp]
+) -> dict[UOp, Statement]:
     """Consumers first: a node's uses are known when it is reached."""
     kept: dict[UOp, Statement] = {}
     outputs = set(roots)
+    always = outputs | too_long
     needed = set(roots)
+    lookups = one_hots(nodes)
     uses: dict[UOp, dict[tuple[Statement, Indices], None]] = {node: {} for node in nodes}
     for node in reversed(nodes):
         op = node.op
@@ -132,8 +146,10 @@ def _keep(nodes: list[UOp], roots: Sequence[UOp], costs: dict[UOp, Cost]) -> dic
         if op is Ops.BUFFER:
             _record_reads(node, uses[node])
             continue
-        if op in ALWAYS_KEPT or node in outputs or _is_kept(node, uses[node], costs[node]):
+        is_kept = node not in lookups and _is_kept(node, uses[node], costs[node])
+        if is_kept or op in ALWAYS_KEPT or node in always:
             statement = kept[node] = make_statement(node)
+            statement.ops = costs[node].ops
             statement.is_stored = node in outputs or op in STORED
             if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's
                 needed.add(node.src[0])
