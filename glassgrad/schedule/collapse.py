@@ -65,13 +65,19 @@ def _selected(body: UOp) -> tuple[UOp, UOp] | None:
         return (body.src[0], body.src[1]) if body.src[0].op is CMPEQ else None
     if body.op is CAST and body.src[0].op is CMPEQ:
         return body.src[0], body.const_like(1)
+    if body.op is CAST and (found := _selected(body.src[0])) is not None:
+        condition, chosen = found
+        return condition, body.const_like(1) if _is_one(chosen) else chosen.cast(body.dtype)
     if body.op is MUL:
         for one, other in (body.src, body.src[::-1]):
             if (found := _selected(one)) is not None:
                 condition, chosen = found
-                is_one = chosen.is_const and chosen.arg == 1
-                return condition, other if is_one else chosen * other
+                return condition, other if _is_one(chosen) else chosen * other
     return None
+
+
+def _is_one(value: UOp) -> bool:
+    return value.is_const and bool(value.arg == 1)
 
 
 def _solve(condition: UOp, reduced: UOp) -> UOp | None:
