@@ -7,7 +7,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import change_kind, exchange, next_number
+from glassgrad.loops.nest import BLOCKS, change_kind, exchange, next_number
 
 UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
 
@@ -21,15 +21,25 @@ def choose_lanes(nest: Nest, target: Target) -> Nest:
 
 
 def _candidate(nest: Nest, op: Ops, target: Target) -> tuple[UOp, int] | None:
-    for node in nest.body.toposort():
+    nodes = nest.body.toposort()
+    for node in nodes:
         if node.op is not op or _has_lanes(node):
             continue
         width = target.vector_bytes // _widest(node)
         for axis in node.bound:
             lanes = _fitting(axis.size, width)
             if axis.kind in (UPCAST, UNROLL) and lanes > 1 and _is_unit_stride(node, axis):
-                return axis, lanes
+                if not _meets_lanes(nodes, axis):
+                    return axis, lanes
     return None
+
+
+def _meets_lanes(nodes: list[UOp], axis: UOp) -> bool:
+    """Does another block that depends on this axis have lanes of its own?"""
+    return any(
+        node.op in BLOCKS and (axis in node.bound or axis in node.ranges) and _has_lanes(node)
+        for node in nodes
+    )
 
 
 def _has_lanes(block: UOp) -> bool:
