@@ -154,4 +154,6 @@ class _Grid:
 def check_kernel_shape(kernel: Kernel) -> None:
     """Every store runs under all outer ranges."""
     for store in kernel.body.src:
+        if store.op is Ops.STAGE:  # read under them, before something is overwritten
+            continue
         assert store.src[2 : 2 + len(kernel.outer)] == kernel.outer

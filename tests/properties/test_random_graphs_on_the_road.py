@@ -1,0 +1,75 @@
+"""Random graphs: every stretch of the road gives what the reference gives."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from kernel_reference import check_kernel_shape, run_schedule
+from random_graphs import describe, differences, random_graph
+from random_recipes import RandomChooser
+from reference import Array, evaluate_all
+from schedules import TARGET
+
+from glassgrad.base.config import Context
+from glassgrad.engine import pipeline
+from glassgrad.engine.pipeline import realize
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule import schedule
+
+BATCH = 25  # graphs in one test: a failure names its seed
+
+
+def compare(seed: int, roots: list[UOp], got: list[Array], want: list[Array], more: str) -> None:
+    found = differences(roots, got, want)
+    if found:
+        message = "\n".join([f"seed {seed}", *found, describe(roots), more])
+        pytest.fail(message, pytrace=False)
+
+
+@pytest.mark.parametrize("batch", range(40))
+def test_scheduled_kernels_mean_what_the_graph_means(batch: int) -> None:
+    for seed in range(batch * BATCH, batch * BATCH + BATCH):
+        roots = random_graph(Random(seed), 3 + seed % 30)
+        want = evaluate_all(roots)
+        made = schedule(roots, TARGET)
+        for kernel in made.kernels:
+            check_kernel_shape(kernel)
+        compare(seed, roots, run_schedule(made), want, "")
+
+
+def on_the_road(seed: int, size: int, more: str = "") -> None:
+    roots = random_graph(Random(seed), size)
+    want = evaluate_all(roots)
+    got = [view.numpy() for view in realize(roots)]
+    compare(seed, roots, got, want, more)
+
+
+@pytest.mark.parametrize("batch", range(12))
+def test_compiled_kernels_give_what_the_graph_means(batch: int) -> None:
+    for seed in range(batch * BATCH, batch * BATCH + BATCH):
+        on_the_road(20_000 + seed, 3 + seed % 12)
+
+
+@pytest.mark.parametrize("batch", range(6))
+def test_unoptimised_kernels_give_what_the_graph_means(batch: int) -> None:
+    with Context(NOOPT=1):
+        for seed in range(batch * BATCH, batch * BATCH + BATCH):
+            on_the_road(30_000 + seed, 3 + seed % 12)
+
+
+@pytest.mark.parametrize("batch", range(16))
+def test_any_legal_recipe_gives_what_the_graph_means(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = 0
+    for seed in range(batch * BATCH, batch * BATCH + BATCH):
+        chooser = RandomChooser(seed)
+        monkeypatch.setattr(pipeline, "chooser", lambda chooser=chooser: chooser)
+        roots = random_graph(Random(40_000 + seed), 3 + seed % 12)
+        want = evaluate_all(roots)
+        pipeline.PLANS.clear()
+        got = [view.numpy() for view in realize(roots)]
+        compare(seed, roots, got, want, f"recipes {chooser.recipes}")
+        made += sum(len(recipe) for recipe in chooser.recipes)
+    assert made > BATCH, "hardly any move was legal"
