@@ -21,7 +21,6 @@ class Backward(Losses):
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
         """How this value changes with each of the targets. Gradients have gradients.
 
-        >>> from glassgrad import Tensor
         >>> x = Tensor([1.0, 2.0])
         >>> (x * x).sum().gradient(x)[0].shape
         (2,)
@@ -41,7 +40,13 @@ class Backward(Losses):
         return [self._made(found[tensor.uop]) for tensor in targets]
 
     def backward(self, gradient: Self | None = None) -> Self:
-        """Add to `.grad` of every parameter that this value depends on."""
+        """Add to `.grad` of every parameter that this value depends on.
+
+        >>> x = Tensor([1.0, 2.0])
+        >>> _ = (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
+        """
         seed = self._seed(gradient)
         nodes = frozenset(toposort((self.uop,)))
         params = [tensor for tensor in living() if _takes_part(tensor, nodes)]
@@ -77,17 +82,29 @@ class Backward(Losses):
     # ------------------------------------------------------------------ who takes part
 
     def is_param_(self, is_param: bool = True) -> Self:
-        """Say whether backward() leaves a gradient here."""
+        """Say whether backward() leaves a gradient here.
+
+        >>> Tensor([1.0]).is_param_(is_param=False).is_param
+        False
+        """
         self.is_param = is_param
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """The same as `is_param_`."""
+        """The same as `is_param_`.
+
+        >>> Tensor([1.0]).requires_grad_(requires_grad=False).is_param
+        False
+        """
         return self.is_param_(requires_grad)
 
     @property
     def requires_grad(self) -> bool:
-        """The same as `is_param`."""
+        """The same as `is_param`.
+
+        >>> Tensor([1.0], requires_grad=False).requires_grad
+        False
+        """
         return self.is_param
 
     @requires_grad.setter

@@ -27,7 +27,6 @@ class Contraction(Random):
     def dot(self, w: Self, dtype: DTypeLike | None = None) -> Self:
         """The matrix product over the last axis of this and the second to last of w.
 
-        >>> from glassgrad import Tensor
         >>> (Tensor.ones(2, 3) @ Tensor.ones(3, 4)).shape
         (2, 4)
         """
@@ -64,7 +63,11 @@ class Contraction(Random):
         return self._made(cast_to(total.uop, out))
 
     def matmul(self, x: Self, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
-        """The same as `dot`."""
+        """The same as `dot`.
+
+        >>> Tensor([[1, 2]]).matmul(Tensor([[3], [4]])).tolist()
+        [[11]]
+        """
         return x.dot(self, dtype) if reverse else self.dot(x, dtype)
 
     def __matmul__(self, x: Any) -> Self:
@@ -76,7 +79,11 @@ class Contraction(Random):
     def linear(
         self, weight: Self, bias: Self | None = None, dtype: DTypeLike | None = None
     ) -> Self:
-        """self @ weight + bias, or self * weight if the weight is a vector."""
+        """self @ weight + bias, or self * weight if the weight is a vector.
+
+        >>> Tensor([[1.0, 2.0]]).linear(Tensor([[3.0], [4.0]]), Tensor([0.5])).tolist()
+        [[11.5]]
+        """
         if dtype is not None:
             wide = bias if bias is None else bias.cast(dtype)
             return self.cast(dtype).linear(weight.cast(dtype), wide)
@@ -84,7 +91,11 @@ class Contraction(Random):
         return product if bias is None else product + bias
 
     def sequential(self, ll: list[Any]) -> Self:
-        """The result of calling layers one after the other."""
+        """The result of calling layers one after the other.
+
+        >>> Tensor([-1.0, 4.0]).sequential([Tensor.relu, Tensor.sqrt]).tolist()
+        [0.0, 2.0]
+        """
         x = self
         for layer in ll:
             x = layer(x)
@@ -120,7 +131,6 @@ class Contraction(Random):
     ) -> Self:
         """Convolution of (batch, channels, …) with (out channels, channels / groups, …).
 
-        >>> from glassgrad import Tensor
         >>> Tensor.ones(1, 3, 8, 8).conv2d(Tensor.ones(4, 3, 3, 3), padding=1).shape
         (1, 4, 8, 8)
         """
@@ -151,7 +161,11 @@ class Contraction(Random):
         padding: int | Sequence[int] = 0,
         ceil_mode: bool = False,
     ) -> Self:
-        """The largest value of each window."""
+        """The largest value of each window.
+
+        >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
+        [[[[5, 7], [13, 15]]]]
+        """
         kernel = _each(kernel_size, 2, "kernel_size")
         steps = kernel if stride is None else _each(stride, len(kernel), "stride")
         around = _pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
@@ -169,7 +183,11 @@ class Contraction(Random):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> Self:
-        """The mean of each window."""
+        """The mean of each window.
+
+        >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
+        [[[[2.5, 4.5], [10.5, 12.5]]]]
+        """
         kernel = _each(kernel_size, 2, "kernel_size")
         steps = kernel if stride is None else _each(stride, len(kernel), "stride")
         lead = ((0, 0),) * (self.ndim - len(kernel))

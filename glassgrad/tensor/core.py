@@ -86,27 +86,51 @@ class Core:
 
     @property
     def device(self) -> str:
-        """Where the value is or will be."""
+        """Where the value is or will be.
+
+        >>> Tensor([1], device="cpu").device
+        'CPU'
+        """
         return device_of(self.uop)
 
     def numel(self) -> int:
-        """How many elements there are."""
+        """How many elements there are.
+
+        >>> Tensor([[1, 2, 3]]).numel()
+        3
+        """
         return prod(self.uop.shape)
 
     def nbytes(self) -> int:
-        """How many bytes the elements take."""
+        """How many bytes the elements take.
+
+        >>> Tensor([[1, 2, 3]]).nbytes()
+        12
+        """
         return prod(self.uop.shape) * self.uop.dtype.itemsize
 
     def element_size(self) -> int:
-        """How many bytes one element takes."""
+        """How many bytes one element takes.
+
+        >>> Tensor([1.5]).element_size()
+        4
+        """
         return self.uop.dtype.itemsize
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one axis."""
+        """The shape, or the size of one axis.
+
+        >>> Tensor([[1, 2, 3]]).size(1)
+        3
+        """
         return self.shape if dim is None else self.shape[axis_of(dim, self.ndim)]
 
     def dim(self) -> int:
-        """How many axes there are."""
+        """How many axes there are.
+
+        >>> Tensor([[1, 2, 3]]).dim()
+        2
+        """
         return len(self.uop.shape)
 
     # ------------------------------------------------------------------ operands
@@ -145,7 +169,11 @@ class Core:
         return UOp(CONST, dtypes.from_py(other), (), other)
 
     def const_like(self, b: ConstType) -> Self:
-        """A single number of this tensor's dtype."""
+        """A single number of this tensor's dtype.
+
+        >>> Tensor([1.5]).const_like(2).item()
+        2.0
+        """
         return self._made(scalar(b, self.uop.dtype))
 
 

@@ -34,7 +34,11 @@ class Creation(Reduce):
 
     @classmethod
     def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike | None = None) -> Self:
-        """Memory of its own. Nobody has written to it yet."""
+        """Memory of its own. Nobody has written to it yet.
+
+        >>> Tensor.empty(2, 3).shape
+        (2, 3)
+        """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         view = View.empty(canonical(device), checked_shape(shape), wanted)
         return cls._of(UOp(Ops.BUFFER, wanted, (), view), is_param=True)
@@ -50,7 +54,6 @@ class Creation(Reduce):
     ) -> Self:
         """One number everywhere.
 
-        >>> from glassgrad import Tensor
         >>> Tensor.full((2, 3), 7).dtype
         dtypes.int
         """
@@ -63,13 +66,21 @@ class Creation(Reduce):
 
     @classmethod
     def zeros(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
-        """Zeros, of the default float if no dtype is given."""
+        """Zeros, of the default float if no dtype is given.
+
+        >>> Tensor.zeros(2, 2).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
+        """
         wanted = dtypes.default_float if dtype is None else dtype
         return cls.full(checked_shape(shape), 0, wanted, device)
 
     @classmethod
     def ones(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
-        """Ones, of the default float if no dtype is given."""
+        """Ones, of the default float if no dtype is given.
+
+        >>> Tensor.ones(3, dtype=dtypes.int8).tolist()
+        [1, 1, 1]
+        """
         wanted = dtypes.default_float if dtype is None else dtype
         return cls.full(checked_shape(shape), 1, wanted, device)
 
@@ -89,7 +100,6 @@ class Creation(Reduce):
     ) -> Self:
         """start, start + step, … while it is below stop.
 
-        >>> from glassgrad import Tensor
         >>> Tensor.arange(2, 10, 3).shape
         (3,)
         """
@@ -112,7 +122,11 @@ class Creation(Reduce):
     def linspace(
         cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> Self:
-        """Evenly spaced values from start to stop, both included."""
+        """Evenly spaced values from start to stop, both included.
+
+        >>> Tensor.linspace(0, 1, 5).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+        """
         if steps < 0:
             raise ShapeError(f"linspace cannot have {steps} steps")
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
@@ -130,7 +144,11 @@ class Creation(Reduce):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Self:
-        """Ones on the diagonal."""
+        """Ones on the diagonal.
+
+        >>> Tensor.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
         rows, columns = checked_shape((n, n if m is None else m))
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if not rows or not columns:
@@ -143,20 +161,36 @@ class Creation(Reduce):
     def full_like(
         self, fill_value: ConstType, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Self:
-        """One number, in this tensor's shape and dtype."""
+        """One number, in this tensor's shape and dtype.
+
+        >>> Tensor([1, 2]).full_like(7).tolist()
+        [7, 7]
+        """
         place = self.device if device is None else device
         return type(self).full(self.shape, fill_value, dtype or self.uop.dtype, place)
 
     def zeros_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
-        """Zeros, in this tensor's shape and dtype."""
+        """Zeros, in this tensor's shape and dtype.
+
+        >>> Tensor([1, 2]).zeros_like().tolist()
+        [0, 0]
+        """
         return self.full_like(0, dtype, device)
 
     def ones_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
-        """Ones, in this tensor's shape and dtype."""
+        """Ones, in this tensor's shape and dtype.
+
+        >>> Tensor([1, 2]).ones_like().tolist()
+        [1, 1]
+        """
         return self.full_like(1, dtype, device)
 
     def empty_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
-        """Memory of its own, in this tensor's shape and dtype."""
+        """Memory of its own, in this tensor's shape and dtype.
+
+        >>> Tensor([1, 2]).empty_like().shape
+        (2,)
+        """
         place = self.device if device is None else device
         return type(self).empty(self.shape, dtype=dtype or self.uop.dtype, device=place)
 
@@ -165,7 +199,6 @@ class Creation(Reduce):
     def pad(self, padding: Any, mode: str = "constant", value: ConstType = 0.0) -> Self:
         """More elements around: ((before, after), …) per axis, or flat and from the last axis on.
 
-        >>> from glassgrad import Tensor
         >>> Tensor.ones(2, 3).pad((1, 1)).shape, Tensor.ones(2, 3).pad(((1, 0), None)).shape
         ((2, 5), (3, 3))
         """
@@ -179,7 +212,11 @@ class Creation(Reduce):
         return inside.where(moved, value)
 
     def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
-        """Padded at the end of each axis up to this shape; None keeps an axis."""
+        """Padded at the end of each axis up to this shape; None keeps an axis.
+
+        >>> Tensor([[1, 2]]).pad_to(2, 3).tolist()
+        [[1, 2, 0], [0, 0, 0]]
+        """
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         if len(sizes) != self.ndim:
             raise ShapeError(f"pad_to of {self.shape} needs {self.ndim} sizes, not {len(sizes)}")
@@ -189,7 +226,11 @@ class Creation(Reduce):
         return self.pad(tuple(grown), value=value)
 
     def cat(self, *args: Self, dim: int = 0) -> Self:
-        """Several tensors one after the other along an axis."""
+        """Several tensors one after the other along an axis.
+
+        >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
+        [1, 2, 3]
+        """
         tensors = [self, *args]
         axis = axis_of(dim, self.ndim)
         if self.ndim == 0:
@@ -204,7 +245,11 @@ class Creation(Reduce):
         return _joined(tensors, axis)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
-        """Several tensors of one shape along a new axis."""
+        """Several tensors of one shape along a new axis.
+
+        >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
+        [[1, 2], [3, 4]]
+        """
         for tensor in args:
             if tensor.shape != self.shape:
                 raise ShapeError(
@@ -214,11 +259,19 @@ class Creation(Reduce):
         return self.unsqueeze(axis).cat(*[tensor.unsqueeze(axis) for tensor in args], dim=axis)
 
     def tril(self, diagonal: int = 0) -> Self:
-        """The lower triangle; zeros above the diagonal."""
+        """The lower triangle; zeros above the diagonal.
+
+        >>> Tensor.ones(2, 2).tril().tolist()
+        [[1.0, 0.0], [1.0, 1.0]]
+        """
         return (self._below() <= diagonal).where(self, self.const_like(0))
 
     def triu(self, diagonal: int = 0) -> Self:
-        """The upper triangle; zeros below the diagonal."""
+        """The upper triangle; zeros below the diagonal.
+
+        >>> Tensor.ones(2, 2).triu().tolist()
+        [[1.0, 1.0], [0.0, 1.0]]
+        """
         return (self._below() >= diagonal).where(self, self.const_like(0))
 
     def _below(self) -> Self:

@@ -31,7 +31,11 @@ class Elementwise(Operators):
     # ------------------------------------------------------------------ arithmetic
 
     def div(self, x: Any, reverse: bool = False, rounding_mode: str | None = None) -> Self:
-        """self / x as floats; rounding_mode "trunc" or "floor" keeps the dtype."""
+        """self / x as floats; rounding_mode "trunc" or "floor" keeps the dtype.
+
+        >>> Tensor([7, -7]).div(2).tolist(), Tensor([7, -7]).div(2, rounding_mode="trunc").tolist()
+        ([3.5, -3.5], [3, -3])
+        """
         if rounding_mode == "floor":
             return self.__rfloordiv__(x) if reverse else self // x
         left, right = self._pair(x, "divide")
@@ -63,7 +67,11 @@ class Elementwise(Operators):
         return self._made(record(FLOORDIV, left.dtype, (left, right)))
 
     def mod(self, x: Any, reverse: bool = False) -> Self:
-        """The remainder of floor division: it has the sign of the divisor."""
+        """The remainder of floor division: it has the sign of the divisor.
+
+        >>> Tensor([7, -7]).mod(3).tolist()
+        [1, 2]
+        """
         pair = self._pair(x, "take the remainder of")
         left, right = pair[::-1] if reverse else pair
         need(left, NUMBERS, "take the remainder of")
@@ -82,28 +90,48 @@ class Elementwise(Operators):
         return self.abs()
 
     def fmod(self, x: Any) -> Self:
-        """The remainder of division towards zero: it has the sign of the dividend."""
+        """The remainder of division towards zero: it has the sign of the dividend.
+
+        >>> Tensor([7, -7]).fmod(3).tolist()
+        [1, -1]
+        """
         left, right = map(self._made, self._pair(x, "take the remainder of"))
         return left - left.div(right, rounding_mode="trunc") * right
 
     def trunc(self) -> Self:
-        """Rounded towards zero."""
+        """Rounded towards zero.
+
+        >>> Tensor([1.7, -1.7]).trunc().tolist()
+        [1.0, -1.0]
+        """
         if self.uop.dtype.kind != "float":
             return self._made(self.uop)
         return self._made(record(TRUNC, self.uop.dtype, (self.uop,)))
 
     def floor(self) -> Self:
-        """Rounded down."""
+        """Rounded down.
+
+        >>> Tensor([1.7, -1.7]).floor().tolist()
+        [1.0, -2.0]
+        """
         whole = self.trunc()
         return whole if self.uop.dtype.kind != "float" else (self < whole).where(whole - 1, whole)
 
     def ceil(self) -> Self:
-        """Rounded up."""
+        """Rounded up.
+
+        >>> Tensor([1.2, -1.2]).ceil().tolist()
+        [2.0, -1.0]
+        """
         whole = self.trunc()
         return whole if self.uop.dtype.kind != "float" else (whole < self).where(whole + 1, whole)
 
     def round(self) -> Self:
-        """Rounded to the nearest whole number, halves to the even one."""
+        """Rounded to the nearest whole number, halves to the even one.
+
+        >>> Tensor([0.5, 1.5, 2.5]).round().tolist()
+        [0.0, 2.0, 2.0]
+        """
         if self.uop.dtype.kind != "float":
             return self._made(self.uop)
         whole = self.trunc()
@@ -113,13 +141,21 @@ class Elementwise(Operators):
         return up.where(whole + (self < 0).where(-1.0, 1.0), whole)
 
     def abs(self) -> Self:
-        """The distance from zero."""
+        """The distance from zero.
+
+        >>> Tensor([-2, 3]).abs().tolist()
+        [2, 3]
+        """
         if self.uop.dtype.kind in ("uint", "bool"):
             return self._made(self.uop)
         return self.maximum(-self)
 
     def sign(self) -> Self:
-        """-1, 0 or 1; nan stays nan."""
+        """-1, 0 or 1; nan stays nan.
+
+        >>> Tensor([-2.5, 0.0, 3.0]).sign().tolist()
+        [-1.0, 0.0, 1.0]
+        """
         if self.uop.dtype is BOOL:
             return self._made(self.uop)
         one, zero = self.const_like(1), self.const_like(0)
@@ -133,11 +169,19 @@ class Elementwise(Operators):
     # ------------------------------------------------------------------ comparisons
 
     def isnan(self) -> Self:
-        """Where the value is not a number."""
+        """Where the value is not a number.
+
+        >>> Tensor([1.0, float("nan")]).isnan().tolist()
+        [False, True]
+        """
         return self.ne(self)
 
     def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
-        """Where the value is infinite."""
+        """Where the value is infinite.
+
+        >>> Tensor([1.0, float("-inf")]).isinf().tolist()
+        [False, True]
+        """
         if self.uop.dtype.kind != "float":
             return self.ne(self)
         up, down = self.eq(float("inf")), self.eq(float("-inf"))
@@ -146,13 +190,21 @@ class Elementwise(Operators):
         return up if detect_positive else down if detect_negative else self.ne(self) & self.eq(self)
 
     def isfinite(self) -> Self:
-        """Where the value is a number and not infinite."""
+        """Where the value is a number and not infinite.
+
+        >>> Tensor([1.0, float("inf")]).isfinite().tolist()
+        [True, False]
+        """
         return (self.isnan() | self.isinf()).logical_not()
 
     def isclose(
         self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
     ) -> Self:
-        """Where |self - other| <= atol + rtol * |other|, or both are the same infinity."""
+        """Where |self - other| <= atol + rtol * |other|, or both are the same infinity.
+
+        >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0000001, 2.1])).tolist()
+        [True, False]
+        """
         x, y = map(self._made, self._pair(other, "compare"))
         near = ((x - y).abs() <= y.abs() * rtol + atol) & x.isfinite() & y.isfinite()
         close = near | x.eq(y)
@@ -161,25 +213,41 @@ class Elementwise(Operators):
     # ------------------------------------------------------------------ selection
 
     def masked_fill(self, mask: Any, value: Any) -> Self:
-        """This tensor with a value where the mask is true."""
+        """This tensor with a value where the mask is true.
+
+        >>> Tensor([1, 2]).masked_fill(Tensor([True, False]), 9).tolist()
+        [9, 2]
+        """
         condition = self._made(self._operand(mask, "mask"))
         return condition.where(value, self)
 
     def clamp(self, min_: Any = None, max_: Any = None) -> Self:
-        """No smaller than min_ and no larger than max_."""
+        """No smaller than min_ and no larger than max_.
+
+        >>> Tensor([-3, 0, 3]).clamp(-1, 1).tolist()
+        [-1, 0, 1]
+        """
         if min_ is None and max_ is None:
             raise DTypeError("clamp needs min_ or max_", hint="give at least one bound")
         low = self if min_ is None else self.maximum(min_)
         return low if max_ is None else low.minimum(max_)
 
     def clip(self, min_: Any = None, max_: Any = None) -> Self:
-        """The same as `clamp`."""
+        """The same as `clamp`.
+
+        >>> Tensor([-3, 0, 3]).clip(max_=1).tolist()
+        [-3, 0, 1]
+        """
         return self.clamp(min_, max_)
 
     # ------------------------------------------------------------------ dtype and place
 
     def bitcast(self, dtype: DTypeLike) -> Self:
-        """The same bits read as another dtype of the same size."""
+        """The same bits read as another dtype of the same size.
+
+        >>> Tensor([1.0]).bitcast(dtypes.int32).tolist()
+        [1065353216]
+        """
         wanted = dtype_of(dtype)
         if wanted is self.uop.dtype:
             return self._made(self.uop)
@@ -192,19 +260,36 @@ class Elementwise(Operators):
         return self._made(record(BITCAST, wanted, (self.uop,)))
 
     def detach(self) -> Self:
-        """The same values; no gradient flows through."""
+        """The same values; no gradient flows through.
+
+        >>> x = Tensor([3.0])
+        >>> (x * x.detach()).sum().gradient(x)[0].tolist()
+        [3.0]
+        """
         return self._made(record(DETACH, self.uop.dtype, (self.uop,)))
 
     def contiguous(self, **_: Any) -> Self:
-        """The same values in a buffer of their own."""
+        """The same values in a buffer of their own.
+
+        >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
+        [[1, 3], [2, 4]]
+        """
         return self._made(record(CONTIGUOUS, self.uop.dtype, (self.uop,)))
 
     def contiguous_backward(self) -> Self:
-        """The same values. Gradients are laid out by the scheduler here."""
+        """The same values. Gradients are laid out by the scheduler here.
+
+        >>> Tensor([1.0]).contiguous_backward().tolist()
+        [1.0]
+        """
         return self._made(self.uop)
 
     def is_floating_point(self) -> Any:
-        """Whether the dtype is a float."""
+        """Whether the dtype is a float.
+
+        >>> Tensor([1]).is_floating_point(), Tensor([1.5]).is_floating_point()
+        (False, True)
+        """
         return self.uop.dtype.kind == "float"
 
 
@@ -219,33 +304,65 @@ class Casts(Elementwise):
     __slots__ = ()
 
     def bool(self) -> Self:
-        """Cast to bool."""
+        """Cast to bool.
+
+        >>> Tensor([0, 2]).bool().tolist()
+        [False, True]
+        """
         return self.cast(dtypes.bool)
 
     def short(self) -> Self:
-        """Cast to int16."""
+        """Cast to int16.
+
+        >>> Tensor([1.7]).short().tolist()
+        [1]
+        """
         return self.cast(dtypes.int16)
 
     def int(self) -> Self:
-        """Cast to int32."""
+        """Cast to int32.
+
+        >>> Tensor([1.7, -1.7]).int().tolist()
+        [1, -1]
+        """
         return self.cast(dtypes.int32)
 
     def long(self) -> Self:
-        """Cast to int64."""
+        """Cast to int64.
+
+        >>> Tensor([1.7]).long().dtype
+        dtypes.long
+        """
         return self.cast(dtypes.int64)
 
     def half(self) -> Self:
-        """Cast to float16."""
+        """Cast to float16.
+
+        >>> Tensor([0.1]).half().tolist()
+        [0.0999755859375]
+        """
         return self.cast(dtypes.float16)
 
     def bfloat16(self) -> Self:
-        """Cast to bfloat16."""
+        """Cast to bfloat16.
+
+        >>> Tensor([0.1]).bfloat16().tolist()
+        [0.10009765625]
+        """
         return self.cast(dtypes.bfloat16)
 
     def float(self) -> Self:
-        """Cast to float32."""
+        """Cast to float32.
+
+        >>> Tensor([1, 2]).float().tolist()
+        [1.0, 2.0]
+        """
         return self.cast(dtypes.float32)
 
     def double(self) -> Self:
-        """Cast to float64."""
+        """Cast to float64.
+
+        >>> Tensor([1, 2]).double().dtype
+        dtypes.double
+        """
         return self.cast(dtypes.float64)

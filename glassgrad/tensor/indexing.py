@@ -161,7 +161,6 @@ class Indexing(Creation):
     def gather(self, dim: int, index: Self) -> Self:
         """y[i][j] = x[index[i][j]][j] for dim 0, and so on: one element per element of index.
 
-        >>> from glassgrad import Tensor
         >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).shape
         (2, 1)
         """
@@ -183,7 +182,11 @@ class Indexing(Creation):
         return self._made(record(Ops.GATHER, self.uop.dtype, src, axis))
 
     def one_hot(self, num_classes: int) -> Self:
-        """1 at the index and 0 elsewhere, along a new last axis."""
+        """1 at the index and 0 elsewhere, along a new last axis.
+
+        >>> Tensor([2, 0]).one_hot(3).tolist()
+        [[0, 0, 1], [1, 0, 0]]
+        """
         _check_index(self)
         classes = self._line(num_classes, self.uop.dtype)
         return self.unsqueeze(-1).eq(classes).cast(dtypes.default_int)

@@ -25,7 +25,6 @@ class Losses(Contraction):
     def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """exp(x) / sum(exp(x)) along an axis, without overflow.
 
-        >>> from glassgrad import Tensor
         >>> Tensor([[1.0, 2.0]]).softmax().shape
         (1, 2)
         """
@@ -34,23 +33,39 @@ class Losses(Contraction):
         return powers / powers.sum(axis, keepdim=True)
 
     def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
-        """softmax(-x)"""
+        """softmax(-x)
+
+        >>> Tensor([1.0, 1.0]).softmin().tolist()
+        [0.5, 0.5]
+        """
         return (-self).softmax(axis, dtype)
 
     def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
-        """log(softmax(x)), without overflow or log(0)."""
+        """log(softmax(x)), without overflow or log(0).
+
+        >>> Tensor([0.0, -1e9]).log_softmax().tolist()
+        [0.0, -1000000000.0]
+        """
         x = self._floats(dtype)
         shifted = x - x.max(axis, keepdim=True).detach()
         return shifted - shifted.exp().sum(axis, keepdim=True).log()
 
     def layernorm(self, axis: Any = -1, eps: float = 1e-5) -> Self:
-        """Mean 0 and variance 1 along some axes."""
+        """Mean 0 and variance 1 along some axes.
+
+        >>> Tensor([-4.0, 4.0]).layernorm(eps=0).tolist()
+        [-1.0, 1.0]
+        """
         x = self._floats()
         centred = x - x.mean(axis, keepdim=True)
         return centred * ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
 
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
-        """Length 1 along an axis."""
+        """Length 1 along an axis.
+
+        >>> Tensor([[3.0, 4.0]]).normalize().tolist()
+        [[0.6000000238418579, 0.800000011920929]]
+        """
         if p == 0:
             length = self.ne(0).sum(dim, keepdim=True).cast(self.dtype)
         else:
@@ -65,7 +80,12 @@ class Losses(Contraction):
         invstd: Self,
         axis: int | tuple[int, ...] = 1,
     ) -> Self:
-        """(x - mean) * invstd * weight + bias, where all of them lie along `axis`."""
+        """(x - mean) * invstd * weight + bias, where all of them lie along `axis`.
+
+        >>> x, two = Tensor([[1.0, 2.0]]), Tensor([2.0, 2.0])
+        >>> x.batchnorm(two, two, mean=two, invstd=two).tolist()
+        [[-2.0, 2.0]]
+        """
         axes = axes_of(axis, self.ndim)
         shape = tuple(size if one in axes else 1 for one, size in enumerate(self.shape))
         scale = invstd.reshape(shape) if len(axes) == invstd.ndim else invstd
@@ -81,7 +101,11 @@ class Losses(Contraction):
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
 
     def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:  # noqa: N803
-        """-Y log(x) - (1-Y) log(1-x), for probabilities x."""
+        """-Y log(x) - (1-Y) log(1-x), for probabilities x.
+
+        >>> round(Tensor([0.5, 0.5]).binary_crossentropy(Tensor([0.0, 1.0])).item(), 5)
+        0.69315
+        """
         loss = -(Y * self.log()) - (1 - Y) * (1 - self).log()
         return loss._collected(reduction)
 
@@ -91,7 +115,11 @@ class Losses(Contraction):
         reduction: str = "mean",
         pos_weight: Self | None = None,
     ) -> Self:
-        """The same of sigmoid(x), without overflow."""
+        """The same of sigmoid(x), without overflow.
+
+        >>> round(Tensor([0.0]).binary_crossentropy_logits(Tensor([1.0])).item(), 5)
+        0.69315
+        """
         yes, no = self.logsigmoid(), (-self).logsigmoid()
         weighted = yes if pos_weight is None else pos_weight * yes
         return (-(Y * weighted) - (1 - Y) * no)._collected(reduction)
@@ -105,7 +133,6 @@ class Losses(Contraction):
     ) -> Self:
         """Cross-entropy of logits (…, classes) with class numbers (…); some may be ignored.
 
-        >>> from glassgrad import Tensor
         >>> Tensor([[1.0, 2.0]]).sparse_categorical_crossentropy(Tensor([1])).shape
         ()
         """
@@ -127,7 +154,11 @@ class Losses(Contraction):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> Self:
-        """Cross-entropy of logits (batch, classes, …) with class numbers or probabilities."""
+        """Cross-entropy of logits (batch, classes, …) with class numbers or probabilities.
+
+        >>> round(Tensor([[0.0, 0.0]]).cross_entropy(Tensor([1])).item(), 5)
+        0.69315
+        """
         _check_smoothing(label_smoothing)
         axis = 0 if self.ndim == 1 else 1
         if Y.ndim < self.ndim:
@@ -152,7 +183,11 @@ class Losses(Contraction):
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> Self:
-        """Minus the log-probabilities (batch, classes, …) at the class numbers."""
+        """Minus the log-probabilities (batch, classes, …) at the class numbers.
+
+        >>> Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss(Tensor([0, 1])).item()
+        2.5
+        """
         axis = 0 if self.ndim == 1 else 1
         _check_classes(self, Y, axis)
         ones = self._made(Y.ones_like(dtype=self.dtype).uop)

@@ -35,7 +35,6 @@ class Movement(Core):
     def reshape(self, *shape: Any) -> Self:
         """The elements in row-major order as another shape; one size may be -1.
 
-        >>> from glassgrad import Tensor
         >>> Tensor.arange(6).reshape(2, -1).shape
         (2, 3)
         """
@@ -70,7 +69,11 @@ class Movement(Core):
         return filled
 
     def permute(self, *order: Any) -> Self:
-        """Axis i of the result is axis order[i] of this tensor."""
+        """Axis i of the result is axis order[i] of this tensor.
+
+        >>> Tensor([[1, 2, 3]]).permute(1, 0).tolist()
+        [[1], [2], [3]]
+        """
         wanted = sizes_of(order, "order of axes")
         axes = tuple(axis_of(axis, self.ndim) for axis in wanted)
         if sorted(axes) != list(range(self.ndim)):
@@ -86,7 +89,11 @@ class Movement(Core):
         return self._made(record(PERMUTE, uop.dtype, (uop,), axes))
 
     def expand(self, *shape: Any) -> Self:
-        """Axes of size 1 repeated; -1 or None keeps a size; new axes come in front."""
+        """Axes of size 1 repeated; -1 or None keeps a size; new axes come in front.
+
+        >>> Tensor([[1], [2]]).expand(2, 3).tolist()
+        [[1, 1, 1], [2, 2, 2]]
+        """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         given = sizes_of(([-1 if size is None else size for size in shape],))
@@ -104,14 +111,22 @@ class Movement(Core):
         return self._made(expanded(self.uop, wanted))
 
     def flip(self, axis: Any, *args: int) -> Self:
-        """The elements along some axes in reverse."""
+        """The elements along some axes in reverse.
+
+        >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
+        [[2, 1], [4, 3]]
+        """
         axes = axes_of((axis, *args) if args else axis, self.ndim)
         if not axes:
             return self._made(self.uop)
         return self._made(record(FLIP, self.uop.dtype, (self.uop,), axes))
 
     def shrink(self, arg: Sequence[tuple[int, int] | None]) -> Self:
-        """A box cut out: (start, stop) or None per axis."""
+        """A box cut out: (start, stop) or None per axis.
+
+        >>> Tensor([[1, 2], [3, 4]]).shrink((None, (1, 2))).tolist()
+        [[2], [4]]
+        """
         if len(arg) != self.ndim:
             raise ShapeError(f"shrink of {self.shape} needs {self.ndim} pairs, not {len(arg)}")
         pairs = tuple(
@@ -153,11 +168,19 @@ class Movement(Core):
     # ------------------------------------------------------------------ made of them
 
     def view(self, *shape: Any) -> Self:
-        """The same as `reshape`."""
+        """The same as `reshape`.
+
+        >>> Tensor.arange(4).view(2, 2).tolist()
+        [[0, 1], [2, 3]]
+        """
         return self.reshape(*shape)
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Several axes as one."""
+        """Several axes as one.
+
+        >>> Tensor([[1, 2], [3, 4]]).flatten().tolist()
+        [1, 2, 3, 4]
+        """
         first, last = axis_of(start_dim, self.ndim), axis_of(end_dim, self.ndim)
         if first > last:
             raise AxisError(f"cannot flatten axes {first} to {last}", hint="start comes first")
@@ -165,12 +188,20 @@ class Movement(Core):
         return self.reshape(*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
 
     def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
-        """One axis as several."""
+        """One axis as several.
+
+        >>> Tensor.arange(6).unflatten(0, (2, 3)).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+        """
         axis = axis_of(dim, self.ndim)
         return self.reshape(*self.shape[:axis], *sizes, *self.shape[axis + 1 :])
 
     def squeeze(self, dim: int | None = None) -> Self:
-        """Axes of size 1 left out: all of them, or one."""
+        """Axes of size 1 left out: all of them, or one.
+
+        >>> Tensor.ones(1, 3, 1).squeeze().shape
+        (3,)
+        """
         if dim is None:
             return self.reshape(tuple(size for size in self.shape if size != 1))
         axis = axis_of(dim, self.ndim)
@@ -179,13 +210,21 @@ class Movement(Core):
         return self.reshape(self.shape[:axis] + self.shape[axis + 1 :])
 
     def unsqueeze(self, dim: int) -> Self:
-        """A new axis of size 1."""
+        """A new axis of size 1.
+
+        >>> Tensor([1, 2]).unsqueeze(1).tolist()
+        [[1], [2]]
+        """
         shape = self.uop.shape
         axis = axis_of(dim, len(shape) + 1)
         return self._made(reshaped(self.uop, (*shape[:axis], 1, *shape[axis:])))
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
-        """Two axes exchanged."""
+        """Two axes exchanged.
+
+        >>> Tensor.ones(2, 3, 4).transpose(0, 2).shape
+        (4, 3, 2)
+        """
         first, second = axis_of(dim0, self.ndim), axis_of(dim1, self.ndim)
         order = list(range(self.ndim))
         if order:
@@ -194,11 +233,19 @@ class Movement(Core):
 
     @property
     def T(self) -> Self:  # noqa: N802  the name that everybody uses
-        """The two axes of a matrix exchanged."""
+        """The two axes of a matrix exchanged.
+
+        >>> Tensor([[1, 2], [3, 4]]).T.tolist()
+        [[1, 3], [2, 4]]
+        """
         return self.transpose()
 
     def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
-        """Parts of one size, the last one perhaps smaller, or of the given sizes."""
+        """Parts of one size, the last one perhaps smaller, or of the given sizes.
+
+        >>> [part.tolist() for part in Tensor.arange(5).split(2)]
+        [[0, 1], [2, 3], [4]]
+        """
         axis = axis_of(dim, self.ndim)
         total = self.shape[axis]
         if isinstance(sizes, int):
@@ -215,14 +262,22 @@ class Movement(Core):
         return tuple(parts)
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
-        """About equal parts, at most this many."""
+        """About equal parts, at most this many.
+
+        >>> [part.tolist() for part in Tensor.arange(5).chunk(2)]
+        [[0, 1, 2], [3, 4]]
+        """
         if chunks < 1:
             raise ShapeError(f"cannot split into {chunks} chunks", hint="at least 1")
         size = self.shape[axis_of(dim, self.ndim)]
         return list(self.split(-(-size // chunks) or 1, dim))
 
     def repeat(self, repeats: Any, *args: int) -> Self:
-        """The whole tensor repeated along each axis."""
+        """The whole tensor repeated along each axis.
+
+        >>> Tensor([1, 2]).repeat(2, 2).tolist()
+        [[1, 2, 1, 2], [1, 2, 1, 2]]
+        """
         times = sizes_of((repeats, *args), "number of repeats")
         if len(times) < self.ndim:
             raise ShapeError(f"repeat of {self.shape} needs at least {self.ndim} numbers")
@@ -233,7 +288,11 @@ class Movement(Core):
         return self.reshape(apart).expand(wide).reshape(whole)
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
-        """Each element repeated next to itself."""
+        """Each element repeated next to itself.
+
+        >>> Tensor([1, 2]).repeat_interleave(2).tolist()
+        [1, 1, 2, 2]
+        """
         base = self.flatten() if dim is None else self
         axis = 0 if dim is None else axis_of(dim, self.ndim)
         shape = base.shape
@@ -242,7 +301,11 @@ class Movement(Core):
         return apart.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
-        """Sliding windows along an axis, as a new last axis."""
+        """Sliding windows along an axis, as a new last axis.
+
+        >>> Tensor.arange(5).unfold(0, 3, 2).tolist()
+        [[0, 1, 2], [2, 3, 4]]
+        """
         axis = axis_of(dim, self.ndim)
         if not 0 < size <= self.shape[axis] or step < 1:
             raise ShapeError(
@@ -251,12 +314,20 @@ class Movement(Core):
         return self._window(axis, size, step)
 
     def shrink_to(self, *shape: Any) -> Self:
-        """The leading box of this shape; None keeps an axis."""
+        """The leading box of this shape; None keeps an axis.
+
+        >>> Tensor([[1, 2], [3, 4]]).shrink_to(1, None).tolist()
+        [[1, 2]]
+        """
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return self.shrink([None if size is None else (0, size) for size in sizes])
 
     def broadcast_to(self, *shape: Any) -> Self:
-        """The same as `expand`."""
+        """The same as `expand`.
+
+        >>> Tensor([1, 2]).broadcast_to(2, 2).tolist()
+        [[1, 2], [1, 2]]
+        """
         return self.expand(*shape)
 
     def _broadcasted(self, *others: Core) -> tuple[Self, ...]:

@@ -51,18 +51,25 @@ class Operators(Movement):
     def add(self, x: Any, reverse: bool = False) -> Self:
         """self + x
 
-        >>> from glassgrad import Tensor
         >>> (Tensor([1, 2]) + 1.5).dtype
         dtypes.float
         """
         return self._binary(ADD, x, "add", reverse)
 
     def sub(self, x: Any, reverse: bool = False) -> Self:
-        """self - x"""
+        """self - x
+
+        >>> (Tensor([5, 7]) - 2).tolist()
+        [3, 5]
+        """
         return self._binary(SUB, x, "subtract", reverse)
 
     def mul(self, x: Any, reverse: bool = False) -> Self:
-        """self * x"""
+        """self * x
+
+        >>> (Tensor([5, 7]) * Tensor([2, 3])).tolist()
+        [10, 21]
+        """
         return self._binary(MUL, x, "multiply", reverse)
 
     def _quotient(self, x: Any, reverse: bool = False) -> Self:
@@ -71,16 +78,28 @@ class Operators(Movement):
         return self._made(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
 
     def neg(self) -> Self:
-        """-self"""
+        """-self
+
+        >>> (-Tensor([5, -7])).tolist()
+        [-5, 7]
+        """
         need(self.uop, NUMBERS, "negate", hint="use ~ for bools")
         return self._made(record(NEG, self.uop.dtype, (self.uop,)))
 
     def maximum(self, x: Any) -> Self:
-        """The larger of both; nan if either is."""
+        """The larger of both; nan if either is.
+
+        >>> Tensor([1, 5]).maximum(3).tolist()
+        [3, 5]
+        """
         return self._binary(MAX, x, "take the maximum of")
 
     def minimum(self, x: Any) -> Self:
-        """The smaller of both; nan if either is."""
+        """The smaller of both; nan if either is.
+
+        >>> Tensor([1, 5]).minimum(3).tolist()
+        [1, 3]
+        """
         return self._binary(MIN, x, "take the minimum of")
 
     # ------------------------------------------------------------------ bits
@@ -91,19 +110,35 @@ class Operators(Movement):
         return self._made(record(op, left.dtype, (right, left) if reverse else (left, right)))
 
     def bitwise_and(self, x: Any, reverse: bool = False) -> Self:
-        """self & x"""
+        """self & x
+
+        >>> (Tensor([6, 5]) & 3).tolist()
+        [2, 1]
+        """
         return self._bits(AND, x, "and", reverse)
 
     def bitwise_or(self, x: Any, reverse: bool = False) -> Self:
-        """self | x"""
+        """self | x
+
+        >>> (Tensor([6, 5]) | 3).tolist()
+        [7, 7]
+        """
         return self._bits(OR, x, "or", reverse)
 
     def bitwise_xor(self, x: Any, reverse: bool = False) -> Self:
-        """self ^ x"""
+        """self ^ x
+
+        >>> (Tensor([6, 5]) ^ 3).tolist()
+        [5, 6]
+        """
         return self._bits(XOR, x, "xor", reverse)
 
     def bitwise_not(self) -> Self:
-        """Every bit turned; for bools, logical not."""
+        """Every bit turned; for bools, logical not.
+
+        >>> (~Tensor([0, 5])).tolist(), (~Tensor([True])).tolist()
+        ([-1, -6], [False])
+        """
         if self.uop.dtype is BOOL:
             return self.logical_not()
         need(self.uop, WHOLE, "turn the bits of", hint="cast to an int dtype first")
@@ -111,15 +146,27 @@ class Operators(Movement):
         return self._bits(XOR, ones, "turn the bits of")
 
     def lshift(self, x: Any, reverse: bool = False) -> Self:
-        """self << x"""
+        """self << x
+
+        >>> (Tensor([1, 3]) << 2).tolist()
+        [4, 12]
+        """
         return self._bits(SHL, x, "shift", reverse)
 
     def rshift(self, x: Any, reverse: bool = False) -> Self:
-        """self >> x"""
+        """self >> x
+
+        >>> (Tensor([8, -8]) >> 2).tolist()
+        [2, -2]
+        """
         return self._bits(SHR, x, "shift", reverse)
 
     def logical_not(self) -> Self:
-        """True where the value is zero or false."""
+        """True where the value is zero or false.
+
+        >>> Tensor([0, 2]).logical_not().tolist()
+        [True, False]
+        """
         truth = self.cast(BOOL)
         return self._made(record(CMPNE, BOOL, (truth.uop, UOp(Ops.CONST, BOOL, (), True))))
 
@@ -130,11 +177,19 @@ class Operators(Movement):
         return self._made(record(op, BOOL, (right, left) if reverse else (left, right)))
 
     def eq(self, x: Any) -> Self:
-        """Where the values are equal."""
+        """Where the values are equal.
+
+        >>> (Tensor([1, 2]) == 2).tolist()
+        [False, True]
+        """
         return self._compared(CMPEQ, x)
 
     def ne(self, x: Any) -> Self:
-        """Where the values differ."""
+        """Where the values differ.
+
+        >>> (Tensor([1, 2]) != 2).tolist()
+        [True, False]
+        """
         return self._compared(CMPNE, x)
 
     def __lt__(self, x: Any) -> Self:
@@ -152,7 +207,6 @@ class Operators(Movement):
     def where(self, x: Any, y: Any) -> Self:
         """x where this tensor is true, y elsewhere.
 
-        >>> from glassgrad import Tensor
         >>> Tensor([True, False]).where(1, 2.5).dtype
         dtypes.float
         """
@@ -160,7 +214,11 @@ class Operators(Movement):
         return self._made(record(WHERE, yes.dtype, (cast_to(self.uop, BOOL), yes, no)))
 
     def cast(self, dtype: DTypeLike) -> Self:
-        """The values as another dtype."""
+        """The values as another dtype.
+
+        >>> Tensor([1.7, -1.7]).cast("int8").tolist()
+        [1, -1]
+        """
         return self._made(cast_to(self.uop, dtype_of(dtype)))
 
     # ------------------------------------------------------------------ operators

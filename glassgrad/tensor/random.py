@@ -65,12 +65,24 @@ class Random(Indexing):
 
     @staticmethod
     def train(mode: bool = True) -> Context:
-        """`with Tensor.train():` turns on what only training does."""
+        """`with Tensor.train():` turns on what only training does.
+
+        >>> with Tensor.train():
+        ...     0.0 in Tensor.ones(100).dropout(0.5).tolist()
+        True
+        """
         return Context(TRAINING=int(mode))
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Start again from a seed: the same calls then give the same numbers."""
+        """Start again from a seed: the same calls then give the same numbers.
+
+        >>> Tensor.manual_seed(7)
+        >>> first = Tensor.rand(2).tolist()
+        >>> Tensor.manual_seed(7)
+        >>> Tensor.rand(2).tolist() == first
+        True
+        """
         GENERATOR.restart(seed)
 
     @classmethod
@@ -90,7 +102,6 @@ class Random(Indexing):
     ) -> Self:
         """Uniform between 0 and 1, without 1.
 
-        >>> from glassgrad import Tensor
         >>> Tensor.rand(2, 3).shape
         (2, 3)
         """
@@ -105,7 +116,11 @@ class Random(Indexing):
 
     @classmethod
     def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
-        """Normal, with mean 0 and standard deviation 1."""
+        """Normal, with mean 0 and standard deviation 1.
+
+        >>> Tensor.randn(2, 3).shape
+        (2, 3)
+        """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if wanted.kind != "float":
             raise DTypeError(f"randn makes floats, not {wanted.name}", hint="randint makes ints")
@@ -129,7 +144,11 @@ class Random(Indexing):
         dtype: DTypeLike = dtypes.int32,
         device: str | None = None,
     ) -> Self:
-        """Whole numbers from low to high - 1."""
+        """Whole numbers from low to high - 1.
+
+        >>> all(-1 <= value < 3 for value in Tensor.randint(9, low=-1, high=3).tolist())
+        True
+        """
         wanted = dtype_of(dtype)
         if wanted.kind not in ("int", "uint"):
             raise DTypeError(f"randint makes ints, not {wanted.name}", hint="uniform makes floats")
@@ -153,7 +172,11 @@ class Random(Indexing):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Self:
-        """Uniform between low and high."""
+        """Uniform between low and high.
+
+        >>> all(2 <= value < 3 for value in Tensor.uniform(9, low=2, high=3).tolist())
+        True
+        """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if wanted.kind != "float":
             return cls.randint(
@@ -164,45 +187,77 @@ class Random(Indexing):
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
-        """Normal, with a mean and a standard deviation."""
+        """Normal, with a mean and a standard deviation.
+
+        >>> Tensor.normal(2, 3, mean=5, std=0.1).shape
+        (2, 3)
+        """
         return cls._of((cls.randn(*shape, **kwargs) * std + mean).uop, is_param=True)
 
     @classmethod
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
-        """Uniform between -1 and 1, over the square root of the number of elements."""
+        """Uniform between -1 and 1, over the square root of the number of elements.
+
+        >>> Tensor.scaled_uniform(2, 3).shape
+        (2, 3)
+        """
         scale = max(prod(checked_shape(shape)), 1) ** -0.5
         return cls.uniform(*shape, low=-scale, high=scale, **kwargs)
 
     @classmethod
     def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
-        """Uniform, scaled by the number of inputs and outputs."""
+        """Uniform, scaled by the number of inputs and outputs.
+
+        >>> Tensor.glorot_uniform(2, 3).shape
+        (2, 3)
+        """
         sizes = checked_shape(shape)
         bound = math.sqrt(6 / max(sizes[0] + prod(sizes[1:]), 1)) if sizes else 1.0
         return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
 
     @classmethod
     def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
-        """Uniform, scaled for layers that are followed by a (leaky) relu."""
+        """Uniform, scaled for layers that are followed by a (leaky) relu.
+
+        >>> Tensor.kaiming_uniform(2, 3).shape
+        (2, 3)
+        """
         sizes = checked_shape(shape)
         bound = math.sqrt(3.0) * _kaiming(sizes, a)
         return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
 
     @classmethod
     def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
-        """Normal, scaled for layers that are followed by a (leaky) relu."""
+        """Normal, scaled for layers that are followed by a (leaky) relu.
+
+        >>> Tensor.kaiming_normal(2, 3).shape
+        (2, 3)
+        """
         sizes = checked_shape(shape)
         return cls.normal(sizes, mean=0.0, std=_kaiming(sizes, a), **kwargs)
 
     def rand_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
-        """Uniform numbers in this tensor's shape and dtype."""
+        """Uniform numbers in this tensor's shape and dtype.
+
+        >>> Tensor.zeros(2, 3).rand_like().shape
+        (2, 3)
+        """
         return type(self).rand(*self.shape, dtype=dtype or self.uop.dtype, **kwargs)
 
     def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
-        """Normal numbers in this tensor's shape and dtype."""
+        """Normal numbers in this tensor's shape and dtype.
+
+        >>> Tensor.zeros(2, 3).randn_like().shape
+        (2, 3)
+        """
         return type(self).randn(*self.shape, dtype=dtype or self.uop.dtype, **kwargs)
 
     def dropout(self, p: float = 0.5) -> Self:
-        """In training, each element is 0 with probability p and larger by 1/(1-p) otherwise."""
+        """In training, each element is 0 with probability p and larger by 1/(1-p) otherwise.
+
+        >>> Tensor.ones(3).dropout(0.5).tolist()  # nothing is dropped outside of training
+        [1.0, 1.0, 1.0]
+        """
         if not 0 <= p <= 1:
             raise ValueError(f"p is a probability, not {p}")
         if not (TRAINING.value or self.training) or p == 0:

@@ -10,7 +10,7 @@ from glassgrad.base.dtype import DType, DTypeLike, dtypes, sum_dtype
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.functions import Functions
+from glassgrad.tensor.activations import Activations
 from glassgrad.tensor.record import (
     BOOL,
     axes_of,
@@ -48,7 +48,7 @@ def folded(uop: UOp, op: Ops, axes: tuple[int, ...], keepdim: bool) -> UOp:
     return reshaped(result, tuple([1 if i in axes else n for i, n in enumerate(uop.shape)]))
 
 
-class Reduce(Functions):
+class Reduce(Activations):
     """What makes one value of many."""
 
     __slots__ = ()
@@ -59,7 +59,6 @@ class Reduce(Functions):
     def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The sum over some axes, or over all. Small ints widen, so that sums do not wrap.
 
-        >>> from glassgrad import Tensor
         >>> Tensor([[1, 2], [3, 4]]).sum(axis=0).shape
         (2,)
         """
@@ -68,7 +67,11 @@ class Reduce(Functions):
     def prod(
         self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None
     ) -> Self:
-        """The product over some axes, or over all."""
+        """The product over some axes, or over all.
+
+        >>> Tensor([[1, 2], [3, 4]]).prod(axis=1).tolist()
+        [2, 12]
+        """
         return self._accumulated(MUL, axis, keepdim, dtype)
 
     def _accumulated(self, op: Ops, axis: Axes, keepdim: bool, dtype: DTypeLike | None) -> Self:
@@ -78,11 +81,19 @@ class Reduce(Functions):
         return self._made(cast_to(wide, wanted))
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The largest value over some axes, or over all."""
+        """The largest value over some axes, or over all.
+
+        >>> Tensor([[1, 2], [3, 4]]).max(axis=0).tolist()
+        [3, 4]
+        """
         return self._extreme(MAX, axis, keepdim, "maximum")
 
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The smallest value over some axes, or over all."""
+        """The smallest value over some axes, or over all.
+
+        >>> Tensor([[1, 2], [3, 4]]).min().item()
+        1
+        """
         return self._extreme(MIN, axis, keepdim, "minimum")
 
     def _extreme(self, op: Ops, axis: Axes, keepdim: bool, word: str) -> Self:
@@ -94,17 +105,29 @@ class Reduce(Functions):
         return self._reduced(op, axes, keepdim)
 
     def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Whether some value is true."""
+        """Whether some value is true.
+
+        >>> Tensor([False, True]).any().item()
+        True
+        """
         truth = self.cast(BOOL).cast(dtypes.uint8)
         return truth._reduced(MAX, axes_of(axis, self.ndim), keepdim).cast(BOOL)
 
     def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Whether every value is true."""
+        """Whether every value is true.
+
+        >>> Tensor([False, True]).all().item()
+        False
+        """
         truth = self.cast(BOOL).cast(dtypes.uint8)
         return truth._reduced(MIN, axes_of(axis, self.ndim), keepdim).cast(BOOL)
 
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The average; ints give floats."""
+        """The average; ints give floats.
+
+        >>> Tensor([1, 2, 4]).mean(keepdim=True).shape, Tensor([1, 2]).mean().item()
+        ((1,), 1.5)
+        """
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
         total = folded(cast_to(self.uop, accumulator(dtype)), ADD, axes, keepdim)
@@ -112,13 +135,21 @@ class Reduce(Functions):
         return self._made(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The mean squared distance from the mean, over n - correction."""
+        """The mean squared distance from the mean, over n - correction.
+
+        >>> Tensor([1.0, 3.0]).var().item(), Tensor([1.0, 3.0]).var(correction=0).item()
+        (2.0, 1.0)
+        """
         return self.var_mean(axis, keepdim, correction)[0]
 
     def var_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
-        """`var` and `mean`, sharing work."""
+        """`var` and `mean`, sharing work.
+
+        >>> [x.item() for x in Tensor([1.0, 3.0]).var_mean()]
+        [2.0, 2.0]
+        """
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
         wide = self.cast(accumulator(dtype))
@@ -130,18 +161,30 @@ class Reduce(Functions):
         return (total / max(0, count - correction)).cast(dtype), kept.cast(dtype)
 
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The square root of `var`."""
+        """The square root of `var`.
+
+        >>> Tensor([1.0, 5.0]).std(correction=0).item()
+        2.0
+        """
         return self.var(axis, keepdim, correction).sqrt()
 
     def std_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
-        """`std` and `mean`, sharing work."""
+        """`std` and `mean`, sharing work.
+
+        >>> [x.item() for x in Tensor([1.0, 5.0]).std_mean(correction=0)]
+        [2.0, 3.0]
+        """
         variance, mean = self.var_mean(axis, keepdim, correction)
         return variance.sqrt(), mean
 
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """log(sum(exp(self))), without overflow."""
+        """log(sum(exp(self))), without overflow.
+
+        >>> round(Tensor([1000.0, 1000.0]).logsumexp().item(), 3)
+        1000.693
+        """
         axes = axes_of(axis, self.ndim)
         top = self.max(axes, keepdim=True).detach()
         top = top.isinf().where(0.0, top)
@@ -154,14 +197,17 @@ class Reduce(Functions):
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """The index of the largest value, the first if there are several; nan counts as largest.
 
-        >>> from glassgrad import Tensor
         >>> Tensor([[1, 3, 2]]).argmax(axis=1).dtype
         dtypes.int
         """
         return self._place_of(MAX, axis, keepdim)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The index of the smallest value, the first if there are several."""
+        """The index of the smallest value, the first if there are several.
+
+        >>> Tensor([3, 1, 1]).argmin().item()
+        1
+        """
         return self._place_of(MIN, axis, keepdim)
 
     def _place_of(self, op: Ops, axis: int | None, keepdim: bool) -> Self:

@@ -26,7 +26,6 @@ BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 class Tensor(Backward):
     """A lazy array of numbers with gradients.
 
-    >>> from glassgrad import Tensor
     >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> (x @ x).shape
     (2, 2)
@@ -57,7 +56,6 @@ class Tensor(Backward):
     def assign(self, x: Any) -> Self:
         """Write new contents. Tensors made before see the old ones, tensors made later the new.
 
-        >>> from glassgrad import Tensor
         >>> x = Tensor([1, 2])
         >>> x.assign(x + 1).shape
         (2,)
@@ -102,24 +100,40 @@ class Tensor(Backward):
         self.uop = written(target, self._value_to_write(value, place), tuple(plan.steps))
 
     def replace(self, x: Tensor) -> Self:
-        """Hold another tensor's value."""
+        """Hold another tensor's value.
+
+        >>> Tensor([1, 2]).replace(Tensor([3, 4])).tolist()
+        [3, 4]
+        """
         if x.shape != self.shape:
             raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
         self.uop = x.uop
         return self
 
     def clone(self, device: str | None = None) -> Self:
-        """A copy in memory of its own."""
+        """A copy in memory of its own.
+
+        >>> Tensor([1, 2]).clone().tolist()
+        [1, 2]
+        """
         made = self.contiguous() if device is None else self.to(device).contiguous()
         made.is_param = self.is_param
         return made
 
     def to(self, device: str | None) -> Self:
-        """The same values on a device."""
+        """The same values on a device.
+
+        >>> Tensor([1, 2]).to("CPU").device
+        'CPU'
+        """
         return self._made(copied(self.uop, canonical(device)))
 
     def to_(self, device: str | None) -> Self:
-        """Move this tensor to a device."""
+        """Move this tensor to a device.
+
+        >>> Tensor([1, 2]).to_("CPU").device
+        'CPU'
+        """
         return self.replace(cast(Any, self.to(device)))
 
     # ------------------------------------------------------------------ looking
@@ -130,7 +144,6 @@ class Tensor(Backward):
         It then holds memory and forgets what it was made of: gradients end here. Looking at a
         value with numpy(), tolist() or item() does not cut them.
 
-        >>> from glassgrad import Tensor
         >>> (Tensor([1, 2]) + 1).realize().tolist()
         [2, 3]
         """
@@ -138,7 +151,11 @@ class Tensor(Backward):
         return self
 
     def schedule(self, *lst: Tensor) -> Any:
-        """The kernels that realize() would run, in order; nothing runs."""
+        """The kernels that realize() would run, in order; nothing runs.
+
+        >>> len((Tensor.ones(4, 4) @ Tensor.ones(4, 4) + 1).schedule().kernels)
+        1
+        """
         from glassgrad.engine.place import device_of as machine_of
         from glassgrad.schedule import schedule
 
@@ -154,15 +171,27 @@ class Tensor(Backward):
         return self.to("CPU").contiguous()._view()
 
     def data(self) -> memoryview:
-        """The values as a memoryview that shares this tensor's memory."""
+        """The values as a memoryview that shares this tensor's memory.
+
+        >>> Tensor([1.5, 2.5]).data().tolist()
+        [1.5, 2.5]
+        """
         return self._view().memoryview()
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """The values as a NumPy array that shares this tensor's memory."""
+        """The values as a NumPy array that shares this tensor's memory.
+
+        >>> Tensor([1.5, 2.5]).numpy()
+        array([1.5, 2.5], dtype=float32)
+        """
         return self._view().numpy()
 
     def tolist(self) -> Any:
-        """The values as a Python number or nested lists."""
+        """The values as a Python number or nested lists.
+
+        >>> Tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         known = self._known()
         if known is not None:
             return known
@@ -172,7 +201,6 @@ class Tensor(Backward):
     def item(self) -> Any:
         """The value of a tensor that holds exactly one.
 
-        >>> from glassgrad import Tensor
         >>> Tensor(2.5).item()
         2.5
         """

@@ -1,4 +1,4 @@
-"""exp, tanh, erf, pow and the activations: accuracy in units of the last place, and edges."""
+"""exp, tanh, erf, pow: accuracy in units of the last place, and edges."""
 
 from __future__ import annotations
 
@@ -76,19 +76,7 @@ def test_edges(name: str, wanted: list[float]) -> None:
     same(got, np.array(wanted, np.float32), rtol=1e-6)
 
 
-REFERENCE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "relu6": lambda x: np.clip(x, 0, 6),
-    "leaky_relu": lambda x: np.where(x < 0, 0.01 * x, x),
-    "celu": lambda x: np.maximum(x, 0) + np.minimum(np.exp(x) - 1, 0),
-    "selu": lambda x: 1.0507 * np.where(x > 0, x, 1.67326 * (np.exp(x) - 1)),
-    "silu": lambda x: x / (1 + np.exp(-x)),
-    "quick_gelu": lambda x: x / (1 + np.exp(-1.702 * x)),
-    "softsign": lambda x: x / (1 + np.abs(x)),
-    "hardsigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
-    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
-    "hardtanh": lambda x: np.clip(x, -1, 1),
-    "mish": lambda x: x * np.tanh(np.log(1 + np.exp(x))),
-    "logsigmoid": lambda x: -np.log(1 + np.exp(-x)),
+FORMULAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / x,
     "square": lambda x: x * x,
@@ -97,16 +85,15 @@ REFERENCE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "cosh": np.cosh,
     "tan": np.tan,
     "exp2": np.exp2,
-    "gelu": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
 }
 POSITIVE = ("rsqrt", "log10")
 
 
-@pytest.mark.parametrize("name", REFERENCE)
-def test_activations_agree_with_their_formulas(name: str) -> None:
+@pytest.mark.parametrize("name", FORMULAS)
+def test_functions_agree_with_their_formulas(name: str) -> None:
     x = np.linspace(-3.3, 3.1, 101)
     x = np.abs(x) if name in POSITIVE else x
-    same(getattr(Tensor(x), name)(), REFERENCE[name](x), rtol=1e-9, atol=1e-12)
+    same(getattr(Tensor(x), name)(), FORMULAS[name](x), rtol=1e-9, atol=1e-12)
 
 
 def test_powers_of_floats() -> None:

@@ -1,0 +1,156 @@
+"""Activations: the bends between the layers of a network."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from glassgrad.tensor.functions import Functions
+
+
+class Activations(Functions):
+    """relu and its many relatives."""
+
+    __slots__ = ()
+
+    def relu(self) -> Self:
+        """The positive part.
+
+        >>> Tensor([-1.0, 2.0]).relu().shape
+        (2,)
+        """
+        return self.maximum(0)
+
+    def relu6(self) -> Self:
+        """The positive part, at most 6.
+
+        >>> Tensor([-1.0, 3.0, 9.0]).relu6().tolist()
+        [0.0, 3.0, 6.0]
+        """
+        return self.clamp(0, 6)
+
+    def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
+        """Clamped between two values.
+
+        >>> Tensor([-3.0, 0.5, 3.0]).hardtanh().tolist()
+        [-1.0, 0.5, 1.0]
+        """
+        return self.clamp(min_val, max_val)
+
+    def leaky_relu(self, neg_slope: float = 0.01) -> Self:
+        """The positive part and a little of the negative one.
+
+        >>> Tensor([-2.0, 2.0]).leaky_relu(0.25).tolist()
+        [-0.5, 2.0]
+        """
+        return (self < 0).where(self * neg_slope, self)
+
+    def elu(self, alpha: float = 1.0) -> Self:
+        """x where positive, alpha * (exp(x) - 1) where not.
+
+        >>> Tensor([-1000.0, 2.0]).elu().tolist()
+        [-1.0, 2.0]
+        """
+        return (self > 0).where(self, (self.minimum(0).exp() - 1) * alpha)
+
+    def celu(self, alpha: float = 1.0) -> Self:
+        """x where positive, alpha * (exp(x/alpha) - 1) where not.
+
+        >>> Tensor([-1000.0, 2.0]).celu(0.5).tolist()
+        [-0.5, 2.0]
+        """
+        return self.maximum(0) + ((self.minimum(0) / alpha).exp() - 1) * alpha
+
+    def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
+        """gamma times `elu`.
+
+        >>> round(Tensor(-1.0).selu().item(), 4)
+        -1.1113
+        """
+        return self.elu(alpha) * gamma
+
+    def silu(self) -> Self:
+        """x * sigmoid(x)
+
+        >>> round(Tensor(1.0).silu().item(), 5)
+        0.73106
+        """
+        return self * self.sigmoid()
+
+    def swish(self) -> Self:
+        """The same as `silu`.
+
+        >>> round(Tensor(1.0).swish().item(), 5)
+        0.73106
+        """
+        return self.silu()
+
+    def gelu(self, approximate: str = "tanh") -> Self:
+        """x times the probability that a normal number is smaller: by tanh, or "none" for exact.
+
+        >>> round(Tensor(1.0).gelu().item(), 5), round(Tensor(1.0).gelu("none").item(), 5)
+        (0.84119, 0.84134)
+        """
+        if approximate == "none":
+            return self * ((self * math.sqrt(0.5)).erf() + 1.0) * 0.5
+        if approximate != "tanh":
+            raise ValueError(f'approximate is "tanh" or "none", not {approximate!r}')
+        # (1 + tanh(u)) / 2 is sigmoid(2u), which does not cancel where u is negative.
+        inner = self * (self * self * 0.044715 + 1.0) * (2 * math.sqrt(2 / math.pi))
+        return self * inner.sigmoid()
+
+    def quick_gelu(self) -> Self:
+        """x * sigmoid(1.702 x)
+
+        >>> round(Tensor(1.0).quick_gelu().item(), 5)
+        0.8458
+        """
+        return self * (self * 1.702).sigmoid()
+
+    def softplus(self, beta: float = 1.0) -> Self:
+        """log(1 + exp(beta x)) / beta
+
+        >>> round(Tensor(0.0).softplus().item(), 5)
+        0.69315
+        """
+        return (self * beta).logaddexp(0.0) * (1 / beta)
+
+    def logsigmoid(self) -> Self:
+        """log(sigmoid(x))
+
+        >>> round(Tensor(0.0).logsigmoid().item(), 5)
+        -0.69315
+        """
+        return -((-self).softplus())
+
+    def mish(self) -> Self:
+        """x * tanh(softplus(x))
+
+        >>> round(Tensor(1.0).mish().item(), 5)
+        0.8651
+        """
+        return self * self.softplus().tanh()
+
+    def softsign(self) -> Self:
+        """x / (1 + |x|)
+
+        >>> Tensor([-3.0, 1.0]).softsign().tolist()
+        [-0.75, 0.5]
+        """
+        return self / (self.abs() + 1)
+
+    def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
+        """alpha * x + beta between 0 and 1.
+
+        >>> Tensor([-9.0, 0.0, 9.0]).hardsigmoid().tolist()
+        [0.0, 0.5, 1.0]
+        """
+        return (self * alpha + beta).clamp(0, 1)
+
+    def hardswish(self) -> Self:
+        """x * relu6(x + 3) / 6
+
+        >>> Tensor([-9.0, 0.0, 9.0]).hardswish().tolist()
+        [-0.0, 0.0, 9.0]
+        """
+        return self * (self + 3).relu6() * (1 / 6)
