@@ -41,7 +41,8 @@ class Emitter:
         self.scratch_bytes = 0
         self.grid: dict[UOp, UOp] = {}  # GLOBAL, LOCAL, GROUP range -> SPECIAL
         self.core: UOp | None = None
-        self.buffers: dict[UOp, UOp] = {}  # STORE -> its buffer as it is behind the store
+        # STORE -> its buffer as it is behind the store, and the scope that this is said in
+        self.buffers: dict[UOp, tuple[UOp, int]] = {}
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._orders: dict[UOp, list[UOp]] = {}

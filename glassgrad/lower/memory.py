@@ -32,7 +32,8 @@ def _pointer_of(emitter: Emitter, buffer: UOp, instance: Instance) -> UOp:
     if buffer.op is Ops.STORE:
         if buffer not in emitter.buffers:
             store(emitter, buffer)
-        return emitter.buffers[buffer]
+        after, depth = emitter.buffers[buffer]
+        return emitter.scopes.emit(after, depth)
     return emitter.value(buffer, instance)
 
 
@@ -168,7 +169,7 @@ def store(emitter: Emitter, node: UOp) -> None:
             last = emitter.close(r) or last
         buffer = index.src[0]
         after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
-        emitter.buffers[node] = emitter.scopes.emit(after, already)
+        emitter.buffers[node] = (after, already)
 
 
 Write = tuple[UOp, UOp]  # where, what
