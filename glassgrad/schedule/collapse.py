@@ -83,13 +83,20 @@ def _is_one(value: UOp) -> bool:
 def _solve(condition: UOp, reduced: UOp) -> UOp | None:
     """The r for which the two sides of the comparison are equal, if one side is r + c."""
     for side, other in (condition.src, condition.src[::-1]):
-        is_position = side.op is CAST and side.src[0].dtype is dtypes.index
-        if not is_position or reduced in other.ranges or not dtypes.is_int(other.dtype):
+        if not _is_position(side) or reduced in other.ranges or not dtypes.is_int(other.dtype):
             continue
         terms, constant = linear(side.src[0])
         if dict(terms) == {reduced: 1}:
             return UOp(ADD, dtypes.index, (other.cast(dtypes.index), const(-constant)))
     return None
+
+
+def _is_position(side: UOp) -> bool:
+    """An index as an integer in which every value that it has fits."""
+    if side.op is not CAST or side.src[0].dtype is not dtypes.index:
+        return False
+    low, high = side.src[0].bounds
+    return bool(dtypes.min(side.dtype) <= low and high <= dtypes.max(side.dtype))
 
 
 def _gated(chosen: UOp, reduced: UOp, inside: UOp | None) -> UOp:
