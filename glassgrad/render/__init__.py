@@ -17,6 +17,7 @@ RENDERERS = {
     "cuda": ("glassgrad.render.cuda", "CUDARenderer"),
     "metal": ("glassgrad.render.metal", "MetalRenderer"),
     "opencl": ("glassgrad.render.opencl", "OpenCLRenderer"),
+    "python": ("glassgrad.render.python", "PythonRenderer"),
 }
 PUBLIC = {name: module for module, name in RENDERERS.values()}
 
