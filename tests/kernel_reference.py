@@ -148,7 +148,11 @@ class _Grid:
         if not places:
             array[()] = value.reshape(())
             return
-        array[tuple([place[where] for place in places])] = value[where]
+        at = tuple([place[where] for place in places])
+        if node.arg is None:
+            array[at] = value[where]
+        else:
+            REDUCERS[node.arg].at(array, at, value[where])
 
 
 def check_kernel_shape(kernel: Kernel) -> None:

@@ -30,6 +30,8 @@ Move = Callable[[Nest, UOp, Any, Target], Nest]
 def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
     """The nest after one move; IllegalMove if it cannot be made."""
     axis = find_axis(nest, opt.axis)
+    in_order = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
+    _require(not in_order or axis in nest.outer, "additions to memory happen in order")
     moved = MOVES[opt.op](nest, axis, opt.arg, target)
     return replace(moved, recipe=(*nest.recipe, opt))
 
@@ -187,6 +189,7 @@ def _share(
     if target.has_threads:
         _require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
         _require(not _is_shared(nest), "one reduction is shared already")
+        _require(not _rereads(nest), "no thread waits for what another one stores")
     number = next_number(nest)
     part, last = make_range(number, amount, kind), make_range(number + 1, amount, AxisKind.REDUCE)
     turn = make_range(axis.axis, axis.size // amount, AxisKind.REDUCE)
@@ -199,6 +202,12 @@ def _share(
     kept = UOp(Ops.STAGE, owner.dtype, (partial, part, part), (amount,))
     again = UOp(Ops.REDUCE, owner.dtype, (kept.index(last).load(), last), owner.arg)
     return replace(nest, body=nest.body.substitute({owner: again}))
+
+
+def _rereads(nest: Nest) -> bool:
+    """Is anything read that is also written here?"""
+    nodes = nest.body.toposort()
+    return nest.rewrites or any(n.op is Ops.INDEX and n.src[0].op is Ops.STORE for n in nodes)
 
 
 def _is_shared(nest: Nest) -> bool:

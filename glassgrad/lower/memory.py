@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.linear import linear, total
+from glassgrad.ir.linear import linear, order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
@@ -180,9 +180,20 @@ def _writes(emitter: Emitter, node: UOp, instance: Instance) -> list[Write]:
     index, value, ranges = node.src[0], node.src[1], node.bound
     lane = next((r for r in ranges if r.kind is LANE), None)
     if lane is not None and not emitter.is_vector(lane):
-        return _writes_together(emitter, index, value, instance, lane)
-    found = emitter.value(value, instance)
-    return _spread_writes(emitter, index, found, instance, lane)
+        is_plain = node.arg is None
+        writes = _writes_together(emitter, index, value, instance, lane, is_plain)
+    else:
+        found = emitter.value(value, instance)
+        writes = _spread_writes(emitter, index, found, instance, lane)
+    return writes if node.arg is None else [_added(emitter, node.arg, *write) for write in writes]
+
+
+def _added(emitter: Emitter, op: Ops, pointer: UOp, value: UOp) -> Write:
+    """What is there, combined with a value: read anew every time."""
+    now = UOp(Ops.LOAD, value.dtype, (pointer,))
+    update = UOp(op, value.dtype, (now, value))
+    emitter.scopes.stack[-1].lines += [now, update]
+    return pointer, update
 
 
 def _spread_writes(
@@ -202,11 +213,11 @@ def _spread_writes(
 
 
 def _writes_together(
-    emitter: Emitter, index: UOp, value: UOp, instance: Instance, lane: UOp
+    emitter: Emitter, index: UOp, value: UOp, instance: Instance, lane: UOp, is_together: bool
 ) -> list[Write]:
     """Lanes that were computed one by one are stored as one vector, when the first one comes."""
     pointer = address(emitter, index, instance, None).pointer
-    if index.gate is not None or not _is_aligned(index, lane):
+    if not is_together or index.gate is not None or not _is_aligned(index, lane):
         return [(pointer, emitter.value(value, instance))]
     if instance[lane]:
         return []
@@ -253,6 +264,8 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     lanes = emitter.lanes(node, instance)
     pointer = _scratch(emitter, node, lanes)
     with emitter.scopes.at(depth):
+        if _is_shared(node) and depth:  # others may still read what the last round left there
+            emitter.scopes.stack[depth].lines.append(UOp(Ops.BARRIER))
         for r in ranges:
             emitter.open(r)
         index = UOp(INDEX, node.dtype, (node, *indices))
@@ -262,7 +275,7 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
         last = emitter.scopes.stack[-1].lines[-1]
         for r in reversed(ranges):
             last = emitter.close(r) or last
-        if any(r.kind is AxisKind.GROUP for r in ranges):
+        if _is_shared(node):
             last = UOp(Ops.BARRIER, dtypes.void, (last,))
             emitter.scopes.stack[depth].lines.append(last)
     return emitter.scopes.emit(UOp(Ops.AFTER, node.dtype, (pointer, last)), depth)
@@ -277,11 +290,26 @@ def _fill(
     _write_all(emitter, _spread_writes(emitter, index, found, instance, lane))
 
 
+def _is_shared(stage: UOp) -> bool:
+    """Do the threads of a group fill it together?"""
+    return any(r.kind is AxisKind.GROUP for r in stage.bound)
+
+
 def _scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
-    elements = lanes * prod(node.arg)
+    """Memory of this core or thread; what a group shares has a part for each of its elements."""
+    own = sorted([r for r in node.ranges if r.kind is AxisKind.LOCAL], key=order)
+    own = own if _is_shared(node) else []
+    each = lanes * prod(node.arg)
+    elements = each * prod(r.size for r in own)
     offset = emitter.scratch_bytes
     number = emitter.scratches
     emitter.scratches += 1
     size = elements * node.dtype.itemsize
     emitter.scratch_bytes = offset + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-    return emitter.scopes.emit(UOp(Ops.SCRATCH, node.dtype, (), (number, elements, offset)), 0)
+    arg = (number, elements, offset, _is_shared(node))
+    scratch = emitter.scopes.emit(UOp(Ops.SCRATCH, node.dtype, (), arg), 0)
+    if not own:
+        return scratch
+    strides = tuple([each * prod(r.size for r in own[i + 1 :]) for i in range(len(own))])
+    part = emitter.value(total(tuple(own), strides), {})
+    return emitter.scopes.emit(UOp(INDEX, node.dtype, (scratch, part)))

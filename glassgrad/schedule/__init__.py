@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glassgrad.ir.stages import Schedule, Target
-from glassgrad.ir.uop import UOp
-from glassgrad.schedule.cluster import Cluster, make_clusters, stuck_versions
+from glassgrad.ir.stages import Kernel, Schedule, Target
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.schedule.cluster import Cluster, make_clusters, single, stuck_versions
 from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import Statement, choose_fates
 from glassgrad.schedule.kernels import make_kernel, place
 from glassgrad.schedule.normalize import normalize
+from glassgrad.schedule.one_hot import one_hots
+from glassgrad.schedule.scatter import may_scatter, scatter_kernel
 
 
 def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
@@ -21,11 +23,28 @@ def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     while stuck := stuck_versions(kept):
         values = copy_first(values, stuck)
         kept = choose_fates(values)
+    mark_scatters(kept)
     clusters = make_clusters(kept, target)
     stored = _stored(clusters, kept)
-    made = [make_kernel(cluster, stored & set(cluster.statements)) for cluster in clusters]
+    made = [_kernel(cluster, stored & set(cluster.statements)) for cluster in clusters]
     kernels = tuple([kernel for kernel, _ in made])
     return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values))
+
+
+def mark_scatters(kept: dict[UOp, Statement]) -> None:
+    """Find the sums that are additions at places: each is written as a kernel and looked at."""
+    lookups = one_hots(toposort(kept))
+    for statement in kept.values():
+        if may_scatter(statement, lookups):
+            alone, _ = make_kernel(single(statement), {statement})
+            statement.is_scatter = scatter_kernel(alone) is not None
+
+
+def _kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple[UOp, ...]]:
+    kernel, slots = make_kernel(cluster, stored)
+    if cluster.statements[0].is_scatter:
+        kernel = scatter_kernel(kernel) or kernel
+    return kernel, slots
 
 
 def _stored(clusters: list[Cluster], kept: dict[UOp, Statement]) -> set[Statement]:

@@ -51,7 +51,7 @@ def _loop_size(loop: Loop) -> int:
 
 def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
     """One cluster per kernel, in an order in which they can run."""
-    home = {s: _single(s) for s in kept.values()}
+    home = {s: single(s) for s in kept.values()}
     _link(kept, home)
     for rank, cluster in enumerate(_in_order(dict.fromkeys(home.values()))):
         cluster.first = cluster.last = rank
@@ -100,7 +100,7 @@ def _same_loops(
 
 def _may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
     statements = one.statements + two.statements
-    if any(s.is_contraction or s.node.op is Ops.COPY for s in statements):
+    if any(s.is_contraction or s.is_scatter or s.node.op is Ops.COPY for s in statements):
         return False
     if _is_too_large(one, two) or _parameters(one, two) > target.max_params:
         return False
@@ -113,7 +113,7 @@ def _leads_to(one: Cluster, two: Cluster) -> bool:
     return two in one.after or _something_between(one, two)
 
 
-def _single(statement: Statement) -> Cluster:
+def single(statement: Statement) -> Cluster:
     loops = [{statement: axis} for axis, r in enumerate(statement.axes) if r is not ZERO]
     return Cluster([statement], loops, first=statement.node.number)
 
@@ -138,7 +138,7 @@ def stuck_versions(kept: dict[UOp, Statement]) -> set[UOp]:
     effects = list(effect_edges(kept))
     if not effects:
         return set()
-    home = {s: _single(s) for s in kept.values()}
+    home = {s: single(s) for s in kept.values()}
     _link(kept, home)
     free = set(_run(dict.fromkeys(home.values())))
     return {
@@ -211,7 +211,7 @@ def _may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -
         return False
     if _is_too_large(one, two):
         return False
-    if any(s.node.op is Ops.COPY for s in one.statements + two.statements):
+    if any(s.node.op is Ops.COPY or s.is_scatter for s in one.statements + two.statements):
         return False
     if not _effects_allow(one, two, shared):
         return False

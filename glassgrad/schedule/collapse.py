@@ -45,11 +45,11 @@ def _one_hot(value: UOp, reduced: UOp) -> UOp | None:
     """sum(where(r + c == e, x[r], 0) over r)  ->  x[e − c] if 0 ≤ e − c < size(r) else 0"""
     if value.arg is not ADD or not reduced.src[0].is_const:
         return None
-    found = _selected(value.src[0])
+    found = selected(value.src[0])
     if found is None:
         return None
     condition, chosen = found
-    at = _solve(condition, reduced)
+    at = solve(condition, reduced)
     if at is None:
         return None
     inside = all_of(within(at, 0, reduced.size))
@@ -59,18 +59,18 @@ def _one_hot(value: UOp, reduced: UOp) -> UOp | None:
     return _without(value, reduced, body)
 
 
-def _selected(body: UOp) -> tuple[UOp, UOp] | None:
+def selected(body: UOp) -> tuple[UOp, UOp] | None:
     """(condition, x) of where(condition, x, 0), or of cast(condition) * x"""
     if body.op is WHERE and body.src[2].is_const and body.src[2].arg == 0:
         return (body.src[0], body.src[1]) if body.src[0].op is CMPEQ else None
     if body.op is CAST and body.src[0].op is CMPEQ:
         return body.src[0], body.const_like(1)
-    if body.op is CAST and (found := _selected(body.src[0])) is not None:
+    if body.op is CAST and (found := selected(body.src[0])) is not None:
         condition, chosen = found
         return condition, body.const_like(1) if _is_one(chosen) else chosen.cast(body.dtype)
     if body.op is MUL:
         for one, other in (body.src, body.src[::-1]):
-            if (found := _selected(one)) is not None:
+            if (found := selected(one)) is not None:
                 condition, chosen = found
                 return condition, other if _is_one(chosen) else chosen * other
     return None
@@ -80,7 +80,7 @@ def _is_one(value: UOp) -> bool:
     return value.is_const and bool(value.arg == 1)
 
 
-def _solve(condition: UOp, reduced: UOp) -> UOp | None:
+def solve(condition: UOp, reduced: UOp) -> UOp | None:
     """The r for which the two sides of the comparison are equal, if one side is r + c."""
     for side, other in (condition.src, condition.src[::-1]):
         if not _is_position(side) or reduced in other.ranges or not dtypes.is_int(other.dtype):

@@ -34,6 +34,7 @@ class Statement:
     body_indices: Indices
     is_stored: bool = False
     ops: float = 0.0  # arithmetic for one element
+    is_scatter: bool = False  # see schedule/scatter.py: it has a kernel of its own
     reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
 
     @property

@@ -1,0 +1,70 @@
+"""A sum over one-hot values along an axis of the result -> additions at the places they name.
+
+The gradient of a lookup is such a sum: every row of the table adds up what was looked up from it.
+Walking over table and lookups would take their product; adding row by row takes their sum.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.divmod import all_of, within
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Kernel
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.collapse import selected, solve
+from glassgrad.schedule.fates import Statement
+
+WORTH_IT = 64  # rows of the table; for fewer, a plain sum is as good
+
+
+class Scatter(NamedTuple):
+    """For all other axes, and in order of the reduced ranges: result[at] += value."""
+
+    axis: UOp
+    at: UOp
+    value: UOp
+
+
+def may_scatter(statement: Statement, lookups: set[UOp]) -> bool:
+    """A quick look at the graph: is one-hot times something summed?"""
+    node = statement.node
+    if node.op is not Ops.REDUCE or node.arg[0] is not Ops.ADD:
+        return False
+    body = node.src[0]
+    while body.op is Ops.RESHAPE or body.op is Ops.PERMUTE:
+        body = body.src[0]
+    return any(source in lookups for source in (body, *body.src))
+
+
+def find_scatter(value: UOp, axes: tuple[UOp, ...]) -> Scatter | None:
+    """sum(where(v + c == e[n], x[n], 0) over n), for an axis v of the result"""
+    if value.op is not Ops.REDUCE or value.arg is not Ops.ADD:
+        return None
+    found = selected(value.src[0])
+    if found is None:
+        return None
+    condition, chosen = found
+    for axis in axes:
+        if axis.op is Ops.RANGE and axis.size >= WORTH_IT and axis not in chosen.ranges:
+            at = solve(condition, axis)
+            if at is not None:
+                return Scatter(axis, at, chosen)
+    return None
+
+
+def scatter_kernel(kernel: Kernel) -> Kernel | None:
+    """store sum(where(v == e[n], x[n], 0) over n)  ->  store 0; for n: result[e[n]] += x[n]"""
+    (store,) = kernel.body.src
+    index, value = store.src[:2]
+    found = find_scatter(value, index.indices)
+    if found is None:
+        return None
+    outer = tuple([r for r in kernel.outer if r is not found.axis])
+    zero = UOp(Ops.STORE, dtypes.void, (index, value.const_like(0), *outer, found.axis))
+    places = tuple([found.at if i is found.axis else i for i in index.indices])
+    gate = all_of(within(found.at, 0, found.axis.size))
+    target = index.src[0].index(*places, gate=gate)
+    added = UOp(Ops.STORE, dtypes.void, (target, found.value, *outer, *value.bound), Ops.ADD)
+    return Kernel(UOp(Ops.SINK, dtypes.void, (zero, added)), outer, rewrites=True)
