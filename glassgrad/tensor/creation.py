@@ -33,7 +33,13 @@ class Creation(Reduce):
     __slots__ = ()
 
     @classmethod
-    def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike | None = None) -> Self:
+    def empty(
+        cls,
+        *shape: Any,
+        device: str | None = None,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
         """Memory of its own. Nobody has written to it yet.
 
         >>> Tensor.empty(2, 3).shape
@@ -41,7 +47,7 @@ class Creation(Reduce):
         """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         view = View.empty(canonical(device), checked_shape(shape), wanted)
-        return cls._of(UOp(Ops.BUFFER, wanted, (), view), is_param=True)
+        return cls._of(UOp(Ops.BUFFER, wanted, (), view), requires_grad is not False)
 
     @classmethod
     def full(
@@ -50,7 +56,8 @@ class Creation(Reduce):
         fill_value: ConstType,
         dtype: DTypeLike | None = None,
         device: str | None = None,
-        **_: Any,
+        requires_grad: bool | None = None,
+        buffer: bool = True,  # noqa: ARG003  scripts pass it; here constants need no memory
     ) -> Self:
         """One number everywhere.
 
@@ -62,27 +69,27 @@ class Creation(Reduce):
         wanted = dtypes.from_py(fill_value) if dtype is None else dtype_of(dtype)
         sizes = checked_shape(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
         value = expanded(scalar(_rounded(fill_value, wanted), wanted), sizes)
-        return cls._of(own(copied(value, canonical(device))), is_param=True)
+        return cls._of(own(copied(value, canonical(device))), requires_grad is not False)
 
     @classmethod
-    def zeros(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
+    def zeros(cls, *shape: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
         """Zeros, of the default float if no dtype is given.
 
         >>> Tensor.zeros(2, 2).tolist()
         [[0.0, 0.0], [0.0, 0.0]]
         """
         wanted = dtypes.default_float if dtype is None else dtype
-        return cls.full(checked_shape(shape), 0, wanted, device)
+        return cls.full(checked_shape(shape), 0, wanted, **kwargs)
 
     @classmethod
-    def ones(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
+    def ones(cls, *shape: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
         """Ones, of the default float if no dtype is given.
 
         >>> Tensor.ones(3, dtype=dtypes.int8).tolist()
         [1, 1, 1]
         """
         wanted = dtypes.default_float if dtype is None else dtype
-        return cls.full(checked_shape(shape), 1, wanted, device)
+        return cls.full(checked_shape(shape), 1, wanted, **kwargs)
 
     @classmethod
     def _line(cls, size: int, dtype: DTypeLike = dtypes.int32) -> Self:
@@ -97,6 +104,7 @@ class Creation(Reduce):
         step: float = 1,
         dtype: DTypeLike | None = None,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """start, start + step, … while it is below stop.
 
@@ -116,7 +124,8 @@ class Creation(Reduce):
         line = cls._line(count).cast(kind)
         value = line if step == 1 else line * step
         value = value if first == 0 else value + first
-        return cls._of(own(copied(value.cast(wanted).uop, canonical(device))), is_param=True)
+        uop = own(copied(value.cast(wanted).uop, canonical(device)))
+        return cls._of(uop, requires_grad is not False)
 
     @classmethod
     def linspace(
@@ -134,7 +143,7 @@ class Creation(Reduce):
             return cls.full((1,), start, wanted, **kwargs)
         part = (stop - start) / max(steps - 1, 1)
         line = cls.arange(steps, dtype=dtypes.default_float, **kwargs)
-        return (line * part + start).cast(wanted)
+        return cls._of((line * part + start).cast(wanted).uop, line.is_param)
 
     @classmethod
     def eye(
@@ -143,6 +152,7 @@ class Creation(Reduce):
         m: int | None = None,
         dtype: DTypeLike | None = None,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Ones on the diagonal.
 
@@ -152,14 +162,20 @@ class Creation(Reduce):
         rows, columns = checked_shape((n, n if m is None else m))
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if not rows or not columns:
-            return cls.zeros(rows, columns, dtype=wanted, device=device)
+            return cls.zeros(
+                rows, columns, dtype=wanted, device=device, requires_grad=requires_grad
+            )
         value = cls._line(rows).unsqueeze(1).eq(cls._line(columns)).cast(wanted)
-        return cls._of(own(copied(value.uop, canonical(device))), is_param=True)
+        return cls._of(own(copied(value.uop, canonical(device))), requires_grad is not False)
 
     # ------------------------------------------------------------------ like another tensor
 
     def full_like(
-        self, fill_value: ConstType, dtype: DTypeLike | None = None, device: str | None = None
+        self,
+        fill_value: ConstType,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """One number, in this tensor's shape and dtype.
 
@@ -167,32 +183,34 @@ class Creation(Reduce):
         [7, 7]
         """
         place = self.device if device is None else device
-        return type(self).full(self.shape, fill_value, dtype or self.uop.dtype, place)
+        return type(self).full(self.shape, fill_value, dtype or self.uop.dtype, place, **kwargs)
 
-    def zeros_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
+    def zeros_like(self, **kwargs: Any) -> Self:
         """Zeros, in this tensor's shape and dtype.
 
         >>> Tensor([1, 2]).zeros_like().tolist()
         [0, 0]
         """
-        return self.full_like(0, dtype, device)
+        return self.full_like(0, **kwargs)
 
-    def ones_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
+    def ones_like(self, **kwargs: Any) -> Self:
         """Ones, in this tensor's shape and dtype.
 
         >>> Tensor([1, 2]).ones_like().tolist()
         [1, 1]
         """
-        return self.full_like(1, dtype, device)
+        return self.full_like(1, **kwargs)
 
-    def empty_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
+    def empty_like(
+        self, dtype: DTypeLike | None = None, device: str | None = None, **kwargs: Any
+    ) -> Self:
         """Memory of its own, in this tensor's shape and dtype.
 
         >>> Tensor([1, 2]).empty_like().shape
         (2,)
         """
         place = self.device if device is None else device
-        return type(self).empty(self.shape, dtype=dtype or self.uop.dtype, device=place)
+        return type(self).empty(self.shape, dtype=dtype or self.uop.dtype, device=place, **kwargs)
 
     # ------------------------------------------------------------------ padding and joining
 

@@ -268,7 +268,7 @@ class Elementwise(Operators):
         """
         return self._made(record(DETACH, self.uop.dtype, (self.uop,)))
 
-    def contiguous(self, **_: Any) -> Self:
+    def contiguous(self) -> Self:
         """The same values in a buffer of their own.
 
         >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()

@@ -98,7 +98,8 @@ class Random(Indexing):
         *shape: Any,
         device: str | None = None,
         dtype: DTypeLike | None = None,
-        **_: Any,
+        requires_grad: bool | None = None,
+        contiguous: bool = True,  # noqa: ARG003  scripts pass it; the scheduler decides here
     ) -> Self:
         """Uniform between 0 and 1, without 1.
 
@@ -112,10 +113,17 @@ class Random(Indexing):
         if 0 in sizes:
             return cls.empty(sizes, dtype=wanted, device=device)
         bits = cls._random_bits(prod(sizes), canonical(device))
-        return cls._of(_uniform(bits, wanted).reshape(sizes).uop, is_param=True)
+        uop = _uniform(bits, wanted).reshape(sizes).uop
+        return cls._of(uop, requires_grad is not False)
 
     @classmethod
-    def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
+    def randn(
+        cls,
+        *shape: Any,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
         """Normal, with mean 0 and standard deviation 1.
 
         >>> Tensor.randn(2, 3).shape
@@ -133,7 +141,7 @@ class Random(Indexing):
         low = _uniform(bits << 32, dtypes.float32)
         radius = ((1.0 - high).log() * -2.0).sqrt()
         value = radius * (low * (2 * math.pi)).cos()
-        return cls._of(value.cast(wanted).reshape(sizes).uop, is_param=True)
+        return cls._of(value.cast(wanted).reshape(sizes).uop, requires_grad is not False)
 
     @classmethod
     def randint(
@@ -143,6 +151,7 @@ class Random(Indexing):
         high: int = 10,
         dtype: DTypeLike = dtypes.int32,
         device: str | None = None,
+        requires_grad: bool | None = None,
     ) -> Self:
         """Whole numbers from low to high - 1.
 
@@ -161,7 +170,7 @@ class Random(Indexing):
         width = high - low
         bits = cls._random_bits(prod(sizes), canonical(device)) >> (64 - _fitting_bits(width))
         value = ((bits * width) >> _fitting_bits(width)).cast(dtypes.int64) + low
-        return cls._of(value.cast(wanted).reshape(sizes).uop, is_param=True)
+        return cls._of(value.cast(wanted).reshape(sizes).uop, requires_grad is not False)
 
     @classmethod
     def uniform(
@@ -170,7 +179,7 @@ class Random(Indexing):
         low: float = 0.0,
         high: float = 1.0,
         dtype: DTypeLike | None = None,
-        device: str | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Uniform between low and high.
 
@@ -179,11 +188,10 @@ class Random(Indexing):
         """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if wanted.kind != "float":
-            return cls.randint(
-                *shape, low=math.floor(low), high=math.ceil(high), dtype=wanted, device=device
-            )
-        value = cls.rand(*shape, dtype=wanted, device=device) * (high - low) + low
-        return cls._of(value.uop, is_param=True)
+            first, end = math.floor(low), math.ceil(high)
+            return cls.randint(*shape, low=first, high=end, dtype=wanted, **kwargs)
+        value = cls.rand(*shape, dtype=wanted, **kwargs)
+        return cls._of((value * (high - low) + low).uop, value.is_param)
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
@@ -192,7 +200,8 @@ class Random(Indexing):
         >>> Tensor.normal(2, 3, mean=5, std=0.1).shape
         (2, 3)
         """
-        return cls._of((cls.randn(*shape, **kwargs) * std + mean).uop, is_param=True)
+        value = cls.randn(*shape, **kwargs)
+        return cls._of((value * std + mean).uop, value.is_param)
 
     @classmethod
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:

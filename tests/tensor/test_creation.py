@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from arrays import numbers, same
@@ -73,3 +75,23 @@ def test_empty_memory_belongs_to_the_tensor_and_can_be_written() -> None:
     x = Tensor.empty(2, 2, dtype="int64")
     x.assign(3)
     assert x.tolist() == [[3, 3], [3, 3]]
+
+
+@pytest.mark.parametrize("make", [
+    lambda **kw: Tensor.empty(2, **kw), lambda **kw: Tensor.full((2,), 1.0, **kw),
+    lambda **kw: Tensor.zeros(2, **kw), lambda **kw: Tensor.ones(2, **kw),
+    lambda **kw: Tensor.arange(3.0, **kw), lambda **kw: Tensor.linspace(0, 1, 3, **kw),
+    lambda **kw: Tensor.eye(2, **kw), lambda **kw: Tensor.eye(0, **kw),
+    lambda **kw: Tensor.rand(2, **kw), lambda **kw: Tensor.randn(2, **kw),
+    lambda **kw: Tensor.uniform(2, **kw), lambda **kw: Tensor.normal(2, **kw),
+    lambda **kw: Tensor.kaiming_uniform(2, 2, **kw), lambda **kw: Tensor.glorot_uniform(2, 2, **kw),
+    lambda **kw: Tensor.scaled_uniform(2, **kw), lambda **kw: Tensor([1.0]).zeros_like(**kw),
+    lambda **kw: Tensor([1.0]).empty_like(**kw), lambda **kw: Tensor([1.0]).rand_like(**kw),
+])  # fmt: skip
+def test_created_tensors_are_parameters_unless_told_otherwise(make: Any) -> None:
+    assert make().is_param
+    assert make(requires_grad=True).is_param
+    assert not make(requires_grad=False).is_param
+    assert make(device="CPU").device == "CPU"
+    with pytest.raises(TypeError, match="dtpye"):
+        make(dtpye="float32")
