@@ -105,7 +105,7 @@ class Ops(IntEnum):
     COPY = 1, GRAPH, "x on device arg"
     INDEX = MANY, SCALAR, "an element's place: buffer, one index per axis, and a bool gate or none"
     LOAD = 1, SCALAR, "what is at INDEX x; 0 where its gate is false"
-    STORE = MANY, SCALAR, "y written at INDEX x, or combined with what is there by op arg; src[2:]: ranges"
+    STORE = MANY, SCALAR, "y at INDEX x, or combined with what is there by op arg; src[2:]: ranges"
     STAGE = MANY, KERNEL, "x kept in scratch of shape arg at the indices, under ranges; see INDEX"
     SINK = MANY, GRAPH | KERNEL, "all of its sources"
 

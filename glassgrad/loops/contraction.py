@@ -76,15 +76,19 @@ def _tile(draft: Draft, found: Contraction, lanes: int) -> tuple[int, int]:
             width = vectors * lanes
             if rows * vectors + vectors + 1 > draft.target.registers:
                 continue
-            if rows > found.rows.size or width > found.columns.size:
+            if not _fits(draft, found.rows, rows) or not _fits(draft, found.columns, width):
                 continue
             done = -(-found.rows.size // rows) * rows * -(-found.columns.size // width) * width
             waste = done / (found.rows.size * found.columns.size)
             cost = waste * (1 + 0.3 * (rows + vectors) / (rows * vectors) + 0.8 / rows)
             cost *= 1 if vectors * rows >= 8 else 8 / (vectors * rows)
             best = min(best or (cost, rows, vectors), (cost, rows, vectors))
-    assert best is not None, "one row and one vector always fit"
-    return best[1], best[2]
+    return (best[1], best[2]) if best is not None else (1, 1)
+
+
+def _fits(draft: Draft, axis: UOp, amount: int) -> bool:
+    """Can the axis be cut so, without storing an element twice where that would be wrong?"""
+    return amount <= axis.size and not (draft.nest.rewrites and axis.size % amount)
 
 
 def _block(draft: Draft, found: Contraction, width: int) -> None:
