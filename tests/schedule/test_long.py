@@ -1,0 +1,70 @@
+"""Long reductions in parts: the same value, and parts that depend on the shape alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import evaluate
+from schedules import leaf, reduce
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule import long
+from glassgrad.schedule.long import FEW_RESULTS, LONG, PARTS, split_long
+
+REDUCING = (Ops.ADD, Ops.MAX, Ops.MIN)
+
+
+def empty(*shape: int) -> UOp:
+    return leaf(np.zeros(shape))
+
+
+def test_a_short_reduction_stays_one() -> None:
+    node = reduce(empty(LONG - 1), Ops.ADD, 0)
+    assert split_long(node) is node
+
+
+def test_a_reduction_with_many_results_stays_one() -> None:
+    node = reduce(empty(FEW_RESULTS, LONG), Ops.ADD, 1)
+    assert split_long(node) is node
+
+
+def test_a_long_line_becomes_sixty_four_parts() -> None:
+    made = split_long(reduce(empty(LONG), Ops.ADD, 0))
+    assert made.op is Ops.REDUCE and made.src[0].op is Ops.REDUCE
+    assert made.src[0].shape == (PARTS,)
+
+
+def test_what_does_not_divide_is_added_at_the_end() -> None:
+    made = split_long(reduce(empty(LONG + 7), Ops.MAX, 0))
+    assert made.op is Ops.MAX
+    assert made.src[1].src[0].shape == (LONG + 7 - (LONG + 7) // PARTS * PARTS,)
+
+
+def test_a_matrix_is_reduced_by_rows_first() -> None:
+    made = split_long(reduce(empty(256, 1024), Ops.ADD, 0, 1))
+    assert made.src[0].shape == (256,)
+
+
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    first=st.integers(1, 80),
+    op=st.sampled_from(REDUCING),
+    data=st.data(),
+)
+def test_parts_give_the_same_value(
+    shape: list[int], first: int, op: Ops, data: st.DataObject
+) -> None:
+    full = (first, *shape)
+    axes = data.draw(st.sets(st.integers(0, len(full) - 1), min_size=1).map(sorted).map(tuple))
+    rng = np.random.default_rng(first)
+    node = reduce(leaf(rng.integers(-9, 9, full), "int32"), op, *axes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(long, "LONG", 8)
+        patch.setattr(long, "PARTS", 4)
+        patch.setattr(long, "FEW_RESULTS", 3)
+        made = split_long(node)
+    assert made.shape == node.shape
+    np.testing.assert_array_equal(evaluate(made), evaluate(node))
