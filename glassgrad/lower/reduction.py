@@ -49,7 +49,7 @@ def reduction(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     """
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
-    base = {r: v for r, v in instance.items() if r.kind is AxisKind.LANE and r in node.ranges}
+    base = {r: v for r, v in instance.items() if emitter.is_vector(r) and r in node.ranges}
     together = [node]
     if loops_of(node.bound) and not base:
         together += [mate for mate in emitter.mates.get(node, ()) if not _is_done(emitter, mate)]
