@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.dtype import ConstType, DType, dtypes
-from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.scope import loops_of
 
