@@ -68,6 +68,8 @@ class Tensor(Backward):
 
     def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
         """What is written, in the shape and dtype of the place."""
+        if isinstance(x, Tensor) and x.uop.dtype is self.uop.dtype and x.uop.shape == shape:
+            return x.uop
         if isinstance(x, (list, tuple)):
             x = Tensor(x, dtype=self.dtype)
         value = self._operand(x, "write")
