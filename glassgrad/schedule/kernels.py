@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.proof import guard_unproved
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.stages import Kernel, Param
 from glassgrad.ir.uop import UOp, make_range
@@ -104,7 +105,7 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
             draft.param(statement.node)
     written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
     stores = [line for s in cluster.statements if (line := _add(draft, s, written)) is not None]
-    body = UOp(Ops.SINK, dtypes.void, tuple(stores))
+    body = guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores)))
     return Kernel(body, outer, bool(written & draft.loaded)), tuple(draft.slots)
 
 
