@@ -216,11 +216,12 @@ def _writes_together(
     emitter: Emitter, index: UOp, value: UOp, instance: Instance, lane: UOp, is_together: bool
 ) -> list[Write]:
     """Lanes that were computed one by one are stored as one vector, when the first one comes."""
-    pointer = address(emitter, index, instance, None).pointer
-    if not is_together or index.gate is not None or not _is_aligned(index, lane):
-        return [(pointer, emitter.value(value, instance))]
-    if instance[lane]:
+    is_vector = is_together and index.gate is None and _is_aligned(index, lane)
+    if is_vector and instance[lane]:
         return []
+    pointer = address(emitter, index, instance, None).pointer
+    if not is_vector:
+        return [(pointer, emitter.value(value, instance))]
     parts = tuple([emitter.value(value, {**instance, lane: i}) for i in range(lane.size)])
     return [(pointer, emitter.scopes.emit(UOp(STACK, value.dtype.vec(lane.size), parts)))]
 
