@@ -142,6 +142,16 @@ class View:
         exporter: Any = self.numpy()
         return memoryview(exporter)
 
+    def tolist(self) -> Any:
+        """The elements as a Python number or nested lists; NumPy is loaded only if it must be.
+
+        >>> View.from_host(b"ab").tolist()
+        [97, 98]
+        """
+        if self.dtype.format in CASTABLE and self.numel and self.is_contiguous:
+            return self.memoryview().tolist()
+        return self.numpy().tolist()
+
     def numpy(self) -> numpy.ndarray[Any, Any]:
         """The elements as a NumPy array that shares this memory."""
         import numpy

@@ -6,14 +6,14 @@ from typing import Any, Self
 
 from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.ir.uop import UOp, toposort
+from glassgrad.tensor.attention import Attention
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import gradients
-from glassgrad.tensor.losses import Losses
 from glassgrad.tensor.realize import overwritten
 from glassgrad.tensor.record import cast_to, expanded
 
 
-class Backward(Losses):
+class Backward(Attention):
     """gradient, backward, and which tensors take part."""
 
     __slots__ = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from itertools import count
 from typing import Any
 
@@ -15,6 +16,8 @@ from glassgrad.tensor.place import is_host
 from glassgrad.tensor.record import cast_to, record, scalar
 
 BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
+FEW = 1024  # numbers; for more, NumPy is worth its loading
+ARRAY_LETTERS = frozenset("?bBhHiIqQfd")  # formats that Python's array has, and bool
 _names = count(1)
 
 
@@ -79,26 +82,59 @@ def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
 
 def _of_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str) -> UOp:
     """A nested list of numbers: ints are the default int, floats the default float."""
+    check_even(data)
+    small = _of_few_numbers(data, dtype, device)
+    if small is not None:
+        return small
     import numpy as np
 
-    check_even(data)
     try:
-        array = np.array(data)
+        found_array = np.array(data)
     except (ValueError, TypeError, OverflowError):
-        array = np.array(None)
-    if array.dtype.kind not in "biuf":
+        found_array = np.array(None)
+    if found_array.dtype.kind not in "biuf":
         raise _bad_item(data)
     found = dtypes.default_float
-    if array.size:
+    if found_array.size:
         found = {"b": dtypes.bool, "f": dtypes.default_float}.get(
-            array.dtype.kind, dtypes.default_int
+            found_array.dtype.kind, dtypes.default_int
         )
     wanted = found if dtype is None else dtype
-    _check_range(array, wanted)
+    _check_range(found_array, wanted)
     stored = wanted if wanted.format is not None else dtypes.float32
     with np.errstate(all="ignore"):
-        numbers = np.array(array, stored.name, order="C")
+        numbers = np.array(found_array, stored.name, order="C")
     return cast_to(seen(numbers, device), wanted)
+
+
+def _of_few_numbers(
+    data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str
+) -> UOp | None:
+    """A short list of plain numbers, without loading NumPy for it; None if it is not that."""
+    shape: list[int] = []
+    flat: Any = [data]
+    while flat and isinstance(flat[0], (list, tuple)):
+        shape.append(len(flat[0]))
+        flat = [item for row in flat for item in row]
+        if len(flat) > FEW:
+            return None
+    kinds = set(map(type, flat))
+    if not kinds or not kinds <= {int, float, bool}:
+        return None
+    found = dtypes.default_float if float in kinds else dtypes.default_int
+    wanted = dtype or (dtypes.bool if kinds == {bool} else found)
+    if wanted.kind != "float" and (float in kinds or not _fit(flat, wanted)):
+        return None
+    stored = wanted if wanted.format in ARRAY_LETTERS else dtypes.float32
+    if stored.kind != "float" and not _fit(flat, stored):
+        return None
+    letter = "B" if stored.kind == "bool" else stored.format
+    numbers = array(str(letter), map(float if stored.kind == "float" else int, flat))
+    return cast_to(seen(numbers, device, stored, tuple(shape)), wanted)
+
+
+def _fit(numbers: list[Any], dtype: DType) -> bool:
+    return bool(dtypes.min(dtype) <= min(numbers) and max(numbers) <= dtypes.max(dtype))
 
 
 def _check_range(array: Any, dtype: DType) -> None:

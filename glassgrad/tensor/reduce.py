@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Self
+from typing import Any, Self
 
 from glassgrad.base.dtype import DType, DTypeLike, dtypes, sum_dtype
 from glassgrad.base.errors import ShapeError
@@ -121,6 +121,16 @@ class Reduce(Activations):
         """
         truth = self.cast(BOOL).cast(dtypes.uint8)
         return truth._reduced(MIN, axes_of(axis, self.ndim), keepdim).cast(BOOL)
+
+    def allclose(
+        self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    ) -> Self:
+        """Whether `isclose` holds everywhere.
+
+        >>> Tensor([1.0, 2.0]).allclose(Tensor([1.0, 2.0000001])).item()
+        True
+        """
+        return self.isclose(other, rtol, atol, equal_nan).all()
 
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The average; ints give floats.

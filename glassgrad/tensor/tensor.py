@@ -198,7 +198,7 @@ class Tensor(Backward):
         if known is not None:
             return known
         x = self.cast(dtypes.float32) if self.dtype.format is None else self
-        return x.numpy().tolist()
+        return x._view().tolist()
 
     def item(self) -> Any:
         """The value of a tensor that holds exactly one.
