@@ -140,3 +140,9 @@ def test_reducing_axes_of_one_element_records_no_reduction() -> None:
 
     uop = Tensor.empty(3, 1).sum(1).uop
     assert Ops.REDUCE not in {node.op for node in uop.toposort()}
+
+
+def test_allclose_is_one_answer() -> None:
+    x = Tensor([1.0, float("nan")])
+    assert not x.allclose(x).item()
+    assert x.allclose(x, equal_nan=True).item()
