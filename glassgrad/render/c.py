@@ -8,17 +8,27 @@ lanes of a vector of bools are 0 and -1, as comparisons give them.
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
-from glassgrad.base.dtype import DType, dtypes
-from glassgrad.ir.ops import AxisKind, OpGroup, Ops
+from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.render.c_vectors import VECTORS, holds_lanes, mask_of
+from glassgrad.render.c_vectors import (
+    OPERATORS,
+    function,
+    function_name,
+    has_operator,
+    mask_of,
+    splat_of,
+)
 from glassgrad.render.cstyle import CStyleRenderer
 from glassgrad.render.cstyle_body import Body
+from glassgrad.render.cstyle_values import VALUES
 
 LONG = "long long"
+WORD = re.compile(r"\w+")
 SIGNATURE = f"void** args, char* scratch, {LONG} begin, {LONG} end"
 
 
@@ -68,15 +78,25 @@ class ClangRenderer(CStyleRenderer):
         ]
 
     def prelude(self, body: Body) -> list[str]:
-        """typedef float float8 __attribute__((vector_size(32))), and as it lies in memory"""
-        lines = []
-        for dtype in vector_dtypes(body):
-            scalar, name = self.lane_type(dtype), self.vector_name(dtype)
-            size = f"vector_size({dtype.itemsize})"
-            lines.append(f"typedef {scalar} {name} __attribute__(({size}));")
-            align = f"aligned({dtype.scalar.itemsize})"
-            lines.append(f"typedef {scalar} {name}u __attribute__(({size},{align}));")
-        return lines
+        """Functions, and before them those of the vector types that occur anywhere."""
+        functions = list(body.functions.values())
+        used = set(WORD.findall("\n".join([*functions, *body.lines])))
+        named = [pair for dtype in vector_dtypes(body) for pair in self.definitions(dtype).items()]
+        # A type is needed by the function that fills it, whether or not its name occurs.
+        used |= {name.removesuffix("_of") for name in used}
+        return [*(line for name, line in named if name in used), *functions]
+
+    def definitions(self, dtype: DType) -> dict[str, str]:
+        """The type of a vector, the same as it lies in memory, and one number in every lane."""
+        scalar, name = self.lane_type(dtype), self.vector_name(dtype)
+        size, align = f"vector_size({dtype.itemsize})", f"aligned({dtype.scalar.itemsize})"
+        lanes = ",".join(["-x" if dtype.kind == "bool" else "x"] * dtype.count)
+        splat = f"static inline {name} {name}_of({scalar} x) {{ return ({name}){{{lanes}}}; }}"
+        return {
+            name: f"typedef {scalar} {name} __attribute__(({size}));",
+            f"{name}u": f"typedef {scalar} {name}u __attribute__(({size},{align}));",
+            f"{name}_of": splat,
+        }
 
     def lane_type(self, dtype: DType) -> str:
         return "signed char" if dtype.kind == "bool" else self.type_name(dtype.scalar)
@@ -124,29 +144,44 @@ class ClangRenderer(CStyleRenderer):
     def vector(self, dtype: DType, parts: list[str]) -> str:
         if dtype.kind == "bool":
             parts = [f"-({part})" for part in parts]
-        return f"({self.type_name(dtype)}){{{','.join(parts)}}}"
+        return f"({self.vector_name(dtype)}){{{','.join(parts)}}}"
+
+    def number(self, value: ConstType, dtype: DType) -> str:
+        if dtype.count == 1:
+            return super().number(value, dtype)
+        return f"{self.vector_name(dtype)}_of({self.number(value, dtype.scalar)})"
+
+    def stack(self, body: Body, u: UOp) -> str:
+        splat = splat_of(u)
+        if splat is None:
+            return super().stack(body, u)
+        return f"{self.vector_name(u.dtype)}_of({body.text(splat)})"
 
     def lane(self, vector: str, dtype: DType, number: int) -> str:
         element = f"{vector}[{number}]"
         return f"({element}!=0)" if dtype.kind == "bool" else element
 
+    def scalar(self, u: UOp, texts: list[str]) -> str:
+        return VALUES[u.op](self, u, *texts)
+
     def elementwise(self, body: Body, u: UOp) -> str:
         if u.dtype.count == 1:
             return super().elementwise(body, u)
-        if not holds_lanes(u):
-            return VECTORS[u.op](self, u, *[body.text(source) for source in u.src])
-        lanes = [lane_of(u, number) for number in range(u.dtype.count)]
-        return self.vector(
-            u.dtype, [super(ClangRenderer, self).elementwise(body, x) for x in lanes]
-        )
+        texts = [body.text(source) for source in u.src]
+        if has_operator(u):
+            return OPERATORS[u.op](self, u, *texts)
+        name = function_name(self, u)
+        body.functions[name] = function(self, u)
+        return f"{name}({','.join(texts)})"
+
+    def is_short(self, u: UOp) -> bool:
+        return u.op is Ops.STACK and splat_of(u) is not None
 
     def repeats(self, u: UOp, source: int) -> int:
-        if u.dtype.count > 1 and u.op in OpGroup.ELEMENTWISE:
-            return 2 if holds_lanes(u) or u.op in (Ops.MAX, Ops.MIN, Ops.WHERE) else 1
         gate = u.gate if u.op is Ops.INDEX else None
         if gate is not None and gate.dtype.count > 1:
             return 2
-        return super().repeats(u, source)
+        return 1 if u.dtype.count > 1 else super().repeats(u, source)
 
     def load(self, body: Body, u: UOp) -> str:
         gate = u.src[0].gate
@@ -175,20 +210,6 @@ class ClangRenderer(CStyleRenderer):
             body.line(line if gate is None else f"if ({body.text(gate)}) {{ {line} }}")
         else:
             super().store(body, u)
-
-
-def lane_of(u: UOp, number: int) -> UOp:
-    """One lane of an elementwise uop, as a uop of scalars."""
-    sources = tuple([element(source, number) for source in u.src])
-    return UOp(u.op, u.dtype.scalar, sources, u.arg)
-
-
-def element(vector: UOp, number: int) -> UOp:
-    if vector.op is Ops.STACK:
-        return vector.src[number]
-    if vector.is_const:
-        return UOp(Ops.CONST, vector.dtype.scalar, (), vector.arg)
-    return UOp(Ops.GEP, vector.dtype.scalar, (vector,), number)
 
 
 def vector_dtypes(body: Body) -> list[DType]:

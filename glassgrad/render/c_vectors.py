@@ -1,7 +1,8 @@
 """elementwise uop on vectors -> C with the vector extensions of gcc and clang.
 
-A comparison gives -1 or 0 in ints as wide as what is compared; choosing between two values is
-bit arithmetic with such a mask. Bools are kept in bytes, so masks are converted on the way.
+Arithmetic has operators. A comparison gives -1 or 0 in ints as wide as what is compared; bools are
+kept in bytes, so these are converted. For everything else a small function stands before the
+kernel: choosing is bit arithmetic with a mask, the rest is done lane by lane.
 """
 
 from __future__ import annotations
@@ -15,118 +16,109 @@ from glassgrad.ir.uop import UOp
 from glassgrad.render.cstyle_values import REPEATING
 
 SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
+ARGUMENTS = "xyz"
 
 
-class Types(Protocol):
-    """What a row asks of the language."""
+class Language(Protocol):
+    """What is asked of the renderer."""
 
     def type_name(self, dtype: DType) -> str: ...
 
+    def vector_name(self, dtype: DType) -> str: ...
+
     def number(self, value: float, dtype: DType) -> str: ...
 
+    def scalar(self, u: UOp, texts: list[str]) -> str:
+        """An op of scalars in terms of the texts of its sources."""
+        ...
 
-Row = Callable[..., str]
+    def lane(self, vector: str, dtype: DType, number: int) -> str: ...
 
-
-def holds_lanes(u: UOp) -> bool:
-    """Is this said lane by lane, because there is no operator for it?"""
-    if u.op not in VECTORS:
-        return True
-    if u.op is Ops.BITCAST:
-        return "bool" in (u.dtype.kind, u.src[0].dtype.kind)
-    # What C leaves open about shifts, divisions and casts is settled one by one.
-    is_open = u.op in REPEATING and REPEATING[u.op](_with_scalars(u))
-    return is_open and u.op not in (Ops.MAX, Ops.MIN)
+    def vector(self, dtype: DType, parts: list[str]) -> str: ...
 
 
-def _with_scalars(u: UOp) -> UOp:
-    """The same op of scalars: a shift by eight equal numbers is a shift by one number."""
-    sources = tuple([_splat(source) for source in u.src])
-    return UOp(u.op, u.dtype.scalar, sources, u.arg)
-
-
-def _splat(source: UOp) -> UOp:
-    """What stands in every lane, if that is one number."""
-    if source.op is Ops.STACK and all(one is source.src[0] for one in source.src):
-        return source.src[0]
-    if source.is_const:
-        return UOp(Ops.CONST, source.dtype.scalar, (), source.arg)
-    return UOp(Ops.GEP, source.dtype.scalar, (source,), 0)
+Row = Callable[..., str]  # (language, uop, texts of the sources)
 
 
 def mask_of(dtype: DType) -> DType:
+    """What a comparison gives: signed ints as wide as what is compared."""
     return SIGNED[dtype.bits].vec(dtype.count)
 
 
-def converted(lang: Types, text: str, dtype: DType) -> str:
-    return f"__builtin_convertvector({text},{lang.type_name(dtype)})"
+def has_operator(u: UOp) -> bool:
+    """Can this be said without a function?"""
+    if u.op not in OPERATORS:
+        return False
+    if u.op is Ops.BITCAST:
+        return "bool" not in (u.dtype.kind, u.src[0].dtype.kind)
+    # What C leaves open about shifts, divisions and casts is settled lane by lane.
+    is_open = REPEATING.get(u.op)
+    return is_open is None or not is_open(_of_scalars(u))
+
+
+def _of_scalars(u: UOp) -> UOp:
+    """The op of one lane: a shift by eight equal numbers is a shift by one number."""
+    return UOp(u.op, u.dtype.scalar, tuple([splat_of(x) or _lane(x) for x in u.src]), u.arg)
+
+
+def splat_of(vector: UOp) -> UOp | None:
+    """What stands in every lane, if that is one thing."""
+    if vector.is_const:
+        return UOp(Ops.CONST, vector.dtype.scalar, (), vector.arg)
+    is_splat = vector.op is Ops.STACK and all(x is vector.src[0] for x in vector.src)
+    return vector.src[0] if is_splat else None
+
+
+def _lane(vector: UOp) -> UOp:
+    return UOp(Ops.GEP, vector.dtype.scalar, (vector,), 0)
+
+
+# ---------------------------------------------------------------------- operators
 
 
 def _infix(symbol: str, bools: str = "") -> Row:
-    def row(lang: Types, u: UOp, x: str, y: str) -> str:
+    def row(lang: Language, u: UOp, x: str, y: str) -> str:
         word = bools if bools and u.dtype.kind == "bool" else symbol
         return f"({x}{word}{y})"
 
     return row
 
 
+def _converted(lang: Language, text: str, dtype: DType) -> str:
+    return f"__builtin_convertvector({text},{lang.type_name(dtype)})"
+
+
 def _compare(symbol: str, bools: Callable[[str, str], str]) -> Row:
-    def row(lang: Types, u: UOp, x: str, y: str) -> str:
+    def row(lang: Language, u: UOp, x: str, y: str) -> str:
         if u.src[0].dtype.kind == "bool":
             return bools(x, y)
-        return converted(lang, f"({x}{symbol}{y})", u.dtype)
+        return _converted(lang, f"({x}{symbol}{y})", u.dtype)
 
     return row
 
 
-def _neg(lang: Types, u: UOp, x: str) -> str:
+def _neg(lang: Language, u: UOp, x: str) -> str:
     return x if u.dtype.kind == "bool" else f"(-{x})"
 
 
-def _reciprocal(lang: Types, u: UOp, x: str) -> str:
+def _reciprocal(lang: Language, u: UOp, x: str) -> str:
     return f"({lang.number(1.0, u.dtype)}/{x})"
 
 
-def _select(lang: Types, dtype: DType, mask: str, yes: str, no: str) -> str:
-    """(mask & yes) | (~mask & no), on the bits"""
-    kind, bits = lang.type_name(dtype), lang.type_name(mask_of(dtype))
-    return f"(({kind})(({mask}&({bits}){yes})|(~{mask}&({bits}){no})))"
-
-
-def _where(lang: Types, u: UOp, condition: str, yes: str, no: str) -> str:
-    if u.dtype.bits == 8:
-        return _select(lang, u.dtype, f"({lang.type_name(mask_of(u.dtype))}){condition}", yes, no)
-    return _select(lang, u.dtype, converted(lang, condition, mask_of(u.dtype)), yes, no)
-
-
-def _extreme(symbol: str, bools: str) -> Row:
-    def row(lang: Types, u: UOp, x: str, y: str) -> str:
-        if u.dtype.kind == "bool":
-            return f"({x}{bools}{y})"
-        test = f"({x}{symbol}{y})"
-        if u.dtype.kind == "float":
-            test = f"(({x}!={x})|{test})"
-        return _select(lang, u.dtype, test, x, y)
-
-    return row
-
-
-def _cast(lang: Types, u: UOp, x: str) -> str:
+def _cast(lang: Language, u: UOp, x: str) -> str:
     source = u.src[0].dtype
+    if u.dtype.kind == source.kind == "bool":
+        return x
     if u.dtype.kind == "bool":
-        if source.kind == "bool":
-            return x
-        return converted(lang, f"({x}!={lang.number(0, source)})", u.dtype)
-    if source.kind == "bool":
-        x = f"(-{x})"
-    return converted(lang, x, u.dtype)
+        return _converted(lang, f"({x}!={lang.number(0, source)})", u.dtype)
+    return _converted(lang, f"(-{x})" if source.kind == "bool" else x, u.dtype)
 
 
-def _bitcast(lang: Types, u: UOp, x: str) -> str:
+def _bitcast(lang: Language, u: UOp, x: str) -> str:
     return f"(({lang.type_name(u.dtype)}){x})"
 
 
-VECTORS: dict[Ops, Row] = {
+OPERATORS: dict[Ops, Row] = {
     Ops.CAST: _cast,
     Ops.BITCAST: _bitcast,
     Ops.NEG: _neg,
@@ -137,8 +129,8 @@ VECTORS: dict[Ops, Row] = {
     Ops.FDIV: _infix("/"),
     Ops.CDIV: _infix("/"),
     Ops.CMOD: _infix("%"),
-    Ops.MAX: _extreme(">", "|"),
-    Ops.MIN: _extreme("<", "&"),
+    Ops.MAX: _infix("", bools="|"),
+    Ops.MIN: _infix("", bools="&"),
     Ops.SHL: _infix("<<"),
     Ops.SHR: _infix(">>"),
     Ops.AND: _infix("&"),
@@ -147,5 +139,61 @@ VECTORS: dict[Ops, Row] = {
     Ops.CMPLT: _compare("<", lambda x, y: f"(~{x}&{y})"),
     Ops.CMPEQ: _compare("==", lambda x, y: f"(~({x}^{y}))"),
     Ops.CMPNE: _compare("!=", lambda x, y: f"({x}^{y})"),
+}
+
+
+# ---------------------------------------------------------------------- functions
+
+
+def function_name(lang: Language, u: UOp) -> str:
+    """where_float8, cast_int8_float8"""
+    kinds = [u.dtype, *([u.src[0].dtype] if u.op in (Ops.CAST, Ops.BITCAST) else [])]
+    return "_".join([u.op.name.lower(), *(lang.vector_name(kind) for kind in kinds)])
+
+
+def function(lang: Language, u: UOp) -> str:
+    """static inline float8 sqrt_float8(float8 x) { return …; }"""
+    names = ARGUMENTS[: len(u.src)]
+    kinds = [lang.vector_name(source.dtype) for source in u.src]
+    parameters = ", ".join(f"{kind} {name}" for kind, name in zip(kinds, names, strict=True))
+    body = CHOOSING.get(u.op, _lane_by_lane)(lang, u)
+    name = function_name(lang, u)
+    return f"static inline {lang.vector_name(u.dtype)} {name}({parameters}) {{ {body} }}"
+
+
+def _lane_by_lane(lang: Language, u: UOp) -> str:
+    parts = []
+    one = UOp(u.op, u.dtype.scalar, tuple([_lane(source) for source in u.src]), u.arg)
+    for number in range(u.dtype.count):
+        pairs = zip(ARGUMENTS, u.src, strict=False)
+        texts = [lang.lane(name, source.dtype, number) for name, source in pairs]
+        parts.append(lang.scalar(one, texts))
+    return f"return {lang.vector(u.dtype, parts)};"
+
+
+def _chosen(lang: Language, dtype: DType, mask: str, yes: str, no: str) -> str:
+    """(mask & yes) | (~mask & no), on the bits"""
+    kind, bits = lang.vector_name(dtype), lang.vector_name(mask_of(dtype))
+    line = f"return ({kind})((mask & ({bits}){yes}) | (~mask & ({bits}){no}));"
+    return f"{bits} mask = {mask}; {line}"
+
+
+def _where(lang: Language, u: UOp) -> str:
+    mask = f"__builtin_convertvector(x, {lang.vector_name(mask_of(u.dtype))})"
+    return _chosen(lang, u.dtype, mask, "y", "z")
+
+
+def _extreme(symbol: str) -> Callable[[Language, UOp], str]:
+    def body(lang: Language, u: UOp) -> str:
+        is_float = u.dtype.kind == "float"
+        mask = f"(x != x) | (x {symbol} y)" if is_float else f"x {symbol} y"
+        return _chosen(lang, u.dtype, mask, "x", "y")
+
+    return body
+
+
+CHOOSING: dict[Ops, Callable[[Language, UOp], str]] = {
     Ops.WHERE: _where,
+    Ops.MAX: _extreme(">"),
+    Ops.MIN: _extreme("<"),
 }

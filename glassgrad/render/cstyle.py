@@ -152,6 +152,9 @@ class CStyleRenderer:
     def lane(self, vector: str, dtype: DType, number: int) -> str:
         return f"{vector}.{XYZW[number]}"
 
+    def stack(self, body: Body, u: UOp) -> str:
+        return self.vector(u.dtype, [body.text(source) for source in u.src])
+
     def load(self, body: Body, u: UOp) -> str:
         """What is at a place, or 0 where its gate is false."""
         place = u.src[0]
@@ -179,6 +182,10 @@ class CStyleRenderer:
         """How often the text of a uop holds that of a source."""
         # A loop asks for its size at every step.
         return 2 if u.op is Ops.RANGE or is_repeating(u) else 1
+
+    def is_short(self, u: UOp) -> bool:
+        """Is the text of a value so short that it needs no name?"""
+        return False
 
     def loop(self, u: UOp, size: str) -> tuple[str, str]:
         """Where a loop begins, and where it ends."""

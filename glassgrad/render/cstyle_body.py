@@ -40,7 +40,8 @@ class Body:
         bound = sorted(uop.arg[0] for uop in uops if uop.op is Ops.VARIABLE)
         self.variables = list(dict.fromkeys(bound))
         self.specials = {uop.arg[0]: uop.arg[1] for uop in uops if uop.op is Ops.SPECIAL}
-        self.inlined = inlined(uops, language.repeats)
+        self.functions: dict[str, str] = {}  # what stands before the kernel, by name
+        self.inlined = inlined(uops, language.repeats, language.is_short)
         for uop in uops:
             self.names[uop] = ROWS[uop.op](self, uop)
 
@@ -138,7 +139,7 @@ def _gep(body: Body, u: UOp) -> str:
 
 
 def _stack(body: Body, u: UOp) -> str:
-    return body.language.vector(u.dtype, [body.text(source) for source in u.src])
+    return body.language.stack(body, u)
 
 
 EXPRESSIONS: dict[Ops, Callable[[Body, UOp], str]] = {

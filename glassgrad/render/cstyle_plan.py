@@ -25,7 +25,7 @@ ENOUGH = 2  # nobody asks whether a value is used more often than this
 Repeats = Callable[[UOp, int], int]  # how often a uop's text holds the text of source i
 
 
-def inlined(uops: Sequence[UOp], repeats: Repeats) -> set[UOp]:
+def inlined(uops: Sequence[UOp], repeats: Repeats, is_short: Callable[[UOp], bool]) -> set[UOp]:
     """The uops that are written where they are used."""
     place = {uop: number for number, uop in enumerate(uops)}
     blocks = _blocks(uops)
@@ -38,7 +38,7 @@ def inlined(uops: Sequence[UOp], repeats: Repeats) -> set[UOp]:
         if uop.op in ORDERING:
             continue
         where = [number]
-        if uop.op in ALWAYS_INLINE:
+        if uop.op in ALWAYS_INLINE or is_short(uop):
             found.add(uop)
             where = uses[uop]
         elif uop.op in VALUES and _fits(uop, uses[uop], number, blocks, hazards):
