@@ -51,7 +51,7 @@ def test_a_small_value_is_read_again_from_the_cache() -> None:
 def test_costs_add_up_along_a_chain_that_is_not_kept() -> None:
     one = BIG + 1.0
     two = one.alu(Ops.SIN)
-    costs = {node: NOTHING for node in two.toposort()}
+    costs = dict.fromkeys(two.toposort(), NOTHING)
     costs[one] = elements_cost(one, costs, {BIG: None})
     inlined = elements_cost(two, costs, {BIG: None})
     kept = elements_cost(two, costs, {BIG: None, one: None})

@@ -75,7 +75,7 @@ def test_an_inner_gate_holds_for_everything_outside_of_it() -> None:
     value = expression(pad(x + pad(y, (1, 1)), (2, 2)))
     conditions = [gate for gate in gates(value) if gate is not None]
     assert len(conditions) == 2
-    assert len({gate for gate in conditions}) == 2
+    assert len(set(conditions)) == 2
 
 
 def test_positions_are_the_index_itself() -> None:

@@ -1,0 +1,66 @@
+"""Matrix products: a tile of sums in registers, panels packed for the cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from nests import kernel_of, kinds, ops_of
+from schedules import TARGET, memory
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.loops import optimize
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.lower import lower
+
+ONE_CORE = replace(TARGET, cores=1)
+
+
+def transposed(n: int) -> Tensor:
+    return memory(n, n).transpose()
+
+
+def test_a_matrix_product_becomes_a_tile_of_six_rows_and_sixteen_columns() -> None:
+    nest = optimize(kernel_of(memory(512, 512) @ memory(512, 512)), ONE_CORE)
+    assert nest.recipe == (
+        Opt(OptOps.UPCAST, 1, 16),
+        Opt(OptOps.UPCAST, 0, 6),
+        Opt(OptOps.TILE, 1, 8),
+        Opt(OptOps.SWAP, 0, 1),
+        Opt(OptOps.STAGE, 1, 2),
+    )
+    assert kinds(nest)[AxisKind.UPCAST][:2] == [2, 6]
+    assert lower(nest, ONE_CORE).scratch_bytes == 8 * 16 * 512 * 4, "eight panels fill half of L2"
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [(memory, memory), (memory, transposed), (transposed, memory)]
+)
+def test_any_order_of_the_operands_gives_the_same_tile(left: object, right: object) -> None:
+    sides = [side(512) if side is transposed else side(512, 512) for side in (left, right)]
+    nest = optimize(kernel_of(sides[0] @ sides[1]), TARGET)
+    found = ops_of(nest)
+    assert found[:2] == [OptOps.UPCAST, OptOps.UPCAST]
+    assert [nest.recipe[0].arg, nest.recipe[1].arg] == [16, 6]
+    assert OptOps.STAGE in found and OptOps.CORE in found
+
+
+def test_a_left_operand_that_is_strided_is_packed_as_well() -> None:
+    nest = optimize(kernel_of(transposed(512) @ memory(512, 512)), TARGET)
+    assert ops_of(nest).count(OptOps.STAGE) == 2
+
+
+def test_bias_and_relu_stay_behind_the_sum() -> None:
+    x = (memory(512, 256) @ memory(256, 384) + memory(384)).relu()
+    nest = optimize(kernel_of(x), TARGET)
+    assert [opt.arg for opt in nest.recipe[:2]] == [16, 6]
+    assert sum(node.op is Ops.REDUCE for node in nest.body.toposort()) == 1
+
+
+def test_accumulators_fit_the_registers() -> None:
+    for m, n, k in ((512, 512, 512), (7, 100, 30), (1, 512, 64), (33, 17, 9), (100, 8, 8)):
+        nest = optimize(kernel_of(memory(m, k) @ memory(k, n)), TARGET)
+        program = lower(nest, TARGET)
+        sums = sum(uop.op is Ops.ACC for uop in program.uops)
+        assert sums < TARGET.registers

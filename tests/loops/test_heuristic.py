@@ -1,0 +1,43 @@
+"""Moves chosen from strides, reuse and sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nests import kernel_of, kinds, ops_of
+from schedules import TARGET, memory
+
+from glassgrad.ir.ops import AxisKind
+from glassgrad.loops import optimize
+from glassgrad.loops.opts import OptOps
+from glassgrad.lower import lower
+
+ONE_CORE = replace(TARGET, cores=1)
+
+
+def test_elementwise_kernels_use_vectors_and_cores() -> None:
+    nest = optimize(kernel_of(memory(1024, 1024) + memory(1024, 1024)), TARGET)
+    assert ops_of(nest) == [OptOps.UPCAST, OptOps.CORE]
+    assert kinds(nest)[AxisKind.LANE] == [8]
+
+
+def test_small_kernels_stay_on_one_core() -> None:
+    assert OptOps.CORE not in ops_of(optimize(kernel_of(memory(64) + 1), TARGET))
+
+
+def test_one_core_is_not_divided() -> None:
+    nest = optimize(kernel_of(memory(1024, 1024) + 1), ONE_CORE)
+    assert OptOps.CORE not in ops_of(nest)
+
+
+def test_a_row_sum_unrolls_its_reduction_and_a_column_sum_its_results() -> None:
+    rows = optimize(kernel_of(memory(1024, 1024).sum(1)), TARGET)
+    columns = optimize(kernel_of(memory(1024, 1024).sum(0)), TARGET)
+    assert ops_of(rows) == [OptOps.UNROLL, OptOps.CORE]
+    assert ops_of(columns) == [OptOps.UPCAST, OptOps.CORE]
+
+
+def test_every_row_of_a_softmax_is_the_work_of_one_core() -> None:
+    nest = optimize(kernel_of(memory(512, 1024).softmax()), TARGET)
+    assert kinds(nest)[AxisKind.CORE] == [512]
+    assert lower(nest, TARGET).scratch_bytes == 1024 * 4

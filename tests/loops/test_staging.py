@@ -1,0 +1,73 @@
+"""STAGE: what a loop reads of a buffer, copied into scratch first."""
+
+from __future__ import annotations
+
+import pytest
+from nests import GPU, added, blocks, kinds, move, nest_of, numbers, product, same
+from schedules import assign
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.loops import staging
+from glassgrad.loops.opts import IllegalMove, OptOps
+
+
+def test_the_whole_operand_is_staged_outside_of_the_loops_that_read_it() -> None:
+    before = product(6, 8, 10)
+    after = move(before, OptOps.STAGE, 0, 2)
+    (stage,) = blocks(after, Ops.STAGE)
+    assert sorted(stage.arg) == [8, 10]
+    assert not stage.ranges, "it depends on no row, so it is filled once"
+    same(before, after)
+
+
+def test_a_row_is_staged_inside_of_the_loop_over_rows() -> None:
+    before = product(6, 8, 10)
+    after = move(before, OptOps.STAGE, 0, 1)
+    (stage,) = blocks(after, Ops.STAGE)
+    assert stage.arg == (10,)
+    assert [r.axis for r in stage.ranges] == [0]
+    same(before, after)
+
+
+def test_registers_lie_next_to_each_other_in_scratch() -> None:
+    before = product(6, 16, 10)
+    tiled = move(before, OptOps.UPCAST, 1, 8)
+    after = move(tiled, OptOps.STAGE, 1, 2)
+    (stage,) = blocks(after, Ops.STAGE)
+    assert stage.arg == (10, 8), "depth, then the columns of the tile"
+    assert kinds(after)[AxisKind.UPCAST] == [8, 8]
+    same(before, after)
+
+
+def test_staging_twice_gives_two_scratches() -> None:
+    before = product(6, 8, 10)
+    after = move(move(before, OptOps.STAGE, 0, 2), OptOps.STAGE, 1, 1)
+    assert len(blocks(after, Ops.STAGE)) == 2
+    same(before, after)
+
+
+def test_what_cannot_be_staged_is_said() -> None:
+    nest = product(6, 8, 10)
+    with pytest.raises(IllegalMove, match="argument 0 is written here"):
+        move(nest, OptOps.STAGE, 0, 0)
+    with pytest.raises(IllegalMove, match="nothing of argument 9 is read"):
+        move(nest, OptOps.STAGE, 0, 9)
+    with pytest.raises(IllegalMove, match="nothing of argument 1"):
+        move(added(4, 6), OptOps.STAGE, 1, 1)
+    with pytest.raises(IllegalMove, match="inside of a loop"):
+        move(nest, OptOps.STAGE, 0, 2, GPU)
+    with pytest.raises(IllegalMove, match="inside of a loop"):
+        move(move(nest, OptOps.UPCAST, 1, 4), OptOps.STAGE, 3, 2)
+
+
+def test_a_buffer_that_is_rewritten_is_not_staged() -> None:
+    x = numbers(4, 6)
+    nest = nest_of(assign(x, x + 1.0))
+    with pytest.raises(IllegalMove, match="written"):
+        move(nest, OptOps.STAGE, 0, 0)
+
+
+def test_scratch_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "MOST_BYTES", 79 * 4)
+    with pytest.raises(IllegalMove, match="80 elements are too many for scratch"):
+        move(product(6, 8, 10), OptOps.STAGE, 0, 2)
