@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from glassgrad.ir.ops import OpGroup, Ops
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 Shape = tuple[Any, ...]
 
 
+@lru_cache(maxsize=4096)
 def broadcast(*shapes: Shape) -> Shape:
     """The shape that all of these stretch to: aligned at the last axis, ones repeat.
 
@@ -80,8 +82,12 @@ def _shrink(node: UOp) -> Shape:
 
 
 def _window(node: UOp) -> Shape:
-    axis, size, stride, dilation = node.arg
-    shape = node.src[0].shape
+    return windowed(node.arg, node.src[0].shape)
+
+
+def windowed(arg: tuple[int, int, int, int], shape: Shape) -> Shape:
+    """WINDOW: one axis becomes the windows' places, another is appended for their size."""
+    axis, size, stride, dilation = arg
     steps = (shape[axis] - dilation * (size - 1) - 1) // stride + 1
     return (*shape[:axis], steps, *shape[axis + 1 :], size)
 

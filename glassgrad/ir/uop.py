@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
+from operator import attrgetter
 from typing import Any, cast
 from weakref import ref
 
@@ -12,6 +13,7 @@ from glassgrad.base.dtype import ConstType, DType, dtypes, wrap
 from glassgrad.ir.ops import AxisKind, OpGroup, Ops
 from glassgrad.ir.shape import SHAPE_OF, Shape
 
+_number = attrgetter("number")
 Key = tuple[Ops, DType, tuple["UOp", ...], Any]
 
 
@@ -284,10 +286,6 @@ def toposort(roots: Iterable[UOp], stop: Callable[[UOp], bool] | None = None) ->
         if stop is None or not stop(node):
             stack.extend(node.src)
     return sorted(seen, key=_number)
-
-
-def _number(node: UOp) -> int:
-    return node.number
 
 
 def const(value: ConstType, dtype: DType = dtypes.index) -> UOp:

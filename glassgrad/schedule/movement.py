@@ -9,7 +9,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import floordiv, is_multiple, mod, within
 from glassgrad.ir.linear import ZERO, add, scale, sub
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.shape import Shape
+from glassgrad.ir.shape import Shape, windowed
 from glassgrad.ir.uop import UOp
 
 Indices = tuple[UOp, ...]
@@ -188,4 +188,5 @@ SHAPES: dict[Ops, Callable[[Any, Shape], Shape]] = {
     Ops.PERMUTE: lambda arg, shape: tuple([shape[axis] for axis in arg]),
     Ops.SHRINK: lambda arg, shape: tuple([stop - start for start, stop in arg]),
     Ops.FLIP: lambda arg, shape: shape,
+    Ops.WINDOW: windowed,
 }

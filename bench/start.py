@@ -1,0 +1,55 @@
+"""Import, and the first result of a new process, beside our own dependencies and tinygrad.
+
+python -m bench.start
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from time import perf_counter
+
+FIRST = "from {0} import Tensor; assert (Tensor([1.,2.])+1).tolist() == [2.0, 3.0]"
+
+
+def seconds(code: str, environment: dict[str, str]) -> float:
+    start = perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | environment)
+    return perf_counter() - start
+
+
+def best(code: str, environment: dict[str, str] | None = None, rounds: int = 5) -> float:
+    return min(seconds(code, environment or {}) for _ in range(rounds))
+
+
+def first_results(module: str, variable: str) -> tuple[float, float]:
+    """With an empty cache, and with one that is filled."""
+    with tempfile.TemporaryDirectory() as folder:
+        cold = []
+        for _ in range(5):
+            shutil.rmtree(folder)
+            os.mkdir(folder)
+            cold.append(seconds(FIRST.format(module), {variable: folder, "DEV": "CPU"}))
+        return min(cold), best(FIRST.format(module), {variable: folder, "DEV": "CPU"})
+
+
+def main() -> None:
+    nothing = best("pass")
+    dependencies, ours = best("import numpy, llvmlite"), best("import glassgrad")
+    print("a new process, ms (an empty one takes", f"{nothing * 1e3:.0f})")
+    print(f"import numpy, llvmlite    {(dependencies - nothing) * 1e3:6.0f}")
+    print(f"import glassgrad          {(ours - nothing) * 1e3:6.0f}")
+    cold, warm = first_results("glassgrad", "GLASSGRAD_CACHE")
+    print(f"glassgrad, first result   {cold * 1e3:6.0f} cold {warm * 1e3:6.0f} warm")
+    has_compiler = shutil.which(os.environ.get("CC", "clang")) is not None
+    if importlib.util.find_spec("tinygrad") and has_compiler:
+        theirs, again = first_results("tinygrad", "CACHEDB_FOLDER")
+        print(f"tinygrad, first result    {theirs * 1e3:6.0f} cold {again * 1e3:6.0f} warm")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Best-of-n times, contenders taking turns, and launches that can be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+from glassgrad import Tensor
+from glassgrad.devices.protocol import Batch
+from glassgrad.devices.registry import Device
+from glassgrad.engine.cache import PLANS, signature
+
+Work = Callable[[], object]
+
+
+def best_of(contenders: dict[str, Work], rounds: int = 10) -> dict[str, float]:
+    """The best time of each, in seconds; they take turns, so that noise meets all of them."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for work in contenders.values():
+        work()
+    for _ in range(rounds):
+        for name, work in contenders.items():
+            start = perf_counter()
+            work()
+            best[name] = min(best[name], perf_counter() - start)
+    return best
+
+
+def launches(value: Tensor) -> Work:
+    """What a tensor's value takes to compute once it is compiled, as a function to run again."""
+    key, _ = signature([value.uop], Device.DEFAULT)
+    value.realize()
+    plan = PLANS.get(key)
+    assert plan is not None, "the plan was forgotten"
+    batch: Batch = plan.batches[-1]
+
+    def run(keep: Tensor = value) -> None:  # the batch writes into this tensor's memory
+        batch.run()
+
+    return run
+
+
+def row(name: str, times: dict[str, float], unit: float = 1e3, wanted: str = "glassgrad") -> str:
+    """One line: every time, and ours over the best of the others."""
+    peers = [seconds for contender, seconds in times.items() if contender != wanted]
+    cells = "".join(
+        f"{contender:>11} {seconds * unit:8.2f}" for contender, seconds in times.items()
+    )
+    ratio = f"   ours/best {times[wanted] / min(peers):5.2f}" if peers else ""
+    return f"{name:18}{cells}{ratio}"
