@@ -16,6 +16,8 @@ def divide(node: UOp) -> UOp:
         return quotient
     rest = x - quotient * y
     rounded_up = rest.ne(0) & ((rest < 0) ^ (y < 0))
+    if y.vmin <= 0 <= y.vmax:  # x // 0 is 0, as NumPy has it
+        rounded_up = rounded_up & y.ne(0)
     return quotient - rounded_up.cast(node.dtype)
 
 
