@@ -1,0 +1,125 @@
+"""Nest -> Program: loops open and close, sources stand first, and the numbers come out right."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from nests import GPU, added, blocks, move, numbers, product, row_sums
+from on_cpu import cpu
+from programs import all_of, count, depths, program_of
+from random_graphs import random_graph
+from random_recipes import RandomChooser
+from schedules import TARGET, assign
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.loops import optimize, spread_over_grid
+from glassgrad.loops.opts import OptOps
+from glassgrad.lower import lower
+from glassgrad.memory.view import View
+from glassgrad.render import render
+from glassgrad.schedule import schedule
+
+
+def run(nest: Nest, *arrays: np.ndarray) -> None:
+    """The nest as machine code on these arrays."""
+    device = cpu()
+    executable = device.compile(render(program_of(nest, device.target), device.target))
+    executable(tuple(View.from_host(array).address for array in arrays))
+
+
+def test_a_loop_per_axis_and_one_store() -> None:
+    program = program_of(added(4, 6))
+    assert count(program, Ops.RANGE) == count(program, Ops.END) == 2
+    assert depths(program, Ops.STORE) == [2]
+    assert count(program, Ops.LOAD) == 1
+
+
+@pytest.mark.parametrize("batch", range(2))
+def test_programs_are_well_formed_under_any_recipe(batch: int) -> None:
+    for seed in range(batch * 40, batch * 40 + 40):
+        for kernel in schedule(random_graph(Random(seed), 12), TARGET).kernels:
+            program = lower(optimize(kernel, TARGET, RandomChooser(seed)), TARGET)
+            seen = set()
+            open_loops = []
+            for uop in program.uops:
+                assert all(source in seen for source in uop.src), uop
+                seen.add(uop)
+                if uop.op is Ops.RANGE:
+                    open_loops.append(uop)
+                elif uop.op is Ops.END:
+                    assert open_loops.pop() is uop.src[0]
+            assert not open_loops
+
+
+def test_loops_are_numbered_apart() -> None:
+    program = program_of(product(4, 6, 8))
+    numbers_given = [uop.arg[0] for uop in all_of(program, Ops.RANGE)]
+    assert numbers_given == sorted(set(numbers_given))
+
+
+def test_the_core_loop_is_outermost_and_says_how_many_steps_it_has() -> None:
+    program = program_of(move(added(4, 6), OptOps.CORE, 1))
+    assert program.cores == 6
+    ranges = all_of(program, Ops.RANGE)
+    assert ranges[0].arg[1] is AxisKind.CORE
+
+
+def test_a_grid_has_coordinates_instead_of_loops() -> None:
+    nest = move(spread_over_grid(added(4, 6), GPU), OptOps.LOCAL, 1, 3, GPU)
+    program = program_of(nest, GPU)
+    assert count(program, Ops.RANGE) == 0
+    assert program.groups == (4, 2)
+    assert program.threads == (3,)
+    assert [uop.arg for uop in all_of(program, Ops.SPECIAL)] == [
+        ("gidx0", 4),
+        ("gidx1", 2),
+        ("lidx0", 3),
+    ]
+
+
+def test_threads_wait_for_each_other_after_they_filled_scratch() -> None:
+    nest = move(spread_over_grid(row_sums(4, 12), GPU), OptOps.GROUP, 1, 3, GPU)
+    program = program_of(nest, GPU)
+    assert count(program, Ops.BARRIER) >= 1
+    assert program.threads == (3,)
+    assert count(program, Ops.SCRATCH) == 1
+
+
+def test_what_is_overwritten_is_read_first() -> None:
+    x = numbers(128, 128)
+    made = schedule([assign(x, x + 1.0), x * 3.0], TARGET)
+    (kernel,), (slots,) = made.kernels, made.buffers
+    before = np.arange(128 * 128, dtype=np.float32)
+    data, other = before.copy(), np.zeros_like(before)
+    arrays = [data if node is x else other for node in slots]
+    run(Nest(kernel.body, kernel.outer, kernel.rewrites), *arrays)
+    np.testing.assert_array_equal(data, before + 1)
+    np.testing.assert_array_equal(other, before * 3)
+
+
+def test_a_matrix_product_with_staged_panels_is_right() -> None:
+    nest = product(12, 16, 10)
+    for op, axis, arg in (
+        (OptOps.UPCAST, 1, 8),
+        (OptOps.UPCAST, 0, 6),
+        (OptOps.SWAP, 0, 1),
+        (OptOps.STAGE, 1, 2),
+    ):
+        nest = move(nest, op, axis, arg)
+    rng = np.random.default_rng(0)
+    x = rng.integers(-4, 5, (12, 10)).astype(np.float32)
+    w = rng.integers(-4, 5, (10, 16)).astype(np.float32)
+    out = np.zeros((12, 16), np.float32)
+    run(nest, out, x, w)
+    np.testing.assert_array_equal(out, x @ w)
+
+
+def test_names_and_scratch_are_handed_on() -> None:
+    nest = move(product(6, 8, 10), OptOps.STAGE, 0, 2)
+    program = program_of(nest)
+    assert program.scratch_bytes == 8 * 10 * 4
+    assert program.name == nest.name
+    assert len(blocks(nest, Ops.STAGE)) == count(program, Ops.SCRATCH)

@@ -1,0 +1,91 @@
+"""Accumulators: one per register of the result, several where additions can overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nests import move, nest_of, numbers, product, row_sums
+from programs import all_of, count, depths, program_of
+from schedules import leaf, reduce
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.opts import OptOps
+from glassgrad.lower.reduction import identity
+
+
+def test_a_sum_is_one_register_that_starts_at_zero() -> None:
+    program = program_of(row_sums(4, 12))
+    (acc,) = all_of(program, Ops.ACC)
+    assert acc.src[0].arg == 0
+    assert depths(program, Ops.ACC) == [1]
+    assert depths(program, Ops.ASSIGN) == [2]
+
+
+@pytest.mark.parametrize(
+    ("op", "start"), [(Ops.ADD, 0), (Ops.MUL, 1), (Ops.MAX, -np.inf), (Ops.MIN, np.inf)]
+)
+def test_every_reduction_starts_from_what_changes_nothing(op: Ops, start: float) -> None:
+    (acc,) = all_of(program_of(nest_of(reduce(numbers(4, 12), op, 1))), Ops.ACC)
+    assert acc.src[0].arg == start
+    assert identity(op, dtypes.float32) == start
+
+
+def test_integers_start_from_their_own_ends() -> None:
+    assert identity(Ops.MAX, dtypes.int8) == -128
+    assert identity(Ops.MIN, dtypes.uint8) == 255
+
+
+def test_a_tile_of_results_has_a_register_each() -> None:
+    nest = move(move(product(12, 32, 10), OptOps.UPCAST, 1, 16), OptOps.UPCAST, 0, 6)
+    program = program_of(nest)
+    accs = all_of(program, Ops.ACC)
+    assert len(accs) == 12, "six rows of two vectors"
+    assert {acc.dtype for acc in accs} == {dtypes.float32.vec(8)}
+    assert count(program, Ops.MULACC) == 12
+    assert set(depths(program, Ops.LOAD)) == {3}
+    assert count(program, Ops.LOAD) == 6 + 2, "each operand once per step"
+
+
+def test_few_results_are_summed_in_several_chains() -> None:
+    program = program_of(move(row_sums(4, 64), OptOps.UNROLL, 1, 32))
+    accs = all_of(program, Ops.ACC)
+    assert len(accs) == 4
+    assert {acc.dtype.count for acc in accs} == {8}
+    assert count(program, Ops.GEP) == 8, "lanes are added at the end, once"
+    assert set(depths(program, Ops.GEP)) == {1}
+
+
+def test_a_fully_unrolled_reduction_has_no_register_and_no_loop() -> None:
+    program = program_of(move(row_sums(4, 6), OptOps.UNROLL, 1, 6))
+    assert count(program, Ops.RANGE) == 1
+    assert count(program, Ops.ASSIGN) == 0
+
+
+def test_products_are_added_with_one_rounding_only_for_floats() -> None:
+    assert count(program_of(product(4, 5, 6)), Ops.MULACC) == 1
+    x = leaf(np.ones((4, 6)), "int32")
+    assert count(program_of(nest_of(reduce(x * x, Ops.ADD, 1))), Ops.MULACC) == 0
+
+
+def test_reductions_over_the_same_rows_share_one_loop() -> None:
+    x = numbers(64, 512)
+    program = program_of(nest_of(reduce(x, Ops.ADD, 1), reduce(x * x, Ops.MAX, 1)))
+    assert count(program, Ops.RANGE) == 2
+    assert count(program, Ops.ACC) == 2
+    assert count(program, Ops.LOAD) == 1
+
+
+def test_a_reduction_that_needs_another_comes_after_it() -> None:
+    x = numbers(64, 512)
+    top = UOp(Ops.RESHAPE, x.dtype, (reduce(x, Ops.MAX, 1),), (64, 1))
+    program = program_of(nest_of(reduce(x - top, Ops.ADD, 1)))
+    assert count(program, Ops.RANGE) == 3
+
+
+def test_the_result_is_read_behind_the_loop() -> None:
+    program = program_of(row_sums(4, 12))
+    (behind,) = all_of(program, Ops.AFTER)
+    assert behind.src[0].op is Ops.ACC
+    assert behind.src[1].op is Ops.END
