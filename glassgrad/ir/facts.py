@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassgrad.base.dtype import dtypes
+from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
 
 NOTHING: frozenset[UOp] = frozenset()
 BINDS_RANGES = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE))
+
+
+def identity(op: Ops, dtype: DType) -> ConstType:
+    """What a reduction of nothing gives, and what its accumulator starts from."""
+    if op is Ops.MAX:
+        return dtypes.min(dtype)
+    if op is Ops.MIN:
+        return dtypes.max(dtype)
+    return 1 if op is Ops.MUL else 0
 
 
 def free_ranges(root: UOp) -> None:

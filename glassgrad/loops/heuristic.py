@@ -13,6 +13,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps
 
+ROWS = 8  # rows that are added before their sum goes to memory
 SHORT = 4  # a reduction of so few steps has no loop
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
@@ -24,9 +25,32 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     if target.has_threads:
         _use_threads(draft)
     elif not contraction_recipe(draft):
+        _collect_in_memory(draft)
         _use_vectors(draft)
         _use_cores(draft)
     return draft.nest.recipe
+
+
+def _collect_in_memory(draft: Draft) -> None:
+    """Sums of columns of a matrix that lies row by row: walk along its rows."""
+    reduces = draft.blocks(Ops.REDUCE)
+    if len(reduces) != 1 or len(reduces[0].bound) != 1 or not draft.nest.outer:
+        return
+    (reduce,), inner = reduces, draft.nest.outer[-1]
+    (axis,) = reduce.bound
+    loads = draft.loads(reduce)
+    if not loads or any(stride(i, axis) == 1 or stride(i, inner) not in (0, 1) for i in loads):
+        return
+    if axis.size % ROWS or axis.size < 8 * ROWS or inner.size < 64:
+        return
+    room = draft.target.l1_bytes // 2 // reduce.dtype.itemsize
+    share = -(-inner.size // draft.target.cores) if len(draft.nest.outer) == 1 else inner.size
+    tile = min(room, share)
+    if tile < inner.size and inner.size % tile == 0:
+        draft.attempt(Opt(OptOps.TILE, inner.axis, tile))
+    if draft.attempt(Opt(OptOps.ACCUMULATE, axis.axis, ROWS)):
+        (rows,) = draft.blocks(Ops.REDUCE)
+        draft.attempt(Opt(OptOps.UNROLL, rows.bound[0].axis, ROWS))
 
 
 # ---------------------------------------------------------------------- vectors

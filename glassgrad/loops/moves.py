@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import less
+from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range, toposort
+from glassgrad.loops.accumulate import accumulate
 from glassgrad.loops.nest import (
     blocks,
     change_kind,
@@ -243,17 +245,9 @@ def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
         gate = valid if node.gate is None else node.gate & valid
         return node.src[0].index(*node.indices, gate=gate)
     if node.op is Ops.REDUCE and axis in before.bound:
-        nothing = const(_identity(node.arg, node.dtype), node.dtype)
+        nothing = const(identity(node.arg, node.dtype), node.dtype)
         return UOp(node.op, node.dtype, (valid.where(node.src[0], nothing), *node.bound), node.arg)
     return node
-
-
-def _identity(op: Ops, dtype: DType) -> ConstType:
-    if op is Ops.MAX:
-        return dtypes.min(dtype)
-    if op is Ops.MIN:
-        return dtypes.max(dtype)
-    return 1 if op is Ops.MUL else 0
 
 
 MOVES: dict[OptOps, Move] = {
@@ -267,4 +261,5 @@ MOVES: dict[OptOps, Move] = {
     OptOps.GROUPTOP: group_top,
     OptOps.PADTO: pad_to,
     OptOps.STAGE: stage,
+    OptOps.ACCUMULATE: accumulate,
 }

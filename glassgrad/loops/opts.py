@@ -19,6 +19,7 @@ class OptOps(Enum):
     GROUP = "several threads share a reduction, taking turns"
     GROUPTOP = "several threads share a reduction, each a run of it"
     PADTO = "an axis made longer, with the new elements masked"
+    ACCUMULATE = "sums kept in memory while rows go by"
     STAGE = "what a loop reads of a buffer, copied into scratch first"
 
     __hash__ = object.__hash__

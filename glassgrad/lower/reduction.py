@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.scope import loops_of
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
 
 ENOUGH_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
-
-
-def identity(op: Ops, dtype: DType) -> ConstType:
-    """What an accumulator starts from."""
-    if op is Ops.MAX:
-        return dtypes.min(dtype)
-    if op is Ops.MIN:
-        return dtypes.max(dtype)
-    return 1 if op is Ops.MUL else 0
 
 
 @dataclass

@@ -8,9 +8,9 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.proof import guard_unproved
-from glassgrad.ir.shape import Shape
 from glassgrad.ir.stages import Kernel, Param
 from glassgrad.ir.uop import UOp, make_range
+from glassgrad.memory.view import contiguous_strides
 from glassgrad.schedule.cluster import Cluster
 from glassgrad.schedule.collapse import collapse
 from glassgrad.schedule.expression import Expressions
@@ -23,15 +23,6 @@ def place(node: UOp) -> UOp:
     while node.op is Ops.ASSIGN:
         node = node.src[0]
     return node
-
-
-def contiguous_strides(shape: Shape) -> tuple[int, ...]:
-    strides: list[int] = []
-    step = 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
 
 
 @dataclass

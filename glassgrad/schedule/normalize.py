@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, toposort
 from glassgrad.schedule.long import split_long
-
-# What a reduction of nothing gives, and what its accumulator starts from.
-IDENTITY = {Ops.ADD: 0, Ops.MUL: 1}
-
-
-def identity(op: Ops, dtype: DType) -> ConstType:
-    if op is Ops.MAX:
-        return dtypes.min(dtype)
-    if op is Ops.MIN:
-        return dtypes.max(dtype)
-    return IDENTITY[op]
 
 
 def normalize(roots: Sequence[UOp]) -> list[UOp]:

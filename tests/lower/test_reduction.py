@@ -9,10 +9,10 @@ from programs import all_of, count, depths, program_of
 from schedules import leaf, reduce
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import OptOps
-from glassgrad.lower.reduction import identity
 
 
 def test_a_sum_is_one_register_that_starts_at_zero() -> None:

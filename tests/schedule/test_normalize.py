@@ -8,9 +8,10 @@ from reference import evaluate
 from schedules import leaf, reduce, right
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.normalize import identity, normalize
+from glassgrad.schedule.normalize import normalize
 
 
 def test_a_computed_value_is_read_from_its_buffer() -> None:
