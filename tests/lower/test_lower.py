@@ -11,10 +11,11 @@ from on_cpu import cpu
 from programs import all_of, count, depths, program_of
 from random_graphs import random_graph
 from random_recipes import RandomChooser
-from schedules import TARGET, assign
+from schedules import TARGET, assign, reduce
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize, spread_over_grid
 from glassgrad.loops.opts import OptOps
 from glassgrad.lower import lower
@@ -89,15 +90,20 @@ def test_threads_wait_for_each_other_after_they_filled_scratch() -> None:
 
 
 def test_what_is_overwritten_is_read_first() -> None:
-    x = numbers(128, 128)
-    made = schedule([assign(x, x + 1.0), x * 3.0], TARGET)
+    """A sum made of x replaces x, and is needed once more after that."""
+    x, w = numbers(64), numbers(64, 16)
+    column = UOp(Ops.RESHAPE, x.dtype, (x,), (64, 1))
+    total = reduce(column * w, Ops.ADD, 1)
+    roots = [assign(x, total + 1.0), total * 3.0]
+    made = schedule(roots, TARGET)
     (kernel,), (slots,) = made.kernels, made.buffers
-    before = np.arange(128 * 128, dtype=np.float32)
-    data, other = before.copy(), np.zeros_like(before)
-    arrays = [data if node is x else other for node in slots]
-    run(Nest(kernel.body, kernel.outer, kernel.rewrites), *arrays)
-    np.testing.assert_array_equal(data, before + 1)
-    np.testing.assert_array_equal(other, before * 3)
+    assert any(line.op is Ops.STAGE for line in kernel.body.src)
+    old = np.arange(64, dtype=np.float32)
+    weights = np.ones((64, 16), np.float32)
+    arrays = {x: old.copy(), w: weights, roots[1]: np.zeros(64, np.float32)}
+    run(Nest(kernel.body, kernel.outer, kernel.rewrites), *[arrays[node] for node in slots])
+    np.testing.assert_array_equal(arrays[x], old * 16 + 1)
+    np.testing.assert_array_equal(arrays[roots[1]], old * 48)
 
 
 def test_a_matrix_product_with_staged_panels_is_right() -> None:
