@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from threading import RLock
 
-from glassgrad.base.config import DEV, getenv
+from glassgrad.base.config import DEBUG, DEV, getenv
 from glassgrad.base.errors import DeviceError
 from glassgrad.devices.protocol import Device as DeviceProtocol
 
@@ -44,6 +44,8 @@ class Registry:
             found = self.opened.get(name)
             if found is None:
                 found = self.opened[name] = self._open(name)
+                if DEBUG >= 1:
+                    print(f"opened {name}: {_facts(found)}")  # noqa: T201 - what DEBUG=1 is for
             return found
 
     @property
@@ -105,6 +107,12 @@ class Registry:
         except DeviceError as error:
             return error.message
         return ""
+
+
+def _facts(device: DeviceProtocol) -> str:
+    target = device.target
+    arch = f" for {target.arch}" if target.arch else ""
+    return f"{target.language}{arch}, {target.cores} cores, vectors of {target.vector_bytes} bytes"
 
 
 Device = Registry()
