@@ -123,7 +123,7 @@ def main() -> None:
     again = perf_counter()
     made = schedule(values, device.target)
     scheduled = perf_counter()
-    signature(values, device.name)
+    signature(values)
     found = perf_counter()
     print(f"nodes                 {nodes:8}")
     print(f"graph built           {(built - start) * 1e3:8.1f} ms")

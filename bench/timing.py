@@ -28,7 +28,7 @@ def best_of(contenders: dict[str, Work], rounds: int = 10) -> dict[str, float]:
 
 def launches(value: Tensor) -> Work:
     """What a tensor's value takes to compute once it is compiled, as a function to run again."""
-    key, _ = signature([value.uop], Device.DEFAULT)
+    key = (Device.DEFAULT, signature([value.uop]).key)
     value.realize()
     plan = PLANS.get(key)
     assert plan is not None, "the plan was forgotten"

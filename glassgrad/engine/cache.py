@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.ir.ops import Ops
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from glassgrad.engine.plan import Plan
 
 T = TypeVar("T")
-BUFFER = Ops.BUFFER
+BUFFER, COPY = Ops.BUFFER, Ops.COPY
 
 
 class Cache(Generic[T]):
@@ -52,16 +52,27 @@ KERNELS: Cache[Launch] = Cache(4096)
 PLANS: Cache[Plan] = Cache(256)
 
 
-def signature(roots: Sequence[UOp], device: str) -> tuple[tuple[Any, ...], list[UOp]]:
-    """A key that is equal for graphs of equal structure, and the buffers in order of appearance.
+class Signature(NamedTuple):
+    """What one walk over a graph finds out.
 
-    One walk, sources first. A buffer is written as its dtype and layout, and by which storage of
-    the graph it lies in; never by its address or its age.
+    The key is equal for graphs of equal structure; leaves are the buffers in order of appearance,
+    copies the nodes that bring values from another device.
+    """
+
+    key: tuple[Any, ...]
+    leaves: list[UOp]
+    copies: list[UOp]
+
+
+def signature(roots: Sequence[UOp]) -> Signature:
+    """Sources first. A buffer is written as its dtype and layout, and by which storage of the graph
+    it lies in; never by its address or its age.
     """
     numbers: dict[UOp, int] = {}
     storages: dict[int, int] = {}
     entries: list[Any] = []
     leaves: list[UOp] = []
+    copies: list[UOp] = []
     stack = list(reversed(roots))
     while stack:
         node = stack[-1]
@@ -85,10 +96,11 @@ def signature(roots: Sequence[UOp], device: str) -> tuple[tuple[Any, ...], list[
         else:
             sources = tuple([numbers[source] for source in below])
             entries.append((node.op, node.dtype, node.arg, sources))
+            if node.op is COPY:
+                copies.append(node)
         numbers[node] = len(entries) - 1
     ends = tuple([numbers[root] for root in roots])
-    settings = (device, NOOPT.value, BEAM.value)
-    return (settings, ends, *entries), leaves
+    return Signature((NOOPT.value, BEAM.value, ends, *entries), leaves, copies)
 
 
 def clear() -> None:

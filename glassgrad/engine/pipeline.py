@@ -34,13 +34,16 @@ from glassgrad.schedule import schedule
 
 def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...]:
     """Compute these values; each comes back as memory that holds it."""
-    move_between_devices(values, realize)
-    machine = device_of(values, device)
-    key, leaves = signature(values, machine.name)
+    found = signature(values)
+    if found.copies:
+        move_between_devices(found.copies, realize)
+        found = signature(values)
+    machine = device_of(found.leaves, device)
+    key = (machine.name, found.key)
     plan = PLANS.get(key)
     if plan is None:
-        plan = PLANS[key] = plan_for(values, leaves, machine)
-    return run(plan, leaves, machine)
+        plan = PLANS[key] = plan_for(values, found.leaves, machine)
+    return run(plan, found.leaves, machine)
 
 
 def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Plan:
