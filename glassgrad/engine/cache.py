@@ -95,7 +95,9 @@ def signature(roots: Sequence[UOp]) -> Signature:
             leaves.append(node)
         else:
             sources = tuple([numbers[source] for source in below])
-            entries.append((node.op, node.dtype, node.arg, sources))
+            # Floats by their bits: 0.0 is not -0.0, and nan is nan.
+            arg = node.arg.hex() if type(node.arg) is float else node.arg
+            entries.append((node.op, node.dtype, arg, sources))
             if node.op is COPY:
                 copies.append(node)
         numbers[node] = len(entries) - 1
