@@ -16,12 +16,23 @@ def strides_of(buffer: UOp) -> tuple[int, ...]:
     strides = [1]
     for n in reversed(buffer.arg[1:]):
         strides.append(strides[-1] * n)
-    return tuple(reversed(strides))
+    return tuple(reversed(strides)) if buffer.arg else ()
 
 
 def stride(index: UOp, axis: UOp) -> int | None:
     """How far one step of the axis moves an INDEX; None if not by the same distance every time."""
-    terms, _ = linear(total(index.indices, strides_of(index.src[0])))
+    return _distance(index.indices, index.src[0], axis)
+
+
+def written_stride(block: UOp, axis: UOp) -> int | None:
+    """The same for the place that a STORE or STAGE writes to."""
+    if block.op is Ops.STORE:
+        return stride(block.src[0], axis)
+    return _distance(block.src[1 : 1 + len(block.arg)], block, axis)
+
+
+def _distance(indices: tuple[UOp, ...], buffer: UOp, axis: UOp) -> int | None:
+    terms, _ = linear(total(indices, strides_of(buffer)))
     if any(atom is not axis and axis in atom.ranges for atom in terms):
         return None
     return terms.get(axis, 0)

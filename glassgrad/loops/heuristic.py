@@ -6,7 +6,7 @@ from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.ir.strides import stride
+from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
@@ -74,11 +74,8 @@ def _use_vectors(draft: Draft) -> None:
 
 def _written_along(block: UOp) -> UOp | None:
     """The axis along which neighbouring elements are written."""
-    if block.op is Ops.STAGE:
-        last = block.src[len(block.arg)] if block.arg else None
-        return last if last is not None and last in block.bound else None
     for axis in block.bound:
-        if stride(block.src[0], axis) == 1:
+        if written_stride(block, axis) == 1:
             return axis
     return None
 

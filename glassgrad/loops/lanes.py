@@ -5,7 +5,7 @@ from __future__ import annotations
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.ir.strides import stride
+from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.nest import BLOCKS, change_kind, exchange, next_number
 
@@ -66,10 +66,8 @@ def _widest(block: UOp) -> int:
 
 
 def _is_unit_stride(block: UOp, axis: UOp) -> bool:
-    if block.op is Ops.STORE:
-        return stride(block.src[0], axis) == 1
-    if block.op is Ops.STAGE:
-        return bool(block.arg) and block.src[len(block.arg)] is axis
+    if block.op is not Ops.REDUCE:
+        return written_stride(block, axis) == 1
     loads = [n.src[0] for n in block.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
     return any(stride(index, axis) == 1 for index in loads if axis in index.ranges)
 
