@@ -1,0 +1,113 @@
+"""Memory: lives that meet never share bytes, and those that do not, do."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from schedules import TARGET, memory
+
+from glassgrad import Tensor
+from glassgrad.engine.plan import ALIGNMENT, Life, _temporaries, assign_offsets, peak_by_lifetime
+from glassgrad.ir.stages import Schedule
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule import place, schedule
+
+LIVES = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 6), st.integers(1, 5000)).map(
+        lambda t: Life(t[0], t[0] + t[1], t[2])
+    ),
+    max_size=25,
+)
+
+
+def meet(one: Life, two: Life) -> bool:
+    return one.first <= two.last and two.first <= one.last
+
+
+@given(LIVES)
+def test_lives_that_meet_never_share_bytes(lives: list[Life]) -> None:
+    offsets, size = assign_offsets(dict(enumerate(lives)))
+    for i, one in enumerate(lives):
+        assert offsets[i] % ALIGNMENT == 0
+        assert offsets[i] + one.nbytes <= size
+        for j, two in enumerate(lives[:i]):
+            if meet(one, two):
+                assert (
+                    offsets[i] >= offsets[j] + two.nbytes or offsets[j] >= offsets[i] + one.nbytes
+                )
+
+
+@given(LIVES)
+def test_an_arena_is_never_smaller_than_what_lives_at_once(lives: list[Life]) -> None:
+    named = dict(enumerate(lives))
+    _, size = assign_offsets(named)
+    assert size >= peak_by_lifetime(named)
+    assert size <= sum(life.nbytes + ALIGNMENT for life in lives)
+
+
+def test_lives_that_follow_each_other_share_their_bytes() -> None:
+    lives = {n: Life(2 * n, 2 * n + 1, 4096) for n in range(10)}
+    offsets, size = assign_offsets(lives)
+    assert set(offsets.values()) == {0}
+    assert size == 4096
+
+
+def test_nothing_needs_no_arena() -> None:
+    assert assign_offsets({}) == ({}, 0)
+    assert peak_by_lifetime({}) == 0
+
+
+def temporaries(made: Schedule) -> dict[UOp, Life]:
+    known = {place(output): 0 for output in made.outputs}
+    known |= {node: 0 for slots in made.buffers for node in slots if not node.src}
+    return _temporaries(made, known)
+
+
+def chain(length: int) -> Tensor:
+    x = memory(256, 256)
+    for _ in range(length):
+        x = (x @ memory(256, 256)).relu()
+    return x
+
+
+def test_a_chain_of_products_needs_two_temporaries_however_long_it_is() -> None:
+    nbytes = 256 * 256 * 4
+    for length in (4, 8, 16):
+        made = schedule([chain(length).uop], TARGET)
+        lives = temporaries(made)
+        assert len(lives) == length - 1
+        assert peak_by_lifetime(lives) == 2 * nbytes
+        assert assign_offsets(lives)[1] == 2 * nbytes
+
+
+def test_a_temporary_lives_from_its_first_kernel_to_its_last() -> None:
+    x = memory(256, 256)
+    first = x @ memory(256, 256)
+    last = (first @ memory(256, 256)) @ memory(256, 256) + first
+    lives = temporaries(schedule([last.uop], TARGET))
+    assert sorted((life.first, life.last) for life in lives.values()) == [(0, 2), (1, 2)]
+
+
+def test_results_are_no_temporaries() -> None:
+    x = memory(256, 256) @ memory(256, 256)
+    y = x @ memory(256, 256)
+    assert temporaries(schedule([x.uop, y.uop], TARGET)) == {}
+
+
+def test_results_do_not_share_memory_with_temporaries_of_later_runs() -> None:
+    """The same plan runs again, and what came out before stays."""
+    rng = np.random.default_rng(0)
+    weights = [rng.integers(-2, 3, (64, 64)).astype(np.float32) for _ in range(3)]
+    kept, wanted = [], []
+    for n in range(4):
+        x = rng.integers(-2, 3, (64, 64)).astype(np.float32)
+        out = Tensor(x)
+        want = x
+        for w in weights:
+            out, want = out @ Tensor(w), want @ w
+        kept.append(out.realize())
+        wanted.append(want)
+        for old, right in zip(kept, wanted, strict=True):
+            np.testing.assert_array_equal(old.numpy(), right)
+        assert len(kept) == n + 1
