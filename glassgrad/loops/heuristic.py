@@ -14,7 +14,7 @@ from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps
 
 ROWS = 8  # rows that are added before their sum goes to memory
-SHORT = 4  # a reduction of so few steps has no loop
+SHORT = 16  # a reduction of so few steps has no loop
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
 
@@ -38,8 +38,8 @@ def _collect_in_memory(draft: Draft) -> None:
         return
     (reduce,), inner = reduces, draft.nest.outer[-1]
     (axis,) = reduce.bound
-    loads = draft.loads(reduce)
-    if not loads or any(stride(i, axis) == 1 or stride(i, inner) not in (0, 1) for i in loads):
+    wide = [index for index in draft.loads(reduce) if inner in index.ranges]
+    if not wide or any(stride(index, inner) != 1 or stride(index, axis) == 1 for index in wide):
         return
     if axis.size % ROWS or axis.size < 8 * ROWS or inner.size < 64:
         return
@@ -58,18 +58,38 @@ def _collect_in_memory(draft: Draft) -> None:
 
 def _use_vectors(draft: Draft) -> None:
     """Every block walks through memory along its unit-stride axis, a few vectors at a time."""
+    taken: set[int] = set()  # axes whose steps are reductions that have vectors of their own
     for number in range(len(draft.blocks(Ops.REDUCE))):
         blocks = draft.blocks(Ops.REDUCE)
         if number < len(blocks):
-            _vectorize_reduction(draft, blocks[number])
+            taken |= _vectorize_reduction(draft, blocks[number])
     for op in (Ops.STORE, Ops.STAGE):
         for number in range(len(draft.blocks(op))):
             block = draft.blocks(op)[number]  # as it is after the moves before
             axis = _written_along(block)
-            if axis is not None and axis.kind is AxisKind.LOOP and _suits_reductions(draft, axis):
-                wide = 2 if _collects(draft, axis) else 1
-                amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block) * wide)
-                draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+            if axis is not None and axis.kind is AxisKind.LOOP and axis.axis not in taken:
+                _vectorize_writes(draft, block, axis)
+
+
+def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
+    across = _read_across(draft, block, axis)
+    if across is not None:  # a transposition: whole cache lines on both sides
+        draft.attempt(Opt(OptOps.UPCAST, axis.axis, _amount(draft, axis, draft.lanes(block))))
+        draft.attempt(Opt(OptOps.UPCAST, across.axis, _amount(draft, across, draft.lanes(block))))
+        return
+    wide = 2 if _collects(draft, axis) else 1
+    amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block) * wide)
+    draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+
+
+def _read_across(draft: Draft, block: UOp, axis: UOp) -> UOp | None:
+    """Another axis of a block that reads run along, while they jump along the one it writes."""
+    for index in draft.loads(block):
+        if stride(index, axis) not in (0, 1):
+            for other in block.bound:
+                if other.kind is AxisKind.LOOP and stride(index, other) == 1:
+                    return other
+    return None
 
 
 def _written_along(block: UOp) -> UOp | None:
@@ -85,26 +105,45 @@ def _collects(draft: Draft, axis: UOp) -> bool:
     return any(axis in block.ranges for block in draft.blocks(Ops.REDUCE))
 
 
-def _suits_reductions(draft: Draft, axis: UOp) -> bool:
-    """An axis is not unrolled if reductions inside of it walk through memory along their own."""
-    for block in draft.blocks(Ops.REDUCE):
-        if axis in block.ranges and any(r.kind is AxisKind.UNROLL for r in block.bound):
-            return False
-    return True
+def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
+    """Along the reduced axis if that is how memory lies; the axes around it are then taken.
 
-
-def _vectorize_reduction(draft: Draft, block: UOp) -> None:
-    """Along the reduced axis if that is how memory lies; else the place of the result has lanes."""
+    Else the place of the result has lanes, and a short reduction no loop.
+    """
     inside = [r for r in block.bound if r.kind is AxisKind.REDUCE]
+    axis = _own_axis(draft, block, inside)
+    if axis is not None:
+        amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
+        draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
+        return {r.axis for r in block.ranges}
+    if prod(r.size for r in inside) <= SHORT:
+        for short in inside:
+            draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
+    return set()
+
+
+def _own_axis(draft: Draft, block: UOp, inside: list[UOp]) -> UOp | None:
+    """The reduced axis along which everything that depends on it is read element by element."""
     loads = draft.loads(block)
     for axis in reversed(inside):
-        along = [index for index in loads if stride(index, axis) == 1]
-        if along:
-            amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
-            draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
-            return
-    if inside and inside[-1].size <= SHORT:
-        draft.attempt(Opt(OptOps.UNROLL, inside[-1].axis, inside[-1].size))
+        along = [stride(index, axis) for index in loads if axis in index.ranges]
+        if along and all(step == 1 for step in along):
+            is_short = axis.size < 2 * draft.lanes(block)
+            return None if is_short and _has_place(draft, block) else axis
+    return None
+
+
+def _has_place(draft: Draft, block: UOp) -> bool:
+    """Could the place of a reduction's result have lanes instead?"""
+    loads, lanes = draft.loads(block), draft.lanes(block)
+    places = [_written_along(found) for op in (Ops.STORE, Ops.STAGE) for found in draft.blocks(op)]
+    return any(
+        place is not None
+        and place in block.ranges
+        and place.size >= lanes
+        and all(stride(index, place) in (0, 1) for index in loads)
+        for place in places
+    )
 
 
 def _amount(draft: Draft, axis: UOp, most: int) -> int:
