@@ -1,0 +1,76 @@
+"""Random graphs on the python device: as a small machine, and as a machine with threads."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from on_cpu import cpu
+from random_graphs import describe, differences, random_graph
+from random_recipes import RandomChooser
+from reference import evaluate_all
+from run_schedules import run_on
+
+from glassgrad.devices.protocol import Device
+from glassgrad.devices.python import PythonDevice
+from glassgrad.engine import pipeline
+from glassgrad.ir.stages import Target
+
+BATCH = 20
+GPU = Target(
+    "PYTHON",
+    "python",
+    vector_bytes=16,
+    has_vector_alu=False,
+    has_threads=True,
+    group_size=32,
+    shared_bytes=1 << 15,
+    native=PythonDevice().target.native,
+)
+
+
+def check(seed: int, device: Device, size: int, more: str = "") -> None:
+    roots = random_graph(Random(seed), size, numel=48)
+    want = evaluate_all(roots)
+    found = differences(roots, run_on(device, roots), want)
+    if found:
+        pytest.fail("\n".join([f"seed {seed}", *found, describe(roots), more]), pytrace=False)
+
+
+@pytest.mark.parametrize("batch", range(5))
+def test_the_python_device_gives_what_the_graph_means(batch: int) -> None:
+    for seed in range(batch * BATCH, batch * BATCH + BATCH):
+        check(50_000 + seed, PythonDevice(), 3 + seed % 6)
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_the_cpu_gives_what_the_python_device_gives(batch: int) -> None:
+    for seed in range(60_000 + batch * BATCH, 60_000 + batch * BATCH + BATCH):
+        roots = random_graph(Random(seed), 3 + seed % 6, numel=48)
+        slow, fast = run_on(PythonDevice(), roots), run_on(cpu(), roots)
+        for one, two in zip(slow, fast, strict=True):
+            assert one.dtype == two.dtype
+            np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-4, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize("batch", range(5))
+def test_a_grid_of_threads_gives_what_the_graph_means(batch: int) -> None:
+    device = PythonDevice("PYTHON", GPU)
+    for seed in range(batch * BATCH, batch * BATCH + BATCH):
+        check(70_000 + seed, device, 3 + seed % 6)
+
+
+@pytest.mark.parametrize("facts", [PythonDevice().target, GPU], ids=["lanes", "threads"])
+@pytest.mark.parametrize("batch", range(4))
+def test_any_legal_recipe_gives_what_the_graph_means(
+    facts: Target, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = PythonDevice("PYTHON", facts)
+    made = 0
+    for seed in range(batch * BATCH, batch * BATCH + BATCH):
+        chooser = RandomChooser(seed)
+        monkeypatch.setattr(pipeline, "chooser", lambda chooser=chooser: chooser)
+        check(80_000 + seed, device, 3 + seed % 6, f"recipes {chooser.recipes}")
+        made += sum(len(recipe) for recipe in chooser.recipes)
+    assert made > BATCH // 2, "hardly any move was legal"
