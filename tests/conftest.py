@@ -6,6 +6,7 @@ import os
 os.environ.setdefault("SPEC", "1")
 os.environ.setdefault("NO_COLOR", "1")
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -17,3 +18,9 @@ settings.register_profile(
 )
 settings.register_profile("random", parent=settings.get_profile("repeatable"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the texts in tests/golden anew"
+    )

@@ -123,13 +123,13 @@ class CStyleRenderer:
         return f"{value}{suffix}"
 
     def decimal(self, value: float, dtype: DType) -> str:
-        text = self.single(round_float(value, dtype), dtype)
+        text = self.single(value, dtype)
         if dtype is dtypes.float32 or (dtype is dtypes.float64 and math.isfinite(value)):
             return text
         return f"(({self.type_name(dtype)})({text}))"
 
     def single(self, value: float, dtype: DType) -> str:
-        if not math.isfinite(value):
+        if not math.isfinite(round_float(value, dtype)):
             sign = "-" if value < 0 else ""
             return "NAN" if math.isnan(value) else f"{sign}INFINITY"
         text = shortest(value, dtype)
@@ -200,7 +200,7 @@ class CStyleRenderer:
 
 def shortest(value: float, dtype: DType) -> str:
     """The fewest digits that are read back as the same number: 0.1, 1.0, 1e-05."""
-    digits = 1
-    while round_float(float(text := f"{value:.{digits}g}"), dtype) != value:
+    digits, wanted = 1, round_float(value, dtype)
+    while round_float(float(text := f"{wanted:.{digits}g}"), dtype) != wanted:
         digits += 1
     return text if "." in text or "e" in text else f"{text}.0"

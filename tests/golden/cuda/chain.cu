@@ -1,0 +1,12 @@
+#define INFINITY (__int_as_float(0x7f800000))
+#define NAN (__int_as_float(0x7fffffff))
+extern "C" __global__ void __launch_bounds__(2) E_2_4(float* data0, float* data1) {
+  int lidx0 = threadIdx.x; /* 2 */
+  int alu0 = (lidx0<<2);
+  float4 val0 = *((float4*)((data1+alu0)));
+  float alu1 = (exp2((((val0.x*2.0f)+1.0f)*1.442695f))-val0.x);
+  float alu2 = (exp2((((val0.y*2.0f)+1.0f)*1.442695f))-val0.y);
+  float alu3 = (exp2((((val0.z*2.0f)+1.0f)*1.442695f))-val0.z);
+  float alu4 = (exp2((((val0.w*2.0f)+1.0f)*1.442695f))-val0.w);
+  *((float4*)((data0+alu0))) = make_float4((0.0f>alu1?0.0f:alu1),(0.0f>alu2?0.0f:alu2),(0.0f>alu3?0.0f:alu3),(0.0f>alu4?0.0f:alu4));
+}

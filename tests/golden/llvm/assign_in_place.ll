@@ -1,0 +1,12 @@
+define void @"E_8"(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {
+entry:
+  %slot0 = getelementptr i64, ptr %args, i64 0
+  %param0 = load ptr, ptr %slot0, align 8
+  %at0 = getelementptr float, ptr %param0, i64 0
+  %load0 = load <8 x float>, ptr %at0, align 4
+  %mul0 = fmul <8 x float> %load0, <float 0x3FE0000000000000, float 0x3FE0000000000000, float 0x3FE0000000000000, float 0x3FE0000000000000, float 0x3FE0000000000000, float 0x3FE0000000000000, float 0x3FE0000000000000, float 0x3FE0000000000000>
+  %add0 = fadd <8 x float> %mul0, <float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000>
+  store <8 x float> %add0, ptr %at0, align 4
+  ret void
+}
+attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }

@@ -1,0 +1,45 @@
+define void @"r_8_8_4"(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {
+entry:
+  %slot0 = getelementptr i64, ptr %args, i64 1
+  %param0 = load ptr, ptr %slot0, align 8
+  %slot1 = getelementptr i64, ptr %args, i64 0
+  %param1 = load ptr, ptr %slot1, align 8
+  br label %loop0
+loop0:
+  %i0 = phi i64 [ 0, %entry ], [ %next0, %loop0 ]
+  %shl0 = shl i64 %i0, 5
+  %at0 = getelementptr float, ptr %param0, i64 %shl0
+  %load0 = load <8 x float>, ptr %at0, align 4
+  %at1 = getelementptr float, ptr %at0, i64 8
+  %load1 = load <8 x float>, ptr %at1, align 4
+  %at2 = getelementptr float, ptr %at0, i64 16
+  %load2 = load <8 x float>, ptr %at2, align 4
+  %at3 = getelementptr float, ptr %at0, i64 24
+  %load3 = load <8 x float>, ptr %at3, align 4
+  %add0 = fadd <8 x float> %load0, %load1
+  %add1 = fadd <8 x float> %load2, %load3
+  %add2 = fadd <8 x float> %add0, %add1
+  %lane0 = extractelement <8 x float> %add2, i64 0
+  %lane1 = extractelement <8 x float> %add2, i64 1
+  %lane2 = extractelement <8 x float> %add2, i64 2
+  %lane3 = extractelement <8 x float> %add2, i64 3
+  %lane4 = extractelement <8 x float> %add2, i64 4
+  %lane5 = extractelement <8 x float> %add2, i64 5
+  %lane6 = extractelement <8 x float> %add2, i64 6
+  %lane7 = extractelement <8 x float> %add2, i64 7
+  %add3 = fadd float %lane0, %lane1
+  %add4 = fadd float %lane2, %lane3
+  %add5 = fadd float %lane4, %lane5
+  %add6 = fadd float %lane6, %lane7
+  %add7 = fadd float %add3, %add4
+  %add8 = fadd float %add5, %add6
+  %add9 = fadd float %add7, %add8
+  %at4 = getelementptr float, ptr %param1, i64 %i0
+  store float %add9, ptr %at4, align 4
+  %next0 = add nsw i64 %i0, 1
+  %more0 = icmp slt i64 %next0, 8
+  br i1 %more0, label %loop0, label %loop0.done
+loop0.done:
+  ret void
+}
+attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }

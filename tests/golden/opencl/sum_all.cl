@@ -1,0 +1,20 @@
+__kernel void r_16_256_16(__global float* data0, __global float* data1) {
+  float acc0 = 0.0f;
+  __local float buf0[16];
+  int lidx0 = get_local_id(0); /* 16 */
+  float acc1 = 0.0f;
+  int alu0 = (lidx0<<8);
+  for (int ridx1 = 0; ridx1 < 256; ridx1++) {
+    float val0 = *(data1+(alu0+ridx1));
+    acc1 = (acc1+val0);
+  }
+  *(buf0+lidx0) = acc1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int ridx0 = 0; ridx0 < 16; ridx0++) {
+    float val1 = *(buf0+ridx0);
+    acc0 = (acc0+val1);
+  }
+  if ((lidx0==0)) {
+    *(data0+0) = acc0;
+  }
+}
