@@ -40,7 +40,7 @@ class RandomChooser:
         arg: Any = self.rng.choice(AMOUNTS)
         if op is OptOps.SWAP:
             arg = self.rng.choice(found).axis
-        elif op is OptOps.STAGE:
+        elif op in (OptOps.STAGE, OptOps.WINDOW):
             arg = self.rng.randrange(5)
         elif op is OptOps.CORE:
             arg = None

@@ -25,6 +25,7 @@ from glassgrad.loops.nest import (
 )  # fmt: skip
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 from glassgrad.loops.staging import stage
+from glassgrad.loops.window import window
 
 Move = Callable[[Nest, UOp, Any, Target], Nest]
 
@@ -261,5 +262,6 @@ MOVES: dict[OptOps, Move] = {
     OptOps.GROUPTOP: group_top,
     OptOps.PADTO: pad_to,
     OptOps.STAGE: stage,
+    OptOps.WINDOW: window,
     OptOps.ACCUMULATE: accumulate,
 }

@@ -20,6 +20,7 @@ class OptOps(Enum):
     GROUPTOP = "several threads share a reduction, each a run of it"
     PADTO = "an axis made longer, with the new elements masked"
     ACCUMULATE = "sums kept in memory while rows go by"
+    WINDOW = "the part of a buffer that a loop reads, copied into scratch as it lies"
     STAGE = "what a loop reads of a buffer, copied into scratch first"
 
     __hash__ = object.__hash__

@@ -20,18 +20,26 @@ def stage(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     """for i: for j: y += x[i, j]  ->  for i: s[:] = x[i, :]; for j: y += s[j]"""
     if axis.kind.is_unrolled or target.has_threads:
         raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
-    found = _loads(nest, slot)
-    around = _around(nest, axis)
+    around = loops_around(nest, axis)
     made: dict[UOp, UOp] = {}
     number = next_number(nest)
-    for load in found:
+    for load in loads_inside(nest, axis, slot):
         inner = sorted(load.ranges - around, key=lambda r: _place(nest, r))
-        if inner and axis in _loops_of(nest, load):
-            made[load] = _staged(load, tuple(inner), number)
-            number += len(inner)
+        made[load] = _staged(load, tuple(inner), number)
+        number += len(inner)
     if not made:
         raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
     return replace(nest, body=nest.body.substitute(made))
+
+
+def loads_inside(nest: Nest, axis: UOp, slot: int) -> list[UOp]:
+    """The loads of an argument under a loop that depend on loops further inside."""
+    around = loops_around(nest, axis)
+    return [
+        load
+        for load in _loads(nest, slot)
+        if load.ranges - around and axis in _loops_of(nest, load)
+    ]
 
 
 def _loads(nest: Nest, slot: int) -> list[UOp]:
@@ -48,7 +56,7 @@ def _loads(nest: Nest, slot: int) -> list[UOp]:
     ]
 
 
-def _around(nest: Nest, axis: UOp) -> set[UOp]:
+def loops_around(nest: Nest, axis: UOp) -> set[UOp]:
     """The loops that are open where the scratch is filled: the axis and those outside of it."""
     if axis in nest.outer:
         inside = nest.outer[: nest.outer.index(axis) + 1]

@@ -1,0 +1,121 @@
+"""WINDOW: the part of a buffer that loops inside of one loop read, copied into scratch as it lies.
+
+STAGE copies what is read once per reader, in reading order; where readers overlap, as the windows
+of a convolution do, WINDOW copies every element once, with the zeros around an image put in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from glassgrad.ir.divmod import all_of, less
+from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.proof import guard_unproved
+from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.nest import next_number
+from glassgrad.loops.opts import IllegalMove
+from glassgrad.loops.staging import MOST_BYTES, loads_inside, loops_around
+
+Around = set[UOp]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One index of a load: what the loops around give, what those inside add, a range over that."""
+
+    outer: UOp
+    inner: UOp
+    fresh: UOp
+    size: int
+
+    @property
+    def place(self) -> UOp:
+        """Where in the buffer the copy reads."""
+        return add(self.outer, self.inner.vmin, self.fresh)
+
+    @property
+    def within(self) -> UOp:
+        """Where in the copy the loops inside read."""
+        return sub(self.inner, self.inner.vmin)
+
+
+def window(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
+    """for i: for k: y += x[i + k]  ->  for i: s[:] = x[i : i + n]; for k: y += s[k]"""
+    if axis.kind.is_unrolled or target.has_threads:
+        raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
+    around = loops_around(nest, axis)
+    made: dict[UOp, UOp] = {}
+    number = next_number(nest)
+    for load in loads_inside(nest, axis, slot):
+        made[load] = _windowed(load, around, number)
+        number += len(load.src[0].indices)
+    if not made:
+        raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
+    return replace(nest, body=nest.body.substitute(made))
+
+
+def _windowed(load: UOp, around: Around, number: int) -> UOp:
+    index = load.src[0]
+    places = [_coordinate(i, around, number + n) for n, i in enumerate(index.indices)]
+    shape = tuple([place.size for place in places])
+    if prod(shape) * load.dtype.itemsize > MOST_BYTES or prod(shape) == 1:
+        raise IllegalMove(f"a window of {shape} is too large, or one element")
+    gate = _moved_gate(index.gate, places, around)
+    read = index.src[0].index(*[place.place for place in places], gate=gate)
+    copy = guard_unproved(read.load())
+    fresh = [place.fresh for place in places]
+    ranges = [r for r in fresh if r is not ZERO]
+    kept = UOp(Ops.STAGE, load.dtype, (copy, *fresh, *ranges), shape)
+    return kept.index(*[place.within for place in places]).load()
+
+
+def _coordinate(index: UOp, around: Around, number: int) -> Coordinate:
+    outer, inner = _parted(index, around)
+    size = inner.vmax - inner.vmin + 1
+    return Coordinate(outer, inner, ZERO if size == 1 else make_range(number, size), size)
+
+
+def _parted(index: UOp, around: Around) -> tuple[UOp, UOp]:
+    """A sum as what the loops around give, with the constant, and what those inside add."""
+    terms, constant = linear(index)
+    outer: dict[UOp, int] = {}
+    inner: dict[UOp, int] = {}
+    for atom, factor in terms.items():
+        if atom.ranges <= around and atom.op is not Ops.CAST:
+            outer[atom] = factor
+        elif atom.ranges.isdisjoint(around) and atom.ranges:
+            inner[atom] = factor
+        else:
+            raise IllegalMove("an index mixes loops inside with loops around, or with values")
+    return build(Linear(outer, constant)), build(Linear(inner, 0))
+
+
+def _moved_gate(gate: UOp | None, places: list[Coordinate], around: Around) -> UOp | None:
+    """The conditions of the load, said of the elements that are copied."""
+    stack = [] if gate is None else [gate]
+    found: list[UOp] = []
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.AND:
+            stack.extend(node.src)
+        elif node.ranges <= around:
+            found.append(node)
+        elif node.op is Ops.CMPLT and node.src[1].is_const:
+            outer, inner = _parted(node.src[0], around)
+            found.append(less(add(outer, _said_of(inner, places)), node.src[1].arg))
+        else:
+            raise IllegalMove("a condition is not about the place of an element")
+    return all_of(tuple([c for c in found if not (c.is_const and c.arg)]))
+
+
+def _said_of(inner: UOp, places: list[Coordinate]) -> UOp:
+    """A sum over inner loops as plus or minus a coordinate of the copy."""
+    for place in places:
+        for sign in (1, -1):
+            if inner is scale(place.inner, sign) and place.fresh is not ZERO:
+                return scale(add(place.fresh, place.inner.vmin), sign)
+    raise IllegalMove("a condition is not about one coordinate of an element")
