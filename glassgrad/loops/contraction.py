@@ -7,15 +7,18 @@ copy what the inner loops read into the order in which they read it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.strides import stride
+from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.opts import Opt, OptOps
 
+FEW_COLUMNS = 4  # half a vector; with fewer, lanes along the sum are better
+SHORT = 4  # a loop of so few steps is written out
 ENOUGH_REUSE = 4  # times that a packed element should be read
 
 
@@ -39,14 +42,66 @@ def contraction_recipe(draft: Draft) -> bool:
     found = _find(draft)
     if found is None:
         return False
-    lanes = draft.lanes(found.reduce)
+    lanes = min(draft.lanes(found.reduce), 1 << (found.columns.size.bit_length() - 1))
     rows, vectors = _tile(draft, found, lanes)
     if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, vectors * lanes)):
         return False
     if rows > 1:
         draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, rows))
-    _block(draft, found, vectors * lanes)
+    if _overlaps(found):
+        _block_windows(draft, found)
+    else:
+        _block(draft, found, vectors * lanes)
     return True
+
+
+def _overlaps(found: Contraction) -> bool:
+    """Do steps of the sum and places of the result share an index, so that reads overlap?"""
+    reduced = set(found.reduce.bound)
+    return any(
+        not reduced.isdisjoint(index.ranges) and not index.ranges <= reduced
+        for index in found.right.indices
+    )
+
+
+def _block_windows(draft: Draft, found: Contraction) -> None:
+    """Rows and columns innermost; around them a window of `right`, copied once for all rows."""
+    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    inside = {found.rows.axis, found.columns.axis}
+    around = [r for r in loops if r.axis not in inside]
+    if not around:
+        _divide(draft, [])
+        return
+    wanted = [*around, *sorted((r for r in loops if r.axis in inside), key=_is_columns(found))]
+    for place, axis in enumerate(wanted):
+        now = [r.axis for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+        if now[place] != axis.axis:
+            draft.attempt(Opt(OptOps.SWAP, now[place], axis.axis))
+    _divide(draft, [])
+    if found.rows.size >= ENOUGH_REUSE:
+        draft.attempt(Opt(OptOps.WINDOW, around[-1].axis, found.right.src[0].arg.slot))
+    size = prod(r.size for r in found.left.ranges) * found.reduce.dtype.itemsize
+    place = around[0].axis if size <= draft.target.l2_bytes else found.rows.axis
+    draft.attempt(Opt(OptOps.STAGE, place, found.left.src[0].arg.slot))
+    last = found.reduce.bound[-1]
+    if last.size <= SHORT:
+        draft.attempt(Opt(OptOps.UNROLL, last.axis, last.size))
+    _copy_in_vectors(draft)
+
+
+def _copy_in_vectors(draft: Draft) -> None:
+    """Scratch is filled along memory, a vector at a time."""
+    for number in range(len(draft.blocks(Ops.STAGE))):
+        block = draft.blocks(Ops.STAGE)[number]
+        for axis in block.bound:
+            if axis.kind is AxisKind.LOOP and written_stride(block, axis) == 1:
+                amount = min(draft.lanes(block), 1 << (axis.size.bit_length() - 1))
+                draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+                break
+
+
+def _is_columns(found: Contraction) -> Callable[[UOp], bool]:
+    return lambda r: r.axis == found.columns.axis
 
 
 def _find(draft: Draft) -> Contraction | None:
@@ -59,11 +114,10 @@ def _find(draft: Draft) -> Contraction | None:
         return None
     outer = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
     columns = [r for r in outer if all(stride(s.src[0], r) == 1 for s in stores)]
-    lanes = draft.lanes(reduce)
     for left, right in (loads, loads[::-1]):
         lane = [r for r in columns if r in right.ranges and r not in left.ranges]
         rows = [r for r in outer if r in left.ranges and r not in right.ranges]
-        if lane and rows and lane[0].size >= lanes:
+        if lane and rows and lane[0].size >= FEW_COLUMNS:
             return Contraction(reduce, max(rows, key=lambda r: r.size), lane[0], left, right)
     return None
 
