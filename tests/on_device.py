@@ -1,0 +1,27 @@
+"""Graphs realised on a device that is not in the registry, with a chooser of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from unittest.mock import patch
+
+from reference import Array
+
+from glassgrad.devices.protocol import Device
+from glassgrad.engine import pipeline
+from glassgrad.engine.cache import KERNELS, signature
+from glassgrad.engine.run import run
+from glassgrad.ir.uop import UOp
+
+
+def realize_on(device: Device, roots: Sequence[UOp], choose: Any = None) -> list[Array]:
+    """What engine.pipeline.realize gives, on this device. Nothing is kept."""
+    KERNELS.clear()  # another device may have had this one's name
+    leaves = signature(roots).leaves
+    if choose is None:
+        plan = pipeline.plan_for(roots, leaves, device)
+    else:
+        with patch.object(pipeline, "chooser", lambda: choose):
+            plan = pipeline.plan_for(roots, leaves, device)
+    return [view.numpy() for view in run(plan, leaves, device)]
