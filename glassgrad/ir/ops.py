@@ -46,7 +46,7 @@ class Ops(IntEnum):
     PARAM = 0, SCALAR, "the kernel's buffer argument; arg: slot, shape, strides"
     SPECIAL = 0, PROGRAM, "a coordinate of the launch grid; arg: name, size"
     RANGE = 1, SCALAR, "0 ≤ i < src; arg: number, kind"
-    SCRATCH = 0, PROGRAM, "memory of this core or thread group; arg: number, elements"
+    SCRATCH = 0, PROGRAM, "memory of a core, thread or group; arg: number, elements, offset, shared"
     ACC = 1, PROGRAM, "a register that starts as src and is written by ASSIGN; arg: number"
 
     # one source
