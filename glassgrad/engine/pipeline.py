@@ -56,7 +56,7 @@ def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Pl
 
 def build(kernel: Kernel, device: Device) -> Launch:
     """One kernel on its way to machine code; equal kernels go it once."""
-    key = (kernel, device.name, chooser().key)
+    key = (kernel, device.name, device.target, chooser().key)
     found = KERNELS.get(key)
     if found is None:
         with passes_shown(kernel):

@@ -170,16 +170,16 @@ def _use_cores(draft: Draft) -> None:
 
 def _use_threads(draft: Draft) -> None:
     """Vectors of four in each thread, and as many threads in a group as divide the axis."""
-    for block in draft.blocks(Ops.STORE):
-        axis = _written_along(block)
-        if axis is not None and axis.kind is AxisKind.GLOBAL and axis.size % 4 == 0:
-            if all(stride(index, axis) in (0, 1) for index in draft.loads(block)):
-                draft.attempt(Opt(OptOps.UPCAST, axis.axis, 4))
     for block in draft.blocks(Ops.REDUCE):
         outer = prod(r.size for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL)
         inside = block.bound[-1]
         if outer < 256 and inside.size % 16 == 0 and inside.size >= 256:
             draft.attempt(Opt(OptOps.GROUPTOP, inside.axis, 16))
+    for block in draft.blocks(Ops.STORE):
+        axis = _written_along(block)
+        if axis is not None and axis.kind is AxisKind.GLOBAL and axis.size % 4 == 0:
+            if all(stride(index, axis) in (0, 1) for index in draft.loads(block)):
+                draft.attempt(Opt(OptOps.UPCAST, axis.axis, 4))
     found = [r for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL]
     for axis in reversed(found):
         amount = MOST_THREADS

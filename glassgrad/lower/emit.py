@@ -7,7 +7,8 @@ without vector arithmetic lanes are instances too, and only loads and stores are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 
 from glassgrad.base.dtype import DType, dtypes
@@ -23,6 +24,13 @@ from glassgrad.lower.scope import GRID, Scopes, loops_of
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
 STACK, CAST, VARIABLE = Ops.STACK, Ops.CAST, Ops.VARIABLE
 FLOORDIV, FLOORMOD = Ops.FLOORDIV, Ops.FLOORMOD
+ADD, SUB, MUL = Ops.ADD, Ops.SUB, Ops.MUL
+FOLDED: dict[Ops, Callable[[int, int], int]] = {
+    ADD: operator.add,
+    SUB: operator.sub,
+    MUL: operator.mul,
+    Ops.MIN: min,
+}
 
 Instance = Mapping[UOp, int]  # unrolled range -> its value
 ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.STAGE, Ops.INDEX))
@@ -159,10 +167,37 @@ class Emitter:
             return self.scopes.emit(node.replace(dtype=self.index_dtype))
         lanes = self.lanes(node, instance)
         src = tuple([self.spread(self._node(source, instance), lanes) for source in node.src])
+        if lanes == 1 and node.dtype.kind == "index":
+            return self._index_arithmetic(op, src)
         dtype = self.real(node.dtype).vec(lanes)
         if op is CAST and src[0].dtype is dtype:
             return src[0]
         return self.scopes.emit(UOp(op, dtype, src))
+
+    def _index_arithmetic(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
+        """Instances put constants into indices: what is known is not computed."""
+        if op is CAST and src[0].dtype is self.index_dtype:
+            return src[0]
+        if len(src) == 2 and src[1].is_const:
+            left, right = src[0], src[1].arg
+            if left.is_const and op in FOLDED:
+                return self.number(FOLDED[op](left.arg, right))
+            if op in (ADD, SUB) and right == 0:
+                return left
+            if op is MUL:
+                return self.times(left, right)
+        if op is ADD and src[0].is_const and src[0].arg == 0:
+            return src[1]
+        return self.scopes.emit(UOp(op, self.index_dtype, src))
+
+    def times(self, value: UOp, factor: int) -> UOp:
+        """An index times a constant; a power of two is a shift."""
+        if factor == 1:
+            return value
+        if factor > 0 and factor & (factor - 1) == 0:
+            amount = self.number(factor.bit_length() - 1)
+            return self.scopes.emit(UOp(Ops.SHL, value.dtype, (value, amount)))
+        return self.scopes.emit(UOp(MUL, value.dtype, (value, self.number(factor))))
 
     def real(self, dtype: DType) -> DType:
         """Index arithmetic in an integer dtype of the machine."""

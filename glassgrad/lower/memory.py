@@ -71,7 +71,7 @@ def _grow(
 ) -> UOp:
     scopes, dtype = emitter.scopes, pointer.dtype
     parts.sort(key=lambda part: part[0])
-    steps = [(depth, _times(emitter, value, factor)) for depth, value, factor in parts]
+    steps = [(depth, emitter.times(value, factor)) for depth, value, factor in parts]
     if not emitter.target.has_vector_alu:  # one sum, shared by all buffers
         place: UOp | None = None
         for _, step in steps:
@@ -89,15 +89,6 @@ def _grow(
         last = (pointer, emitter.number(offset), *([gate] if gate is not None else []))
         pointer = scopes.emit(UOp(INDEX, dtype, last))
     return pointer
-
-
-def _times(emitter: Emitter, value: UOp, factor: int) -> UOp:
-    if factor == 1:
-        return value
-    if factor > 0 and factor & (factor - 1) == 0:
-        amount = emitter.number(factor.bit_length() - 1)
-        return emitter.scopes.emit(UOp(Ops.SHL, value.dtype, (value, amount)))
-    return emitter.scopes.emit(UOp(Ops.MUL, value.dtype, (value, emitter.number(factor))))
 
 
 # ---------------------------------------------------------------------- loads

@@ -4,7 +4,7 @@ void E_2_4_4(void** args, char* scratch, long long begin, long long end) {
   float* data0 = args[0];
   float* data1 = args[1];
   for (long long ridx0 = 0; ridx0 < 2; ridx0++) {
-    long long alu0 = (ridx0*4);
+    long long alu0 = (ridx0<<2);
     long long alu1 = (alu0<2?alu0:2);
     long long alu2 = (alu1<<2);
     float val0 = *(data1+alu2);

@@ -7,11 +7,11 @@ entry:
   br label %loop0
 loop0:
   %i0 = phi i64 [ 0, %entry ], [ %next0, %loop0 ]
-  %mul0 = mul i64 %i0, 4
-  %test0 = icmp slt i64 %mul0, 2
-  %min0 = select i1 %test0, i64 %mul0, i64 2
-  %shl0 = shl i64 %min0, 2
-  %at0 = getelementptr float, ptr %param0, i64 %shl0
+  %shl0 = shl i64 %i0, 2
+  %test0 = icmp slt i64 %shl0, 2
+  %min0 = select i1 %test0, i64 %shl0, i64 2
+  %shl1 = shl i64 %min0, 2
+  %at0 = getelementptr float, ptr %param0, i64 %shl1
   %load0 = load float, ptr %at0, align 4
   %at1 = getelementptr float, ptr %at0, i64 4
   %load1 = load float, ptr %at1, align 4
