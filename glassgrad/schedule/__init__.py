@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from glassgrad.ir.stages import Kernel, Schedule, Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.cluster import Cluster, make_clusters, single, stuck_versions
+from glassgrad.schedule.cluster import Cluster, single, stuck_versions
 from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import Statement, choose_fates
 from glassgrad.schedule.kernels import make_kernel, place
+from glassgrad.schedule.merge import make_clusters
 from glassgrad.schedule.normalize import normalize
 from glassgrad.schedule.one_hot import one_hots
 from glassgrad.schedule.scatter import may_scatter, scatter_kernel

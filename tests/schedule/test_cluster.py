@@ -12,10 +12,11 @@ from schedules import TARGET, assign, leaf, reduce
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import cluster as module
-from glassgrad.schedule.cluster import Cluster, effect_edges, make_clusters, stuck_versions
+from glassgrad.schedule import worth as module
+from glassgrad.schedule.cluster import Cluster, effect_edges, stuck_versions
 from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import Statement, choose_fates
+from glassgrad.schedule.merge import make_clusters
 from glassgrad.schedule.normalize import normalize
 
 

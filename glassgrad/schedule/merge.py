@@ -1,0 +1,112 @@
+"""Statements -> Clusters: those that share outer loops become one kernel, to save traffic."""
+
+from __future__ import annotations
+
+from math import prod
+
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.cluster import (
+    Cluster,
+    Loop,
+    in_order,
+    link,
+    loop_size,
+    order_statements,
+    precede,
+    single,
+    something_between,
+)
+from glassgrad.schedule.fates import Statement
+from glassgrad.schedule.movement import Indices
+from glassgrad.schedule.worth import FEW, SMALL_BYTES, crossing, may_join, may_merge
+
+
+def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
+    """One cluster per kernel, in an order in which they can run."""
+    home = {s: single(s) for s in kept.values()}
+    link(kept, home)
+    for rank, cluster in enumerate(in_order(dict.fromkeys(home.values()))):
+        cluster.first = cluster.last = rank
+    for producer, consumer in _edges_by_bytes(kept):
+        one, two = home[producer], home[consumer]
+        if one is two:
+            continue
+        shared = _shared_loops(one, two)
+        if may_merge(one, two, shared, target) and not something_between(one, two):
+            _merge(one, two, shared, home)
+    _merge_siblings(kept, home, target)
+    clusters = in_order(dict.fromkeys(home.values()))
+    order_statements(clusters, kept)
+    return clusters
+
+
+def _edges_by_bytes(kept: dict[UOp, Statement]) -> list[tuple[Statement, Statement]]:
+    edges = [
+        (kept[value], statement)
+        for statement in kept.values()
+        for value in statement.reads
+        if value in kept
+    ]
+    return sorted(edges, key=lambda e: (-e[0].numel * e[0].node.dtype.itemsize, e[1].node.number))
+
+
+def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
+    """The pairs of outer loops that are the same in every crossing read, joined."""
+    reads = crossing(one, two)
+    joined: list[Loop] = []
+    for later in two.outer:
+        for earlier in one.outer:
+            if loop_size(earlier) == loop_size(later) and all(
+                indices[earlier[writer]] is reader.axes[later[reader]]
+                for writer, reader, indices in reads
+            ):
+                joined.append({**earlier, **later})
+                break
+    return joined
+
+
+def _merge_siblings(
+    kept: dict[UOp, Statement], home: dict[Statement, Cluster], target: Target
+) -> None:
+    """Clusters that walk through the same large value in the same way become one."""
+    seen: dict[tuple[UOp, Indices, Indices, Indices], Statement] = {}
+    for statement in kept.values():
+        for value, places in statement.reads.items():
+            if prod(value.shape) * value.dtype.itemsize < SMALL_BYTES:
+                continue
+            for indices in places:
+                key = (value, indices, statement.axes, statement.reduced)
+                other = seen.setdefault(key, statement)
+                one, two = home[other], home[statement]
+                if one is not two:
+                    shared = _same_loops(one, two, other, statement)
+                    if shared is not None and may_join(one, two, shared, target):
+                        _merge(one, two, shared, home)
+
+
+def _same_loops(
+    one: Cluster, two: Cluster, first: Statement, second: Statement
+) -> list[Loop] | None:
+    """The outer loops of two clusters, paired by the axes of these two statements."""
+    pairs = {loop[first]: loop for loop in one.outer}
+    others = {loop[second]: loop for loop in two.outer}
+    if pairs.keys() != others.keys() or one.outer_size < FEW:
+        return None
+    return [{**pairs[axis], **others[axis]} for axis in pairs]
+
+
+def _merge(one: Cluster, two: Cluster, shared: list[Loop], home: dict[Statement, Cluster]) -> None:
+    """`one` takes in `two`."""
+    one.statements = one.statements + two.statements
+    one.outer = shared
+    one.first, one.last = min(one.first, two.first), max(one.last, two.last)
+    for statement in two.statements:
+        home[statement] = one
+    for cluster in two.before:
+        del cluster.after[two]
+        precede(cluster, one)
+    for cluster in two.after:
+        del cluster.before[two]
+        precede(one, cluster)
+    one.after.pop(two, None)

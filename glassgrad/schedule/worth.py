@@ -1,0 +1,117 @@
+"""Would one kernel be better than two? Traffic saved against loops, scratch and cores lost."""
+
+from __future__ import annotations
+
+from math import prod
+
+from glassgrad.ir.linear import ZERO
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.cluster import Cluster, Loop, leads_to, loop_size
+from glassgrad.schedule.effects import older_versions
+from glassgrad.schedule.fates import Statement
+from glassgrad.schedule.movement import Indices
+
+FEW = 16  # fewer outer iterations than this leave cores and registers idle
+SMALL_BYTES = 1 << 16  # below this, nobody minds one core
+MOST_STATEMENTS = 32
+MOST_OPS = 1000
+
+
+def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
+    """Is one kernel better than two, given the loops that would be shared?"""
+    if _parameters(one, two) > target.max_params:
+        return False
+    if _is_too_large(one, two):
+        return False
+    if any(s.node.op is Ops.COPY or s.is_scatter for s in one.statements + two.statements):
+        return False
+    if not _effects_allow(one, two, shared):
+        return False
+    if len(shared) == len(one.outer) == len(two.outer):
+        return True
+    if any(s.is_contraction for s in one.statements + two.statements):
+        return False
+    size = prod(loop_size(loop) for loop in shared)
+    largest = max(_bytes(s) for s in one.statements + two.statements)
+    if size < FEW and largest > SMALL_BYTES and target.cores > 1:
+        return False
+    if _inner_is_strided(one, shared) or _inner_is_strided(two, shared):
+        return False
+    rows = sum(_bytes(s) for s in one.statements if not s.is_stored)
+    return rows / max(size, 1) <= target.l2_bytes / 2
+
+
+def may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
+    statements = one.statements + two.statements
+    if any(s.is_contraction or s.is_scatter or s.node.op is Ops.COPY for s in statements):
+        return False
+    if _is_too_large(one, two) or _parameters(one, two) > target.max_params:
+        return False
+    if not _effects_allow(one, two, shared):
+        return False
+    return not leads_to(one, two) and not leads_to(two, one)
+
+
+def _is_too_large(one: Cluster, two: Cluster) -> bool:
+    """Would the kernel take too long to compile?"""
+    statements = one.statements + two.statements
+    return len(statements) > MOST_STATEMENTS or sum(s.ops for s in statements) > MOST_OPS
+
+
+def _bytes(statement: Statement) -> int:
+    return statement.loops * statement.node.dtype.itemsize
+
+
+def _parameters(one: Cluster, two: Cluster) -> int:
+    values: set[UOp] = set()
+    for statement in one.statements + two.statements:
+        values.add(statement.node)
+        values.update(statement.reads)
+    return len(values)
+
+
+def crossing(one: Cluster, two: Cluster) -> list[tuple[Statement, Statement, Indices]]:
+    """Every read of a value of cluster one by cluster two."""
+    values = {statement.node: statement for statement in one.statements}
+    return [
+        (values[value], reader, indices)
+        for reader in two.statements
+        for value, places in reader.reads.items()
+        if value in values
+        for indices in places
+    ]
+
+
+def _effects_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:
+    """A buffer that is overwritten is read only by the iteration that overwrites it."""
+    if any(s.node.op is Ops.ASSIGN and s.node.arg for s, _, _ in crossing(one, two)):
+        return False  # the axes of such a statement are not those of the buffer
+    statements = one.statements + two.statements
+    for writer in statements:
+        if writer.node.op is not Ops.ASSIGN:
+            continue
+        for reader in statements:
+            for version in older_versions(writer.node):
+                for indices in reader.reads.get(version, ()):
+                    if reader is not writer and not _same_place(writer, reader, indices, shared):
+                        return False
+    return True
+
+
+def _same_place(writer: Statement, reader: Statement, indices: Indices, shared: list[Loop]) -> bool:
+    pairs = {loop[writer]: reader.axes[loop[reader]] for loop in shared}
+    return not writer.node.arg and all(
+        index is pairs.get(axis, ZERO) for axis, index in enumerate(indices)
+    )
+
+
+def _inner_is_strided(cluster: Cluster, shared: list[Loop]) -> bool:
+    """Would some value's last axis be a shared loop while others are inner ones?"""
+    for statement in cluster.statements:
+        axes = {loop[statement] for loop in shared}
+        inner = [axis for axis, r in enumerate(statement.axes) if r is not ZERO]
+        if inner and inner[-1] in axes and len(axes) < len(inner):
+            return True
+    return False
