@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.ir.linear import order
+from glassgrad.ir.linear import Linear, linear, order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
+from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.division import hardware_division
 from glassgrad.lower.memory import load, stage
@@ -54,6 +55,7 @@ class Emitter:
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._orders: dict[UOp, list[UOp]] = {}
+        self._flat: dict[UOp, Linear] = {}
         # Where a buffer is overwritten, nothing is computed earlier than it must be.
         self.mates = {} if rewrites else find_mates(body, self)
 
@@ -70,6 +72,14 @@ class Emitter:
         if found is None:
             ranges = [r for r in node.ranges if r.kind.is_unrolled]
             found = self._unrolled[node] = tuple(sorted(ranges, key=order))
+        return found
+
+    def flat(self, index: UOp) -> Linear:
+        """The place of an INDEX in flat memory, as a sum."""
+        found = self._flat.get(index)
+        if found is None:
+            found = linear(total(index.indices, strides_of(index.src[0])))
+            self._flat[index] = found
         return found
 
     def depth(self, node: UOp) -> int:

@@ -44,7 +44,7 @@ def address(
     buffer = index.src[0]
     pointer = _pointer_of(emitter, buffer, instance)
     factor = _lane_of_stage(emitter, buffer, instance)
-    terms, offset = linear(total(index.indices, strides_of(buffer)))
+    terms, offset = emitter.flat(index)
     stride: int | None = 1 if factor > 1 and lane is not None else 0
     parts: list[tuple[int, UOp, int]] = []
     for atom, coefficient in terms.items():
