@@ -68,8 +68,16 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
     start = scale(coarse, amount)
     if size % amount:
         _require(not nest.rewrites, "storing an element twice would read what was written")
+        if outer is AxisKind.GLOBAL:
+            _require(not _reads_back(nest), "two groups would store what one of them reads again")
         start = minimum(start, const(size - amount))
     return exchange(nest, axis, (coarse, fine), add(start, fine))
+
+
+def _reads_back(nest: Nest) -> bool:
+    """Is something that was stored read again, by the iteration that stored it?"""
+    nodes = nest.body.toposort()
+    return any(node.op is Ops.INDEX and node.src[0].op is Ops.STORE for node in nodes)
 
 
 def _split_reduction(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) -> Nest:
