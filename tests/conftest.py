@@ -1,10 +1,17 @@
-"""For all tests: specs are checked, nothing is coloured, hypothesis is repeatable."""
+"""For all tests: specs are checked, nothing is coloured, hypothesis is repeatable.
+
+Compiled kernels are kept in a folder of the session, which its worker processes share.
+"""
 
 import os
+from tempfile import TemporaryDirectory
 
 # Before anything of the package is imported: settings read the environment once.
 os.environ.setdefault("SPEC", "1")
 os.environ.setdefault("NO_COLOR", "1")
+if "GLASSGRAD_CACHE" not in os.environ:
+    CACHE = TemporaryDirectory(prefix="glassgrad-tests-")
+    os.environ["GLASSGRAD_CACHE"] = CACHE.name
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -13,6 +13,7 @@ from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 AMOUNTS = (2, 3, 4, 5, 8, 16)
+MOST_TRIES = 20
 MOST_COPIES = 128  # unrolling more than this only takes long to compile
 
 
@@ -25,8 +26,10 @@ class RandomChooser:
         self.recipes: list[tuple[Opt, ...]] = []
 
     def __call__(self, nest: Nest, target: Target) -> tuple[Opt, ...]:
-        for _ in range(self.rng.randrange(7)):
-            if not axes(nest) or self._copies(nest) > MOST_COPIES:
+        wanted = self.rng.randrange(7)
+        for _ in range(MOST_TRIES):
+            is_enough = len(nest.recipe) >= wanted or self._copies(nest) > MOST_COPIES
+            if is_enough or not axes(nest):
                 break
             try:
                 nest = apply_opt(nest, self._move(axes(nest)), target)

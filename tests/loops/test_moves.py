@@ -8,6 +8,7 @@ from schedules import TARGET, assign, reduce
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp
 from glassgrad.loops import spread_over_grid
 from glassgrad.loops.moves import MOVES, apply_moves
 from glassgrad.loops.nest import change_kind, find_axis
@@ -77,6 +78,15 @@ def test_a_tail_moves_inwards_and_is_stored_twice() -> None:
 def test_where_a_buffer_is_read_and_written_no_tail_moves_inwards() -> None:
     assert "twice" in refused(rewriting(7), OptOps.UPCAST, 0, 4)
     same(rewriting(8), move(rewriting(8), OptOps.UPCAST, 0, 4))
+
+
+def test_no_two_groups_of_threads_store_what_one_of_them_reads_again() -> None:
+    x = numbers(3, 16)
+    copy = UOp(Ops.CONTIGUOUS, x.dtype, (x,))
+    nest = nest_of(reduce(copy * 2.0, Ops.ADD, 1))
+    assert [n for n in blocks(nest, Ops.INDEX) if n.src[0].op is Ops.STORE]
+    same(nest, move(nest, OptOps.UPCAST, 0, 2))
+    assert "two groups" in refused(on_gpu(nest), OptOps.UPCAST, 0, 2, GPU)
 
 
 def test_upcast_is_for_results_and_unroll_for_reductions() -> None:

@@ -1,0 +1,66 @@
+"""ACCUMULATE: sums kept in memory while rows go by."""
+
+from __future__ import annotations
+
+import pytest
+from nests import blocks, kinds, loops, move, nest_of, numbers, same
+from schedules import reduce
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.loops.opts import IllegalMove, OptOps
+
+
+def column_sums(rows: int, columns: int, op: Ops = Ops.ADD) -> Nest:
+    return nest_of(reduce(numbers(rows, columns) + 1.0, op, 0))
+
+
+@pytest.mark.parametrize("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN])
+def test_a_store_of_nothing_and_a_store_that_adds_rows(op: Ops) -> None:
+    before = column_sums(12, 5, op)
+    after = move(before, OptOps.ACCUMULATE, 1, 4)
+    cleared, more = after.body.src
+    assert cleared.arg is None and cleared.src[1].is_const
+    assert more.arg is op
+    assert [r.size for r in more.bound] == [3, 5], "rows, then along a row"
+    assert after.rewrites
+    same(before, after)
+
+
+def test_the_loop_along_a_row_is_the_innermost_one() -> None:
+    after = move(column_sums(12, 5), OptOps.ACCUMULATE, 1, 4)
+    assert loops(after.outer) == []
+    assert sorted(kinds(after)[AxisKind.LOOP]) == [5, 5]
+
+
+@pytest.mark.parametrize("amount", [1, 5, 12])
+def test_rows_come_in_parts_that_divide_them(amount: int) -> None:
+    with pytest.raises(IllegalMove, match="do not divide 12"):
+        move(column_sums(12, 5), OptOps.ACCUMULATE, 1, amount)
+
+
+def test_only_a_bare_sum_is_collected() -> None:
+    x = numbers(12, 5)
+    scaled = nest_of(reduce(x, Ops.ADD, 0) * 2.0)
+    with pytest.raises(IllegalMove, match="not just a sum"):
+        move(scaled, OptOps.ACCUMULATE, 1, 4)
+    with pytest.raises(IllegalMove, match="not just a sum"):
+        move(column_sums(12, 5), OptOps.ACCUMULATE, 0, 4)
+    once = move(column_sums(16, 5), OptOps.ACCUMULATE, 1, 8)
+    with pytest.raises(IllegalMove, match="in order"):
+        move(once, OptOps.ACCUMULATE, 1, 2)
+
+
+def test_rows_are_unrolled_behind_it() -> None:
+    before = column_sums(16, 8)
+    after = move(before, OptOps.ACCUMULATE, 1, 8)
+    (rows,) = blocks(after, Ops.REDUCE)
+    unrolled = move(after, OptOps.UNROLL, rows.bound[0].axis, 8)
+    assert kinds(unrolled)[AxisKind.UNROLL] == [8]
+    same(before, unrolled)
+
+
+def test_a_sum_with_no_loop_around_it_stays() -> None:
+    whole = nest_of(reduce(numbers(64), Ops.ADD, 0))
+    with pytest.raises(IllegalMove, match="no loop"):
+        move(whole, OptOps.ACCUMULATE, 0, 8)

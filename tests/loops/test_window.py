@@ -1,0 +1,76 @@
+"""WINDOW: what overlapping readers read, copied once, with zeros put in around an image."""
+
+from __future__ import annotations
+
+import pytest
+from nests import GPU, blocks, move, nest_of, numbers, product, same
+from schedules import leaf, reduce
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.opts import IllegalMove, OptOps
+
+
+def convolution(length: int, size: int, padding: int = 0) -> Nest:
+    """y[c, o] = sum of w[c, k] * x[o + k], for three channels."""
+    x, w = numbers(length), numbers(3, size)
+    padded = UOp(Ops.PAD, x.dtype, (x,), ((padding, padding),))
+    windows = UOp(Ops.WINDOW, x.dtype, (padded,), (0, size, 1, 1))
+    weights = UOp(Ops.RESHAPE, w.dtype, (w,), (3, 1, size))
+    return nest_of(reduce(windows * weights, Ops.ADD, 2))
+
+
+def slot_of(nest: Nest, numel: int) -> int:
+    params = [node.arg for node in blocks(nest, Ops.PARAM)]
+    return next(param.slot for param in params if param.numel == numel)
+
+
+def test_every_element_that_is_read_is_copied_once() -> None:
+    before = convolution(20, 5)
+    after = move(before, OptOps.WINDOW, 0, slot_of(before, 20))
+    (stage,) = blocks(after, Ops.STAGE)
+    assert stage.arg == (20,), "sixteen windows of five overlap"
+    same(before, after)
+
+
+def test_a_stage_would_copy_every_window() -> None:
+    before = convolution(20, 5)
+    (stage,) = blocks(move(before, OptOps.STAGE, 0, slot_of(before, 20)), Ops.STAGE)
+    assert sorted(stage.arg) == [5, 16]
+
+
+def test_zeros_around_are_put_in_where_the_copy_is_made() -> None:
+    before = convolution(20, 5, padding=2)
+    after = move(before, OptOps.WINDOW, 0, slot_of(before, 20))
+    (stage,) = blocks(after, Ops.STAGE)
+    assert stage.arg == (24,)
+    readers = [n for n in blocks(after, Ops.INDEX) if n.src[0] is stage]
+    assert all(index.gate is None for index in readers)
+    same(before, after)
+
+
+def test_a_window_inside_of_an_output_loop_is_one_window_long() -> None:
+    before = convolution(20, 5)
+    after = move(before, OptOps.WINDOW, 1, slot_of(before, 20))
+    (stage,) = blocks(after, Ops.STAGE)
+    assert stage.arg == (5,)
+    same(before, after)
+
+
+def test_what_is_no_window_is_refused() -> None:
+    nest = product(6, 8, 10)
+    with pytest.raises(IllegalMove, match="nothing of argument 9"):
+        move(nest, OptOps.WINDOW, 0, 9)
+    with pytest.raises(IllegalMove, match="inside of a loop"):
+        move(nest, OptOps.WINDOW, 0, 2, GPU)
+
+
+def test_places_that_come_from_memory_are_no_window() -> None:
+    x, index = numbers(20), leaf([[1, 2, 3, 4]] * 3, "int32")
+    flat = UOp(Ops.RESHAPE, index.dtype, (index,), (12,))
+    gathered = UOp(Ops.GATHER, x.dtype, (x, flat), 0)
+    rows = UOp(Ops.RESHAPE, x.dtype, (gathered,), (3, 4))
+    nest = nest_of(reduce(rows, Ops.ADD, 1))
+    with pytest.raises(IllegalMove):
+        move(nest, OptOps.WINDOW, 0, slot_of(nest, 20))
