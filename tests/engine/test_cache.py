@@ -65,6 +65,8 @@ def test_views_of_one_storage_are_told_from_views_of_two() -> None:
     ]
     assert key(halves[0] + halves[1]) != key(zeros(4) + zeros(4))
     assert key(halves[0] + 1.0) != key(halves[1] + 1.0)
+    versions = [UOp(Ops.BUFFER, dtypes.float32, (), replace(whole)) for _ in "ab"]
+    assert key(versions[0] + versions[1]) != key(zeros(8) + zeros(8))
 
 
 def test_which_values_are_roots_matters() -> None:
