@@ -20,9 +20,9 @@ from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.creation import checked_shape
 from glassgrad.tensor.data import seen
-from glassgrad.tensor.indexing import Indexing
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import cast_to, dtype_of, record
+from glassgrad.tensor.scan import Scan
 
 
 class _Generator:
@@ -57,7 +57,7 @@ def _number(value: int, device: str) -> UOp:
 GENERATOR = _Generator()
 
 
-class Random(Indexing):
+class Random(Scan):
     """rand, randn and the initialisers of layers."""
 
     __slots__ = ()

@@ -14,7 +14,16 @@ from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import node_of
 from glassgrad.tensor.indexing import plan_of
 from glassgrad.tensor.place import canonical, is_host
-from glassgrad.tensor.realize import collect, current, look, prepared, realize, writable, written
+from glassgrad.tensor.realize import (
+    collect,
+    current,
+    look,
+    prepared,
+    realize,
+    walk,
+    writable,
+    written,
+)
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 
 if TYPE_CHECKING:
@@ -163,7 +172,8 @@ class Tensor(Backward):
 
         roots, _ = collect([tensor.uop for tensor in (self, *lst) if current(tensor.uop) is None])
         values = prepared(roots)
-        return schedule(values, machine_of(values, None).target)
+        leaves = [node for node in walk(values) if node.op is BUFFER]
+        return schedule(values, machine_of(leaves, None).target)
 
     def _view(self) -> View:
         """The memory that holds the values, row by row."""
