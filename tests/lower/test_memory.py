@@ -85,6 +85,14 @@ def test_scratches_do_not_overlap() -> None:
     assert all(start % 64 == 0 for start, _ in spans)
 
 
+def test_a_stage_that_depends_on_lanes_keeps_them_next_to_each_other() -> None:
+    nest = move(nest_of(reduce(numbers(12, 16), Ops.ADD, 0)), OptOps.GROUP, 1, 4)
+    program = program_of(move(nest, OptOps.UPCAST, 0, 8))
+    (scratch,) = all_of(program, Ops.SCRATCH)
+    assert scratch.arg[1] == 4 * 8
+    assert {u.dtype.count for u in all_of(program, Ops.LOAD)} == {8}
+
+
 def test_a_softmax_row_is_exponentiated_once() -> None:
     (kernel,) = planned(memory(512, 1024).softmax()).kernels
     native = replace(TARGET, native=frozenset((Ops.EXP2,)))
