@@ -9,15 +9,15 @@ from typing import Any, Self, TypeVar
 from glassgrad.base.dtype import DTypeLike, dtypes, promote
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.random import Random
 from glassgrad.tensor.record import cast_to, dtype_of, reshaped
 from glassgrad.tensor.reduce import accumulator
+from glassgrad.tensor.sampling import Sampling
 
 ADD = Ops.ADD
 T = TypeVar("T", bound="Contraction")
 
 
-class Contraction(Random):
+class Contraction(Sampling):
     """dot, matmul, linear, conv2d and pooling."""
 
     __slots__ = ()

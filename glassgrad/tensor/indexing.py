@@ -155,7 +155,7 @@ class Indexing(Creation):
         if isinstance(indices, list) or (_ndim(indices) and not isinstance(indices, Core)):
             indices = type(self)(indices)  # type: ignore[call-arg]
         if isinstance(indices, Core):
-            _check_index(indices)
+            check_index(indices)
         return indices
 
     def gather(self, dim: int, index: Self) -> Self:
@@ -165,7 +165,7 @@ class Indexing(Creation):
         (2, 1)
         """
         axis = axis_of(dim, self.ndim)
-        _check_index(index)
+        check_index(index)
         if index.ndim != self.ndim:
             raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
         pairs = []
@@ -187,7 +187,7 @@ class Indexing(Creation):
         >>> Tensor([2, 0]).one_hot(3).tolist()
         [[0, 0, 1], [1, 0, 0]]
         """
-        _check_index(self)
+        check_index(self)
         classes = self._line(num_classes, self.uop.dtype)
         return self.unsqueeze(-1).eq(classes).cast(dtypes.default_int)
 
@@ -228,7 +228,7 @@ def check_range(index: Core, least: int, size: int, axis: int) -> None:
     )
 
 
-def _check_index(index: Core) -> None:
+def check_index(index: Core) -> None:
     if index.dtype.kind not in ("int", "uint"):
         raise DTypeError(
             f"tensors index by ints, not by {index.dtype.name}",
@@ -244,7 +244,7 @@ def _looked_up(x: T, lookups: list[tuple[int, Core]]) -> T:
     place = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     front = x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
-    found = _taken(front, chosen)
+    found = taken(front, chosen)
     return _placed(found, chosen.ndim, place)
 
 
@@ -265,7 +265,7 @@ def _flat_index(x: T, axes: list[int], indices: list[T]) -> T:
     return flat
 
 
-def _taken(x: T, index: T) -> T:
+def taken(x: T, index: T) -> T:
     """Rows of x (n, …) by an index (…): (index…, …)."""
     rest = x.shape[1:]
     count = prod(index.shape)

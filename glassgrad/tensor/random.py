@@ -22,7 +22,7 @@ from glassgrad.tensor.creation import checked_shape
 from glassgrad.tensor.data import seen
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import cast_to, dtype_of, record
-from glassgrad.tensor.scan import Scan
+from glassgrad.tensor.scatter import Scatter
 
 
 class _Generator:
@@ -57,7 +57,7 @@ def _number(value: int, device: str) -> UOp:
 GENERATOR = _Generator()
 
 
-class Random(Scan):
+class Random(Scatter):
     """rand, randn and the initialisers of layers."""
 
     __slots__ = ()

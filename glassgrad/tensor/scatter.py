@@ -1,0 +1,177 @@
+"""Scatter and selection: elements written to places that tensors name, or chosen by masks."""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeVar
+
+from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.tensor.indexing import check_index, check_range, taken
+from glassgrad.tensor.record import BOOL, axis_of
+from glassgrad.tensor.sorting import Sorting
+
+ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
+REDUCTIONS = {"sum": ADD, "mean": ADD, "prod": MUL, "amax": MAX, "amin": MIN}
+T = TypeVar("T", bound="Scatter")
+
+
+class Scatter(Sorting):
+    """scatter, scatter_reduce, nonzero and masked_select."""
+
+    __slots__ = ()
+
+    def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
+        """A copy with y[index[i][j]][j] = src[i][j] for dim 0, and so on; the last one stays.
+
+        `reduce` "add" or "multiply" combines with what is there instead.
+
+        >>> Tensor([0, 0, 0]).scatter(0, Tensor([2, 0]), Tensor([5, 6])).tolist()
+        [6, 0, 5]
+        """
+        if reduce not in (None, "add", "multiply"):
+            raise ValueError(f'reduce is None, "add" or "multiply", not {reduce!r}')
+        source = _source(self, index, src)
+        if reduce is not None:
+            return self.scatter_reduce(dim, index, source, "sum" if reduce == "add" else "prod")
+        axis = axis_of(dim, self.ndim)
+        hits, values = _hits(self, axis, index, source)
+        last = hits.where(self._line(int(hits.shape[-1])) + 1, 0)._reduced(
+            MAX, (hits.ndim - 1,), keepdim=False
+        )
+        found = values.gather(-1, (last - 1).maximum(0))
+        return _back(last > 0, self, axis).where(_back(found, self, axis), self)
+
+    def scatter_reduce(
+        self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
+    ) -> Self:
+        """Elements of src combined at the places that index names: sum, prod, mean, amax or amin.
+
+        >>> x, places = Tensor([1.0, 1.0]), Tensor([0, 0, 0])
+        >>> x.scatter_reduce(0, places, Tensor([2.0, 3.0, 4.0]), "sum").tolist()
+        [10.0, 1.0]
+        """
+        if reduce not in REDUCTIONS:
+            raise ValueError(f"reduce is one of {', '.join(REDUCTIONS)}, not {reduce!r}")
+        axis = axis_of(dim, self.ndim)
+        op = REDUCTIONS[reduce]
+        hits, values = _hits(self, axis, index, _source(self, index, src))
+        last = (hits.ndim - 1,)
+        start = _start(op, self.dtype)
+        chosen = hits.where(values.unsqueeze(-2), values.const_like(start))
+        total = _back(chosen._reduced(op, last, keepdim=False), self, axis, start)
+        count = _back(hits.cast(dtypes.int32)._reduced(ADD, last, keepdim=False), self, axis)
+        own = self if include_self else (count > 0).where(self.const_like(start), self)
+        result = own._binary(op, total, "combine")
+        if reduce != "mean":
+            return result
+        parts = (count + int(include_self)).maximum(1)
+        return result / parts if self.is_floating_point() else result // parts.cast(self.dtype)
+
+    # ------------------------------------------------------------------ selection
+
+    def nonzero(self, size: int | None = None, fill_value: ConstType = 0) -> Self:
+        """The indices of elements that are not 0, one row each.
+
+        How many there are is computed now, unless `size` says how many rows to give.
+
+        >>> Tensor([[0, 5], [7, 0]]).nonzero().tolist()
+        [[0, 1], [1, 0]]
+        """
+        places, is_there = _true_places(self.ne(0), size)
+        columns = []
+        stride = self.numel()
+        for width in self.shape:
+            stride = stride // width if width else 0
+            columns.append(places // max(stride, 1) % max(width, 1))
+        if not columns:
+            return places.unsqueeze(-1)[:, :0]
+        rows = columns[0].stack(*columns[1:], dim=-1)
+        return is_there.unsqueeze(-1).where(rows, rows.const_like(int(fill_value)))
+
+    def masked_select(self, mask: Self, size: int | None = None, fill_value: ConstType = 0) -> Self:
+        """The elements where a mask is true, as a vector.
+
+        How many there are is computed now, unless `size` says how many to give.
+
+        >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
+        [1, 3]
+        """
+        x, condition = self._broadcasted(mask)
+        places, is_there = _true_places(condition.cast(BOOL), size)
+        if not x.numel():
+            return x.flatten().pad_to(places.shape, value=fill_value)
+        return is_there.where(taken(x.flatten(), places), fill_value)
+
+
+def _source(x: T, index: T, src: Any) -> T:
+    if isinstance(src, (int, float)):
+        return x._made(index.full_like(src, dtype=x.dtype).uop)
+    source = x._made(x._operand(src, "scatter"))
+    if source.dtype is not x.dtype:
+        source = source.cast(x.dtype)
+    return source
+
+
+def _hits(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
+    """Which element of src lands where: (…, place, element), and src with that axis last."""
+    check_index(index)
+    if not x.ndim == index.ndim == src.ndim or not x.ndim:
+        raise ShapeError(
+            f"scatter into {x.shape} by {index.shape} from {src.shape}",
+            hint="all three have the same number of axes, at least 1",
+        )
+    for place, (whole, wanted, given) in enumerate(
+        zip(x.shape, index.shape, src.shape, strict=True)
+    ):
+        if wanted > given or (place != axis and wanted > whole):
+            raise ShapeError(
+                f"scatter into {x.shape} by {index.shape} from {src.shape}: axis {place} of the "
+                "index is too long",
+                hint="an index is no longer than the source, nor than the target but on its axis",
+            )
+    check_range(index, 0, x.shape[axis], axis)
+    values = src.shrink_to(index.shape).transpose(axis, -1)
+    line = x._line(int(x.shape[axis]), index.dtype)
+    return index.transpose(axis, -1).unsqueeze(-2).eq(line.unsqueeze(-1)), values
+
+
+def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
+    """The last axis where it belongs; places that no index could name are filled."""
+    return line.transpose(axis, -1).pad_to(x.shape, value=fill)
+
+
+def _start(op: Ops, dtype: DType) -> ConstType:
+    if op in (MAX, MIN):
+        return dtypes.min(dtype) if op is MAX else dtypes.max(dtype)
+    return 1 if op is MUL else 0
+
+
+def _true_places(mask: T, size: int | None) -> tuple[T, T]:
+    """Where a mask is true in its flattened order, and which of these places are real."""
+    if not mask.numel():
+        none = mask._made(type(mask).zeros(size or 0, dtype=dtypes.int32).uop)
+        return none, none.ne(0)
+    counts = mask.flatten().cast(dtypes.int32).cumsum().contiguous()
+    total = counts[-1]
+    count = _counted(total) if size is None else size
+    wanted = mask._line(count) + 1
+    return _first_at_least(counts, wanted), wanted <= total
+
+
+def _counted(x: Any) -> int:
+    """The number that a tensor holds, computed now."""
+    return int(x.item())
+
+
+def _first_at_least(line: T, values: T) -> T:
+    """The first place in a growing line that holds at least a value; by halving."""
+    size = line.numel()
+    place = values * 0
+    step = 1 << (size.bit_length() - 1)
+    while step:
+        further = place + step
+        is_less = (further <= size) & (taken(line, further - 1) < values)
+        place = is_less.where(further, place)
+        step //= 2
+    return place.minimum(size - 1)

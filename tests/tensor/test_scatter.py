@@ -1,0 +1,116 @@
+"""scatter, nonzero and masked_select against loops and NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from arrays import SHAPES, distinct, numbers, same
+from hypothesis import given, settings
+from slopes import check
+
+from glassgrad import Tensor
+
+ON_BOTH_ROADS = True
+CASES = [((5,), (8,), 0), ((4, 3), (2, 3), 0), ((4, 3), (3, 7), -1), ((2, 3, 4), (1, 3, 2), 2)]
+
+
+def places(shape: tuple[int, ...], size: int) -> np.ndarray:
+    return np.random.default_rng(shape).integers(0, size, shape)
+
+
+def collected(x: np.ndarray, axis: int, index: np.ndarray, src: np.ndarray) -> dict[Any, list[Any]]:
+    """For every place of x the elements of src that go there, in order."""
+    found: dict[Any, list[Any]] = {}
+    for place in np.ndindex(*index.shape):
+        target = list(place)
+        target[axis] = index[place]
+        found.setdefault(tuple(target), []).append(src[place])
+    return found
+
+
+@pytest.mark.parametrize(("shape", "count", "axis"), CASES)
+def test_the_last_element_stays(shape: tuple[int, ...], count: tuple[int, ...], axis: int) -> None:
+    x, index, src = numbers(shape), places(count, shape[axis]), numbers(count, seed=1)
+    wanted = x.copy()
+    for place, values in collected(x, axis, index, src).items():
+        wanted[place] = values[-1]
+    same(Tensor(x).scatter(axis, Tensor(index), Tensor(src)), wanted)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize(("shape", "count", "axis"), CASES)
+def test_elements_combine(
+    shape: tuple[int, ...], count: tuple[int, ...], axis: int, reduce: str, include_self: bool
+) -> None:
+    x, index = numbers(shape, "float64"), places(count, shape[axis])
+    src = numbers(count, "float64", seed=1)
+    combine = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}
+    wanted = x.copy()
+    for place, values in collected(x, axis, index, src).items():
+        wanted[place] = combine[reduce]([x[place]] * include_self + values)
+    got = Tensor(x).scatter_reduce(axis, Tensor(index), Tensor(src), reduce, include_self)
+    same(got, wanted, rtol=1e-12)
+
+
+def test_scatter_takes_numbers_sources_that_are_longer_and_old_reductions() -> None:
+    x, index = numbers((3, 4)), np.array([[0, 2], [1, 1]])
+    wanted = x.copy()
+    np.put_along_axis(wanted[:2], index, 7, 1)
+    same(Tensor(x).scatter(1, Tensor(index), 7), wanted)
+    src = numbers((5, 5), seed=2)
+    np.put_along_axis(wanted[:2], index, src[:2, :2], 1)
+    same(Tensor(x).scatter(1, Tensor(index), Tensor(src)), wanted)
+    y = Tensor([1.0, 2.0, 3.0])
+    twice = Tensor([1, 1])
+    assert y.scatter(0, twice, 5.0, reduce="add").tolist() == [1, 12, 3]
+    assert y.scatter(0, twice, 5.0, reduce="multiply").tolist() == [1, 50, 3]
+
+
+def test_scatter_of_ints_and_bools() -> None:
+    x = numbers((4,), "int16")
+    got = Tensor(x).scatter_reduce(0, Tensor([1, 1, 2]), Tensor([5, 6, 7], dtype="int16"), "amax")
+    same(got, np.array([x[0], max(6, x[1]), max(7, x[2]), x[3]], "int16"))
+    mask = Tensor([False, False, True]).scatter(0, Tensor([0, 2]), Tensor([True, False]))
+    assert mask.tolist() == [True, False, False]
+
+
+@settings(max_examples=15)
+@given(SHAPES)
+def test_nonzero_and_masked_select(shape: tuple[int, ...]) -> None:
+    x = numbers(shape, "int32")
+    mask = x > 2
+    rows = Tensor(mask).nonzero()
+    assert rows.tolist() == np.argwhere(mask).tolist()
+    assert rows.dtype.name == "int32"
+    same(Tensor(x).masked_select(Tensor(mask)), x[mask])
+
+
+def test_masks_broadcast() -> None:
+    x, mask = numbers((3, 4)), np.array([True, False, False, True])
+    same(Tensor(x).masked_select(Tensor(mask)), x[np.broadcast_to(mask, x.shape)])
+
+
+def test_a_size_that_is_given_cuts_or_fills_and_computes_nothing_now() -> None:
+    x = Tensor([[0, 5], [7, 0]])
+    assert x.nonzero(size=1).tolist() == [[0, 1]]
+    assert x.nonzero(size=3, fill_value=-1).tolist() == [[0, 1], [1, 0], [-1, -1]]
+    assert x.masked_select(x > 4, size=3, fill_value=9).tolist() == [5, 7, 9]
+    assert x.masked_select(x > 4, size=1).tolist() == [5]
+
+
+def test_many_true_places_are_found() -> None:
+    mask = np.random.default_rng(0).random(5000) < 0.3
+    assert Tensor(mask).nonzero().numpy()[:, 0].tolist() == np.flatnonzero(mask).tolist()
+
+
+def test_gradients_of_scatter() -> None:
+    x, src = distinct((3, 2)), distinct((2, 2), seed=1) + 0.01
+    index = np.array([[0, 2], [0, 1]])
+    check(lambda a, b: a.scatter(0, Tensor(index), b), x, src)
+    for reduce in ("sum", "prod", "mean", "amax", "amin"):
+        check(lambda a, b, r=reduce: a.scatter_reduce(0, Tensor(index), b, r), x, src)
+    mask = Tensor(x > 0)
+    check(lambda a: a.masked_select(mask), x)

@@ -1,0 +1,82 @@
+"""sort, argsort and topk against NumPy's stable sort."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from arrays import FLOATS, INTS, SHAPES, distinct, numbers, same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slopes import check
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import Ops
+
+ON_BOTH_ROADS = True
+
+
+def order(x: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
+    """Stable in both directions: equal elements keep their order."""
+    if not descending:
+        return np.argsort(x, axis, kind="stable").astype("int32")
+    back = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - back, axis).astype("int32")
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS, "float16", "bool"])
+def test_every_dtype_sorts_stably(dtype: str, descending: bool) -> None:
+    x = numbers((2, 13), dtype)
+    values, index = Tensor(x).sort(descending=descending)
+    wanted = order(x, 1, descending)
+    same(index, wanted)
+    same(values, np.take_along_axis(x, wanted, 1))
+
+
+@settings(max_examples=15)
+@given(SHAPES, st.data())
+def test_any_axis_sorts(shape: tuple[int, ...], data: st.DataObject) -> None:
+    x = numbers(shape)
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1)) if shape else -1
+    values, index = Tensor(x).sort(axis)
+    if not shape:
+        assert (values.item(), index.item()) == (x.item(), 0)
+        return
+    same(index, order(x, axis))
+    same(values, np.sort(x, axis))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_special_values_have_their_place(dtype: str) -> None:
+    x = np.array([np.nan, 1, -np.inf, 0.0, -0.0, np.inf, -np.nan, -1, 5e-324], dtype)
+    same(Tensor(x).argsort(), np.argsort(x, kind="stable").astype("int32"))
+    assert Tensor(x).argsort(descending=True).tolist()[:3] == [0, 6, 5]
+
+
+def test_the_extremes_of_ints_sort() -> None:
+    for dtype in INTS:
+        ends = np.iinfo(dtype)
+        x = np.array([ends.max, 0, ends.min, 1, ends.max], dtype)
+        same(Tensor(x).sort()[0], np.sort(x))
+        same(Tensor(x).sort(descending=True)[1], order(x, 0, descending=True))
+
+
+@pytest.mark.parametrize("largest", [False, True])
+def test_topk_takes_the_first_of_the_order(largest: bool) -> None:
+    x = numbers((3, 10, 2))
+    for k in (0, 1, 4, 10):
+        values, index = Tensor(x).topk(k, dim=1, largest=largest)
+        wanted = order(x, 1, descending=largest)[:, :k]
+        same(index, wanted)
+        same(values, np.take_along_axis(x, wanted, 1))
+
+
+def test_the_network_has_half_a_square_of_logarithms_steps() -> None:
+    nodes = Tensor.empty(1000).argsort().uop.toposort()
+    assert sum(node.op is Ops.CONTIGUOUS for node in nodes) == 10 * 11 // 2
+
+
+def test_gradients_go_back_to_where_values_came_from() -> None:
+    x = distinct((2, 5))
+    check(lambda t: t.sort(1)[0], x)
+    check(lambda t: t.topk(2, 0, largest=False)[0], x)
