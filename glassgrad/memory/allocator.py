@@ -165,5 +165,12 @@ def allocator_for(device: str) -> Allocator:
     return ALLOCATORS.setdefault(device, factory(device))
 
 
+HOST_FAMILIES = frozenset(("CPU", "CLANG", "PYTHON", "DISK"))  # bytes that this process can touch
+
+
+def is_host(device: str) -> bool:
+    return device.partition(":")[0] in HOST_FAMILIES
+
+
 for _family in ("CPU", "CLANG", "PYTHON"):
     register(_family, lambda _: HOST)

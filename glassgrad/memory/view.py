@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, FormatError, ShapeError
-from glassgrad.memory.foreign import Foreign, look
+from glassgrad.memory.allocator import is_host
+from glassgrad.memory.errors import RefusedError
+from glassgrad.memory.format_dtype import WITHOUT_FORMAT, dtype_format, format_dtype
+from glassgrad.memory.hub import get
+from glassgrad.memory.layout import Ints, contiguous_strides, is_row_major, reach
+from glassgrad.memory.memory_view import MemoryView
 from glassgrad.memory.storage import BufferSpec, Storage
 
 if TYPE_CHECKING:
     import numpy
 
-Ints = tuple[int, ...]
 # What memoryview.cast takes; other formats go through NumPy.
 CASTABLE = frozenset("?bBhHiIqQfd")
 ML_DTYPES = {
@@ -24,17 +28,7 @@ ML_DTYPES = {
 }
 
 
-def contiguous_strides(shape: Ints) -> Ints:
-    """Row-major strides in elements.
-
-    >>> contiguous_strides((2, 3, 4))
-    (12, 4, 1)
-    """
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
+__all__ = ["View", "contiguous_strides", "numpy_dtype"]
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
@@ -64,11 +58,25 @@ class View:
         exporter: object, dtype: DType | None = None, shape: Ints | None = None, device: str = "CPU"
     ) -> View:
         """See an object's memory without a copy, optionally as another dtype and shape."""
-        foreign = look(exporter)
-        if dtype is not None and dtype is not foreign.dtype:
-            foreign = _reinterpret(foreign, dtype)
-        seen = _over(foreign, device)
+        seen = View.of(_look(exporter), dtype, device)
         return seen if shape is None or shape == seen.shape else seen.reshaped(shape)
+
+    @staticmethod
+    def of(memory: MemoryView, dtype: DType | None = None, device: str = "CPU") -> View:
+        """The elements that a MemoryView describes; it is held as long as they are."""
+        if not is_host(memory.device):
+            raise RefusedError(
+                f"memory of {memory.device} cannot be used by {device}", hint="copy it first"
+            )
+        if memory.sub_offsets is not None:
+            raise FormatError(
+                "rows behind pointers cannot be shared", hint="copy into one block first"
+            )
+        found = memory.dtype or format_dtype(memory.format, memory.item_size)
+        shape, strides = memory.shape, memory.strides
+        if dtype is not None and dtype is not found:
+            shape, strides = _reinterpreted(shape, strides, found, dtype)
+        return _over(memory, dtype or found, shape, strides, device)
 
     @staticmethod
     def from_pointer(
@@ -117,30 +125,34 @@ class View:
     @property
     def is_contiguous(self) -> bool:
         """Row-major without gaps; axes of size 1 may have any stride."""
-        step = 1
-        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if size == 0:
-                return True
-            if size != 1 and stride != step:
-                return False
-            step *= size
-        return True
+        return is_row_major(self.shape, self.strides)
 
     # ------------------------------------------------------------------ looking through it
 
+    def shared(self) -> MemoryView:
+        """This memory for the hub, and through it for every other library."""
+        item, dtype = self.dtype.itemsize, self.dtype
+        return MemoryView(
+            self.storage,
+            self.address if self.numel else 0,
+            self.nbytes,
+            readonly=self.readonly,
+            format=dtype_format(dtype),
+            item_size=item,
+            shape=self.shape,
+            strides=tuple([step * item for step in self.strides]),
+            device=self.device,
+            dtype=dtype,
+        )
+
     def memoryview(self) -> memoryview:
-        """The elements, shared. A dtype without a PEP 3118 format comes as plain bytes."""
-        if not self.is_contiguous:
-            raise FormatError("a memoryview needs contiguous elements", hint="copy them first")
-        start = self.offset * self.dtype.itemsize
-        raw = self.storage.as_buffer()[start : start + self.nbytes]
-        letter = self.dtype.format
-        if letter is None:
-            return raw
-        if letter in CASTABLE and self.numel:
-            return raw.cast(letter, self.shape)  # type: ignore[call-overload,no-any-return]
-        exporter: Any = self.numpy()
-        return memoryview(exporter)
+        """The elements, shared. Items of a dtype without a PEP 3118 format are plain bytes."""
+        if self.dtype.format in CASTABLE and self.numel and self.is_contiguous:
+            start = self.offset * self.dtype.itemsize
+            raw = self.storage.as_buffer()[start : start + self.nbytes]
+            return raw.cast(self.dtype.format, self.shape)  # type: ignore[call-overload,no-any-return]
+        shared = self.shared().memoryview()
+        return shared if self.dtype.format or not self.is_contiguous else shared.cast("B")
 
     def tolist(self) -> Any:
         """The elements as a Python number or nested lists; NumPy is loaded only if it must be.
@@ -181,35 +193,45 @@ def numpy_dtype(dtype: DType) -> Any:
     return numpy.dtype(getattr(ml_dtypes, ML_DTYPES[dtype]))
 
 
-def _reinterpret(foreign: Foreign, dtype: DType) -> Foreign:
+def _look(exporter: Any) -> MemoryView:
+    """An object's memory. NumPy's arrays of dtypes without a format show their bits."""
+    if isinstance(exporter, MemoryView):  # lent, so that its holder cannot release it
+        view = get(exporter.memoryview())
+        view._dtype = exporter._dtype
+        return view
+    dtype = WITHOUT_FORMAT.get(str(getattr(getattr(exporter, "dtype", None), "name", "")))
+    if dtype is None:
+        return get(exporter)
+    view = get(exporter.view(f"u{dtype.itemsize}"))
+    view._dtype = dtype
+    return view
+
+
+def _reinterpreted(shape: Ints, strides: Ints, found: DType, dtype: DType) -> tuple[Ints, Ints]:
     """The same bytes as items of another dtype; the last axis grows or shrinks."""
-    shape, strides, item = foreign.shape, foreign.strides, foreign.dtype.itemsize
-    if item == dtype.itemsize:
-        return Foreign(foreign.address, dtype, shape, strides, foreign.readonly, foreign.owner)
-    if not shape or strides[-1] != item or shape[-1] * item % dtype.itemsize:
+    item, size = found.itemsize, dtype.itemsize
+    if item == size:
+        return shape, strides
+    if not shape or strides[-1] != item or shape[-1] * item % size:
         raise FormatError(
-            f"{foreign.dtype.name} elements of shape {shape} cannot be read as {dtype.name}",
+            f"{found.name} elements of shape {shape} cannot be read as {dtype.name}",
             hint="the last axis must be contiguous and its bytes a whole number of elements",
         )
-    shape = (*shape[:-1], shape[-1] * item // dtype.itemsize)
-    strides = (*strides[:-1], dtype.itemsize)
-    return Foreign(foreign.address, dtype, shape, strides, foreign.readonly, foreign.owner)
+    return (*shape[:-1], shape[-1] * item // size), (*strides[:-1], size)
 
 
-def _over(foreign: Foreign, device: str) -> View:
-    """A view of foreign memory, in a storage from its lowest to its highest byte."""
-    dtype, item = foreign.dtype, foreign.dtype.itemsize
-    if 0 in foreign.shape:
-        return View.empty(device, foreign.shape, dtype)
-    if any(stride % item for stride in foreign.strides):
+def _over(memory: MemoryView, dtype: DType, shape: Ints, strides: Ints, device: str) -> View:
+    """A view of somebody's memory, in a storage from its lowest to its highest byte."""
+    item = dtype.itemsize
+    if 0 in shape:
+        return View.empty(device, shape, dtype)
+    if any(step % item for step in strides):
         raise FormatError(
-            f"strides {foreign.strides} are no multiples of {item} bytes",
+            f"strides {strides} are no multiples of {item} bytes",
             hint="copy the data first",
         )
-    strides = tuple(stride // item for stride in foreign.strides)
-    reaches = [(size - 1) * step for size, step in zip(foreign.shape, strides, strict=True)]
-    before = -sum(min(reach, 0) for reach in reaches)
-    size = before + sum(max(reach, 0) for reach in reaches) + 1
-    options = BufferSpec(external_ptr=foreign.address - before * item)
-    storage = Storage(device, size, dtype, options, foreign.owner, foreign.readonly)
-    return View(storage, dtype, foreign.shape, strides, before)
+    steps = tuple([step // item for step in strides])
+    before, behind = reach(shape, steps)
+    options = BufferSpec(external_ptr=memory.data - before * item)
+    storage = Storage(device, before + behind + 1, dtype, options, memory, memory.readonly)
+    return View(storage, dtype, shape, steps, before)

@@ -1,0 +1,61 @@
+"""shape, strides -> where elements lie: contiguous or not, and at which distance from the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glassgrad.base.errors import AxisError
+
+Ints = tuple[int, ...]
+
+
+def contiguous_strides(shape: Ints, item_size: int = 1, row_major: bool = True) -> Ints:
+    """The strides of elements without gaps, in units of which an item has `item_size`.
+
+    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 3), 4, row_major=False)
+    ((12, 4, 1), (4, 8))
+    """
+    strides: list[int] = []
+    step = item_size
+    for size in reversed(shape) if row_major else shape:
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides)) if row_major else tuple(strides)
+
+
+def is_row_major(shape: Ints, strides: Ints, item_size: int = 1) -> bool:
+    """Without gaps, the last axis fastest. Axes of size 1 may have any stride."""
+    return _has_no_gaps(zip(reversed(shape), reversed(strides), strict=True), shape, item_size)
+
+
+def is_column_major(shape: Ints, strides: Ints, item_size: int = 1) -> bool:
+    """Without gaps, the first axis fastest."""
+    return _has_no_gaps(zip(shape, strides, strict=True), shape, item_size)
+
+
+def _has_no_gaps(axes: Iterable[tuple[int, int]], shape: Ints, step: int) -> bool:
+    if 0 in shape:
+        return True
+    for size, stride in axes:
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def wrapped(indices: Ints, shape: Ints) -> Ints:
+    """Indices from 0 on; negative ones count from the end, and others are refused."""
+    if len(indices) != len(shape):
+        raise AxisError(f"{len(indices)} indices were given for {len(shape)} axes")
+    found = []
+    for axis, (index, size) in enumerate(zip(indices, shape, strict=True)):
+        if not -size <= index < size:
+            raise AxisError(f"index {index} is outside axis {axis} of size {size}")
+        found.append(index + size if index < 0 else index)
+    return tuple(found)
+
+
+def reach(shape: Ints, strides: Ints) -> tuple[int, int]:
+    """How far before and behind the first element the others lie, in the strides' units."""
+    ends = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    return -sum([end for end in ends if end < 0]), sum([end for end in ends if end > 0])

@@ -1,0 +1,79 @@
+"""Arrow columns in and out; where pyarrow is missing, our own export is what we import."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassgrad.memory import export_count, get
+from glassgrad.memory.export_arrow import LOANS, OFFERED, sweep
+
+
+class OnlyArrow:
+    """Shows a view as an Arrow array and as nothing else."""
+
+    def __init__(self, obj: Any) -> None:
+        self.view = get(obj)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self.view.__arrow_c_array__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"])
+def test_a_column_goes_out_and_comes_in(kind: str) -> None:
+    array = np.arange(5).astype(kind)
+    column = OnlyArrow(array)
+    with get(column) as view:
+        assert view.data == array.__array_interface__["data"][0]
+        assert view.readonly
+        assert [view[i] for i in range(5)] == array.tolist()
+        with pytest.raises(BufferError, match="still in use"):
+            column.view.release()
+    assert column.view.release()
+
+
+def test_only_rows_of_numbers_are_columns() -> None:
+    for array in (np.zeros((2, 2)), np.zeros(4)[::2], np.zeros(2, "c8"), np.zeros(2, "S2")):
+        with pytest.raises(BufferError):
+            get(array).__arrow_c_array__()
+
+
+def test_columns_leave_nothing_behind() -> None:
+    array = np.arange(5.0)
+    before = sys.getrefcount(array)
+    for number in range(2000):
+        column = OnlyArrow(array)
+        if number % 2:
+            get(column).release()
+        else:
+            column.__arrow_c_array__()  # and nobody takes it
+    del column
+    gc.collect()
+    sweep()
+    assert not LOANS and not OFFERED
+    assert export_count(array) == 0
+    assert sys.getrefcount(array) == before
+
+
+def test_pyarrow_shares_memory_both_ways() -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    array = np.arange(6, dtype=np.int32)
+    view = get(array)
+    column = pa.array(view)
+    assert column.type == pa.int32() and column.to_pylist() == [0, 1, 2, 3, 4, 5]
+    assert column.buffers()[1].address == array.ctypes.data
+    with pytest.raises(BufferError, match="still in use"):
+        view.release()
+    del column
+    assert view.release()
+    part = pa.array([1.5, 2.5, 3.5, 4.5])[1:3]
+    with get(part) as seen:
+        assert [seen[i] for i in range(2)] == [2.5, 3.5]
+        assert seen.data == part.buffers()[1].address + 8
+    for refused in (pa.array([1, None]), pa.array(["a"]), pa.array([True])):
+        with pytest.raises(BufferError):
+            get(refused)
