@@ -11,6 +11,7 @@ from glassgrad.base.events import LISTENERS, StageEntered, announce
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.cache import KERNELS, PLANS, signature
 from glassgrad.engine.choose import chooser
+from glassgrad.engine.collector import collector_paused
 from glassgrad.engine.debug import (
     passes_shown,
     report_executable,
@@ -42,7 +43,8 @@ def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...
     key = (machine.name, found.key)
     plan = PLANS.get(key)
     if plan is None:
-        plan = PLANS[key] = plan_for(values, found.leaves, machine)
+        with collector_paused():
+            plan = PLANS[key] = plan_for(values, found.leaves, machine)
     return run(plan, found.leaves, machine)
 
 

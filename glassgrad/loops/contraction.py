@@ -70,14 +70,14 @@ def _block_windows(draft: Draft, found: Contraction) -> None:
     inside = {found.rows.axis, found.columns.axis}
     around = [r for r in loops if r.axis not in inside]
     if not around:
-        _divide(draft, [])
+        _divide(draft, [r.axis for r in loops])
         return
     wanted = [*around, *sorted((r for r in loops if r.axis in inside), key=_is_columns(found))]
     for place, axis in enumerate(wanted):
         now = [r.axis for r in draft.nest.outer if r.kind is AxisKind.LOOP]
         if now[place] != axis.axis:
             draft.attempt(Opt(OptOps.SWAP, now[place], axis.axis))
-    _divide(draft, [])
+    _divide(draft, [r.axis for r in wanted])
     if found.rows.size >= ENOUGH_REUSE:
         draft.attempt(Opt(OptOps.WINDOW, around[-1].axis, found.right.src[0].arg.slot))
     size = prod(r.size for r in found.left.ranges) * found.reduce.dtype.itemsize
@@ -150,8 +150,9 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     target, size = draft.target, found.reduce.dtype.itemsize
     outer = {r.axis: r for r in draft.nest.outer}
     columns, rows = outer.get(found.columns.axis), outer.get(found.rows.axis)
+    others = [axis for axis in outer if axis not in (found.columns.axis, found.rows.axis)]
     if columns is None or rows is None or columns.kind is not AxisKind.LOOP:
-        _divide(draft, [])
+        _divide(draft, list(outer))
         return
     packs_left = any(stride(found.left, r) not in (0, 1) for r in found.reduce.bound)
     room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2
@@ -160,7 +161,7 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     if 1 < panels < columns.size:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
-    _divide(draft, [columns.axis, rows.axis])
+    _divide(draft, [*others, columns.axis, rows.axis])
     if rows.size >= ENOUGH_REUSE:
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
     if packs_left:
@@ -168,14 +169,16 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
 
 
 def _divide(draft: Draft, preferred: list[int]) -> None:
-    """Cores take whole blocks: of other axes, then of columns, so no panel is packed twice."""
+    """Cores take whole blocks of the first of these axes that has enough of them.
+
+    Other axes come before columns, and columns before rows, so that no panel is packed twice.
+    """
     target = draft.target
     if target.cores < 2 or draft.steps() * 0.03 < target.core_work_ns:
         return
-    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
-    others = [r for r in loops if r.axis not in preferred]
-    ordered = others + [r for number in preferred for r in loops if r.axis == number]
-    for axis in ordered:
-        if axis.size % target.cores == 0 or axis.size >= 4 * target.cores:
-            draft.attempt(Opt(OptOps.CORE, axis.axis))
+    loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    for number in preferred:
+        size = loops[number].size if number in loops else 1
+        if size > 1 and (size % target.cores == 0 or size >= 4 * target.cores):
+            draft.attempt(Opt(OptOps.CORE, number))
             return
