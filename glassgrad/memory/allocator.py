@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from glassgrad.base.errors import DeviceError, OutOfMemoryError
@@ -144,11 +145,16 @@ HOST = HostAllocator(pool_bytes=min(1 << 30, _physical_bytes() // 8))
 
 ALLOCATORS: dict[str, Allocator] = {}
 FACTORIES: dict[str, Callable[[str], Allocator]] = {}
+KEPT: set[str] = set()
 
 
-def register(family: str, factory: Callable[[str], Allocator]) -> None:
-    """Say how memory of a device family is allocated: the factory takes a device's name."""
+def register(family: str, factory: Callable[[str], Allocator], is_kept: bool = True) -> None:
+    """Say how memory of a device family is allocated: the factory takes a device's name.
+
+    An allocator that is not kept is made anew for every storage.
+    """
     FACTORIES[family] = factory
+    (KEPT.add if is_kept else KEPT.discard)(family)
 
 
 def allocator_for(device: str) -> Allocator:
@@ -156,13 +162,17 @@ def allocator_for(device: str) -> Allocator:
     found = ALLOCATORS.get(device)
     if found is not None:
         return found
-    factory = FACTORIES.get(device.partition(":")[0])
+    family = device.partition(":")[0]
+    if family == "DISK" and family not in FACTORIES:
+        import_module("glassgrad.memory.disk")
+    factory = FACTORIES.get(family)
     if factory is None:
         raise DeviceError(
             f"device {device!r} has no memory here",
             hint=f"devices with memory are {', '.join(sorted(FACTORIES))}",
         )
-    return ALLOCATORS.setdefault(device, factory(device))
+    made = factory(device)
+    return ALLOCATORS.setdefault(device, made) if family in KEPT else made
 
 
 HOST_FAMILIES = frozenset(("CPU", "CLANG", "PYTHON", "DISK"))  # bytes that this process can touch

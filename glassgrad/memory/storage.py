@@ -58,11 +58,11 @@ class Storage:
         self.nbytes = size * dtype.itemsize
         self.options = DEFAULT_SPEC if options is None else options
         self.owner = owner
-        self.readonly = readonly
         self.base: Storage | None = None
         self._offset = 0
         self._block: Block | None = None
         self._allocator: Allocator = allocator_for(device)
+        self.readonly = readonly or getattr(self._allocator, "readonly", False)
         self._address = self.options.external_ptr or 0
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Storage:
         block = getattr(self, "_block", None)
         if block is None:
             return
-        GlobalCounters.allocated(self.device, -self.nbytes)
+        self._count(-self.nbytes)
         if not self.options.nolru:
             self._allocator.free(block)
 
@@ -93,10 +93,14 @@ class Storage:
             self._check_limit()
             self._block = self._allocator.allocate(self.nbytes, zeroed)
             self._address = self._block.address
-            GlobalCounters.allocated(self.device, self.nbytes)
+            self._count(self.nbytes)
         if LISTENERS:
             announce(BufferAllocated(self.device, self.nbytes))
         return self
+
+    def _count(self, nbytes: int) -> None:
+        if not self.device.startswith("DISK"):  # a file takes no memory
+            GlobalCounters.allocated(self.device, nbytes)
 
     def _check_limit(self) -> None:
         limit = MEM_LIMIT.value

@@ -1,0 +1,84 @@
+"""A file is a device: mapped, shared, made longer when needed."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import DeviceError, FormatError
+from glassgrad.memory import get
+from glassgrad.memory.disk import file_size
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+
+
+def test_a_file_is_read_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "weights.bin"
+    numbers = np.arange(1000, dtype=np.float32)
+    path.write_bytes(numbers.tobytes())
+    before = GlobalCounters.mem_used
+    storage = Storage(f"DISK:{path}", 1000, dtypes.float32)
+    view = View(storage.part(10, dtypes.float32, 40), dtypes.float32, (10,), (1,))
+    assert np.array_equal(view.numpy(), numbers[10:20])
+    assert GlobalCounters.mem_used == before
+    assert file_size(f"DISK:{path}") == 4000
+
+
+def test_writes_reach_the_file_and_other_maps_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "out.bin"
+    device = f"DISK:{path}"
+    assert file_size(device) == 0
+    first = Storage(device, 4, dtypes.uint8).copyin(memoryview(b"abcd"))
+    second = Storage(device, 6, dtypes.uint8)
+    assert bytes(second.as_buffer()) == b"abcd\0\0"
+    second.as_buffer()[0] = ord("x")
+    assert bytes(first.as_buffer()) == b"xbcd"
+    del first, second
+    gc.collect()
+    assert path.read_bytes() == b"xbcd\0\0"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write every file")
+def test_a_file_that_may_not_be_written_is_read_only(tmp_path: Path) -> None:
+    path = tmp_path / "frozen.bin"
+    path.write_bytes(b"abcd")
+    path.chmod(0o444)
+    storage = Storage(f"DISK:{path}", 4, dtypes.uint8)
+    assert storage.as_buffer().readonly
+    with pytest.raises(FormatError, match="read-only"):
+        storage.copyin(memoryview(b"efgh"))
+    with pytest.raises(DeviceError, match="is read-only, but 5 are wanted"):
+        Storage(f"DISK:{path}", 5, dtypes.uint8).allocate()
+
+
+def test_read_only_maps_are_shared_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "frozen.bin"
+    path.write_bytes(b"abcd")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    storage = Storage(f"DISK:{path}", 4, dtypes.uint8)
+    with get(storage.as_buffer()) as view:
+        assert view.readonly and view[3] == ord("d")
+    with pytest.raises(DeviceError, match="but 5 are wanted"):
+        Storage(f"DISK:{path}", 5, dtypes.uint8).allocate()
+
+
+def test_a_window_outlives_its_storage(tmp_path: Path) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(b"hello")
+    window = Storage(f"DISK:{path}", 5, dtypes.uint8).as_buffer()
+    gc.collect()
+    assert bytes(window) == b"hello"
+
+
+def test_empty_and_impossible_files(tmp_path: Path) -> None:
+    assert bytes(Storage(f"DISK:{tmp_path / 'empty'}", 0, dtypes.uint8).as_buffer()) == b""
+    with pytest.raises(DeviceError, match="cannot open"):
+        Storage(f"DISK:{tmp_path / 'no' / 'such'}", 4, dtypes.uint8).allocate()
+    with pytest.raises(DeviceError, match="names no file"):
+        Storage("DISK", 4, dtypes.uint8)
