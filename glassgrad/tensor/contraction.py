@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Self, TypeVar
 
-from glassgrad.base.dtype import DTypeLike, dtypes, promote
+from glassgrad.base.dtype import DTypeLike, promote
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.record import cast_to, dtype_of, reshaped
@@ -108,7 +108,7 @@ class Contraction(Sampling):
         count = len(kernel)
         first = self.ndim - count
         x = self
-        steps = zip(kernel, _each(stride, count, "stride"), _each(dilation, count, "dilation"))
+        steps = zip(kernel, each(stride, count, "stride"), each(dilation, count, "dilation"))
         for number, (size, step, spread) in enumerate(steps):
             reach = spread * (size - 1) + 1
             if reach > self.shape[first + number]:
@@ -140,7 +140,7 @@ class Contraction(Sampling):
         out = weight.shape[0]
         wanted = promote(self.uop.dtype, weight.uop.dtype) if dtype is None else dtype_of(dtype)
         wide = accumulator(wanted) if wanted.kind == "float" else wanted
-        padded = self._padded(((0, 0), (0, 0), *_around(padding, len(kernel))))
+        padded = self._padded(((0, 0), (0, 0), *around(padding, len(kernel))))
         windows = padded._pool(kernel, stride, dilation)
         places = windows.shape[2 : 2 + len(kernel)]
         # (batch, group, out, in, places…, kernel…)
@@ -152,27 +152,6 @@ class Contraction(Sampling):
         total = product._reduced(ADD, axes, keepdim=False).cast(wanted)
         result = total.reshape((batch, out, *places))
         return result if bias is None else result + bias.reshape((1, -1, *(1,) * len(places)))
-
-    def max_pool2d(
-        self,
-        kernel_size: int | Sequence[int] = (2, 2),
-        stride: Any = None,
-        dilation: int | Sequence[int] = 1,
-        padding: int | Sequence[int] = 0,
-        ceil_mode: bool = False,
-    ) -> Self:
-        """The largest value of each window.
-
-        >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
-        [[[[5, 7], [13, 15]]]]
-        """
-        kernel = _each(kernel_size, 2, "kernel_size")
-        steps = kernel if stride is None else _each(stride, len(kernel), "stride")
-        around = _pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
-        lowest = dtypes.min(self.uop.dtype)
-        padded = self.pad(((0, 0),) * (self.ndim - len(kernel)) + around, value=lowest)
-        windows = padded._pool(kernel, steps, dilation)
-        return windows.max(tuple(range(-len(kernel), 0)))
 
     def avg_pool2d(
         self,
@@ -188,20 +167,20 @@ class Contraction(Sampling):
         >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
         [[[[2.5, 4.5], [10.5, 12.5]]]]
         """
-        kernel = _each(kernel_size, 2, "kernel_size")
-        steps = kernel if stride is None else _each(stride, len(kernel), "stride")
+        kernel = each(kernel_size, 2, "kernel_size")
+        steps = kernel if stride is None else each(stride, len(kernel), "stride")
         lead = ((0, 0),) * (self.ndim - len(kernel))
-        around = _pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
+        pads = pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
         axes = tuple(range(-len(kernel), 0))
-        total = self._padded(lead + around)._pool(kernel, steps, dilation).sum(axes)
-        plain = _around(padding, len(kernel))
-        if plain == around and (count_include_pad or not any(map(any, plain))):
+        total = self._padded(lead + pads)._pool(kernel, steps, dilation).sum(axes)
+        plain = around(padding, len(kernel))
+        if plain == pads and (count_include_pad or not any(map(any, plain))):
             return total / prod(kernel)
         ones = self._made(self.ones_like().uop)
         counted = (
             ones.pad(lead + plain, value=1) if count_include_pad else ones._padded(lead + plain)
         )
-        extra = tuple((0, b[1] - a[1]) for a, b in zip(plain, around, strict=True))
+        extra = tuple((0, b[1] - a[1]) for a, b in zip(plain, pads, strict=True))
         return total / counted._padded(lead + extra)._pool(kernel, steps, dilation).sum(axes)
 
 
@@ -220,7 +199,7 @@ def _check_convolution(x: Contraction, weight: Contraction, groups: int) -> None
         )
 
 
-def _each(value: Any, count: int, what: str) -> tuple[int, ...]:
+def each(value: Any, count: int, what: str) -> tuple[int, ...]:
     """One number for all axes, or one per axis."""
     found = (value,) * count if isinstance(value, int) else tuple(value)
     if what != "kernel_size" and len(found) != count:
@@ -230,7 +209,7 @@ def _each(value: Any, count: int, what: str) -> tuple[int, ...]:
     return found
 
 
-def _around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
+def around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
     """(before, after) per axis from one number, one per axis, or two per axis, last axis first."""
     if isinstance(padding, int):
         return ((padding, padding),) * count
@@ -242,7 +221,7 @@ def _around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
     raise ShapeError(f"padding {tuple(padding)} does not fit {count} axes")
 
 
-def _pool_padding(
+def pool_padding(
     x: Contraction,
     kernel: tuple[int, ...],
     stride: tuple[int, ...],
@@ -251,11 +230,11 @@ def _pool_padding(
     ceil_mode: bool,
 ) -> tuple[tuple[int, int], ...]:
     """The padding; in ceil mode with what the last window, if it starts inside, reaches beyond."""
-    plain = _around(padding, len(kernel))
+    plain = around(padding, len(kernel))
     if not ceil_mode:
         return plain
     found = []
-    spreads = _each(dilation, len(kernel), "dilation")
+    spreads = each(dilation, len(kernel), "dilation")
     for size, k, s, d, (before, after) in zip(
         x.shape[-len(kernel) :], kernel, stride, spreads, plain, strict=True
     ):

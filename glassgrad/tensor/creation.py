@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
@@ -14,10 +14,8 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.data import own
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.record import axis_of, dtype_of, expanded, record, scalar, sizes_of
+from glassgrad.tensor.record import dtype_of, expanded, record, scalar, sizes_of
 from glassgrad.tensor.reduce import Reduce
-
-T = TypeVar("T", bound=Reduce)
 
 
 def checked_shape(shape: tuple[Any, ...]) -> Shape:
@@ -212,69 +210,7 @@ class Creation(Reduce):
         place = self.device if device is None else device
         return type(self).empty(self.shape, dtype=dtype or self.uop.dtype, device=place, **kwargs)
 
-    # ------------------------------------------------------------------ padding and joining
-
-    def pad(self, padding: Any, mode: str = "constant", value: ConstType = 0.0) -> Self:
-        """More elements around: ((before, after), …) per axis, or flat and from the last axis on.
-
-        >>> Tensor.ones(2, 3).pad((1, 1)).shape, Tensor.ones(2, 3).pad(((1, 0), None)).shape
-        ((2, 5), (3, 3))
-        """
-        pairs = _pairs(padding, self.ndim)
-        if mode != "constant":
-            raise ValueError(f'pad mode {mode!r} is not there yet; use "constant"')
-        moved = self._padded(pairs)
-        if value == 0:
-            return moved
-        inside = self._made(expanded(scalar(True, dtypes.bool), self.shape))._padded(pairs)
-        return inside.where(moved, value)
-
-    def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
-        """Padded at the end of each axis up to this shape; None keeps an axis.
-
-        >>> Tensor([[1, 2]]).pad_to(2, 3).tolist()
-        [[1, 2, 0], [0, 0, 0]]
-        """
-        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        if len(sizes) != self.ndim:
-            raise ShapeError(f"pad_to of {self.shape} needs {self.ndim} sizes, not {len(sizes)}")
-        grown = [
-            (0, (n if to is None else to) - n) for n, to in zip(self.shape, sizes, strict=True)
-        ]
-        return self.pad(tuple(grown), value=value)
-
-    def cat(self, *args: Self, dim: int = 0) -> Self:
-        """Several tensors one after the other along an axis.
-
-        >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
-        [1, 2, 3]
-        """
-        tensors = [self, *args]
-        axis = axis_of(dim, self.ndim)
-        if self.ndim == 0:
-            raise ShapeError("cannot join tensors that have no axes", hint="stack() makes one")
-        for tensor in tensors:
-            rest = [(a, b) for i, (a, b) in enumerate(zip(tensor.shape, self.shape)) if i != axis]
-            if tensor.ndim != self.ndim or any(a != b for a, b in rest):
-                raise ShapeError(
-                    f"cannot join {self.shape} and {tensor.shape} along axis {axis}",
-                    hint="all other axes must be equal",
-                )
-        return _joined(tensors, axis)
-
-    def stack(self, *args: Self, dim: int = 0) -> Self:
-        """Several tensors of one shape along a new axis.
-
-        >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
-        [[1, 2], [3, 4]]
-        """
-        for tensor in args:
-            if tensor.shape != self.shape:
-                raise ShapeError(
-                    f"cannot stack {self.shape} and {tensor.shape}", hint="shapes must be equal"
-                )
-        axis = axis_of(dim, self.ndim + 1)
-        return self.unsqueeze(axis).cat(*[tensor.unsqueeze(axis) for tensor in args], dim=axis)
+    # ------------------------------------------------------------------ triangles
 
     def tril(self, diagonal: int = 0) -> Self:
         """The lower triangle; zeros above the diagonal.
@@ -298,41 +234,6 @@ class Creation(Reduce):
             raise ShapeError(f"a triangle needs two axes, but the shape is {self.shape}")
         rows, columns = self.shape[-2:]
         return self._line(columns) - self._line(rows).unsqueeze(1)
-
-
-def _joined(tensors: list[T], axis: int) -> T:
-    """Each padded with zeros to the whole, and added up."""
-    sizes = [tensor.shape[axis] for tensor in tensors]
-    whole, start = sum(sizes), 0
-    parts = []
-    is_bool = all(tensor.dtype is dtypes.bool for tensor in tensors)
-    for tensor, size in zip(tensors, sizes, strict=True):
-        pairs = [(0, 0)] * tensor.ndim
-        pairs[axis] = (start, whole - start - size)
-        parts.append(tensor._padded(tuple(pairs)))
-        start += size
-    total = parts[0]
-    for part in parts[1:]:
-        total = total | part if is_bool else total + part
-    return total
-
-
-def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
-    """One (before, after) per axis."""
-    if isinstance(padding, int):
-        padding = (padding, padding)
-    if all(isinstance(width, int) for width in padding):
-        flat = list(padding)
-        if len(flat) % 2 or len(flat) > 2 * ndim:
-            raise ShapeError(
-                f"padding {tuple(padding)} does not fit {ndim} axes",
-                hint="give (before, after) for each axis, the last axis first",
-            )
-        found = [(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)][::-1]
-        return tuple([(0, 0)] * (ndim - len(found)) + found)
-    if len(padding) != ndim:
-        raise ShapeError(f"padding {padding} does not fit {ndim} axes")
-    return tuple((0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in padding)
 
 
 def _rounded(value: ConstType, dtype: Any) -> ConstType:

@@ -11,7 +11,7 @@ from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.creation import Creation
+from glassgrad.tensor.joining import Joining
 from glassgrad.tensor.place import is_host
 from glassgrad.tensor.record import axis_of, expanded, record
 
@@ -19,7 +19,7 @@ SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 Step = tuple[Ops, Any]
 REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
 MOST_CHECKED = 1 << 20  # reading more indices than this would be felt
-T = TypeVar("T", bound=Creation)
+T = TypeVar("T", bound=Joining)
 
 
 @dataclass
@@ -132,7 +132,7 @@ def _at(part: Any, axis: int, size: int) -> int:
     return at + size if at < 0 else at
 
 
-class Indexing(Creation):
+class Indexing(Joining):
     """x[...] and lookups along an axis."""
 
     __slots__ = ()

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 from glassgrad.base.dtype import DTypeLike
 from glassgrad.base.errors import DTypeError, ShapeError
-from glassgrad.tensor.einsum import Einsum
+from glassgrad.tensor.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
 REDUCTIONS = ("mean", "sum", "none")
 
 
-class Losses(Einsum):
+class Losses(Pooling):
     """What stands at the end of networks, and between their layers."""
 
     __slots__ = ()

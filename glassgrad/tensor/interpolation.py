@@ -1,0 +1,82 @@
+"""Interpolation: the last axes of a tensor at other sizes, by looking up neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.einsum import Einsum
+from glassgrad.tensor.record import sizes_of
+
+MODES = ("linear", "nearest", "nearest-exact")
+
+
+class Interpolation(Einsum):
+    """interpolate."""
+
+    __slots__ = ()
+
+    def interpolate(
+        self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False
+    ) -> Self:
+        """The last axes at other sizes: "linear" between neighbours, or the "nearest" one.
+
+        With `align_corners` the first and last elements stay where they are.
+
+        >>> Tensor([[[1.0, 3.0]]]).interpolate((4,)).tolist()
+        [[[1.0, 1.5, 2.5, 3.0]]]
+        """
+        if mode not in MODES:
+            raise ValueError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
+        if align_corners and mode != "linear":
+            raise ValueError(f'align_corners goes with mode "linear", not {mode!r}')
+        sizes = sizes_of((size,), "size")
+        if not 0 < len(sizes) <= self.ndim or any(n < 1 for n in sizes) or 0 in self.shape:
+            raise ShapeError(
+                f"cannot interpolate {self.shape} to {sizes}",
+                hint="one size of at least 1 for each of the last axes",
+            )
+        x = self
+        for back, wanted in enumerate(reversed(sizes), start=1):
+            axis = self.ndim - back
+            if mode == "linear":
+                x = _between(x, axis, wanted, align_corners)
+            else:
+                x = _at(x, axis, _nearest(x, axis, wanted, is_centred=mode == "nearest-exact"))
+        return x
+
+
+def _at(x: Any, axis: int, index: Any) -> Any:
+    """x at places along an axis."""
+    return x[(*(slice(None),) * axis, index)]
+
+
+def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
+    """floor((i + shift) * size / wanted), in whole numbers."""
+    size = int(x.shape[axis])
+    line = x._line(wanted, dtypes.int64)
+    place = (line * 2 + 1) * size // (2 * wanted) if is_centred else line * size // wanted
+    return place.cast(dtypes.int32)
+
+
+def _between(x: Any, axis: int, wanted: int, align_corners: bool) -> Any:
+    """Both neighbours, weighted by how near they are; whole numbers are rounded down."""
+    size = int(x.shape[axis])
+    if size == wanted:
+        return x
+    # Places are fractions of whole numbers, so that neighbours are exact: top / bottom.
+    line = x._line(wanted, dtypes.int64)
+    if align_corners:
+        top, bottom = line * (size - 1), max(wanted - 1, 1)
+    else:
+        top, bottom = ((line * 2 + 1) * size - wanted).clamp(0, (size - 1) * 2 * wanted), 2 * wanted
+    low = top // bottom
+    dtype = x.dtype if x.is_floating_point() else dtypes.float32
+    wide = dtype if dtype.bits >= 32 else dtypes.float32
+    part = (top - low * bottom).cast(wide) / float(bottom)
+    part = part.reshape((wanted, *(1,) * (x.ndim - 1 - axis)))
+    below = _at(x, axis, low.cast(dtypes.int32)).cast(wide)
+    above = _at(x, axis, (low + 1).minimum(size - 1).cast(dtypes.int32)).cast(wide)
+    mixed = below + (above - below) * part
+    return mixed.cast(x.dtype)

@@ -1,0 +1,154 @@
+"""Joining: tensors padded, and several of them made one."""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeVar
+
+from glassgrad.base.dtype import ConstType, dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.creation import Creation
+from glassgrad.tensor.record import axis_of, expanded, scalar
+
+MODES = ("constant", "reflect", "replicate", "circular")
+T = TypeVar("T", bound=Creation)
+
+
+class Joining(Creation):
+    """pad, pad_to, cat and stack."""
+
+    __slots__ = ()
+
+    def pad(self, padding: Any, mode: str = "constant", value: ConstType = 0.0) -> Self:
+        """More elements around: ((before, after), …) per axis, or flat and from the last axis on.
+
+        `mode` is "constant", "reflect" (mirrored at the edge), "replicate" (the edge repeated) or
+        "circular" (from the other end).
+
+        >>> Tensor.ones(2, 3).pad((1, 1)).shape, Tensor.ones(2, 3).pad(((1, 0), None)).shape
+        ((2, 5), (3, 3))
+        """
+        pairs = _pairs(padding, self.ndim)
+        if mode != "constant":
+            return self._made(_continued(self, pairs, mode).uop)
+        moved = self._padded(pairs)
+        if value == 0:
+            return moved
+        inside = self._made(expanded(scalar(True, dtypes.bool), self.shape))._padded(pairs)
+        return inside.where(moved, value)
+
+    def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
+        """Padded at the end of each axis up to this shape; None keeps an axis.
+
+        >>> Tensor([[1, 2]]).pad_to(2, 3).tolist()
+        [[1, 2, 0], [0, 0, 0]]
+        """
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if len(sizes) != self.ndim:
+            raise ShapeError(f"pad_to of {self.shape} needs {self.ndim} sizes, not {len(sizes)}")
+        grown = [
+            (0, (n if to is None else to) - n) for n, to in zip(self.shape, sizes, strict=True)
+        ]
+        return self.pad(tuple(grown), value=value)
+
+    def cat(self, *args: Self, dim: int = 0) -> Self:
+        """Several tensors one after the other along an axis.
+
+        >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
+        [1, 2, 3]
+        """
+        tensors = [self, *args]
+        axis = axis_of(dim, self.ndim)
+        if self.ndim == 0:
+            raise ShapeError("cannot join tensors that have no axes", hint="stack() makes one")
+        for tensor in tensors:
+            rest = [(a, b) for i, (a, b) in enumerate(zip(tensor.shape, self.shape)) if i != axis]
+            if tensor.ndim != self.ndim or any(a != b for a, b in rest):
+                raise ShapeError(
+                    f"cannot join {self.shape} and {tensor.shape} along axis {axis}",
+                    hint="all other axes must be equal",
+                )
+        return _joined(tensors, axis)
+
+    def stack(self, *args: Self, dim: int = 0) -> Self:
+        """Several tensors of one shape along a new axis.
+
+        >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
+        [[1, 2], [3, 4]]
+        """
+        for tensor in args:
+            if tensor.shape != self.shape:
+                raise ShapeError(
+                    f"cannot stack {self.shape} and {tensor.shape}", hint="shapes must be equal"
+                )
+        axis = axis_of(dim, self.ndim + 1)
+        return self.unsqueeze(axis).cat(*[tensor.unsqueeze(axis) for tensor in args], dim=axis)
+
+
+def _joined(tensors: list[T], axis: int) -> T:
+    """Each padded with zeros to the whole, and added up."""
+    sizes = [tensor.shape[axis] for tensor in tensors]
+    whole, start = sum(sizes), 0
+    parts = []
+    is_bool = all(tensor.dtype is dtypes.bool for tensor in tensors)
+    for tensor, size in zip(tensors, sizes, strict=True):
+        pairs = [(0, 0)] * tensor.ndim
+        pairs[axis] = (start, whole - start - size)
+        parts.append(tensor._padded(tuple(pairs)))
+        start += size
+    total = parts[0]
+    for part in parts[1:]:
+        total = total | part if is_bool else total + part
+    return total
+
+
+def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
+    """One (before, after) per axis."""
+    if isinstance(padding, int):
+        padding = (padding, padding)
+    if all(isinstance(width, int) for width in padding):
+        flat = list(padding)
+        if len(flat) % 2 or len(flat) > 2 * ndim:
+            raise ShapeError(
+                f"padding {tuple(padding)} does not fit {ndim} axes",
+                hint="give (before, after) for each axis, the last axis first",
+            )
+        found = [(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)][::-1]
+        return tuple([(0, 0)] * (ndim - len(found)) + found)
+    if len(padding) != ndim:
+        raise ShapeError(f"padding {padding} does not fit {ndim} axes")
+    return tuple((0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in padding)
+
+
+def _continued(x: Joining, pairs: tuple[tuple[int, int], ...], mode: str) -> Joining:
+    """The values themselves go on around: axis by axis, so that corners come from both."""
+    if mode not in MODES:
+        raise ValueError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
+    x = x._padded(tuple((min(before, 0), min(after, 0)) for before, after in pairs))
+    for axis, pair in enumerate(pairs):
+        before, after = max(pair[0], 0), max(pair[1], 0)
+        size = int(x.shape[axis])
+        most = {"reflect": size - 1, "circular": size}.get(mode, max(before, after) * bool(size))
+        if max(before, after) > most:
+            raise ShapeError(
+                f"cannot pad axis {axis} of size {size} by {(before, after)} in mode {mode!r}",
+                hint=f"at most {most} on each side",
+            )
+        parts = [_part(x, axis, mode, -before), x, _part(x, axis, mode, after)]
+        x = _joined([part for part in parts if part.shape[axis]], axis) if size else x
+    return x
+
+
+def _part(x: Joining, axis: int, mode: str, width: int) -> Joining:
+    """What goes on before (width < 0) or after an axis."""
+    size, count = int(x.shape[axis]), abs(width)
+    pairs: list[tuple[int, int] | None] = [None] * x.ndim
+    if mode == "replicate" and size:
+        pairs[axis] = (0, 1) if width < 0 else (size - 1, size)
+        shape = list(x.shape)
+        shape[axis] = count
+        return x.shrink(pairs).expand(shape)
+    skip = int(mode == "reflect")
+    is_first = (width < 0) == (mode == "reflect")
+    pairs[axis] = (skip, skip + count) if is_first else (size - skip - count, size - skip)
+    part = x.shrink(pairs)
+    return part.flip(axis) if mode == "reflect" else part

@@ -1,0 +1,141 @@
+"""Pooling with places, its inverse, and convolution run backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Self
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.tensor.contraction import around, each, pool_padding
+from glassgrad.tensor.interpolation import Interpolation
+
+MAX = Ops.MAX
+
+
+class Pooling(Interpolation):
+    """max_pool2d, max_unpool2d and conv_transpose2d."""
+
+    __slots__ = ()
+
+    def max_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        """The largest value of each window; with `return_indices` also where it was.
+
+        >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
+        [[[[5, 7], [13, 15]]]]
+        """
+        kernel = each(kernel_size, 2, "kernel_size")
+        steps = kernel if stride is None else each(stride, len(kernel), "stride")
+        pads = pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
+        lowest = dtypes.min(self.uop.dtype)
+        lead = ((0, 0),) * (self.ndim - len(kernel))
+        windows = self.pad(lead + pads, value=lowest)._pool(kernel, steps, dilation)
+        axes = tuple(range(windows.ndim - len(kernel), windows.ndim))
+        best = windows.max(axes)
+        if not return_indices:
+            return best
+        count = prod(self.shape[-len(kernel) :])
+        line = self._line(count).reshape(self.shape[-len(kernel) :])
+        # Counting down makes the first place the largest; padding counts as no place.
+        places = (count - line)._padded(pads)._pool(kernel, steps, dilation)
+        is_best = windows.eq(best.reshape((*best.shape, *(1,) * len(kernel))))
+        is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
+        return best, count - is_best.where(places, 0)._reduced(MAX, axes, keepdim=False)
+
+    def max_unpool2d(
+        self,
+        indices: Self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Self:
+        """Values put back where `max_pool2d` found them, and zeros elsewhere.
+
+        >>> x = Tensor([[[[1.0, 5.0], [3.0, 2.0]]]])
+        >>> x.max_pool2d().max_unpool2d(x.max_pool2d(return_indices=True)[1]).tolist()
+        [[[[0.0, 5.0], [0.0, 0.0]]]]
+        """
+        kernel = each(kernel_size, 2, "kernel_size")
+        if indices.shape != self.shape:
+            raise ShapeError(f"values {self.shape} and indices {indices.shape} differ in shape")
+        places = self.shape[-len(kernel) :]
+        if output_size is None:
+            steps = kernel if stride is None else each(stride, len(kernel), "stride")
+            spreads = each(dilation, len(kernel), "dilation")
+            pads = around(padding, len(kernel))
+            rows = zip(places, steps, spreads, kernel, pads, strict=True)
+            wanted = tuple((n - 1) * s + d * (k - 1) + 1 - b - a for n, s, d, k, (b, a) in rows)
+        else:
+            wanted = tuple(output_size)[-len(kernel) :]
+        lead = self.shape[: -len(kernel)]
+        zeros = self._made(type(self).zeros(*lead, prod(wanted), dtype=self.dtype).uop)
+        first = len(lead)
+        spread = zeros.scatter(first, indices.flatten(first), self.flatten(first))
+        return spread.reshape((*lead, *wanted))
+
+    def conv_transpose2d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+    ) -> Self:
+        """What a convolution does to gradients: every input spreads a copy of the kernel.
+
+        The weight is (channels, out channels / groups, …).
+
+        >>> Tensor.ones(1, 1, 2, 2).conv_transpose2d(Tensor.ones(1, 1, 2, 2)).tolist()
+        [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
+        """
+        if self.ndim != weight.ndim or self.ndim < 3 or self.shape[1] != weight.shape[0]:
+            raise ShapeError(
+                f"cannot convolve {self.shape} backwards with {weight.shape}",
+                hint="the weight is (channels, out channels / groups, …)",
+            )
+        if groups < 1 or self.shape[1] % groups:
+            raise ShapeError(f"{groups} groups do not divide {self.shape[1]} channels")
+        kernel = weight.shape[2:]
+        count = len(kernel)
+        channels, per = weight.shape[:2]
+        # (groups, in, out, …)  ->  (groups · out, in, …), mirrored
+        turned = weight.reshape((groups, channels // groups, per, *kernel)).transpose(1, 2)
+        turned = turned.flip(tuple(range(3, 3 + count)))
+        turned = turned.reshape((groups * per, channels // groups, *kernel))
+        spreads = each(dilation, count, "dilation")
+        more = (output_padding,) * count if isinstance(output_padding, int) else output_padding
+        rows = zip(kernel, spreads, around(padding, count), more, strict=True)
+        pads = tuple((d * (k - 1) - b, d * (k - 1) - a + o) for k, d, (b, a), o in rows)
+        x = self._spaced(each(stride, count, "stride"))._padded(((0, 0), (0, 0), *pads))
+        return x.conv2d(turned, bias, groups, dilation=dilation)
+
+    def _spaced(self, steps: tuple[int, ...]) -> Self:
+        """Zeros between the elements of the last axes."""
+        x = self
+        for axis, step in enumerate(steps, start=self.ndim - len(steps)):
+            if step == 1:
+                continue
+            size = int(x.shape[axis])
+            shape = x.shape
+            apart = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :]))
+            grown = apart._padded(
+                ((0, 0),) * (axis + 1) + ((0, step - 1),) + ((0, 0),) * (x.ndim - axis - 1)
+            )
+            whole = grown.flatten(axis, axis + 1)
+            pairs = tuple((0, n) for n in whole.shape)
+            x = whole._shrunk((*pairs[:axis], (0, (size - 1) * step + 1), *pairs[axis + 1 :]))
+        return x
