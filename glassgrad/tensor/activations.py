@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Self
 
-from glassgrad.tensor.functions import Functions
+from glassgrad.tensor.inverse import Inverse
 
 
-class Activations(Functions):
+class Activations(Inverse):
     """relu and its many relatives."""
 
     __slots__ = ()

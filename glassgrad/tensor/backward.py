@@ -6,14 +6,14 @@ from typing import Any, Self
 
 from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.tensor.attention import Attention
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import gradients
+from glassgrad.tensor.linear_algebra import LinearAlgebra
 from glassgrad.tensor.realize import overwritten
 from glassgrad.tensor.record import cast_to, expanded
 
 
-class Backward(Attention):
+class Backward(LinearAlgebra):
     """gradient, backward, and which tensors take part."""
 
     __slots__ = ()

@@ -265,7 +265,7 @@ class Functions(Casts):
         return self + (self._made(self._operand(end, "interpolate")) - self).mul(weight)
 
 
-def _polynomial(x: T, coefficients: tuple[float, ...]) -> T:
+def polynomial(x: T, coefficients: tuple[float, ...]) -> T:
     """The highest power first."""
     total = x * coefficients[0] + coefficients[1]
     for coefficient in coefficients[2:]:
@@ -280,7 +280,7 @@ def _tanh(x: T) -> T:
     outer = (1.0 - small) / (1.0 + small)
     near = x.clamp(-row.limit, row.limit)  # finite elsewhere: 0 times its gradient must be 0
     square = near * near
-    inner = near * _polynomial(square, row.above) / _polynomial(square, row.below)
+    inner = near * polynomial(square, row.above) / polynomial(square, row.below)
     is_near = (x > -row.limit) & (x < row.limit)
     return is_near.where(inner, is_negative.where(-outer, outer))
 
@@ -289,10 +289,10 @@ def _erf(x: T, row: Erf) -> T:
     is_negative = x < 0
     distance = is_negative.where(-x, x).minimum(row.limit)
     near = x.clamp(-1.0, 1.0)
-    inner = near * _polynomial(near * near, row.inner)
+    inner = near * polynomial(near * near, row.inner)
     tail = (distance * distance * -LOG2_E)._unary(EXP2)
     place = (distance + row.shift).reciprocal() - row.centre
-    outer = 1.0 - tail * _polynomial(place, row.outer)
+    outer = 1.0 - tail * polynomial(place, row.outer)
     return (distance < 1.0).where(inner, is_negative.where(-outer, outer))
 
 

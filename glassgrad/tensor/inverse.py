@@ -1,0 +1,135 @@
+"""Inverse functions: atan, asin, acos and their hyperbolic relatives.
+
+Near 0 each is an odd power series, whose terms follow a law; elsewhere an identity or a logarithm
+leads there. No formula cancels, so small arguments keep all their digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.tensor.functions import Functions, polynomial
+from glassgrad.tensor.record import as_float
+
+NEAR = 0.3  # where the series are used: the terms fall by 0.09 each
+TERMS = {dtypes.float32: 8, dtypes.float64: 17}
+HUGE = 1e8  # from here on, x² + 1 is x² in every dtype
+Law = Callable[[int], float]
+T = TypeVar("T", bound="Inverse")
+
+
+class Inverse(Functions):
+    """Angles and areas of what sin, cos, tan and their relatives give; copysign."""
+
+    __slots__ = ()
+
+    def atan(self) -> Self:
+        """The angle whose tangent this is.
+
+        >>> round(Tensor(1.0).atan().item(), 5)
+        0.7854
+        """
+        return self._smooth(_atan)
+
+    def asin(self) -> Self:
+        """The angle whose sine this is.
+
+        >>> round(Tensor(1.0).asin().item(), 5)
+        1.5708
+        """
+        return self._smooth(lambda x: _atan(x / ((1.0 - x) * (1.0 + x)).sqrt()))
+
+    def acos(self) -> Self:
+        """The angle whose cosine this is.
+
+        >>> round(Tensor(0.0).acos().item(), 5)
+        1.5708
+        """
+        return self._smooth(lambda x: _atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0)
+
+    def asinh(self) -> Self:
+        """The number whose hyperbolic sine this is.
+
+        >>> round(Tensor(1.0).asinh().item(), 5)
+        0.88137
+        """
+        return self._smooth(_asinh)
+
+    def acosh(self) -> Self:
+        """The positive number whose hyperbolic cosine this is.
+
+        >>> round(Tensor(2.0).acosh().item(), 5)
+        1.31696
+        """
+        return self._smooth(lambda x: _asinh(((x - 1.0) * 0.5).sqrt()) * 2.0)
+
+    def atanh(self) -> Self:
+        """The number whose hyperbolic tangent this is.
+
+        >>> round(Tensor(0.5).atanh().item(), 5)
+        0.54931
+        """
+        return self._smooth(_atanh)
+
+    def copysign(self, other: Any) -> Self:
+        """The size of this with the sign of another, also that of -0.0.
+
+        >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
+        [-1.0, 2.0]
+        """
+        x, y = (self._made(as_float(uop)) for uop in self._pair(other, "give a sign to"))
+        # 1 / -0.0 is -inf; a sign has no slope.
+        is_negative = ((y < 0) | (y.eq(0) & (y.reciprocal() < 0))).detach()
+        size = x.eq(0).where(0.0, x.abs())
+        return is_negative.where(-size, size)
+
+
+def _odd(x: T, law: Law) -> T:
+    """x (law(0) + law(1) x² + law(2) x⁴ + …)"""
+    count = TERMS[x.uop.dtype]
+    return x * polynomial(x * x, tuple(law(k) for k in reversed(range(count))))
+
+
+def _of_atan(k: int) -> float:
+    return float((-1) ** k) / (2 * k + 1)
+
+
+def _of_atanh(k: int) -> float:
+    return 1 / (2 * k + 1)
+
+
+def _of_asinh(k: int) -> float:
+    return float((-1) ** k * math.comb(2 * k, k)) / 4.0**k / (2 * k + 1)
+
+
+def _atan(x: T) -> T:
+    """1/x turns large numbers into small ones, and turning by 30° small ones into smaller."""
+    is_negative = x < 0
+    size = is_negative.where(-x, x)
+    is_large = size > 1
+    small = is_large.where(size.maximum(1.0).reciprocal(), size.minimum(1.0))
+    is_turned = small > math.tan(math.pi / 12)
+    turned = (small * math.sqrt(3) - 1.0) / (small + math.sqrt(3))
+    angle = _odd(is_turned.where(turned, small), _of_atan)
+    angle = is_turned.where(angle + math.pi / 6, angle)
+    angle = is_large.where(math.pi / 2 - angle, angle)
+    return is_negative.where(-angle, angle)
+
+
+def _asinh(x: T) -> T:
+    is_negative = x < 0
+    size = is_negative.where(-x, x)
+    some = size.clamp(NEAR, HUGE)
+    far = (some + (some * some + 1.0).sqrt()).log()
+    far = (size > HUGE).where(size.maximum(HUGE).log() + math.log(2), far)
+    near = _odd(x.clamp(-NEAR, NEAR), _of_asinh)
+    return (size < NEAR).where(near, is_negative.where(-far, far))
+
+
+def _atanh(x: T) -> T:
+    far = ((1.0 + x) / (1.0 - x)).log() * 0.5
+    near = _odd(x.clamp(-NEAR, NEAR), _of_atanh)
+    return ((x > -NEAR) & (x < NEAR)).where(near, far)
