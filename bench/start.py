@@ -17,8 +17,9 @@ FIRST = "from {0} import Tensor; assert (Tensor([1.,2.])+1).tolist() == [2.0, 3.
 
 
 def seconds(code: str, environment: dict[str, str]) -> float:
+    everything = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | environment)
+    subprocess.run([sys.executable, "-c", code], check=True, env=everything | environment)
     return perf_counter() - start
 
 
