@@ -24,7 +24,9 @@ class Contraction(Sampling):
 
     # ------------------------------------------------------------------ matrix products
 
-    def dot(self, w: Self, dtype: DTypeLike | None = None) -> Self:
+    def dot(
+        self, w: Self, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
+    ) -> Self:
         """The matrix product over the last axis of this and the second to last of w.
 
         >>> (Tensor.ones(2, 3) @ Tensor.ones(3, 4)).shape
@@ -44,7 +46,7 @@ class Contraction(Sampling):
                 f"{self.shape[-1]} columns meet {w.shape[axis]} rows",
                 hint="the last axis of the left one must equal the second to last of the right one",
             )
-        return self._dot(w, dtype)
+        return self._dot(w, acc_dtype if dtype is None else dtype)
 
     def _dot(self, w: Self, dtype: DTypeLike | None) -> Self:
         """(…, m, 1, k) * (…, 1, n, k), summed over k."""
@@ -62,13 +64,20 @@ class Contraction(Sampling):
         total = product._reduced(ADD, (product.ndim - 1,), keepdim=False)
         return self._made(cast_to(total.uop, out))
 
-    def matmul(self, x: Self, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
+    def matmul(
+        self,
+        x: Self,
+        reverse: bool = False,
+        dtype: DTypeLike | None = None,
+        acc_dtype: DTypeLike | None = None,
+    ) -> Self:
         """The same as `dot`.
 
         >>> Tensor([[1, 2]]).matmul(Tensor([[3], [4]])).tolist()
         [[11]]
         """
-        return x.dot(self, dtype) if reverse else self.dot(x, dtype)
+        wanted = acc_dtype if dtype is None else dtype
+        return x.dot(self, wanted) if reverse else self.dot(x, wanted)
 
     def __matmul__(self, x: Any) -> Self:
         return self.dot(x)
@@ -128,6 +137,7 @@ class Contraction(Sampling):
         dilation: int | Sequence[int] = 1,
         padding: int | Sequence[int] = 0,
         dtype: DTypeLike | None = None,
+        acc_dtype: DTypeLike | None = None,
     ) -> Self:
         """Convolution of (batch, channels, …) with (out channels, channels / groups, …).
 
@@ -135,6 +145,7 @@ class Contraction(Sampling):
         (1, 4, 8, 8)
         """
         _check_convolution(self, weight, groups)
+        dtype = acc_dtype if dtype is None else dtype
         kernel = weight.shape[2:]
         batch, channels = self.shape[:2]
         out = weight.shape[0]

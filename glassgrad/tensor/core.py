@@ -11,6 +11,7 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak_dtype
 
@@ -39,7 +40,7 @@ def living() -> list[Core]:
     return [tensor for held in list(LIVING.values()) if (tensor := held()) is not None]
 
 
-class Core:
+class Core(metaclass=Modes):
     """A node of the graph with the facts that people ask for.
 
     `is_param` says whether `backward()` leaves a gradient here. It is true for tensors that were

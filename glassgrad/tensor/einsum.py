@@ -21,13 +21,20 @@ class Einsum(Contraction):
     __slots__ = ()
 
     @classmethod
-    def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Self:
+    def einsum(
+        cls,
+        formula: str,
+        *operands: Any,
+        dtype: DTypeLike | None = None,
+        acc_dtype: DTypeLike | None = None,
+    ) -> Self:
         """Sums of products: a letter that the result lacks is summed over.
 
         >>> x, y = Tensor([[1, 2], [3, 4]]), Tensor([[5, 6], [7, 8]])
         >>> Tensor.einsum("ij,jk->ik", x, y).tolist()
         [[19, 22], [43, 50]]
         """
+        dtype = acc_dtype if dtype is None else dtype
         one = operands[0] if len(operands) == 1 else None
         tensors: Sequence[Self] = one if isinstance(one, (list, tuple)) else operands
         terms, output = _terms(formula, [tensor.shape for tensor in tensors])

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from glassgrad.base.dtype import DTypeLike, dtypes
+from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.operators import Operators
-from glassgrad.tensor.record import BOOL, as_float, dtype_of, need, record
+from glassgrad.tensor.record import BOOL, as_float, need, record
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
-FDIV, FLOORDIV, FLOORMOD, TRUNC, BITCAST = (
-    Ops.FDIV,
-    Ops.FLOORDIV,
-    Ops.FLOORMOD,
-    Ops.TRUNC,
-    Ops.BITCAST,
-)
+FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC
 DETACH, CONTIGUOUS = Ops.DETACH, Ops.CONTIGUOUS
 NUMBERS = ("int", "uint", "float", "index")
 
@@ -164,8 +158,6 @@ class Elementwise(Operators):
             return positive
         return (self < 0).where(self.const_like(-1), positive).detach()
 
-    # ------------------------------------------------------------------ bits
-
     # ------------------------------------------------------------------ comparisons
 
     def isnan(self) -> Self:
@@ -241,23 +233,6 @@ class Elementwise(Operators):
         return self.clamp(min_, max_)
 
     # ------------------------------------------------------------------ dtype and place
-
-    def bitcast(self, dtype: DTypeLike) -> Self:
-        """The same bits read as another dtype of the same size.
-
-        >>> Tensor([1.0]).bitcast(dtypes.int32).tolist()
-        [1065353216]
-        """
-        wanted = dtype_of(dtype)
-        if wanted is self.uop.dtype:
-            return self._made(self.uop)
-        if wanted.itemsize != self.uop.dtype.itemsize:
-            raise DTypeError(
-                f"cannot bitcast {self.uop.dtype.name} to {wanted.name}: they have "
-                f"{self.uop.dtype.itemsize} and {wanted.itemsize} bytes",
-                hint="cast() converts values between sizes",
-            )
-        return self._made(record(BITCAST, wanted, (self.uop,)))
 
     def detach(self) -> Self:
         """The same values; no gradient flows through.

@@ -10,8 +10,8 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
+from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.joining import Joining
 from glassgrad.tensor.place import is_host
 from glassgrad.tensor.record import axis_of, expanded, record
 
@@ -19,7 +19,7 @@ SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 Step = tuple[Ops, Any]
 REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
 MOST_CHECKED = 1 << 20  # reading more indices than this would be felt
-T = TypeVar("T", bound=Joining)
+T = TypeVar("T", bound=Bitcasts)
 
 
 @dataclass
@@ -132,7 +132,7 @@ def _at(part: Any, axis: int, size: int) -> int:
     return at + size if at < 0 else at
 
 
-class Indexing(Joining):
+class Indexing(Bitcasts):
     """x[...] and lookups along an axis."""
 
     __slots__ = ()

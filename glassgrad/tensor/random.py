@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from glassgrad.base.config import TRAINING, Context
 from glassgrad.base.dtype import DTypeLike, dtypes
@@ -61,7 +61,6 @@ class Random(Scatter):
     """rand, randn and the initialisers of layers."""
 
     __slots__ = ()
-    training: ClassVar[bool] = False
 
     @staticmethod
     def train(mode: bool = True) -> Context:
@@ -269,7 +268,7 @@ class Random(Scatter):
         """
         if not 0 <= p <= 1:
             raise ValueError(f"p is a probability, not {p}")
-        if not (TRAINING.value or self.training) or p == 0:
+        if not TRAINING.value or p == 0:
             return self._made(self.uop)
         if p == 1:
             return self._made(self.zeros_like().uop)

@@ -56,23 +56,35 @@ class Reduce(Activations):
     def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
         return self._made(folded(self.uop, op, axes, keepdim))
 
-    def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
+    def sum(
+        self,
+        axis: Axes = None,
+        keepdim: bool = False,
+        dtype: DTypeLike | None = None,
+        acc_dtype: DTypeLike | None = None,
+    ) -> Self:
         """The sum over some axes, or over all. Small ints widen, so that sums do not wrap.
+
+        `acc_dtype` is an older name of `dtype`, here and in other methods.
 
         >>> Tensor([[1, 2], [3, 4]]).sum(axis=0).shape
         (2,)
         """
-        return self._accumulated(ADD, axis, keepdim, dtype)
+        return self._accumulated(ADD, axis, keepdim, acc_dtype if dtype is None else dtype)
 
     def prod(
-        self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None
+        self,
+        axis: Axes = None,
+        keepdim: bool = False,
+        dtype: DTypeLike | None = None,
+        acc_dtype: DTypeLike | None = None,
     ) -> Self:
         """The product over some axes, or over all.
 
         >>> Tensor([[1, 2], [3, 4]]).prod(axis=1).tolist()
         [2, 12]
         """
-        return self._accumulated(MUL, axis, keepdim, dtype)
+        return self._accumulated(MUL, axis, keepdim, acc_dtype if dtype is None else dtype)
 
     def _accumulated(self, op: Ops, axis: Axes, keepdim: bool, dtype: DTypeLike | None) -> Self:
         axes = axes_of(axis, self.ndim)

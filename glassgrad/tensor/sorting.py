@@ -11,10 +11,9 @@ from typing import Any, Self
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.bitcasts import UNSIGNED
 from glassgrad.tensor.record import BOOL, axis_of
 from glassgrad.tensor.scan import Scan
-
-UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 
 
 class Sorting(Scan):

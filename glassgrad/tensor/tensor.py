@@ -9,7 +9,6 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
-from glassgrad.tensor.backward import Backward
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import node_of
 from glassgrad.tensor.indexing import plan_of
@@ -25,6 +24,7 @@ from glassgrad.tensor.realize import (
     written,
 )
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
+from glassgrad.tensor.spellings import Spellings
 
 if TYPE_CHECKING:
     import numpy
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 
 
-class Tensor(Backward):
+class Tensor(Spellings):
     """A lazy array of numbers with gradients.
 
     >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])

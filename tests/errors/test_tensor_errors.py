@@ -191,12 +191,6 @@ MISTAKES: list[tuple[type[GlassgradError], str, str | None, Mistake]] = [
     ),
     (DTypeError, "there is no dtype 'float31'", "one of", lambda: f(2).cast("float31")),
     (DTypeError, "is not a dtype", None, lambda: f(2).cast(float)),
-    (
-        DTypeError,
-        "cannot bitcast float32 to int64: they have 4 and 8 bytes",
-        "cast() converts values between sizes",
-        lambda: f(2).bitcast("int64"),
-    ),
     (DTypeError, "tensors index by ints, not by float32", "cast it", lambda: f(2)[Tensor([0.0])]),
     (DTypeError, "not by bool", "where() with a mask", lambda: f(2)[Tensor([True, False])]),
     (DTypeError, "rand makes floats, not int32", "randint", lambda: Tensor.rand(2, dtype="int32")),
