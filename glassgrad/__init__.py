@@ -7,25 +7,34 @@ from typing import Any
 
 from glassgrad.base.config import Context, getenv
 from glassgrad.base.counters import GlobalCounters
-from glassgrad.base.dtype import dtypes
+from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.registry import Device
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.memory_view import MemoryView
 from glassgrad.tensor.tensor import Tensor
 
 __all__ = [
+    "Buffer",
     "Context",
+    "DType",
     "Device",
     "GlobalCounters",
+    "MemoryView",
     "Tensor",
     "UOp",
     "dtypes",
     "fetch",
     "getenv",
+    "memory",
     "nn",
 ]
 
 # What takes long to import and few scripts need is imported when it is first asked for.
-LATER = {"fetch": ("glassgrad.base.files", "fetch"), "nn": ("glassgrad.nn", "")}
+LATER = {
+    "Buffer": ("glassgrad.buffer", "Buffer"),
+    "fetch": ("glassgrad.base.files", "fetch"),
+    "nn": ("glassgrad.nn", ""),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -166,6 +166,7 @@ class dtypes:
 NAMES: dict[str, DType] = {}
 for _dtype in (*dtypes.all, dtypes.index, dtypes.void):
     NAMES[_dtype.name] = NAMES[_dtype.alias] = _dtype
+    setattr(DType, _dtype.name, _dtype)  # DType.float32 is dtypes.float32
 
 DTypeLike = DType | str
 

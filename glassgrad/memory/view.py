@@ -142,7 +142,7 @@ class View:
             shape=self.shape,
             strides=tuple([step * item for step in self.strides]),
             device=self.device,
-            dtype=dtype,
+            dtype=None if dtype.format else dtype,
         )
 
     def memoryview(self) -> memoryview:

@@ -1,0 +1,483 @@
+"""Buffer: a strided window on a storage, with operations that are computed at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from glassgrad.base.dtype import ConstType, DType, DTypeLike, dtypes, sum_dtype, to_dtype
+from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.buffer import compute, literal
+from glassgrad.buffer.arithmetic import Arithmetic
+from glassgrad.buffer.strides import (
+    Window,
+    axes_of,
+    axis_of,
+    expanded,
+    flipped,
+    indexed,
+    inferred,
+    meets_itself,
+    permuted,
+    reshaped,
+    shape_of,
+    span,
+    whole_number,
+)
+from glassgrad.devices.registry import Device
+from glassgrad.ir.ops import Ops
+from glassgrad.memory.hub import register
+from glassgrad.memory.layout import Ints, contiguous_strides
+from glassgrad.memory.memory_view import MemoryView
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+
+if TYPE_CHECKING:
+    import numpy
+
+PythonView: TypeAlias = memoryview  # a method of the class has that name
+GENERATOR = compute.Generator(time.time_ns())
+ADD, MAX = Ops.ADD, Ops.MAX
+
+
+def dtype_from(like: DTypeLike | None) -> DType | None:
+    if like is None or isinstance(like, DType):
+        return like
+    if not isinstance(like, str):
+        raise DTypeError(f"{like!r} is not a dtype", hint='such as DType.float32 or "float32"')
+    return to_dtype(like)
+
+
+class Buffer(Arithmetic):
+    """An array of numbers in memory that others may share.
+
+    >>> b = Buffer([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> b[:, 1] = 0.0
+    >>> (b + 1).sum(axes=(0,)).to_python()
+    [7.0, 2.0, 11.0]
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, data: Any, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> None:
+        wanted = dtype_from(dtype)
+        if isinstance(data, (list, tuple, bool, int, float)):
+            shape, items = literal.read(data)
+            found = literal.dtype_for(items, wanted)
+            view = View.empty(Device.canonicalize(device), shape, found)
+            view.storage.copyin(memoryview(literal.packed(items, found)))
+            self._hold(view)
+            return
+        seen = data if isinstance(data, Buffer) else Buffer.from_memory(data, device=device)
+        value = compute.leaf(seen.view)
+        copied = compute.copy(seen.view) if wanted in (None, seen.dtype) else None
+        self._hold(
+            copied or compute.computed(compute.cast(value, wanted or seen.dtype), seen.device)
+        )
+
+    # ------------------------------------------------------------------ making buffers
+
+    @staticmethod
+    def from_memory(obj: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
+        """See an object's memory without a copy, optionally as items of another dtype.
+
+        >>> raw = bytearray(4)
+        >>> Buffer.from_memory(raw)[1] = 7
+        >>> raw
+        bytearray(b'\\x00\\x07\\x00\\x00')
+        """
+        return Buffer._of(View.from_host(obj, dtype_from(dtype), None, Device.canonicalize(device)))
+
+    @staticmethod
+    def empty(shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
+        """Memory that nothing was written to yet; it reads as zeros."""
+        wanted = dtype_from(dtype) or dtypes.default_float
+        return Buffer._of(View.empty(Device.canonicalize(device), shape_of(shape), wanted))
+
+    @staticmethod
+    def zeros(shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
+        return Buffer.empty(shape, dtype, device)
+
+    @staticmethod
+    def full(
+        shape: Any, value: ConstType, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Buffer:
+        """One number everywhere.
+
+        >>> Buffer.full((2, 2), 7).to_python()
+        [[7, 7], [7, 7]]
+        """
+        made = Buffer.empty(shape, literal.dtype_for([value], dtype_from(dtype)), device)
+        made[...] = value
+        return made
+
+    @staticmethod
+    def ones(shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
+        return Buffer.full(shape, 1, dtype_from(dtype) or dtypes.default_float, device)
+
+    @staticmethod
+    def arange(
+        start: ConstType,
+        stop: ConstType | None = None,
+        step: ConstType = 1,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Buffer:
+        """Numbers from start to stop, without stop.
+
+        >>> Buffer.arange(1, 7, 2).to_python()
+        [1, 3, 5]
+        """
+        first, last = (0, start) if stop is None else (start, stop)
+        if step == 0:
+            raise ShapeError("arange cannot step by 0")
+        size = max(0, -int(-(last - first) // step))
+        wanted = literal.dtype_for([first, last, step], dtype_from(dtype))
+        name = Device.canonicalize(device)
+        if wanted.kind == "float":
+            numbers = Buffer([first + number * step for number in range(size)], wanted, name)
+            return numbers if size else Buffer.empty(0, wanted, name)
+        value = compute.line(size, wanted) * compute.number(step, wanted, name)
+        return Buffer._of(compute.computed(value + compute.number(first, wanted, name), name))
+
+    @staticmethod
+    def uniform(
+        shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Buffer:  # fmt: skip
+        """Random numbers from low to high, without high."""
+        drawn = Buffer._random(compute.uniform, shape, dtype, device)
+        return drawn if (low, high) == (0.0, 1.0) else drawn * (high - low) + low
+
+    @staticmethod
+    def normal(
+        shape: Any, mean: float = 0.0, std: float = 1.0, dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Buffer:  # fmt: skip
+        """Random numbers around a mean, with a standard deviation."""
+        drawn = Buffer._random(compute.normal, shape, dtype, device)
+        return drawn if (mean, std) == (0.0, 1.0) else drawn * std + mean
+
+    @staticmethod
+    def _random(make: Any, shape: Any, dtype: DTypeLike | None, device: str | None) -> Buffer:
+        sizes, wanted = shape_of(shape), dtype_from(dtype) or dtypes.default_float
+        if wanted.kind != "float":
+            raise DTypeError(f"random numbers are floats, not {wanted.name}")
+        name = Device.canonicalize(device)
+        if 0 in sizes:
+            return Buffer.empty(sizes, wanted, name)
+        value = compute.cast(make(GENERATOR.bits(prod(sizes), name)), wanted)
+        return Buffer._of(compute.computed(value, name).reshaped(sizes))
+
+    @staticmethod
+    def manual_seed(seed: int) -> None:
+        """Start random numbers again: the same calls then give the same numbers."""
+        GENERATOR.restart(seed)
+
+    @staticmethod
+    def concatenate(buffers: Sequence[Buffer], axis: int = 0) -> Buffer:
+        """Buffers one behind the other along an axis.
+
+        >>> Buffer.concatenate([Buffer([1, 2]), Buffer([3])]).to_python()
+        [1, 2, 3]
+        """
+        if not buffers:
+            raise ShapeError("there is nothing to concatenate")
+        first = buffers[0]
+        place = axis_of(axis, len(first.shape))
+        for other in buffers:
+            same = _without(other.shape, place) == _without(first.shape, place)
+            if not same or len(other.shape) != len(first.shape) or other.dtype is not first.dtype:
+                raise ShapeError(
+                    f"cannot concatenate {first.dtype.name} {first.shape} and {other.dtype.name} "
+                    f"{other.shape} along axis {place}",
+                    hint="dtypes and all other axes must be equal",
+                )
+        size = sum(other.shape[place] for other in buffers)
+        shape = (*first.shape[:place], size, *first.shape[place + 1 :])
+        made = Buffer.empty(shape, first.dtype, first.device)
+        at = 0
+        for other in buffers:
+            key = (*[slice(None)] * place, slice(at, at + other.shape[place]))
+            made[key] = other
+            at += other.shape[place]
+        return made
+
+    # ------------------------------------------------------------------ facts
+
+    @property
+    def storage(self) -> Storage:
+        return self.view.storage
+
+    @property
+    def stride(self) -> Ints:
+        return self.view.strides
+
+    @property
+    def offset(self) -> int:
+        return self.view.offset
+
+    @property
+    def device(self) -> str:
+        return self.view.storage.device
+
+    @property
+    def ndim(self) -> int:
+        return len(self.view.shape)
+
+    @property
+    def numel(self) -> int:
+        return prod(self.view.shape)
+
+    @property
+    def data(self) -> PythonView:
+        """Everything that the storage holds, as a flat row of elements.
+
+        >>> Buffer([[1, 2], [3, 4]])[1].data.tolist()
+        [1, 2, 3, 4]
+        """
+        storage = self.storage
+        return View(storage, self.dtype, (storage.size,), (1,)).memoryview()
+
+    def is_contiguous(self) -> bool:
+        return self.view.is_contiguous
+
+    @property
+    def _window(self) -> Window:
+        return Window(self.view.shape, self.view.strides, self.view.offset)
+
+    def _moved(self, window: Window) -> Buffer:
+        view = self.view
+        return Buffer._of(View(view.storage, view.dtype, *window))
+
+    # ------------------------------------------------------------------ movement
+
+    def reshape(self, *shape: Any) -> Buffer:
+        """The elements in another shape; a view wherever strides can say it.
+
+        >>> Buffer.arange(6).reshape((2, -1)).to_python()
+        [[0, 1, 2], [3, 4, 5]]
+        """
+        sizes = inferred(shape[0] if len(shape) == 1 else shape, self.numel)
+        moved = reshaped(self._window, sizes)
+        if moved is None:
+            return Buffer._of(compute.copy(self.view).reshaped(sizes))
+        return self._moved(moved)
+
+    def expand(self, *shape: Any) -> Buffer:
+        """Axes of size 1 repeated without a copy.
+
+        >>> Buffer([[1], [2]]).expand((2, 3)).to_python()
+        [[1, 1, 1], [2, 2, 2]]
+        """
+        return self._moved(expanded(self._window, shape_of(shape[0] if len(shape) == 1 else shape)))
+
+    def permute(self, *order: Any) -> Buffer:
+        """Axes in another order.
+
+        >>> Buffer([[1, 2], [3, 4]]).permute((1, 0)).to_python()
+        [[1, 3], [2, 4]]
+        """
+        axes = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
+        return self._moved(permuted(self._window, axes))
+
+    def flip(self, axes: Any = None) -> Buffer:
+        """Axes reversed; all of them unless some are named."""
+        return self._moved(flipped(self._window, axes))
+
+    def as_strided(self, shape: Any, stride: Any, offset: int | None = None) -> Buffer:
+        """Any window on the storage.
+
+        >>> Buffer.arange(5).as_strided((3, 3), (1, 1)).to_python()
+        [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+        """
+        sizes = shape_of(shape)
+        steps = tuple([whole_number(step, "a stride") for step in stride])
+        if len(sizes) != len(steps):
+            raise ShapeError(f"{len(steps)} strides were given for {len(sizes)} axes")
+        start = self.offset if offset is None else whole_number(offset, "an offset")
+        window = Window(sizes, steps, start)
+        low, high = span(window)
+        if 0 not in sizes and (low < 0 or high >= self.storage.size):
+            raise ShapeError(
+                f"elements {low} to {high} lie outside a storage of {self.storage.size} elements"
+            )
+        return self._moved(window)
+
+    def __getitem__(self, key: Any) -> Buffer:
+        return self._moved(indexed(self._window, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._moved(indexed(self._window, key))._write(value)
+
+    def _write(self, value: Any) -> None:
+        view, dtype = self.view, self.dtype
+        if view.readonly:
+            raise DTypeError("cannot write into read-only memory", hint="copy it with Buffer(...)")
+        if isinstance(value, (bool, int, float)):
+            if isinstance(value, float) and dtype.kind != "float":
+                raise DTypeError(f"cannot write {value} into a buffer of {dtype.name}")
+            compute.write(view, compute.number(value, dtype, self.device))
+            return
+        source = value if isinstance(value, Buffer) else Buffer(value, dtype)
+        if source.dtype is not dtype:
+            raise DTypeError(f"cannot write {source.dtype.name} into a buffer of {dtype.name}")
+        if source.shape != view.shape:
+            raise ShapeError(f"cannot write {source.shape} into a place of shape {view.shape}")
+        if meets_itself(self._window):
+            raise ShapeError(
+                f"elements of shape {view.shape} with strides {view.strides} share places",
+                hint="write into the buffer that was expanded",
+            )
+        read = source.view
+        if compute.may_overlap(view, read):
+            read = compute.copy(read)
+        compute.write(view, compute.leaf(read))
+
+    # ------------------------------------------------------------------ reductions and parts
+
+    def sum(self, axes: Any = None, keepdims: bool = False) -> Buffer:
+        """Added up over axes, which are then gone.
+
+        >>> Buffer([[1, 2], [3, 4]]).sum(axes=(0,)).to_python()
+        [4, 6]
+        """
+        value = compute.cast(compute.leaf(self.view), sum_dtype(self.dtype))
+        return self._reduced(ADD, value, axes, keepdims)
+
+    def max(self, axes: Any = None, keepdims: bool = False) -> Buffer:
+        """The largest over axes, which are then gone.
+
+        >>> Buffer([[1, 2], [3, 4]]).max(axes=1).to_python()
+        [2, 4]
+        """
+        gone = axes_of(axes, self.ndim)
+        if any(self.shape[axis] == 0 for axis in gone):
+            raise ShapeError(f"there is no largest of nothing: the shape is {self.shape}")
+        return self._reduced(MAX, compute.leaf(self.view), axes, keepdims)
+
+    def _reduced(self, op: Ops, value: Any, axes: Any, keepdims: bool) -> Buffer:
+        gone = axes_of(axes, self.ndim)
+        result = compute.reduced(op, value, gone)
+        if result is compute.leaf(self.view):
+            made = compute.copy(self.view)
+        else:
+            made = compute.computed(result, self.device)
+        if keepdims:
+            kept = tuple([1 if axis in gone else n for axis, n in enumerate(self.shape)])
+            made = View(made.storage, made.dtype, kept, contiguous_strides(kept), made.offset)
+        return Buffer._of(made)
+
+    def tril(self, diagonal: int = 0) -> Buffer:
+        """Zeros above the diagonal of the last two axes.
+
+        >>> Buffer([[1, 2], [3, 4]]).tril().to_python()
+        [[1, 0], [3, 4]]
+        """
+        if self.ndim < 2:
+            raise ShapeError(f"tril needs two axes, but the shape is {self.shape}")
+        value = compute.triangle(compute.leaf(self.view), whole_number(diagonal, "a diagonal"))
+        return Buffer._of(compute.computed(value, self.device))
+
+    def float(self) -> Buffer:
+        """As float32."""
+        if self.dtype is dtypes.float32:
+            return self
+        return Buffer._of(
+            compute.computed(compute.cast(compute.leaf(self.view), dtypes.float32), self.device)
+        )
+
+    # ------------------------------------------------------------------ looking
+
+    def to_python(self) -> Any:
+        """A number, or nested lists of numbers."""
+        view = self.view
+        if self.dtype.format is None:
+            return self.float().to_python()
+        if not self.numel:
+            return _hollow(view.shape)
+        return (view if view.is_contiguous else compute.copy(view)).tolist()
+
+    def numpy(self) -> numpy.ndarray[Any, Any]:
+        """A NumPy array that shares this memory."""
+        return self.view.numpy()
+
+    def memoryview(self) -> PythonView:
+        """Python's view of this memory, strides and all."""
+        return self.view.memoryview()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise DTypeError("a single number has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Buffer]:
+        return (self[number] for number in range(len(self)))
+
+    def __float__(self) -> float:  # type: ignore[valid-type]
+        return float(self._single("float"))
+
+    def __int__(self) -> int:
+        return int(self._single("int"))
+
+    def __bool__(self) -> bool:
+        return bool(self._single("bool"))
+
+    def _single(self, what: str) -> Any:
+        if self.numel != 1:
+            raise ShapeError(f"{what}() needs exactly one element, but the shape is {self.shape}")
+        return self.reshape(()).to_python()
+
+    def __repr__(self) -> str:
+        return f"Buffer({_shown(self)}, shape={self.shape}, dtype={self.dtype.name})"
+
+    # ------------------------------------------------------------------ to other libraries
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.view.shared().__array_interface__
+
+    def __buffer__(self, flags: int) -> PythonView:
+        return self.view.shared().__buffer__(flags)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.view.shared().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.view.shared().__dlpack_device__()
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self.view.shared().__arrow_c_array__(requested_schema)
+
+
+def _without(shape: Ints, axis: int) -> Ints:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _hollow(shape: Ints) -> Any:
+    """Nested lists without a single number."""
+    return [_hollow(shape[1:]) for _ in range(shape[0])] if shape else None
+
+
+EDGE, MOST = 3, 8  # items shown at each end of an axis that has more than so many
+
+
+def _shown(buffer: Buffer) -> str:
+    """The elements as nested lists, with dots where there are too many."""
+    if not buffer.shape:
+        value = buffer.to_python()
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+    size = len(buffer)
+    places = list(range(size)) if size <= MOST else [*range(EDGE), -1, *range(size - EDGE, size)]
+    return "[" + ", ".join(["…" if i < 0 else _shown(buffer[i]) for i in places]) + "]"
+
+
+def _export(buffer: Buffer, flags: int) -> MemoryView:
+    return buffer.view.shared()
+
+
+register(Buffer, get=_export)

@@ -1,0 +1,153 @@
+"""one operation on windows of memory -> a graph of one or a few nodes, computed at once."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import count
+
+from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.buffer.literal import packed
+from glassgrad.buffer.strides import Window, span
+from glassgrad.engine.pipeline import realize
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.layout import Ints
+from glassgrad.memory.view import View
+
+IOTA, THREEFRY = Ops.IOTA, Ops.THREEFRY
+BUFFER, CAST, CONST, ASSIGN, EXPAND = Ops.BUFFER, Ops.CAST, Ops.CONST, Ops.ASSIGN, Ops.EXPAND
+RESHAPE, REDUCE, CONTIGUOUS, WHERE = Ops.RESHAPE, Ops.REDUCE, Ops.CONTIGUOUS, Ops.WHERE
+CMPLT, SHR, SHL, LOG2, SQRT, SIN = (
+    Ops.CMPLT, Ops.SHR, Ops.SHL, Ops.LOG2, Ops.SQRT, Ops.SIN,
+)  # fmt: skip
+UINT64, FLOAT32 = dtypes.uint64, dtypes.float32
+
+
+def leaf(view: View) -> UOp:
+    return UOp(BUFFER, view.dtype, (), view)
+
+
+def computed(value: UOp, device: str) -> View:
+    """The value in memory of its own."""
+    if 0 in value.shape:
+        return View.empty(device, value.shape, value.dtype)
+    return realize((value,), device)[0]
+
+
+def number(value: ConstType, dtype: DType, device: str) -> UOp:
+    """A number as memory, so that the code for one number serves all."""
+    # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
+    return _remembered(value, dtype, device) if value else _number(value, dtype, device)
+
+
+def _number(value: ConstType, dtype: DType, device: str) -> UOp:
+    view = View.empty(device, (), dtype)
+    view.storage.copyin(memoryview(packed([value], dtype)))
+    return UOp(BUFFER, dtype, (), view)
+
+
+_remembered = lru_cache(maxsize=256, typed=True)(_number)
+
+
+def cast(value: UOp, dtype: DType) -> UOp:
+    return value if value.dtype is dtype else UOp(CAST, dtype, (value,))
+
+
+def const(value: ConstType, dtype: DType) -> UOp:
+    return UOp(CONST, dtype, (), value)
+
+
+def reduced(op: Ops, value: UOp, axes: Ints) -> UOp:
+    return UOp(REDUCE, value.dtype, (value,), (op, axes)) if axes else value
+
+
+def write(target: View, value: UOp) -> None:
+    """Put a value, or one number everywhere, into a window."""
+    if 0 in target.shape:
+        return
+    if value.shape != target.shape:
+        ones = UOp(RESHAPE, value.dtype, (value,), (1,) * len(target.shape))
+        value = UOp(EXPAND, value.dtype, (ones,), target.shape)
+    realize((UOp(ASSIGN, target.dtype, (leaf(target), value), ()),), target.device)
+
+
+def copy(view: View) -> View:
+    """The elements in memory of their own, row by row."""
+    return computed(UOp(CONTIGUOUS, view.dtype, (leaf(view),)), view.device)
+
+
+def may_overlap(one: View, other: View) -> bool:
+    """Whether two windows may have a byte in common, in one storage or in two of one memory."""
+    if not one.numel or not other.numel or not _same_kind(one, other):
+        return False
+    (low, high), (first, last) = _bytes(one), _bytes(other)
+    return low <= last and first <= high
+
+
+def _same_kind(one: View, other: View) -> bool:
+    return one.storage is other.storage or one.device == other.device
+
+
+def _bytes(view: View) -> tuple[int, int]:
+    item, base = view.dtype.itemsize, view.storage.address
+    low, high = span(Window(view.shape, view.strides, view.offset))
+    return base + low * item, base + (high + 1) * item - 1
+
+
+# ---------------------------------------------------------------------- values made of nothing
+
+
+def line(size: int, dtype: DType) -> UOp:
+    return UOp(IOTA, dtype, (), size)
+
+
+def triangle(value: UOp, diagonal: int) -> UOp:
+    """Zero above the diagonal of the last two axes."""
+    rows, columns = value.shape[-2:]
+    place = UOp(RESHAPE, dtypes.int32, (line(rows, dtypes.int32),), (rows, 1))
+    limit = place + (diagonal + 1)
+    below = UOp(CMPLT, dtypes.bool, (line(columns, dtypes.int32), limit))
+    return UOp(WHERE, value.dtype, (below, value, const(0, value.dtype)))
+
+
+class Generator:
+    """Random bits: a seed, and how many were handed out."""
+
+    def __init__(self, seed: int) -> None:
+        self.restart(seed)
+
+    def restart(self, seed: int) -> None:
+        self.seed = seed & (1 << 64) - 1
+        self.calls = count()
+
+    def bits(self, size: int, device: str) -> UOp:
+        """64 random bits for each of `size` elements. Each call has counters of its own."""
+        call = number(next(self.calls) << 40 & (1 << 64) - 1, UINT64, device)
+        places = cast(line(size, dtypes.int64), UINT64) + call
+        return UOp(THREEFRY, UINT64, (places, number(self.seed, UINT64, device)))
+
+
+def uniform(bits: UOp) -> UOp:
+    """24 bits as a float32 from 0 to 1, without 1."""
+    whole = UOp(SHR, UINT64, (bits, const(40, UINT64)))
+    return cast(cast(whole, dtypes.int32), FLOAT32) * 2.0**-24
+
+
+def normal(bits: UOp) -> UOp:
+    """Two uniform numbers give one normal one (Box and Muller)."""
+    first = const(1.0, FLOAT32) - uniform(bits)
+    second = uniform(UOp(SHL, UINT64, (bits, const(32, UINT64))))
+    radius = UOp(SQRT, FLOAT32, (UOp(LOG2, FLOAT32, (first,)) * (-2 * math.log(2)),))
+    return radius * UOp(SIN, FLOAT32, (second * (2 * math.pi),))
+
+
+def power(value: UOp, exponent: int) -> UOp:
+    """A whole power of ints, by squaring."""
+    result: UOp | None = None
+    while exponent:
+        if exponent & 1:
+            result = value if result is None else result * value
+        exponent >>= 1
+        value = value * value if exponent else value
+    return const(1, value.dtype) + value * 0 if result is None else result
