@@ -10,6 +10,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.hub import available
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.place import is_host
@@ -41,11 +42,13 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
         return _of_list(data, dtype, device)
     if isinstance(data, (bytes, bytearray)):
         return _of_memory(data, dtype, device)
-    if hasattr(data, "__array_interface__") or isinstance(data, memoryview):
+    if hasattr(data, "__array_interface__"):
         return _of_array(data, dtype, device)
+    if available(data):
+        return cast_to(uop := seen(data, device), dtype or uop.dtype)
     raise DTypeError(
         f"cannot make a Tensor of {'None' if data is None else f'a {type(data).__name__}'}",
-        hint="use a number, a nested list, bytes, a memoryview or a NumPy array",
+        hint="use a number, a nested list, an array, or anything that shares its memory",
     )
 
 
@@ -74,7 +77,7 @@ def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
             raise DTypeError(f"there is no dtype for NumPy's {data.dtype}", hint="convert it first")
         if not data.dtype.isnative or any(step % data.itemsize for step in data.strides):
             array = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("=")))
-    elif not isinstance(data, memoryview):  # a NumPy scalar
+    else:  # a NumPy scalar, or another library's array
         array = np.asarray(data)
     uop = seen(array, device)
     return uop if dtype is None else cast_to(uop, dtype)

@@ -6,20 +6,17 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from glassgrad.base.config import Context
-from glassgrad.base.dtype import ConstType, DType, DTypeLike, dtypes
+from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.memory.view import View
 from glassgrad.tensor.backward import Backward
-from glassgrad.tensor.creation import checked_shape
 from glassgrad.tensor.modes import NoGrad
-from glassgrad.tensor.place import canonical
-from glassgrad.tensor.record import cast_to, dtype_of, record, scalar
+from glassgrad.tensor.record import cast_to, record, scalar
 
 
 class Spellings(Backward):
-    """const, from_blob, usum, threefry; lazydata, kernelize, test and no_grad."""
+    """const, usum, threefry; lazydata, kernelize, test and no_grad."""
 
     __slots__ = ()
     no_grad: ClassVar[Any] = NoGrad()
@@ -32,26 +29,6 @@ class Spellings(Backward):
         3
         """
         return cls._of(scalar(b, dtypes.from_py(b) if dtype is None else dtype))
-
-    @classmethod
-    def from_blob(
-        cls,
-        ptr: int,
-        shape: tuple[int, ...],
-        dtype: DTypeLike | None = None,
-        device: str | None = None,
-        owner: object = None,
-    ) -> Self:
-        """Memory at an address, shared. Pass its `owner` to keep it alive.
-
-        >>> import array
-        >>> numbers = array.array("f", [1.5, 2.5])
-        >>> Tensor.from_blob(numbers.buffer_info()[0], (2,), owner=numbers).tolist()
-        [1.5, 2.5]
-        """
-        wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
-        view = View.from_pointer(ptr, checked_shape(shape), wanted, owner, canonical(device))
-        return cls._of(UOp(Ops.BUFFER, wanted, (), view), is_param=True)
 
     @classmethod
     def from_url(cls, url: str, gunzip: bool = False, **kwargs: Any) -> Self:

@@ -12,6 +12,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import node_of
 from glassgrad.tensor.indexing import plan_of
+from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical, is_host
 from glassgrad.tensor.realize import (
     collect,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 
 
-class Tensor(Spellings):
+class Tensor(Spellings, Border):
     """A lazy array of numbers with gradients.
 
     >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])

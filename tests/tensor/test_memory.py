@@ -1,0 +1,131 @@
+"""Tensors look through the memory of others, and others through theirs."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import mmap
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassgrad import Buffer, Tensor, dtypes
+from glassgrad.base.errors import DTypeError
+from glassgrad.memory import export_count, get
+
+
+@pytest.mark.parametrize(
+    ("obj", "dtype"),
+    [
+        (array.array("f", [1.0, 2.0]), dtypes.float32),
+        ((ctypes.c_int16 * 2)(1, 2), dtypes.int16),
+        (memoryview(array.array("q", [1, 2])), dtypes.int64),
+        (np.array([1, 2], np.uint8), dtypes.uint8),
+        (Buffer([1.0, 2.0]), dtypes.float32),
+        (get(array.array("d", [1.0, 2.0])), dtypes.float64),
+    ],
+)
+def test_a_tensor_is_made_of_whatever_the_hub_sees(obj: Any, dtype: Any) -> None:
+    for tensor in (Tensor(obj), Tensor.from_memory(obj)):
+        assert tensor.dtype is dtype
+        assert tensor.tolist() == [1, 2]
+    assert Tensor(obj, dtype="int32").tolist() == [1, 2]
+
+
+def test_a_mapped_file_is_not_copied() -> None:
+    pages = mmap.mmap(-1, 16)
+    tensor = Tensor.from_memory(pages, dtype="int32")
+    pages[4] = 9
+    assert tensor.tolist() == [0, 9, 0, 0]
+
+
+def test_writes_through_shared_memory_are_seen_by_the_next_kernel() -> None:
+    numbers = np.zeros((2, 3), np.float32)
+    tensor = Tensor.from_memory(numbers[:, ::-1])
+    assert (tensor + 1).tolist() == [[1, 1, 1], [1, 1, 1]]
+    numbers[0, 0] = 5
+    assert (tensor + 1).tolist() == [[1, 1, 6], [1, 1, 1]]
+
+
+def test_numpy_and_data_share_the_memory_of_a_tensor() -> None:
+    tensor = (Tensor([[1.0, 2.0], [3.0, 4.0]]) * 2).realize()
+    seen, again = np.asarray(tensor), tensor.numpy()
+    assert np.shares_memory(seen, again)
+    memoryview(tensor.data())[0, 1] = 50.0
+    assert seen[0, 1] == 50
+    assert (tensor + 1).tolist() == [[3, 51], [7, 9]]
+    assert np.from_dlpack(tensor)[0, 1] == 50
+    with get(tensor) as view:
+        assert view[0, 1] == 50
+    assert Buffer.from_memory(tensor).to_python() == [[2, 50], [6, 8]]
+
+
+def test_numpy_may_ask_for_another_dtype_or_a_copy() -> None:
+    tensor = Tensor([1.5, 2.5]).realize()
+    assert np.asarray(tensor, dtype=np.float64).tolist() == [1.5, 2.5]
+    assert not np.shares_memory(np.array(tensor), tensor.numpy())
+    with pytest.raises(DTypeError, match="without a copy"):
+        tensor.__array__(np.int32, copy=False)
+
+
+def test_an_array_outlives_its_tensor() -> None:
+    seen = np.asarray((Tensor([1, 2, 3]) + 1).realize())
+    gc.collect()
+    assert seen.tolist() == [2, 3, 4]
+
+
+def test_torch_tensors_come_and_go_without_a_copy() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    theirs = torch.arange(6, dtype=torch.float32).reshape(2, 3).t()
+    ours = Tensor.from_dlpack(theirs)
+    assert ours.shape == (3, 2)
+    theirs[2, 1] = 50
+    assert (ours * 2).tolist() == [[0, 6], [2, 8], [4, 100]]
+    back = torch.from_dlpack(ours)
+    assert back.data_ptr() == theirs.data_ptr()
+    assert Tensor(theirs).tolist() == theirs.tolist()
+    narrow = torch.tensor([1.5, -2.0], dtype=torch.bfloat16)
+    assert Tensor(narrow).dtype is dtypes.bfloat16
+    assert torch.from_dlpack(Tensor([1.5], dtype="bfloat16").realize()).dtype is torch.bfloat16
+
+
+def test_an_address_is_a_tensor() -> None:
+    numbers = np.arange(6, dtype=np.int32)
+    address = numbers.ctypes.data
+    tensor = Tensor.from_blob(address, (2, 3), dtype=dtypes.int32, owner=numbers)
+    del numbers
+    gc.collect()
+    assert tensor.tolist() == [[0, 1, 2], [3, 4, 5]]
+    for bad in (0, -8, True, 1.5, None):
+        with pytest.raises(DTypeError, match="an address is a positive number"):
+            Tensor.from_blob(bad, (1,))  # type: ignore[arg-type]
+
+
+def test_memory_is_given_back_with_the_last_tensor() -> None:
+    raw = bytearray(64)
+    before = sys.getrefcount(raw)
+    tensor = Tensor.from_memory(raw)
+    result = tensor + 1
+    assert export_count(raw) == 1
+    assert result.tolist() == [1] * 64
+    del tensor, result
+    gc.collect()
+    assert export_count(raw) == 0
+    assert sys.getrefcount(raw) == before
+
+
+def test_read_only_memory_is_copied_when_written() -> None:
+    tensor = Tensor.from_memory(b"abc")
+    tensor.assign(tensor + 1).realize()
+    assert tensor.tolist() == [98, 99, 100]
+
+
+@pytest.mark.parametrize("obj", [None, object(), "text", {1: 2}])
+def test_what_shares_no_memory_is_no_tensor(obj: Any) -> None:
+    with pytest.raises(TypeError):
+        Tensor(obj)
+    with pytest.raises(TypeError, match="does not share its memory"):
+        Tensor.from_memory(obj)
