@@ -17,7 +17,7 @@ ADD, SUB, MUL, FDIV, POW, MAX = Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.POW, Op
 CMPLT, CMPEQ, CMPNE, NEG, LOG2, EXP2 = (
     Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.NEG, Ops.LOG2, Ops.EXP2,
 )  # fmt: skip
-BOOL = dtypes.bool
+BOOL, BUFFER = dtypes.bool, Ops.BUFFER
 WORDS = {
     ADD: "add", SUB: "subtract", MUL: "multiply", FDIV: "divide", POW: "raise",
     MAX: "take the maximum of", CMPLT: "compare", CMPEQ: "compare", CMPNE: "compare",
@@ -27,14 +27,21 @@ WORDS = {
 class Arithmetic:
     """What can be done with the elements of a window, one by one."""
 
-    __slots__ = ("__weakref__", "_leaf", "view")
+    __slots__ = ("__weakref__", "_node", "view")
 
     view: View
-    _leaf: UOp
+    _node: UOp | None  # of the graph, once this has been an operand
 
     def _hold(self, view: View) -> None:
         self.view = view
-        self._leaf = compute.leaf(view)
+        self._node = None
+
+    @property
+    def _leaf(self) -> UOp:
+        node = self._node
+        if node is None:
+            node = self._node = compute.leaf(self.view)
+        return node
 
     @classmethod
     def _of(cls, view: View) -> Self:
@@ -80,17 +87,16 @@ class Arithmetic:
             left, right = compute.cast(left, dtype), compute.cast(right, dtype)
         if is_swapped:
             left, right = right, left
+        if left.op is BUFFER and right.op is BUFFER:
+            return self._of(compute.joined(op, dtype, left, right, self.view.storage.device))
         return self._made(UOp(op, dtype, (left, right)))
 
-    def _compared(self, op: Ops, other: Any, is_swapped: bool = False, is_not: bool = False) -> Any:
+    def _compared(self, op: Ops, other: Any, is_swapped: bool = False) -> Any:
         pair = self._pair(op, other)
         if pair is None:
             return NotImplemented
         left, right, _ = pair
-        found = UOp(op, BOOL, (right, left) if is_swapped else (left, right))
-        return self._made(
-            UOp(CMPEQ, BOOL, (found, compute.const(False, BOOL))) if is_not else found
-        )
+        return self._made(UOp(op, BOOL, (right, left) if is_swapped else (left, right)))
 
     def _made(self, value: UOp) -> Self:
         return self._of(compute.computed(value, self.view.storage.device))

@@ -6,10 +6,16 @@ import math
 from functools import lru_cache
 from itertools import count
 
+from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.buffer.literal import packed
 from glassgrad.buffer.strides import Window, span
-from glassgrad.engine.pipeline import realize
+from glassgrad.devices.protocol import Device as Machine
+from glassgrad.devices.registry import Device
+from glassgrad.engine.cache import Cache
+from glassgrad.engine.pipeline import plan_for, realize
+from glassgrad.engine.plan import Plan
+from glassgrad.engine.run import run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.layout import Ints
@@ -33,6 +39,26 @@ def computed(value: UOp, device: str) -> View:
     if 0 in value.shape:
         return View.empty(device, value.shape, value.dtype)
     return realize((value,), device)[0]
+
+
+# Two windows of known layouts: the plan is found without writing the graph down as a key.
+READY: Cache[tuple[Plan, Machine]] = Cache(1024)
+
+
+def joined(op: Ops, dtype: DType, left: UOp, right: UOp, device: str) -> View:
+    """An op of two windows or numbers in memory of their own."""
+    one, two = left.arg, right.arg
+    if not one.numel or one.device != two.device:
+        return computed(UOp(op, dtype, (left, right)), device)
+    leaves = (left,) if left is right else (left, right)
+    layouts = (left.dtype, one.shape, one.strides, right.dtype, two.shape, two.strides)
+    key = (op, dtype, len(leaves), *layouts, one.device, NOOPT.value, BEAM.value)
+    ready = READY.get(key)
+    if ready is None:
+        machine = Device[one.device]
+        plan = plan_for((UOp(op, dtype, (left, right)),), leaves, machine)
+        ready = READY[key] = plan, machine
+    return run(ready[0], leaves, ready[1])[0]
 
 
 def number(value: ConstType, dtype: DType, device: str) -> UOp:

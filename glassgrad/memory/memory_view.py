@@ -142,7 +142,8 @@ class MemoryView:
     @property
     def dtype(self) -> DType | None:
         """The element type, if items are single numbers that we have a type for."""
-        return self._dtype or dtype_of_format(self.format, self._item_size)
+        fmt = self.format
+        return self._dtype or dtype_of_format(fmt, self._item_size)
 
     def is_row_major_contiguous(self) -> bool:
         flat = self.sub_offsets is None

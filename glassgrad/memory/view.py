@@ -68,12 +68,12 @@ class View:
             raise RefusedError(
                 f"memory of {memory.device} cannot be used by {device}", hint="copy it first"
             )
-        if memory.sub_offsets is not None:
+        if memory._sub_offsets is not None:
             raise FormatError(
                 "rows behind pointers cannot be shared", hint="copy into one block first"
             )
-        found = memory.dtype or format_dtype(memory.format, memory.item_size)
-        shape, strides = memory.shape, memory.strides
+        found = memory.dtype or format_dtype(memory._format, memory._item_size)
+        shape, strides = memory._shape, memory._strides
         if dtype is not None and dtype is not found:
             shape, strides = _reinterpreted(shape, strides, found, dtype)
         return _over(memory, dtype or found, shape, strides, device)
@@ -194,16 +194,15 @@ def numpy_dtype(dtype: DType) -> Any:
 
 
 def _look(exporter: Any) -> MemoryView:
-    """An object's memory. NumPy's arrays of dtypes without a format show their bits."""
+    """An object's memory. NumPy cannot say what items of ml_dtypes are, but their dtype's name."""
     if isinstance(exporter, MemoryView):  # lent, so that its holder cannot release it
         view = get(exporter.memoryview())
         view._dtype = exporter._dtype
         return view
-    dtype = WITHOUT_FORMAT.get(str(getattr(getattr(exporter, "dtype", None), "name", "")))
-    if dtype is None:
-        return get(exporter)
-    view = get(exporter.view(f"u{dtype.itemsize}"))
-    view._dtype = dtype
+    view = get(exporter)
+    if view.dtype is None:
+        name = str(getattr(getattr(exporter, "dtype", None), "name", ""))
+        view._dtype = WITHOUT_FORMAT.get(name)
     return view
 
 
@@ -222,16 +221,19 @@ def _reinterpreted(shape: Ints, strides: Ints, found: DType, dtype: DType) -> tu
 
 def _over(memory: MemoryView, dtype: DType, shape: Ints, strides: Ints, device: str) -> View:
     """A view of somebody's memory, in a storage from its lowest to its highest byte."""
-    item = dtype.itemsize
-    if 0 in shape:
+    item, count = dtype.itemsize, prod(shape)
+    if not count:
         return View.empty(device, shape, dtype)
-    if any(step % item for step in strides):
-        raise FormatError(
-            f"strides {strides} are no multiples of {item} bytes",
-            hint="copy the data first",
-        )
-    steps = tuple([step // item for step in strides])
-    before, behind = reach(shape, steps)
-    options = BufferSpec(external_ptr=memory.data - before * item)
-    storage = Storage(device, before + behind + 1, dtype, options, memory, memory.readonly)
+    steps, before = contiguous_strides(shape), 0
+    if strides != contiguous_strides(shape, item):
+        if any(step % item for step in strides):
+            raise FormatError(
+                f"strides {strides} are no multiples of {item} bytes",
+                hint="copy the data first",
+            )
+        steps = tuple([step // item for step in strides])
+        before, behind = reach(shape, steps)
+        count = before + behind + 1
+    options = BufferSpec(external_ptr=memory._data - before * item)
+    storage = Storage(device, count, dtype, options, memory, memory._readonly)
     return View(storage, dtype, shape, steps, before)
