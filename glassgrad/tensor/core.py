@@ -169,13 +169,13 @@ class Core(metaclass=Modes):
                 return other.uop
         return UOp(CONST, dtypes.from_py(other), (), other)
 
-    def const_like(self, b: ConstType) -> Self:
-        """A single number of this tensor's dtype.
+    def const_like(self, b: ConstType, dtype: DType | None = None) -> Self:
+        """A single number of this tensor's dtype, or of another.
 
         >>> Tensor([1.5]).const_like(2).item()
         2.0
         """
-        return self._made(scalar(b, self.uop.dtype))
+        return self._made(scalar(b, self.uop.dtype if dtype is None else dtype))
 
 
 def _named(value: object) -> str:

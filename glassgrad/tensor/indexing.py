@@ -140,7 +140,7 @@ class Indexing(Bitcasts):
     def __getitem__(self, indices: Any) -> Self:
         plan = plan_of(self._tensors(indices), self.shape)
         moved = self._stepped(plan.steps)
-        return _looked_up(moved, plan.lookups) if plan.lookups else moved
+        return looked_up(moved, plan.lookups) if plan.lookups else moved
 
     def _stepped(self, steps: list[Step]) -> Self:
         uop = self.uop
@@ -148,15 +148,37 @@ class Indexing(Bitcasts):
             uop = record(op, uop.dtype, (uop,), arg)
         return self._made(uop)
 
-    def _tensors(self, indices: Any) -> Any:
-        """Lists and arrays of ints inside an index become tensors."""
-        if isinstance(indices, tuple):
-            return tuple(self._tensors(part) for part in indices)
-        if isinstance(indices, list) or (_ndim(indices) and not isinstance(indices, Core)):
-            indices = type(self)(indices)  # type: ignore[call-arg]
-        if isinstance(indices, Core):
-            check_index(indices)
-        return indices
+    def _tensors(self, indices: Any) -> tuple[Any, ...]:
+        """Lists and arrays inside an index become tensors, and masks the places they choose."""
+        parts = [self._tensor(part) for part in (indices if type(indices) is tuple else (indices,))]
+        found: list[Any] = []
+        for number, part in enumerate(parts):
+            if isinstance(part, Core) and part.dtype is dtypes.bool:
+                axis = sum(map(_width, parts[:number]))
+                if any(one is Ellipsis for one in parts[:number]):
+                    axis = self.ndim - sum(map(_width, parts[number:]))
+                found += self._chosen(part, axis)
+            else:
+                found.append(part)
+        return tuple(found)
+
+    def _tensor(self, part: Any) -> Any:
+        if isinstance(part, list) or (_ndim(part) and not isinstance(part, Core)):
+            part = type(self)(part)  # type: ignore[call-arg]
+        if isinstance(part, Core) and part.dtype is not dtypes.bool:
+            check_index(part)
+        return part
+
+    def _chosen(self, mask: Any, axis: int) -> list[Any]:
+        """The places where a mask over some axes is true, as one index tensor for each axis."""
+        covered = self.shape[axis : axis + mask.ndim]
+        if not mask.ndim or mask.shape != covered:
+            raise AxisError(
+                f"a mask of shape {mask.shape} does not fit axes of shape {covered}",
+                hint="a mask has the sizes of the axes that it chooses from",
+            )
+        rows = mask.nonzero()
+        return [rows[:, column] for column in range(mask.ndim)]
 
     def gather(self, dim: int, index: Self) -> Self:
         """y[i][j] = x[index[i][j]][j] for dim 0, and so on: one element per element of index.
@@ -202,6 +224,13 @@ class Indexing(Bitcasts):
         return (self[i] for i in range(self.shape[0]))
 
 
+def _width(part: Any) -> int:
+    """How many axes a part of an index uses up."""
+    if isinstance(part, Core) and part.dtype is dtypes.bool:
+        return part.ndim
+    return 0 if part is None or part is Ellipsis else 1
+
+
 def _ndim(value: Any) -> int:
     found: int = getattr(value, "ndim", 0)
     return found
@@ -236,16 +265,40 @@ def check_index(index: Core) -> None:
         )
 
 
-def _looked_up(x: T, lookups: list[tuple[int, Core]]) -> T:
+def looked_up(x: T, lookups: list[tuple[int, Core]]) -> T:
     """Several index tensors act together, as one index into their flattened axes."""
     axes = [axis for axis, _ in lookups]
     chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in lookups])
-    # NumPy puts the result where the indices were, or first if they were apart.
-    place = axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
+    found = taken(_in_front(x, axes), chosen)
+    return _placed(found, chosen.ndim, _place(axes))
+
+
+def _in_front(x: T, axes: list[int]) -> T:
+    """Some axes flattened to one, and moved to the front."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
-    front = x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
-    found = taken(front, chosen)
-    return _placed(found, chosen.ndim, place)
+    return x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
+
+
+def _place(axes: list[int]) -> int:
+    """NumPy puts the result where the indices were, or first if they were apart."""
+    return axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
+
+
+def replaced(x: Any, lookups: list[tuple[int, Core]], value: Any) -> Any:
+    """x with a value at the places that its index tensors name."""
+    axes = [axis for axis, _ in lookups]
+    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in lookups])
+    front = _in_front(x, axes)
+    place, count = _place(axes), chosen.ndim
+    wide = value.permute(
+        (*range(place, place + count), *range(place), *range(place + count, value.ndim))
+    )
+    rows = wide.reshape((chosen.numel(), *front.shape[1:]))
+    changed = front._with_rows(chosen.flatten(), rows)
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    apart = changed.reshape((*[x.shape[axis] for axis in axes], *changed.shape[1:]))
+    order = (*axes, *rest)
+    return apart.permute(tuple(order.index(axis) for axis in range(x.ndim)))
 
 
 def _flat_index(x: T, axes: list[int], indices: list[T]) -> T:

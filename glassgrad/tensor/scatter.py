@@ -12,6 +12,7 @@ from glassgrad.tensor.record import BOOL, axis_of
 from glassgrad.tensor.sorting import Sorting
 
 ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
+MOST_COMPARED = 1 << 28  # from here on, sorting the places is quicker than comparing them all
 REDUCTIONS = {"sum": ADD, "mean": ADD, "prod": MUL, "amax": MAX, "amin": MIN}
 T = TypeVar("T", bound="Scatter")
 
@@ -35,10 +36,8 @@ class Scatter(Sorting):
         if reduce is not None:
             return self.scatter_reduce(dim, index, source, "sum" if reduce == "add" else "prod")
         axis = axis_of(dim, self.ndim)
-        hits, values = _hits(self, axis, index, source)
-        last = hits.where(self._line(int(hits.shape[-1])) + 1, 0)._reduced(
-            MAX, (hits.ndim - 1,), keepdim=False
-        )
+        places, values = _lines(self, axis, index, source)
+        last = _winners(places, int(self.shape[axis]))
         found = values.gather(-1, (last - 1).maximum(0))
         return _back(last > 0, self, axis).where(_back(found, self, axis), self)
 
@@ -55,7 +54,8 @@ class Scatter(Sorting):
             raise ValueError(f"reduce is one of {', '.join(REDUCTIONS)}, not {reduce!r}")
         axis = axis_of(dim, self.ndim)
         op = REDUCTIONS[reduce]
-        hits, values = _hits(self, axis, index, _source(self, index, src))
+        places, values = _lines(self, axis, index, _source(self, index, src))
+        hits = _hits(places, int(self.shape[axis]))
         last = (hits.ndim - 1,)
         start = _start(op, self.dtype)
         chosen = hits.where(values.unsqueeze(-2), values.const_like(start))
@@ -67,6 +67,13 @@ class Scatter(Sorting):
             return result
         parts = (count + int(include_self)).maximum(1)
         return result / parts if self.is_floating_point() else result // parts.cast(self.dtype)
+
+    def _with_rows(self, places: Self, rows: Self) -> Self:
+        """This tensor (n, …) with rows (k, …) at places (k); the last one stays."""
+        last = _winners(places, int(self.shape[0]))
+        found = taken(rows, (last - 1).maximum(0))
+        is_new = (last > 0).reshape((-1, *(1,) * (self.ndim - 1)))
+        return is_new.where(found, self)
 
     # ------------------------------------------------------------------ selection
 
@@ -113,8 +120,8 @@ def _source(x: T, index: T, src: Any) -> T:
     return source
 
 
-def _hits(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
-    """Which element of src lands where: (…, place, element), and src with that axis last."""
+def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
+    """Index and source of one shape, with the axis last."""
     check_index(index)
     if not x.ndim == index.ndim == src.ndim or not x.ndim:
         raise ShapeError(
@@ -132,8 +139,28 @@ def _hits(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
             )
     check_range(index, 0, x.shape[axis], axis)
     values = src.shrink_to(index.shape).transpose(axis, -1)
-    line = x._line(int(x.shape[axis]), index.dtype)
-    return index.transpose(axis, -1).unsqueeze(-2).eq(line.unsqueeze(-1)), values
+    return index.transpose(axis, -1), values
+
+
+def _hits(places: T, size: int) -> T:
+    """Which element lands where: (…, place, element)."""
+    return places.unsqueeze(-2).eq(places._line(size, places.dtype).unsqueeze(-1))
+
+
+def _winners(places: T, size: int) -> T:
+    """Which element lands last at each of `size` places, counted from 1; 0 for none."""
+    count = int(places.shape[-1])
+    if count * size <= MOST_COMPARED:
+        hits = _hits(places, size)
+        numbers = hits.where(places._line(count) + 1, 0)
+        return numbers._reduced(MAX, (numbers.ndim - 1,), keepdim=False)
+    order = places.argsort(-1)
+    keys = places.gather(-1, order).contiguous()
+    line = places._line(size, places.dtype).expand((*places.shape[:-1], size))
+    last = _first_at_least(keys, line + 1) - 1
+    at = last.maximum(0)
+    is_hit = (last >= 0) & keys.gather(-1, at).eq(line)
+    return is_hit.where(order.gather(-1, at) + 1, 0)
 
 
 def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
@@ -156,7 +183,8 @@ def _true_places(mask: T, size: int | None) -> tuple[T, T]:
     total = counts[-1]
     count = _counted(total) if size is None else size
     wanted = mask._line(count) + 1
-    return _first_at_least(counts, wanted), wanted <= total
+    places = _first_at_least(counts, wanted).minimum(mask.numel() - 1)
+    return places, wanted <= total
 
 
 def _counted(x: Any) -> int:
@@ -165,13 +193,13 @@ def _counted(x: Any) -> int:
 
 
 def _first_at_least(line: T, values: T) -> T:
-    """The first place in a growing line that holds at least a value; by halving."""
-    size = line.numel()
-    place = values * 0
+    """How many elements of growing lines (…, n) are less than values (…, k); by halving."""
+    size = int(line.shape[-1])
+    place = (values * 0).cast(dtypes.int32)
     step = 1 << (size.bit_length() - 1)
     while step:
         further = place + step
-        is_less = (further <= size) & (taken(line, further - 1) < values)
-        place = is_less.where(further, place)
+        there = line.gather(-1, (further - 1).minimum(size - 1))
+        place = ((further <= size) & (there < values)).where(further, place)
         step //= 2
-    return place.minimum(size - 1)
+    return place

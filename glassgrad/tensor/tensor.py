@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
-from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import node_of
-from glassgrad.tensor.indexing import plan_of
+from glassgrad.tensor.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical, is_host
 from glassgrad.tensor.realize import (
@@ -98,18 +98,33 @@ class Tensor(Spellings, Border):
         return expanded(value, shape)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
+        if isinstance(indices, Tensor) and indices.dtype is dtypes.bool and _is_number(value):
+            self._fill(indices, value)
+            return
         plan = plan_of(self._tensors(indices), self.shape)
-        if plan.lookups:
-            raise DTypeError(
-                "cannot write at places that a tensor names",
-                hint="use where() with a mask, or write to slices",
-            )
         target = writable(self.uop)
         if target is None:  # what is computed or read-only gets memory of its own
             view = View.empty(self.device, self.shape, self.dtype)
             target = written(UOp(BUFFER, self.dtype, (), view), self.uop)
-        place = Tensor._of(target)._stepped(plan.steps).shape
-        self.uop = written(target, self._value_to_write(value, place), tuple(plan.steps))
+        place = Tensor._of(target)._stepped(plan.steps)
+        if plan.lookups:
+            wanted = looked_up(place, plan.lookups).shape
+            if 0 in wanted or 0 in place.shape:
+                return
+            new = Tensor._of(self._value_to_write(value, wanted))
+            result = replaced(place, plan.lookups, new).uop
+        else:
+            result = self._value_to_write(value, place.shape)
+        self.uop = written(target, result, tuple(plan.steps))
+
+    def _fill(self, mask: Tensor, value: Any) -> None:
+        """One number where a mask is true; how many places that are need not be known."""
+        covered = self.shape[: mask.ndim]
+        if mask.shape != covered or not mask.ndim:
+            raise AxisError(f"a mask of shape {mask.shape} does not fit axes of shape {self.shape}")
+        chosen = mask.reshape((*covered, *(1,) * (self.ndim - mask.ndim)))
+        number = Tensor._of(self._value_to_write(value, ()))
+        self[...] = chosen.where(number, self)
 
     def replace(self, x: Tensor) -> Self:
         """Hold another tensor's value.
@@ -286,6 +301,10 @@ class Tensor(Spellings, Border):
 
     def __imatmul__(self, x: Any) -> Self:
         return self.assign(self @ x)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) or (isinstance(value, Tensor) and not value.shape)
 
 
 def _item(item: Any) -> UOp:

@@ -93,6 +93,25 @@ MISTAKES: list[tuple[type[GlassgradError], str, Mistake]] = [
     ),
     (DTypeError, "cannot scatter a tensor and None", lambda: f(3).scatter(0, i(2), None)),
     (ShapeError, "cannot combine (2, 3) and (4,)", lambda: f(2, 3).masked_select(f(4) > 0, 1)),
+    # masks
+    (DTypeError, "tensors index by ints, not by bool", lambda: f(3).gather(0, f(3) > 0)),
+    (
+        AxisError,
+        "a mask of shape (3,) does not fit axes of shape (2,)",
+        lambda: f(2, 3)[Tensor([True, False, True])],
+    ),
+    (AxisError, "a mask of shape (2, 2) does not fit", lambda: f(2, 3)[f(2, 2) > 0]),
+    (AxisError, "a mask of shape () does not fit", lambda: f(2)[Tensor(True)]),
+    (
+        AxisError,
+        "a mask of shape (3,) does not fit axes of shape (2, 3)",
+        lambda: f(2, 3).__setitem__(f(3) > 0, 1.0),
+    ),
+    (
+        ShapeError,
+        "cannot write (4,) into a place of shape (2, 3)",
+        lambda: f(5, 3).__setitem__(Tensor([1, 2]), f(4)),
+    ),
     # drawing
     (ShapeError, "cannot permute -1 numbers", lambda: Tensor.randperm(-1)),
     (ShapeError, "cannot draw 3 of 2 places", lambda: f(2).multinomial(3)),

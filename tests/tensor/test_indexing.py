@@ -1,4 +1,4 @@
-"""Indexing against NumPy: every mix of ints, slices, None, Ellipsis and integer tensors."""
+"""Indexing against NumPy: every mix of ints, slices, None, Ellipsis and integer tensors, masks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from arrays import numbers, same
 from hypothesis import given
 from hypothesis import strategies as st
 
+import glassgrad.tensor.realize
 from glassgrad import Tensor, dtypes
 
 SHAPES = st.lists(st.sampled_from((1, 2, 3, 5)), min_size=0, max_size=4).map(tuple)
@@ -135,3 +136,72 @@ def test_writing_through_a_slice_is_seen_by_later_readers_only() -> None:
     x[0] = 9
     after = x + 0
     assert (before.tolist(), after.tolist()) == ([1, 2, 3], [9, 2, 3])
+
+
+MASK = numbers((2, 3, 4)) > 0
+PLACES = np.array([[0, 2], [1, -1]])
+MASKED: dict[str, tuple[Any, ...]] = {
+    "all axes": (MASK,),
+    "leading axes": (MASK[:, :, 0],),
+    "one axis": (MASK[:, 0, 0], slice(1, None)),
+    "trailing axes": (slice(None), MASK[0]),
+    "behind an ellipsis": (..., MASK[0, 0]),
+    "behind a number": (0, MASK[0]),
+    "behind None": (None, MASK[:, :, 0], 1),
+    "nothing": (MASK & False,),
+}
+NAMED: dict[str, tuple[Any, ...]] = {
+    "one axis": (np.array([1, 1, 0]),),
+    "an inner axis": (slice(None), PLACES),
+    "two axes apart": (np.array([0, 1]), slice(None), np.array([3, 1])),
+    "two axes together": (slice(None), PLACES, PLACES),
+    "with a slice": (..., PLACES, slice(1, 3)),
+    "with steps": (slice(1, 2), slice(None, None, -1), PLACES),
+}
+
+
+def as_tensors(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(Tensor(part) if isinstance(part, np.ndarray) else part for part in index)
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masks_choose_elements(name: str) -> None:
+    x = numbers((2, 3, 4))
+    same(Tensor(x)[as_tensors(MASKED[name])], x[MASKED[name]])
+    same(Tensor(x)[MASKED[name]], x[MASKED[name]])
+
+
+@pytest.mark.parametrize("index", [*MASKED.values(), *NAMED.values()], ids=[*MASKED, *NAMED])
+def test_elements_are_written_where_masks_and_tensors_say(index: tuple[Any, ...]) -> None:
+    x = numbers((2, 3, 4))
+    wanted, got = x.copy(), Tensor(x.copy())
+    value = numbers(x[index].shape, seed=3)
+    before = got + 0
+    wanted[index] = value
+    got[as_tensors(index)] = Tensor(value)
+    same(got, wanted)
+    same(before, x)
+    wanted[index] = 7
+    got[as_tensors(index)] = 7
+    same(got, wanted)
+
+
+def test_a_number_under_a_mask_is_written_lazily(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, mask = Tensor(numbers((3, 4))).contiguous(), Tensor(numbers((3,)) > 0) & True
+    with monkeypatch.context() as patch:
+        patch.setattr(glassgrad.tensor.realize, "run", None)
+        x[mask] = 9
+    wanted = numbers((3, 4)).copy()
+    wanted[numbers((3,)) > 0] = 9
+    same(x, wanted)
+
+
+def test_what_is_written_gets_its_gradient() -> None:
+    x, y = Tensor([1.0, 2.0, 3.0]), Tensor([5.0, 6.0])
+    z = x * 2
+    z[Tensor([2, 0])] = y * 3
+    (z * Tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert x.grad.tolist() == [0, 20, 0]
+    assert y.grad.tolist() == [300, 3]

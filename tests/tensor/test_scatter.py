@@ -10,6 +10,7 @@ from arrays import SHAPES, distinct, numbers, same
 from hypothesis import given, settings
 from slopes import check
 
+import glassgrad.tensor.scatter
 from glassgrad import Tensor
 
 ON_BOTH_ROADS = True
@@ -67,6 +68,13 @@ def test_scatter_takes_numbers_sources_that_are_longer_and_old_reductions() -> N
     twice = Tensor([1, 1])
     assert y.scatter(0, twice, 5.0, reduce="add").tolist() == [1, 12, 3]
     assert y.scatter(0, twice, 5.0, reduce="multiply").tolist() == [1, 50, 3]
+
+
+def test_many_elements_land_by_sorting(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, index, src = numbers((3, 30)), places((3, 40), 30), numbers((3, 40), seed=1)
+    wanted = Tensor(x).scatter(1, Tensor(index), Tensor(src)).numpy()
+    monkeypatch.setattr(glassgrad.tensor.scatter, "MOST_COMPARED", 0)
+    same(Tensor(x).scatter(1, Tensor(index), Tensor(src)), wanted)
 
 
 def test_scatter_of_ints_and_bools() -> None:
