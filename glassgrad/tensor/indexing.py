@@ -28,6 +28,7 @@ class Plan:
 
     steps: list[Step] = field(default_factory=list)
     lookups: list[tuple[int, Core]] = field(default_factory=list)
+    is_apart: bool = False  # something else stands between the numbers and tensors
 
 
 def plan_of(index: Any, shape: Shape) -> Plan:
@@ -37,7 +38,7 @@ def plan_of(index: Any, shape: Shape) -> Plan:
     flips: list[int] = []
     strides: list[tuple[int, int]] = []
     kept: list[int] = []  # the shape after ints are gone and Nones are in
-    plan = Plan()
+    plan = Plan(is_apart=_are_apart(parts))
     axis = 0
     for part in parts:
         if part is None:
@@ -61,6 +62,12 @@ def plan_of(index: Any, shape: Shape) -> Plan:
         axis += 1
     _add_steps(plan, shape, tuple(pairs), tuple(flips), strides, tuple(kept))
     return plan
+
+
+def _are_apart(parts: list[Any]) -> bool:
+    """Whether slices or Nones part the numbers and tensors; NumPy then puts the result first."""
+    at = [i for i, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
+    return bool(at) and at[-1] - at[0] != len(at) - 1
 
 
 def _add_steps(
@@ -140,7 +147,7 @@ class Indexing(Bitcasts):
     def __getitem__(self, indices: Any) -> Self:
         plan = plan_of(self._tensors(indices), self.shape)
         moved = self._stepped(plan.steps)
-        return looked_up(moved, plan.lookups) if plan.lookups else moved
+        return looked_up(moved, plan) if plan.lookups else moved
 
     def _stepped(self, steps: list[Step]) -> Self:
         uop = self.uop
@@ -265,12 +272,12 @@ def check_index(index: Core) -> None:
         )
 
 
-def looked_up(x: T, lookups: list[tuple[int, Core]]) -> T:
+def looked_up(x: T, plan: Plan) -> T:
     """Several index tensors act together, as one index into their flattened axes."""
-    axes = [axis for axis, _ in lookups]
-    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in lookups])
+    axes = [axis for axis, _ in plan.lookups]
+    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in plan.lookups])
     found = taken(_in_front(x, axes), chosen)
-    return _placed(found, chosen.ndim, _place(axes))
+    return _placed(found, chosen.ndim, 0 if plan.is_apart else axes[0])
 
 
 def _in_front(x: T, axes: list[int]) -> T:
@@ -279,17 +286,12 @@ def _in_front(x: T, axes: list[int]) -> T:
     return x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
 
 
-def _place(axes: list[int]) -> int:
-    """NumPy puts the result where the indices were, or first if they were apart."""
-    return axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
-
-
-def replaced(x: Any, lookups: list[tuple[int, Core]], value: Any) -> Any:
+def replaced(x: Any, plan: Plan, value: Any) -> Any:
     """x with a value at the places that its index tensors name."""
-    axes = [axis for axis, _ in lookups]
-    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in lookups])
+    axes = [axis for axis, _ in plan.lookups]
+    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in plan.lookups])
     front = _in_front(x, axes)
-    place, count = _place(axes), chosen.ndim
+    place, count = 0 if plan.is_apart else axes[0], chosen.ndim
     wide = value.permute(
         (*range(place, place + count), *range(place), *range(place + count, value.ndim))
     )

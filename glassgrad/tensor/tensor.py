@@ -108,11 +108,11 @@ class Tensor(Spellings, Border):
             target = written(UOp(BUFFER, self.dtype, (), view), self.uop)
         place = Tensor._of(target)._stepped(plan.steps)
         if plan.lookups:
-            wanted = looked_up(place, plan.lookups).shape
+            wanted = looked_up(place, plan).shape
             if 0 in wanted or 0 in place.shape:
                 return
             new = Tensor._of(self._value_to_write(value, wanted))
-            result = replaced(place, plan.lookups, new).uop
+            result = replaced(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.shape)
         self.uop = written(target, result, tuple(plan.steps))

@@ -156,12 +156,21 @@ NAMED: dict[str, tuple[Any, ...]] = {
     "two axes apart": (np.array([0, 1]), slice(None), np.array([3, 1])),
     "two axes together": (slice(None), PLACES, PLACES),
     "with a slice": (..., PLACES, slice(1, 3)),
+    "a number apart": (1, slice(None, None, -1), PLACES),
+    "a number next to it": (slice(None), 1, PLACES),
+    "a number behind": (PLACES % 2, slice(1, None), 0),
     "with steps": (slice(1, 2), slice(None, None, -1), PLACES),
 }
 
 
 def as_tensors(index: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(Tensor(part) if isinstance(part, np.ndarray) else part for part in index)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_tensors_and_numbers_mix(name: str) -> None:
+    x = numbers((2, 3, 4))
+    same(Tensor(x)[as_tensors(NAMED[name])], x[NAMED[name]])
 
 
 @pytest.mark.parametrize("name", MASKED)
