@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from itertools import count
+from os import PathLike
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
@@ -11,6 +13,7 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.hub import available
+from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.place import is_host
@@ -42,6 +45,8 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
         return _of_list(data, dtype, device)
     if isinstance(data, (bytes, bytearray)):
         return _of_memory(data, dtype, device)
+    if isinstance(data, PathLike):
+        return _of_file(data, dtype, device)
     if hasattr(data, "__array_interface__"):
         return _of_array(data, dtype, device)
     if available(data):
@@ -65,6 +70,13 @@ def _of_memory(data: bytes | bytearray, dtype: DType | None, device: str) -> UOp
     if len(data) % wanted.itemsize:
         raise ShapeError(f"{len(data)} bytes are no whole number of {wanted.name} items")
     return seen(data, device, wanted)
+
+
+def _of_file(path: PathLike[str], dtype: DType | None, device: str) -> UOp:
+    """A file's bytes as the dtype's items, mapped; writing to the tensor leaves the file alone."""
+    size = os.stat(path).st_size
+    raw = Storage(f"DISK:{os.fspath(path)}", size, dtypes.uint8).as_buffer().toreadonly()
+    return seen(raw, device, dtypes.uint8 if dtype is None else dtype)
 
 
 def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:

@@ -241,12 +241,23 @@ def producers() -> dict[str, tuple[Any, int]]:
     return found
 
 
+def consumers() -> dict[str, Any]:
+    """Everything that can look through a view."""
+    found = {
+        "memoryview": lambda view: view.memoryview(),
+        "interface": lambda view: np.asarray(view),
+        "dlpack": lambda view: np.from_dlpack(view),
+        "ctypes": lambda view: (ctypes.c_ubyte * 8).from_buffer(view.memoryview()),
+    }
+    try:
+        import torch
+    except ImportError:
+        return found
+    return found | {"torch": torch.from_dlpack}
+
+
 PRODUCERS = producers()
-CONSUMERS = {
-    "memoryview": lambda view: view.memoryview(),
-    "interface": lambda view: np.asarray(view),
-    "dlpack": lambda view: np.from_dlpack(view),
-}
+CONSUMERS = consumers()
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS)
