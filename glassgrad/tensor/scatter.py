@@ -55,12 +55,10 @@ class Scatter(Sorting):
         axis = axis_of(dim, self.ndim)
         op = REDUCTIONS[reduce]
         places, values = _lines(self, axis, index, _source(self, index, src))
-        hits = _hits(places, int(self.shape[axis]))
-        last = (hits.ndim - 1,)
-        start = _start(op, self.dtype)
-        chosen = hits.where(values.unsqueeze(-2), values.const_like(start))
-        total = _back(chosen._reduced(op, last, keepdim=False), self, axis, start)
-        count = _back(hits.cast(dtypes.int32)._reduced(ADD, last, keepdim=False), self, axis)
+        size, start = int(self.shape[axis]), _start(op, self.dtype)
+        total = _back(_combined(places, values, size, op), self, axis, start)
+        ones = places.full_like(1, dtype=dtypes.int32)
+        count = _back(_combined(places, self._made(ones.uop), size, ADD), self, axis)
         own = self if include_self else (count > 0).where(self.const_like(start), self)
         result = own._binary(op, total, "combine")
         if reduce != "mean":
@@ -161,6 +159,21 @@ def _winners(places: T, size: int) -> T:
     at = last.maximum(0)
     is_hit = (last >= 0) & keys.gather(-1, at).eq(line)
     return is_hit.where(order.gather(-1, at) + 1, 0)
+
+
+def _combined(places: T, values: T, size: int, op: Ops) -> T:
+    """Elements (…, n) combined at each of `size` places."""
+    start = values.const_like(_start(op, values.dtype))
+    if op in (MAX, MIN) and int(places.shape[-1]) * size > MOST_COMPARED:
+        # In the order of the values, the extreme is the last one that lands.
+        plain = values.detach()
+        falling = -plain if plain.is_floating_point() else plain.bitwise_not()
+        order = (plain if op is MAX else falling).argsort(-1)
+        last = _winners(places.gather(-1, order), size)
+        found = values.gather(-1, order).gather(-1, (last - 1).maximum(0))
+        return (last > 0).where(found, start)
+    chosen = _hits(places, size).where(values.unsqueeze(-2), start)
+    return chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
 
 
 def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:

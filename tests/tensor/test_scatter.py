@@ -72,9 +72,21 @@ def test_scatter_takes_numbers_sources_that_are_longer_and_old_reductions() -> N
 
 def test_many_elements_land_by_sorting(monkeypatch: pytest.MonkeyPatch) -> None:
     x, index, src = numbers((3, 30)), places((3, 40), 30), numbers((3, 40), seed=1)
-    wanted = Tensor(x).scatter(1, Tensor(index), Tensor(src)).numpy()
+    src[0, 3] = np.nan
+
+    def results() -> list[np.ndarray]:
+        t, i, s = Tensor(x), Tensor(index), Tensor(src)
+        whole = s.isnan().where(0.0, s).cast("int32")
+        return [
+            t.scatter(1, i, s).numpy(),
+            *[t.scatter_reduce(1, i, s, reduce).numpy() for reduce in ("amax", "amin")],
+            *[t.int().scatter_reduce(1, i, whole, r).numpy() for r in ("amax", "amin")],
+        ]
+
+    wanted = results()
     monkeypatch.setattr(glassgrad.tensor.scatter, "MOST_COMPARED", 0)
-    same(Tensor(x).scatter(1, Tensor(index), Tensor(src)), wanted)
+    for one, other in zip(results(), wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_scatter_of_ints_and_bools() -> None:
