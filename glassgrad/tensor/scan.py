@@ -1,6 +1,6 @@
 """Scans: running sums, products and extremes along an axis.
 
-Work is linear: blocks of 16 are scanned by sliding windows, the totals of the blocks are scanned
+Work is linear: blocks of 8 are scanned by sliding windows, the totals of the blocks are scanned
 in the same way, and every block adds what came before it.
 """
 
@@ -17,7 +17,7 @@ from glassgrad.tensor.record import BOOL, axis_of
 from glassgrad.tensor.reduce import accumulator
 
 ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
-BLOCK = 16
+BLOCK = 8
 T = TypeVar("T", bound=Arrangement)
 
 
@@ -67,10 +67,10 @@ class Scan(Arrangement):
         [1000.0, 1000.693]
         """
         x = self if self.is_floating_point() else self.cast(dtypes.default_float)
-        return x._along(
-            axis,
-            lambda line: scanned(line, lambda w: w.logsumexp(-1), type(line).logaddexp, -math.inf),
-        )
+        place = axis_of(axis, self.ndim)
+        if not self.ndim or 0 in self.shape:
+            return x
+        return scanned(x, place, lambda w: w.logsumexp(-1), type(x).logaddexp, -math.inf)
 
     def _extremes(self, op: Ops, axis: int) -> tuple[Self, Self]:
         place = axis_of(axis, self.ndim)
@@ -89,42 +89,47 @@ class Scan(Arrangement):
 
     def _scanned(self, op: Ops, axis: int, start: ConstType) -> Self:
         """An op of reductions applied to all elements up to each one."""
-        return self._along(
-            axis,
-            lambda line: scanned(
-                line,
-                lambda window: window._reduced(op, (window.ndim - 1,), keepdim=False),
-                lambda before, inner: before._binary(op, inner, "combine"),
-                start,
-            ),
-        )
-
-    def _along(self, axis: int, function: Callable[[Self], Self]) -> Self:
-        """A function of the last axis applied to another one."""
         place = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.shape:
             return self._made(self.uop)
-        return function(self.transpose(place, -1)).transpose(place, -1)
+        return scanned(
+            self,
+            place,
+            lambda window: window._reduced(op, (window.ndim - 1,), keepdim=False),
+            lambda before, inner: before._binary(op, inner, "combine"),
+            start,
+        )
 
 
-def scanned(x: T, reduced: Callable[[T], T], combine: Callable[[T, T], T], start: ConstType) -> T:
-    """Running values along the last axis; `start` changes nothing when it is combined."""
-    size = int(x.shape[-1])
+def scanned(
+    x: T, axis: int, reduced: Callable[[T], T], combine: Callable[[T, T], T], start: ConstType
+) -> T:
+    """Running values along an axis; `start` changes nothing when it is combined."""
+    size = int(x.shape[axis])
     if size <= 2 * BLOCK:
-        return _short(x, reduced, start)
+        return _short(x, axis, reduced, start)
     count = -(-size // BLOCK)
-    blocks = _widened(x, 0, count * BLOCK - size, start).reshape((*x.shape[:-1], count, BLOCK))
-    inner = _short(blocks, reduced, start)
-    before = _widened(scanned(inner[..., -1], reduced, combine, start), 1, -1, start)
-    whole = combine(before.unsqueeze(-1), inner)
-    return whole.flatten(-2)[..., :size]
+    blocks = _widened(x, axis, 0, count * BLOCK - size, start).unflatten(axis, (count, BLOCK))
+    inner = _short(blocks, axis + 1, reduced, start)
+    totals = _cut(inner, axis + 1, BLOCK - 1, BLOCK).squeeze(axis + 1)
+    before = _widened(scanned(totals, axis, reduced, combine, start), axis, 1, -1, start)
+    whole = combine(before.unsqueeze(axis + 1), inner)
+    return _cut(whole.flatten(axis, axis + 1), axis, 0, size)
 
 
-def _short(x: T, reduced: Callable[[T], T], start: ConstType) -> T:
+def _short(x: T, axis: int, reduced: Callable[[T], T], start: ConstType) -> T:
     """Each element reduced with all before it: windows that reach back over the beginning."""
-    size = int(x.shape[-1])
-    return reduced(_widened(x, size - 1, 0, start)._window(x.ndim - 1, size))
+    size = int(x.shape[axis])
+    return reduced(_widened(x, axis, size - 1, 0, start)._window(axis, size))
 
 
-def _widened(x: T, before: int, after: int, value: ConstType) -> T:
-    return x.pad(((0, 0),) * (x.ndim - 1) + ((before, after),), value=value)
+def _widened(x: T, axis: int, before: int, after: int, value: ConstType) -> T:
+    pairs = [(0, 0)] * x.ndim
+    pairs[axis] = (before, after)
+    return x.pad(tuple(pairs), value=value)
+
+
+def _cut(x: T, axis: int, start: int, stop: int) -> T:
+    pairs: list[tuple[int, int] | None] = [None] * x.ndim
+    pairs[axis] = (start, stop)
+    return x.shrink(pairs)
