@@ -102,22 +102,32 @@ def _keys(x: Any) -> Any:
 
 def _network(words: list[Any], size: int) -> list[Any]:
     """Bitonic: blocks double; mirrored halves are compared first, then ever closer neighbours."""
-    block = 2
-    while block <= size:
-        words = _exchanged(words, block, mirrored=True)
-        near = block // 2
-        while near >= 2:
-            words = _exchanged(words, near, mirrored=False)
-            near //= 2
-        block *= 2
+    for number, (block, is_mirrored) in enumerate(_steps(size), start=1):
+        words = _exchanged(words, block, is_mirrored)
+        if number % 2 == 0:  # two steps at a time read four elements for one; three gain nothing
+            words = [word.contiguous() for word in words]
     return words
 
 
-def _exchanged(words: list[Any], block: int, mirrored: bool) -> list[Any]:
+def _steps(size: int) -> list[tuple[int, bool]]:
+    """The blocks of a network over `size` elements, and whether their halves are mirrored."""
+    steps = []
+    block = 2
+    while block <= size:
+        steps.append((block, True))
+        near = block // 2
+        while near >= 2:
+            steps.append((near, False))
+            near //= 2
+        block *= 2
+    return steps
+
+
+def _exchanged(words: list[Any], block: int, is_mirrored: bool) -> list[Any]:
     """The smaller element of each pair to the lower half of its block, the larger to the upper."""
     shape = words[0].shape
     apart = [word.reshape((*shape[:-1], -1, 2, block // 2)) for word in words]
-    others = [word.flip((-1, -2) if mirrored else -2) for word in apart]
+    others = [word.flip((-1, -2) if is_mirrored else -2) for word in apart]
     is_low = words[0]._line(2).eq(0).unsqueeze(1)
     if len(words) == 1:
         one, other = apart[0], others[0]
@@ -127,4 +137,4 @@ def _exchanged(words: list[Any], block: int, mirrored: bool) -> list[Any]:
         is_less = (others[0] < apart[0]) | (tied & (others[1] < apart[1]))
         takes = is_less.eq(is_low)
         found = [takes.where(theirs, mine) for mine, theirs in zip(apart, others, strict=True)]
-    return [word.reshape(shape).contiguous() for word in found]
+    return [word.reshape(shape) for word in found]

@@ -71,9 +71,11 @@ def test_topk_takes_the_first_of_the_order(largest: bool) -> None:
         same(values, np.take_along_axis(x, wanted, 1))
 
 
-def test_the_network_has_half_a_square_of_logarithms_steps() -> None:
-    nodes = Tensor.empty(1000).argsort().uop.toposort()
-    assert sum(node.op is Ops.CONTIGUOUS for node in nodes) == 10 * 11 // 2
+def test_the_network_has_half_a_square_of_logarithms_steps_two_to_a_kernel() -> None:
+    order = Tensor.empty(1000).argsort()
+    nodes = order.uop.toposort()
+    assert sum(node.op is Ops.FLIP for node in nodes) == 10 * 11 // 2
+    assert len(order.schedule().kernels) <= 10 * 11 // 4 + 1
 
 
 def test_gradients_go_back_to_where_values_came_from() -> None:
