@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from glassgrad.base.dtype import ConstType, DType, DTypeLike, dtypes, sum_dtype, to_dtype
+from glassgrad.base.dtype import DTypeLike, dtypes, sum_dtype
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.buffer import compute, literal
-from glassgrad.buffer.arithmetic import Arithmetic
+from glassgrad.buffer.creation import Creation, dtype_from
 from glassgrad.buffer.strides import (
     Window,
     axes_of,
@@ -38,19 +37,10 @@ if TYPE_CHECKING:
     import numpy
 
 PythonView: TypeAlias = memoryview  # a method of the class has that name
-GENERATOR = compute.Generator(time.time_ns())
 ADD, MAX = Ops.ADD, Ops.MAX
 
 
-def dtype_from(like: DTypeLike | None) -> DType | None:
-    if like is None or isinstance(like, DType):
-        return like
-    if not isinstance(like, str):
-        raise DTypeError(f"{like!r} is not a dtype", hint='such as DType.float32 or "float32"')
-    return to_dtype(like)
-
-
-class Buffer(Arithmetic):
+class Buffer(Creation):
     """An array of numbers in memory that others may share.
 
     >>> b = Buffer([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -78,105 +68,6 @@ class Buffer(Arithmetic):
         self._hold(
             copied or compute.computed(compute.cast(value, wanted or seen.dtype), seen.device)
         )
-
-    # ------------------------------------------------------------------ making buffers
-
-    @staticmethod
-    def from_memory(obj: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
-        """See an object's memory without a copy, optionally as items of another dtype.
-
-        >>> raw = bytearray(4)
-        >>> Buffer.from_memory(raw)[1] = 7
-        >>> raw
-        bytearray(b'\\x00\\x07\\x00\\x00')
-        """
-        return Buffer._of(View.from_host(obj, dtype_from(dtype), None, Device.canonicalize(device)))
-
-    @staticmethod
-    def empty(shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
-        """Memory that nothing was written to yet; it reads as zeros."""
-        wanted = dtype_from(dtype) or dtypes.default_float
-        return Buffer._of(View.empty(Device.canonicalize(device), shape_of(shape), wanted))
-
-    @staticmethod
-    def zeros(shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
-        return Buffer.empty(shape, dtype, device)
-
-    @staticmethod
-    def full(
-        shape: Any, value: ConstType, dtype: DTypeLike | None = None, device: str | None = None
-    ) -> Buffer:
-        """One number everywhere.
-
-        >>> Buffer.full((2, 2), 7).to_python()
-        [[7, 7], [7, 7]]
-        """
-        made = Buffer.empty(shape, literal.dtype_for([value], dtype_from(dtype)), device)
-        made[...] = value
-        return made
-
-    @staticmethod
-    def ones(shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Buffer:
-        return Buffer.full(shape, 1, dtype_from(dtype) or dtypes.default_float, device)
-
-    @staticmethod
-    def arange(
-        start: ConstType,
-        stop: ConstType | None = None,
-        step: ConstType = 1,
-        dtype: DTypeLike | None = None,
-        device: str | None = None,
-    ) -> Buffer:
-        """Numbers from start to stop, without stop.
-
-        >>> Buffer.arange(1, 7, 2).to_python()
-        [1, 3, 5]
-        """
-        first, last = (0, start) if stop is None else (start, stop)
-        if step == 0:
-            raise ShapeError("arange cannot step by 0")
-        size = max(0, -int(-(last - first) // step))
-        wanted = literal.dtype_for([first, last, step], dtype_from(dtype))
-        name = Device.canonicalize(device)
-        if wanted.kind == "float":
-            numbers = Buffer([first + number * step for number in range(size)], wanted, name)
-            return numbers if size else Buffer.empty(0, wanted, name)
-        value = compute.line(size, wanted) * compute.number(step, wanted, name)
-        return Buffer._of(compute.computed(value + compute.number(first, wanted, name), name))
-
-    @staticmethod
-    def uniform(
-        shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None,
-        device: str | None = None,
-    ) -> Buffer:  # fmt: skip
-        """Random numbers from low to high, without high."""
-        drawn = Buffer._random(compute.uniform, shape, dtype, device)
-        return drawn if (low, high) == (0.0, 1.0) else drawn * (high - low) + low
-
-    @staticmethod
-    def normal(
-        shape: Any, mean: float = 0.0, std: float = 1.0, dtype: DTypeLike | None = None,
-        device: str | None = None,
-    ) -> Buffer:  # fmt: skip
-        """Random numbers around a mean, with a standard deviation."""
-        drawn = Buffer._random(compute.normal, shape, dtype, device)
-        return drawn if (mean, std) == (0.0, 1.0) else drawn * std + mean
-
-    @staticmethod
-    def _random(make: Any, shape: Any, dtype: DTypeLike | None, device: str | None) -> Buffer:
-        sizes, wanted = shape_of(shape), dtype_from(dtype) or dtypes.default_float
-        if wanted.kind != "float":
-            raise DTypeError(f"random numbers are floats, not {wanted.name}")
-        name = Device.canonicalize(device)
-        if 0 in sizes:
-            return Buffer.empty(sizes, wanted, name)
-        value = compute.cast(make(GENERATOR.bits(prod(sizes), name)), wanted)
-        return Buffer._of(compute.computed(value, name).reshaped(sizes))
-
-    @staticmethod
-    def manual_seed(seed: int) -> None:
-        """Start random numbers again: the same calls then give the same numbers."""
-        GENERATOR.restart(seed)
 
     @staticmethod
     def concatenate(buffers: Sequence[Buffer], axis: int = 0) -> Buffer:
