@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from glassgrad.memory.bridge_dlpack import (
     FORMATS,
@@ -50,12 +50,28 @@ LETTERS = {"int": 0, "uint": 1}
 NAMES = {name: ctypes.create_string_buffer(name) for name in (LEGACY, VERSIONED)}
 
 
-class Lent(NamedTuple):
-    """A tensor that a consumer may be using."""
+class Lent:
+    """A tensor that a consumer may be using.
 
-    view: MemoryView
-    capsule: Any  # None once it is known to be taken
-    word: int  # what the tensor's first word was
+    Its memory is freed when it was given back and nobody looks at it any more; what was not given
+    back at the end of Python stays, because its consumer may still stamp it.
+    """
+
+    __slots__ = ("address", "capsule", "is_back", "view", "word")
+
+    def __init__(self, address: int, view: MemoryView, capsule: Any) -> None:
+        self.address = address
+        self.view = view
+        self.capsule = capsule  # None once it is known to be taken
+        self.word = self.first_word()
+        self.is_back = False
+
+    def first_word(self) -> int:
+        return ctypes.c_uint64.from_address(self.address).value
+
+    def __del__(self, free: Any = _free) -> None:
+        if self.is_back:
+            free(self.address)
 
 
 LENT: dict[int, Lent] = {}
@@ -87,7 +103,7 @@ def export(
         _free(address)
         raise
     capsule = _capsule(address, ctypes.addressof(NAMES[kind]), None)
-    LENT[address] = Lent(source, capsule, ctypes.c_uint64.from_address(address).value)
+    LENT[address] = Lent(address, source, capsule)
     return capsule
 
 
@@ -143,22 +159,26 @@ def item_kind(view: MemoryView) -> tuple[int, int]:
 
 
 def sweep() -> None:
-    """Give back what consumers are done with, and what nobody ever took."""
-    for address, lent in list(LENT.items()):
-        if ctypes.c_uint64.from_address(address).value != lent.word:
-            _reclaim(address)
-        elif lent.capsule is not None and name_of(lent.capsule) not in NAMES:
-            LENT[address] = lent._replace(capsule=None)
-        # The capsule is held by `lent`, by nobody else, and by getrefcount itself.
-        elif lent.capsule is not None and sys.getrefcount(lent.capsule) == 2:
-            _reclaim(address)
+    """Give back what consumers are done with, and what nobody ever took.
+
+    Threads may sweep at once: whoever takes an entry out gives it back, and no address is used
+    again while an entry of it is in somebody's list.
+    """
+    for lent in list(LENT.values()):
+        capsule = lent.capsule
+        if lent.first_word() != lent.word:
+            _reclaim(lent)
+        elif capsule is not None and name_of(capsule) not in NAMES:
+            lent.capsule = None
+        # It is held by `lent`, by this name and by getrefcount itself: nobody can take it.
+        elif capsule is not None and sys.getrefcount(capsule) == 3:
+            _reclaim(lent)
 
 
-def _reclaim(address: int) -> None:
-    lent = LENT.pop(address, None)
-    if lent is not None:  # else another thread was faster
+def _reclaim(lent: Lent) -> None:
+    if LENT.pop(lent.address, None) is not None:  # else another thread was faster
+        lent.is_back = True
         lent.view.returned()
-        _free(address)
 
 
 def _after_collection(phase: str, details: dict[str, int]) -> None:
