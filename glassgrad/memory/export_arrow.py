@@ -1,4 +1,9 @@
-"""MemoryView -> Arrow C array: a row of numbers as a column, in two capsules."""
+"""MemoryView -> Arrow C array: a row of numbers as a column, in two capsules.
+
+Arrow wants `release` to clear a field of a structure that its consumer has moved, so it must be a
+Python function here: unlike DLPack's tensors, a column that goes while an exception is on its way
+turns that exception into a SystemError.
+"""
 
 from __future__ import annotations
 

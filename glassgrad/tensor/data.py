@@ -47,7 +47,7 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
         return _of_memory(data, dtype, device)
     if isinstance(data, PathLike):
         return _of_file(data, dtype, device)
-    if hasattr(data, "__array_interface__"):
+    if hasattr(data, "__array_interface__") and hasattr(data, "__array__"):  # NumPy's
         return _of_array(data, dtype, device)
     if available(data):
         return cast_to(uop := seen(data, device), dtype or uop.dtype)
@@ -89,7 +89,7 @@ def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
             raise DTypeError(f"there is no dtype for NumPy's {data.dtype}", hint="convert it first")
         if not data.dtype.isnative or any(step % data.itemsize for step in data.strides):
             array = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("=")))
-    else:  # a NumPy scalar, or another library's array
+    else:  # a NumPy scalar
         array = np.asarray(data)
     uop = seen(array, device)
     return uop if dtype is None else cast_to(uop, dtype)

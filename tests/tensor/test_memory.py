@@ -36,6 +36,14 @@ def test_a_tensor_is_made_of_whatever_the_hub_sees(obj: Any, dtype: Any) -> None
     assert Tensor(obj, dtype="int32").tolist() == [1, 2]
 
 
+def test_narrow_floats_keep_their_dtype_on_the_way_through_a_buffer() -> None:
+    narrow = Buffer([1.5, -2.0], "bfloat16")
+    for obj in (narrow, get(narrow)):
+        tensor = Tensor(obj)
+        assert tensor.dtype is dtypes.bfloat16
+        assert tensor.float().tolist() == [1.5, -2.0]
+
+
 def test_a_mapped_file_is_not_copied() -> None:
     pages = mmap.mmap(-1, 16)
     tensor = Tensor.from_memory(pages, dtype="int32")
