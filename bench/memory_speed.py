@@ -66,7 +66,7 @@ def main() -> None:
         work = {"glassgrad": launches(ours()), "numpy": others[name]}
         if name in more:
             work["torch"] = more[name]
-        print(row(name, best_of(work, 7)))
+        print(row(name, best_of(work)))
 
 
 if __name__ == "__main__":
