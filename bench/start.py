@@ -48,7 +48,7 @@ def main() -> None:
     print(f"glassgrad, first result   {cold * 1e3:6.0f} cold {warm * 1e3:6.0f} warm")
     has_compiler = shutil.which(os.environ.get("CC", "clang")) is not None
     if importlib.util.find_spec("tinygrad") and has_compiler:
-        theirs, again = first_results("tinygrad", "CACHEDB_FOLDER")
+        theirs, again = first_results("tinygrad", "XDG_CACHE_HOME")
         print(f"tinygrad, first result    {theirs * 1e3:6.0f} cold {again * 1e3:6.0f} warm")
 
 
