@@ -235,7 +235,8 @@ class Functions(Casts):
 
         def logistic(x: Self) -> Self:
             is_negative = x < 0
-            small = (x * is_negative.where(x.const_like(LOG2_E), -LOG2_E))._unary(EXP2)
+            # One constant factor: lowering then knows an exp, and rounds its argument only once.
+            small = (is_negative.where(x, -x) * LOG2_E)._unary(EXP2)
             return is_negative.where(small, 1.0) / (small + 1.0)
 
         return self._smooth(logistic)
