@@ -8,7 +8,7 @@ from glassgrad.base.errors import DeviceError
 from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.uop import UOp, note
 from glassgrad.memory.view import View
 
 Realize = Callable[[Sequence[UOp], str | None], tuple[View, ...]]
@@ -28,7 +28,7 @@ def move_between_devices(copies: Sequence[UOp], realize: Realize) -> None:
     for node in copies:
         if node.realized is None:
             (view,) = realize(node.src, None)
-            node.realized = UOp(Ops.BUFFER, node.dtype, (), copied(view, node.arg, realize))
+            note(node, UOp(Ops.BUFFER, node.dtype, (), copied(view, node.arg, realize)))
 
 
 def copied(view: View, device: str, realize: Realize) -> View:

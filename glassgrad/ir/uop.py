@@ -37,6 +37,25 @@ def _forget(held: ref[UOp]) -> None:
         del NODES[key]
 
 
+def note(node: UOp, buffer: UOp) -> None:
+    """Remember where a value is, for whoever holds its node; the same expression written again is
+    another node. Others may write to the memory that it reads or to the memory that holds it, so
+    what was true of this one need not be true of the next.
+    """
+    if node.op is CONST:  # the same value wherever it is written
+        return
+    node.realized = buffer
+    key = (node.op, node.dtype, node.src, node.arg)
+    held = NODES.get(key)
+    if held is not None and held() is node:
+        NODES.pop(key, None)
+
+
+def next_number() -> int:
+    """Nodes made from now on have greater numbers."""
+    return next(_numbers)
+
+
 def _key_arg(arg: Any) -> Any:
     """Floats are told apart by their bits: 0.0 is not -0.0, and nan is nan."""
     if arg == 0.0:
@@ -45,7 +64,8 @@ def _key_arg(arg: Any) -> Any:
 
 
 class UOp:
-    """One node of a graph. Two nodes with the same op, dtype, src and arg are the same object.
+    """One node of a graph. Two nodes with the same op, dtype, src and arg are the same object, until
+    the value of one is computed (see `note`).
 
     `shape` is the shape of the value in the graph and () in kernels and programs. `number` grows
     with creation, so sources have smaller numbers and sorting by it is a topological order.

@@ -13,12 +13,13 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.uop import UOp, note
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.record import record
 
-BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
+BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
+DETACH, CONTIGUOUS = Ops.DETACH, Ops.CONTIGUOUS
 NUMBER = attrgetter("number")
 OVERWRITTEN: WeakSet[View] = WeakSet()
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
@@ -70,7 +71,7 @@ def look(tensor: Core) -> View:
     held = current(tensor.uop)
     if held is None:
         uop = tensor.uop
-        keeps = uop.op is not ASSIGN and uop.dtype.kind == "float"
+        keeps = uop.op not in (ASSIGN, CONST) and uop.dtype.kind == "float"
         compute([tensor], kept=frozenset((uop,)) if keeps else frozenset())
         held = current(tensor.uop)
     assert held is not None, tensor.uop
@@ -93,7 +94,7 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
     for write in writes:
         OVERWRITTEN.add(_base(_resolved_target(write)).arg)
     for root, buffer in held.items():
-        root.realized = buffer
+        note(root, buffer)
         if root in WRITERS:
             WRITERS[buffer] = WRITERS[root]
     for tensor in living():

@@ -10,7 +10,7 @@ import pytest
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Param
-from glassgrad.ir.uop import NODES, UOp, const, make_range, toposort, variable
+from glassgrad.ir.uop import NODES, UOp, const, make_range, note, toposort, variable
 
 v, w = variable("v", 0, 9), variable("w", -3, 3)
 param = UOp(Ops.PARAM, dtypes.float, (), Param(0, (4, 5), (5, 1)))
@@ -52,6 +52,25 @@ def test_nodes_are_forgotten_when_nobody_holds_them():
     del held
     gc.collect()
     assert len(NODES) <= before
+
+
+def test_an_expression_whose_value_is_noted_is_another_node_when_written_again():
+    x = variable("noted", 0, 1)
+    node, held = x * 12_345, const(0)
+    note(node, held)
+    again = x * 12_345
+    assert again is not node
+    assert (node.realized, again.realized) == (held, None)
+    del node
+    gc.collect()
+    assert x * 12_345 is again  # the end of the first does not take the second away
+
+
+def test_constants_take_no_notes():
+    two = const(2)
+    note(two, const(0))
+    assert two.realized is None
+    assert const(2) is two
 
 
 def test_a_deep_graph_is_forgotten_without_recursion():

@@ -17,6 +17,8 @@ from glassgrad import Buffer, Tensor, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.memory import export_count, get
 
+ON_BOTH_ROADS = True
+
 
 @pytest.mark.parametrize(
     ("obj", "dtype"),
@@ -69,6 +71,45 @@ def test_writes_through_shared_memory_are_seen_by_the_next_kernel() -> None:
     assert (tensor + 1).tolist() == [[1, 1, 1], [1, 1, 1]]
     numbers[0, 0] = 5
     assert (tensor + 1).tolist() == [[1, 1, 6], [1, 1, 1]]
+
+
+def test_an_expression_written_again_sees_what_others_wrote_meanwhile() -> None:
+    numbers = np.zeros(2, np.float32)
+    x = Tensor.from_memory(numbers)
+    y, deep = x + 1, (x + 1) * 2
+    assert (y.numpy().tolist(), deep.numpy().tolist()) == ([1, 1], [2, 2])
+    numbers[0] = 9
+    assert (x + 1).tolist() == [10, 1]
+    assert ((x + 1) * 2).tolist() == [20, 2]
+    assert x.clone().tolist() == [9, 0]
+    assert (y.tolist(), deep.tolist(), (y * 3).tolist()) == ([1, 1], [2, 2], [3, 3])
+
+
+def test_an_expression_written_again_sees_what_was_written_into_a_tensor() -> None:
+    x = (Tensor([1.0, 2.0]) * 2).realize()
+    y = x + 1
+    assert y.tolist() == [3, 5]
+    x.numpy()[0] = 50
+    assert (x + 1).tolist() == [51, 5]
+    y.numpy()[1] = 60  # what holds a value is written, and not what equal expressions are
+    assert (x + 1).tolist() == [51, 5]
+    assert (y.tolist(), (y + 1).tolist()) == ([3, 60], [4, 61])
+
+
+def test_a_value_that_was_looked_at_keeps_its_gradient() -> None:
+    numbers = np.array([1.0, 2.0], np.float32)
+    x = Tensor.from_memory(numbers)
+    loss = (x * x).sum()
+    assert loss.item() == 5
+    loss.backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 4]
+
+
+def test_writing_into_a_constant_that_was_computed_changes_no_other() -> None:
+    x = Tensor([1.0, 2.0])
+    x.const_like(2.0).realize().numpy()[...] = 5
+    x.const_like(2.0).numpy()[...] = 5
+    assert (x * 2.0).tolist() == [2, 4]
 
 
 def test_numpy_and_data_share_the_memory_of_a_tensor() -> None:
