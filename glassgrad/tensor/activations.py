@@ -6,6 +6,7 @@ import math
 from typing import Self
 
 from glassgrad.tensor.inverse import Inverse
+from glassgrad.tensor.series import expm1
 
 
 class Activations(Inverse):
@@ -43,7 +44,7 @@ class Activations(Inverse):
         >>> Tensor([-2.0, 2.0]).leaky_relu(0.25).tolist()
         [-0.5, 2.0]
         """
-        return (self < 0).where(self * neg_slope, self)
+        return self._smooth(lambda x: (x < 0).where(x * neg_slope, x))
 
     def elu(self, alpha: float = 1.0) -> Self:
         """x where positive, alpha * (exp(x) - 1) where not.
@@ -51,7 +52,7 @@ class Activations(Inverse):
         >>> Tensor([-1000.0, 2.0]).elu().tolist()
         [-1.0, 2.0]
         """
-        return (self > 0).where(self, (self.minimum(0).exp() - 1) * alpha)
+        return self._smooth(lambda x: (x > 0).where(x, expm1(x.minimum(0)) * alpha))
 
     def celu(self, alpha: float = 1.0) -> Self:
         """x where positive, alpha * (exp(x/alpha) - 1) where not.
@@ -59,7 +60,7 @@ class Activations(Inverse):
         >>> Tensor([-1000.0, 2.0]).celu(0.5).tolist()
         [-0.5, 2.0]
         """
-        return self.maximum(0) + ((self.minimum(0) / alpha).exp() - 1) * alpha
+        return self._smooth(lambda x: x.maximum(0) + expm1(x.minimum(0) / alpha) * alpha)
 
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
         """gamma times `elu`.
@@ -67,7 +68,7 @@ class Activations(Inverse):
         >>> round(Tensor(-1.0).selu().item(), 4)
         -1.1113
         """
-        return self.elu(alpha) * gamma
+        return self._smooth(lambda x: x.elu(alpha) * gamma)
 
     def silu(self) -> Self:
         """x * sigmoid(x)
@@ -75,7 +76,7 @@ class Activations(Inverse):
         >>> round(Tensor(1.0).silu().item(), 5)
         0.73106
         """
-        return self * self.sigmoid()
+        return self._smooth(lambda x: x * x.sigmoid())
 
     def swish(self) -> Self:
         """The same as `silu`.
@@ -92,12 +93,12 @@ class Activations(Inverse):
         (0.84119, 0.84134)
         """
         if approximate == "none":
-            return self * ((self * math.sqrt(0.5)).erf() + 1.0) * 0.5
+            return self._smooth(lambda x: x * ((x * math.sqrt(0.5)).erf() + 1.0) * 0.5)
         if approximate != "tanh":
             raise ValueError(f'approximate is "tanh" or "none", not {approximate!r}')
         # (1 + tanh(u)) / 2 is sigmoid(2u), which does not cancel where u is negative.
-        inner = self * (self * self * 0.044715 + 1.0) * (2 * math.sqrt(2 / math.pi))
-        return self * inner.sigmoid()
+        scale = 2 * math.sqrt(2 / math.pi)
+        return self._smooth(lambda x: x * (x * (x * x * 0.044715 + 1.0) * scale).sigmoid())
 
     def quick_gelu(self) -> Self:
         """x * sigmoid(1.702 x)
@@ -105,7 +106,7 @@ class Activations(Inverse):
         >>> round(Tensor(1.0).quick_gelu().item(), 5)
         0.8458
         """
-        return self * (self * 1.702).sigmoid()
+        return self._smooth(lambda x: x * (x * 1.702).sigmoid())
 
     def softplus(self, beta: float = 1.0) -> Self:
         """log(1 + exp(beta x)) / beta
@@ -113,7 +114,7 @@ class Activations(Inverse):
         >>> round(Tensor(0.0).softplus().item(), 5)
         0.69315
         """
-        return (self * beta).logaddexp(0.0) * (1 / beta)
+        return self._smooth(lambda x: (x * beta).logaddexp(0.0) * (1 / beta))
 
     def logsigmoid(self) -> Self:
         """log(sigmoid(x))
@@ -129,7 +130,7 @@ class Activations(Inverse):
         >>> round(Tensor(1.0).mish().item(), 5)
         0.8651
         """
-        return self * self.softplus().tanh()
+        return self._smooth(lambda x: x * x.softplus().tanh())
 
     def softsign(self) -> Self:
         """x / (1 + |x|)
@@ -137,7 +138,7 @@ class Activations(Inverse):
         >>> Tensor([-3.0, 1.0]).softsign().tolist()
         [-0.75, 0.5]
         """
-        return self / (self.abs() + 1)
+        return self._smooth(lambda x: x / (x.abs() + 1))
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
         """alpha * x + beta between 0 and 1.
@@ -145,7 +146,7 @@ class Activations(Inverse):
         >>> Tensor([-9.0, 0.0, 9.0]).hardsigmoid().tolist()
         [0.0, 0.5, 1.0]
         """
-        return (self * alpha + beta).clamp(0, 1)
+        return self._smooth(lambda x: (x * alpha + beta).clamp(0, 1))
 
     def hardswish(self) -> Self:
         """x * relu6(x + 3) / 6
@@ -153,4 +154,4 @@ class Activations(Inverse):
         >>> Tensor([-9.0, 0.0, 9.0]).hardswish().tolist()
         [-0.0, 0.0, 9.0]
         """
-        return self * (self + 3).relu6() * (1 / 6)
+        return self._smooth(lambda x: x * (x + 3).relu6() * (1 / 6))

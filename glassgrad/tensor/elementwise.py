@@ -34,6 +34,7 @@ class Elementwise(Operators):
             return self.__rfloordiv__(x) if reverse else self // x
         left, right = self._pair(x, "divide")
         if rounding_mode == "trunc" and left.dtype.kind != "float":
+            need(left, NUMBERS, "divide towards zero")
             return self._divided_towards_zero(*((right, left) if reverse else (left, right)))
         if rounding_mode not in (None, "trunc"):
             raise ValueError(f'rounding_mode is "trunc" or "floor", not {rounding_mode!r}')
@@ -132,7 +133,7 @@ class Elementwise(Operators):
         rest = (self - whole).abs()  # exact, so 0.5 is met exactly
         half = whole * 0.5
         up = (rest > 0.5) | (rest.eq(0.5) & half.ne(half.trunc()))
-        return up.where(whole + (self < 0).where(-1.0, 1.0), whole)
+        return up.where((self < 0).where(whole - 1, whole + 1), whole)
 
     def abs(self) -> Self:
         """The distance from zero.
@@ -198,6 +199,8 @@ class Elementwise(Operators):
         [True, False]
         """
         x, y = map(self._made, self._pair(other, "compare"))
+        if x.uop.dtype.kind != "float":  # differences of unsigned numbers would wrap
+            x, y = x.cast(dtypes.float64), y.cast(dtypes.float64)
         near = ((x - y).abs() <= y.abs() * rtol + atol) & x.isfinite() & y.isfinite()
         close = near | x.eq(y)
         return close | (x.isnan() & y.isnan()) if equal_nan else close

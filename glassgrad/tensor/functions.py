@@ -15,7 +15,8 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.elementwise import Casts
 from glassgrad.tensor.polynomials import ERF, TANH, Erf
-from glassgrad.tensor.record import as_float, cast_to, record
+from glassgrad.tensor.record import BOOL, as_float, cast_to, record, weak_dtype
+from glassgrad.tensor.series import log1p, polynomial, sinh
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 SQRT, EXP2, LOG2, SIN, POW = Ops.SQRT, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW
@@ -120,11 +121,10 @@ class Functions(Casts):
         >>> round(Tensor(1000.0).logaddexp(1000.0).item(), 3)
         1000.693
         """
-        x, y = map(self._made, self._pair(other, "add the exponentials of"))
-        x, y = self._made(as_float(x.uop)), self._made(as_float(y.uop))
-        top = x.maximum(y).detach()
-        top = top.isinf().where(0.0, top)
-        return ((x - top).exp() + (y - top).exp()).log() + top
+        left, right = (
+            self._made(as_float(uop)) for uop in self._pair(other, "add exponentials of")
+        )
+        return left._smooth(lambda x: _logaddexp(x, right.cast(x.uop.dtype)))
 
     def pow(self, x: Any, reverse: bool = False) -> Self:
         """self to the power x; whole powers of whole numbers stay whole.
@@ -142,8 +142,8 @@ class Functions(Casts):
 
     def _power(self, power: float) -> Self:
         """A power that is known: products and roots where they do."""
-        if self.uop.dtype.kind == "bool":
-            raise DTypeError("cannot raise bools to a power", hint="cast to int or float first")
+        if self.uop.dtype is BOOL:
+            return self.cast(weak_dtype(power, BOOL))._power(power)
         is_whole = isinstance(power, int) or (power.is_integer() and self.is_floating_point())
         if is_whole and 0 <= power <= 64:
             return self._multiplied(int(power))
@@ -214,7 +214,7 @@ class Functions(Casts):
         >>> round(Tensor(1.0).sinh().item(), 5)
         1.1752
         """
-        return self._smooth(lambda x: (x.exp() - (-x).exp()) * 0.5)
+        return self._smooth(sinh)
 
     def cosh(self) -> Self:
         """The hyperbolic cosine.
@@ -266,12 +266,12 @@ class Functions(Casts):
         return self + (self._made(self._operand(end, "interpolate")) - self).mul(weight)
 
 
-def polynomial(x: T, coefficients: tuple[float, ...]) -> T:
-    """The highest power first."""
-    total = x * coefficients[0] + coefficients[1]
-    for coefficient in coefficients[2:]:
-        total = total * x + coefficient
-    return total
+def _logaddexp(x: T, y: T) -> T:
+    """The larger one, and what the other adds. By comparison: a maximum has two slopes at ties."""
+    is_larger = x >= y
+    top, low = is_larger.where(x, y), is_larger.where(y, x)
+    distance = (top.isinf() & top.eq(low)).where(-math.inf, low - top)
+    return top + log1p(distance.exp())
 
 
 def _tanh(x: T) -> T:

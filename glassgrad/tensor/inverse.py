@@ -7,17 +7,14 @@ leads there. No formula cancels, so small arguments keep all their digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
-from glassgrad.base.dtype import dtypes
-from glassgrad.tensor.functions import Functions, polynomial
+from glassgrad.tensor.functions import Functions
 from glassgrad.tensor.record import as_float
+from glassgrad.tensor.series import odd, of_atanh
 
 NEAR = 0.3  # where the series are used: the terms fall by 0.09 each
-TERMS = {dtypes.float32: 8, dtypes.float64: 17}
 HUGE = 1e8  # from here on, x² + 1 is x² in every dtype
-Law = Callable[[int], float]
 T = TypeVar("T", bound="Inverse")
 
 
@@ -87,18 +84,8 @@ class Inverse(Functions):
         return is_negative.where(-size, size)
 
 
-def _odd(x: T, law: Law) -> T:
-    """x (law(0) + law(1) x² + law(2) x⁴ + …)"""
-    count = TERMS[x.uop.dtype]
-    return x * polynomial(x * x, tuple(law(k) for k in reversed(range(count))))
-
-
 def _of_atan(k: int) -> float:
     return float((-1) ** k) / (2 * k + 1)
-
-
-def _of_atanh(k: int) -> float:
-    return 1 / (2 * k + 1)
 
 
 def _of_asinh(k: int) -> float:
@@ -113,7 +100,7 @@ def _atan(x: T) -> T:
     small = is_large.where(size.maximum(1.0).reciprocal(), size.minimum(1.0))
     is_turned = small > math.tan(math.pi / 12)
     turned = (small * math.sqrt(3) - 1.0) / (small + math.sqrt(3))
-    angle = _odd(is_turned.where(turned, small), _of_atan)
+    angle = odd(is_turned.where(turned, small), _of_atan)
     angle = is_turned.where(angle + math.pi / 6, angle)
     angle = is_large.where(math.pi / 2 - angle, angle)
     return is_negative.where(-angle, angle)
@@ -125,11 +112,11 @@ def _asinh(x: T) -> T:
     some = size.clamp(NEAR, HUGE)
     far = (some + (some * some + 1.0).sqrt()).log()
     far = (size > HUGE).where(size.maximum(HUGE).log() + math.log(2), far)
-    near = _odd(x.clamp(-NEAR, NEAR), _of_asinh)
+    near = odd(x.clamp(-NEAR, NEAR), _of_asinh)
     return (size < NEAR).where(near, is_negative.where(-far, far))
 
 
 def _atanh(x: T) -> T:
     far = ((1.0 + x) / (1.0 - x)).log() * 0.5
-    near = _odd(x.clamp(-NEAR, NEAR), _of_atanh)
+    near = odd(x.clamp(-NEAR, NEAR), of_atanh)
     return ((x > -NEAR) & (x < NEAR)).where(near, far)

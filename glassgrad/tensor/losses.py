@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from glassgrad.base.dtype import DTypeLike
@@ -28,9 +29,12 @@ class Losses(Pooling):
         >>> Tensor([[1.0, 2.0]]).softmax().shape
         (1, 2)
         """
-        x = self._floats(dtype)
-        powers = (x - x.max(axis, keepdim=True).detach()).exp()
-        return powers / powers.sum(axis, keepdim=True)
+
+        def shares(x: Self) -> Self:
+            powers = (x - x.max(axis, keepdim=True).detach()).exp()
+            return powers / powers.sum(axis, keepdim=True)
+
+        return self._floats(dtype)._smooth(shares)
 
     def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """softmax(-x)
@@ -46,9 +50,12 @@ class Losses(Pooling):
         >>> Tensor([0.0, -1e9]).log_softmax().tolist()
         [0.0, -1000000000.0]
         """
-        x = self._floats(dtype)
-        shifted = x - x.max(axis, keepdim=True).detach()
-        return shifted - shifted.exp().sum(axis, keepdim=True).log()
+
+        def logarithms(x: Self) -> Self:
+            shifted = x - x.max(axis, keepdim=True).detach()
+            return shifted - shifted.exp().sum(axis, keepdim=True).log()
+
+        return self._floats(dtype)._smooth(logarithms)
 
     def layernorm(self, axis: Any = -1, eps: float = 1e-5) -> Self:
         """Mean 0 and variance 1 along some axes.
@@ -56,9 +63,12 @@ class Losses(Pooling):
         >>> Tensor([-4.0, 4.0]).layernorm(eps=0).tolist()
         [-1.0, 1.0]
         """
-        x = self._floats()
-        centred = x - x.mean(axis, keepdim=True)
-        return centred * ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
+
+        def standard(x: Self) -> Self:
+            centred = x - x.mean(axis, keepdim=True)
+            return centred * ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
+
+        return self._smooth(standard)
 
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
         """Length 1 along an axis.
@@ -66,11 +76,15 @@ class Losses(Pooling):
         >>> Tensor([[3.0, 4.0]]).normalize().tolist()
         [[0.6000000238418579, 0.800000011920929]]
         """
+        return self._smooth(lambda x: x / x._length(p, dim).maximum(eps))
+
+    def _length(self, p: float, dim: int) -> Self:
+        """The p-norm along an axis."""
         if p == 0:
-            length = self.ne(0).sum(dim, keepdim=True).cast(self.dtype)
-        else:
-            length = self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
-        return self / length.maximum(eps)
+            return self.ne(0).sum(dim, keepdim=True).cast(self.dtype)
+        if p == math.inf:
+            return self.abs().max(dim, keepdim=True)
+        return self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
 
     def batchnorm(
         self,
@@ -190,13 +204,11 @@ class Losses(Pooling):
         """
         axis = 0 if self.ndim == 1 else 1
         _check_classes(self, Y, axis)
+        chosen = Y if ignore_index is None else Y.ne(ignore_index).where(Y, 0)
         ones = self._made(Y.ones_like(dtype=self.dtype).uop)
-        scale = ones if weight is None else weight[Y]
-        chosen = Y
+        scale = ones if weight is None else weight[chosen]
         if ignore_index is not None:
-            counts = Y.ne(ignore_index)
-            chosen = counts.where(Y, 0)
-            scale = counts.where(scale, scale.const_like(0))
+            scale = Y.ne(ignore_index).where(scale, scale.const_like(0))
         loss = -self.gather(axis, chosen.unsqueeze(axis)).squeeze(axis) * scale
         if reduction == "mean":
             return loss.sum() / scale.sum()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from glassgrad.base.dtype import DTypeLike, dtypes, promote
+from glassgrad.base.dtype import DType, DTypeLike, dtypes, promote
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -29,6 +29,8 @@ NEG = Ops.NEG
 LOGICAL = {ADD: OR, MUL: AND, MAX: OR, MIN: AND}  # what arithmetic means for bools
 NUMBERS = ("int", "uint", "float", "index")
 WHOLE = ("bool", "int", "uint", "index")
+SIGNS = ("int", "uint")
+T = TypeVar("T", bound="Operators")
 
 
 class Operators(Movement):
@@ -151,7 +153,7 @@ class Operators(Movement):
         >>> (Tensor([1, 3]) << 2).tolist()
         [4, 12]
         """
-        return self._bits(SHL, x, "shift", reverse)
+        return self._shifted(SHL, x, reverse)
 
     def rshift(self, x: Any, reverse: bool = False) -> Self:
         """self >> x
@@ -159,7 +161,12 @@ class Operators(Movement):
         >>> (Tensor([8, -8]) >> 2).tolist()
         [2, -2]
         """
-        return self._bits(SHR, x, "shift", reverse)
+        return self._shifted(SHR, x, reverse)
+
+    def _shifted(self, op: Ops, x: Any, reverse: bool) -> Self:
+        made = self._bits(op, x, "shift", reverse)
+        need(made.uop, SIGNS, "shift", hint="cast to an int dtype first")
+        return made
 
     def logical_not(self) -> Self:
         """True where the value is zero or false.
@@ -173,6 +180,15 @@ class Operators(Movement):
     # ------------------------------------------------------------------ comparisons and selection
 
     def _compared(self, op: Ops, other: Any, reverse: bool = False) -> Self:
+        mine = self.uop.dtype
+        if mine.kind in SIGNS:  # no dtype holds all values of both sides: compare what they mean
+            if type(other) is int and not dtypes.min(mine) <= other <= dtypes.max(mine):
+                is_true = op is CMPNE or (op is CMPLT and (other > 0) is not reverse)
+                return self._compared(CMPEQ if is_true else CMPNE, self)
+            if isinstance(other, Operators) and _loses_signs(mine, other.uop.dtype):
+                theirs = self._made(other.uop)
+                sides = (theirs, self) if reverse else (self, theirs)
+                return _across_signs(op, *sides)
         left, right = self._pair(other, "compare")
         return self._made(record(op, BOOL, (right, left) if reverse else (left, right)))
 
@@ -293,6 +309,21 @@ class Operators(Movement):
         return self.ne(x)
 
     __hash__ = object.__hash__
+
+
+def _loses_signs(one: DType, other: DType) -> bool:
+    """Whether the dtype that both meet in has no negative numbers, but one of them has."""
+    return one.kind != other.kind and promote(one, other) is dtypes.uint64 and BOOL is not other
+
+
+def _across_signs(op: Ops, left: T, right: T) -> T:
+    """Ints compared with uint64: a negative number is smaller than all, and equal to none."""
+    first, second = (left._made(cast_to(side.uop, dtypes.uint64)) for side in (left, right))
+    below = left < 0 if left.uop.dtype.kind == "int" else right < 0
+    same_sign = first._compared(op, second)
+    if op is CMPNE or (op is CMPLT and left.uop.dtype.kind == "int"):
+        return same_sign | below
+    return same_sign & below.logical_not()
 
 
 def _selected(mask: Operators, x: Any, y: Any) -> tuple[UOp, UOp]:

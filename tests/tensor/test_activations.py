@@ -31,3 +31,25 @@ REFERENCE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def test_activations_agree_with_their_formulas(name: str) -> None:
     x = np.linspace(-3.3, 3.1, 101)
     same(getattr(Tensor(x), name)(), REFERENCE[name](x), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "fp8e4m3", "fp8e5m2"])
+@pytest.mark.parametrize("name", [*REFERENCE, "elu", "softplus", "sigmoid", "sinh"])
+def test_narrow_floats_are_computed_in_float32_and_rounded_once(name: str, dtype: str) -> None:
+    x = Tensor(np.linspace(-4, 4, 64).astype("float32")).cast(dtype)
+    found = getattr(x, name)()
+    assert found.dtype.name == dtype
+    assert found.tolist() == getattr(x.float(), name)().cast(dtype).tolist()
+
+
+@pytest.mark.parametrize("name", [*REFERENCE, "relu", "elu", "softplus"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 1), (2, 1, 3)])
+def test_activations_keep_any_shape(name: str, shape: tuple[int, ...]) -> None:
+    assert getattr(Tensor.ones(*shape), name)().numpy().shape == shape
+
+
+def test_small_numbers_survive_what_is_made_of_exp_and_log() -> None:
+    x = Tensor([-1e-10, -20.0], dtype="float32")
+    assert x.elu().tolist()[0] == pytest.approx(-1e-10, rel=1e-6)
+    assert x.softplus().tolist()[1] == pytest.approx(np.log1p(np.exp(-20)), rel=1e-6)
+    assert (-x).logsigmoid().tolist()[1] == pytest.approx(-np.log1p(np.exp(-20)), rel=1e-6)

@@ -72,3 +72,18 @@ def test_operations_that_change_nothing_still_give_another_tensor() -> None:
         assert y is not x
         y += 1
         assert x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "fp8e4m3", "fp8e5m2"])
+def test_rounding_keeps_narrow_dtypes(name: str, dtype: str) -> None:
+    x = [-2.5, -0.5, 0.5, 1.5, 2.5, 3.5]
+    rounded = getattr(Tensor(x, dtype=dtype), name)()
+    assert rounded.dtype.name == dtype
+    assert rounded.tolist() == getattr(np, name)(np.array(x)).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int64"])
+def test_closeness_of_whole_numbers_does_not_wrap(dtype: str) -> None:
+    x, y = np.array([1, 0, 1], dtype), np.array([0, 1, 1], dtype)
+    assert Tensor(x).isclose(Tensor(y)).tolist() == np.isclose(x, y).tolist()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from arrays import same
+from slopes import check
 
 from glassgrad import Tensor, dtypes
 
@@ -130,3 +131,20 @@ def test_logaddexp_does_not_overflow() -> None:
 
 def test_ints_become_floats() -> None:
     assert Tensor([1, 2]).exp().dtype is dtypes.float32
+
+
+def test_bools_to_a_power_are_ints_or_floats() -> None:
+    x = Tensor([True, False])
+    assert (x**2).dtype.name == "int32" and (x**2).tolist() == [1, 0]
+    assert (x**0.5).dtype.name == "float32" and (x**0.5).tolist() == [1.0, 0.0]
+
+
+def test_logaddexp_of_infinities() -> None:
+    up, down = math.inf, -math.inf
+    x, y = [up, down, up, down, 1e30, math.nan], [up, down, down, 3.0, up, up]
+    found = Tensor(x).logaddexp(Tensor(y)).tolist()
+    assert found[:5] == [up, down, up, 3.0, up] and math.isnan(found[5])
+
+
+def test_logaddexp_of_equal_numbers_has_both_its_slopes() -> None:
+    check(lambda x, y: x.logaddexp(y), np.array([1.0, 2.0]), np.array([1.0, 3.0]), second=True)

@@ -122,3 +122,17 @@ def test_binary_cross_entropy_of_probabilities_and_logits() -> None:
     weighted = -(3 * y * np.log(p) + (1 - y) * np.log(1 - p)).mean()
     got = Tensor(x).binary_crossentropy_logits(Tensor(y), pos_weight=Tensor(np.array(3.0)))
     same(got, weighted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, 3.0, np.inf])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_normalize_divides_by_the_length(p: float, axis: int) -> None:
+    length = np.linalg.norm(X, ord=p, axis=axis, keepdims=True)
+    same(Tensor(X).normalize(p, axis), X / length, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layernorm", "normalize"])
+def test_rows_of_halves_are_computed_in_float32_and_rounded_once(name: str) -> None:
+    x = (distinct((4, 30), "float32") * 400).astype("float16")  # their squares are no halves
+    wanted = getattr(Tensor(x).float(), name)().half()
+    same(getattr(Tensor(x), name)(), wanted.numpy())

@@ -146,3 +146,28 @@ def test_casts_convert_values(source: str, target: str) -> None:
 def test_bitcast_reads_the_same_bits() -> None:
     x = np.array([1.0, -2.5, np.inf], np.float32)
     same(Tensor(x).bitcast("int32"), x.view(np.int32))
+
+
+SIGNED = ["int8", "int16", "int32", "int64"]
+COMPARE = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+
+
+@pytest.mark.parametrize("compare", COMPARE)
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_negative_ints_are_smaller_than_uint64s(dtype: str, compare: Callable[..., Any]) -> None:
+    left = np.array([-1, -1, 0, 5, 127, 127], dtype)
+    right = np.array([0, 2**64 - 1, 0, 5, 2**63 + 127, 126], "uint64")
+    wanted = [compare(int(x), int(y)) for x, y in zip(left, right, strict=True)]
+    assert compare(Tensor(left), Tensor(right)).tolist() == wanted
+    turned = [compare(int(y), int(x)) for x, y in zip(left, right, strict=True)]
+    assert compare(Tensor(right), Tensor(left)).tolist() == turned
+
+
+@pytest.mark.parametrize("compare", COMPARE)
+@pytest.mark.parametrize("number", [-1, 300, 2**70, -(2**70)])
+def test_numbers_that_a_dtype_cannot_hold_are_compared_by_value(
+    number: int, compare: Callable[..., Any]
+) -> None:
+    x = np.array([0, 7, 255], "uint8")
+    assert compare(Tensor(x), number).tolist() == [compare(int(v), number) for v in x]
+    assert compare(number, Tensor(x)).tolist() == [compare(number, int(v)) for v in x]

@@ -1,0 +1,57 @@
+"""Series: functions near 0 by their power series, where 1 + x would drown the digits of x."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from glassgrad.base.dtype import dtypes
+
+if TYPE_CHECKING:
+    from glassgrad.tensor.functions import Functions
+
+TERMS = {dtypes.float32: 8, dtypes.float64: 17}  # enough where terms fall by 1/9 each
+Law = Callable[[int], float]
+T = TypeVar("T", bound="Functions")
+
+
+def polynomial(x: T, coefficients: tuple[float, ...]) -> T:
+    """The highest power first."""
+    total = x * coefficients[0] + coefficients[1]
+    for coefficient in coefficients[2:]:
+        total = total * x + coefficient
+    return total
+
+
+def odd(x: T, law: Law) -> T:
+    """x (law(0) + law(1) x² + law(2) x⁴ + …)"""
+    count = TERMS[x.uop.dtype]
+    return x * polynomial(x * x, tuple(law(k) for k in reversed(range(count))))
+
+
+def of_atanh(k: int) -> float:
+    return 1 / (2 * k + 1)
+
+
+def of_sinh(k: int) -> float:
+    return 1 / math.factorial(2 * k + 1)
+
+
+def log1p(x: T) -> T:
+    """log(1 + x) for 0 <= x <= 1: 2 atanh(z) with z = x / (x + 2), which is at most 1/3."""
+    return odd(x / (x + 2.0), of_atanh) * 2.0
+
+
+def sinh(x: T) -> T:
+    """(exp(x) - exp(-x)) / 2, which cancels near 0."""
+    near = odd(x.clamp(-1.0, 1.0), of_sinh)
+    far = (x.exp() - (-x).exp()) * 0.5
+    return ((x > -1.0) & (x < 1.0)).where(near, far)
+
+
+def expm1(x: T) -> T:
+    """exp(x) - 1 for x <= 0; near 0 it is 2 sinh(x/2) exp(x/2)."""
+    half = (x * 0.5).maximum(-1.0)
+    near = odd(half, of_sinh) * half.exp() * 2.0
+    return (x > -1.0).where(near, x.exp() - 1.0)
