@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from glassgrad.base.dtype import DTypeLike, dtypes, sum_dtype
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.buffer import compute, literal
-from glassgrad.buffer.creation import Creation, dtype_from
-from glassgrad.buffer.strides import (
-    Window,
+from glassgrad.buffer.arguments import (
     axes_of,
     axis_of,
-    expanded,
-    flipped,
     indexed,
     inferred,
-    meets_itself,
-    permuted,
-    reshaped,
+    order_of,
     shape_of,
-    span,
     whole_number,
 )
+from glassgrad.buffer.creation import Creation, dtype_from
 from glassgrad.devices.registry import Device
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.hub import register
@@ -32,6 +26,15 @@ from glassgrad.memory.layout import Ints, contiguous_strides
 from glassgrad.memory.memory_view import MemoryView
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
+from glassgrad.memory.window import (
+    Window,
+    expanded,
+    flipped,
+    meets_itself,
+    permuted,
+    reshaped,
+    span,
+)
 
 if TYPE_CHECKING:
     import numpy
@@ -137,13 +140,8 @@ class Buffer(Creation):
     def is_contiguous(self) -> bool:
         return self.view.is_contiguous
 
-    @property
-    def _window(self) -> Window:
-        return Window(self.view.shape, self.view.strides, self.view.offset)
-
     def _moved(self, window: Window) -> Buffer:
-        view = self.view
-        return Buffer._of(View(view.storage, view.dtype, *window))
+        return Buffer._of(self.view.moved(window))
 
     # ------------------------------------------------------------------ movement
 
@@ -154,7 +152,7 @@ class Buffer(Creation):
         [[0, 1, 2], [3, 4, 5]]
         """
         sizes = inferred(shape[0] if len(shape) == 1 else shape, self.numel)
-        moved = reshaped(self._window, sizes)
+        moved = reshaped(self.view.window, sizes)
         if moved is None:
             return Buffer._of(compute.copy(self.view).reshaped(sizes))
         return self._moved(moved)
@@ -165,7 +163,9 @@ class Buffer(Creation):
         >>> Buffer([[1], [2]]).expand((2, 3)).to_python()
         [[1, 1, 1], [2, 2, 2]]
         """
-        return self._moved(expanded(self._window, shape_of(shape[0] if len(shape) == 1 else shape)))
+        return self._moved(
+            expanded(self.view.window, shape_of(shape[0] if len(shape) == 1 else shape))
+        )
 
     def permute(self, *order: Any) -> Buffer:
         """Axes in another order.
@@ -174,11 +174,11 @@ class Buffer(Creation):
         [[1, 3], [2, 4]]
         """
         axes = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
-        return self._moved(permuted(self._window, axes))
+        return self._moved(permuted(self.view.window, order_of(axes, self.ndim)))
 
     def flip(self, axes: Any = None) -> Buffer:
         """Axes reversed; all of them unless some are named."""
-        return self._moved(flipped(self._window, axes))
+        return self._moved(flipped(self.view.window, axes_of(axes, self.ndim)))
 
     def as_strided(self, shape: Any, stride: Any, offset: int | None = None) -> Buffer:
         """Any window on the storage.
@@ -200,10 +200,10 @@ class Buffer(Creation):
         return self._moved(window)
 
     def __getitem__(self, key: Any) -> Buffer:
-        return self._moved(indexed(self._window, key))
+        return self._moved(indexed(self.view.window, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._moved(indexed(self._window, key))._write(value)
+        self._moved(indexed(self.view.window, key))._write(value)
 
     def _write(self, value: Any) -> None:
         view, dtype = self.view, self.dtype
@@ -219,7 +219,7 @@ class Buffer(Creation):
             raise DTypeError(f"cannot write {source.dtype.name} into a buffer of {dtype.name}")
         if source.shape != view.shape:
             raise ShapeError(f"cannot write {source.shape} into a place of shape {view.shape}")
-        if meets_itself(self._window):
+        if meets_itself(self.view.window):
             raise ShapeError(
                 f"elements of shape {view.shape} with strides {view.strides} share places",
                 hint="write into the buffer that was expanded",

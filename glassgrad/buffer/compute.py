@@ -9,7 +9,6 @@ from itertools import count
 from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.buffer.literal import packed
-from glassgrad.buffer.strides import Window, span
 from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache import Cache
@@ -20,6 +19,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.layout import Ints
 from glassgrad.memory.view import View
+from glassgrad.memory.window import span
 
 IOTA, THREEFRY = Ops.IOTA, Ops.THREEFRY
 BUFFER, CAST, CONST, ASSIGN, EXPAND = Ops.BUFFER, Ops.CAST, Ops.CONST, Ops.ASSIGN, Ops.EXPAND
@@ -117,7 +117,7 @@ def _same_kind(one: View, other: View) -> bool:
 
 def _bytes(view: View) -> tuple[int, int]:
     item, base = view.dtype.itemsize, view.storage.address
-    low, high = span(Window(view.shape, view.strides, view.offset))
+    low, high = span(view.window)
     return base + low * item, base + (high + 1) * item - 1
 
 

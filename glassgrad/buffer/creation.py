@@ -9,8 +9,8 @@ from typing import Any, Self
 from glassgrad.base.dtype import ConstType, DType, DTypeLike, dtypes, to_dtype
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.buffer import compute, literal
+from glassgrad.buffer.arguments import shape_of
 from glassgrad.buffer.arithmetic import Arithmetic
-from glassgrad.buffer.strides import shape_of
 from glassgrad.devices.registry import Device
 from glassgrad.memory.view import View
 

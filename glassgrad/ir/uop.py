@@ -64,8 +64,8 @@ def _key_arg(arg: Any) -> Any:
 
 
 class UOp:
-    """One node of a graph. Two nodes with the same op, dtype, src and arg are the same object, until
-    the value of one is computed (see `note`).
+    """One node of a graph. Two nodes with the same op, dtype, src and arg are the same object,
+    until the value of one is computed: see `note`.
 
     `shape` is the shape of the value in the graph and () in kernels and programs. `number` grows
     with creation, so sources have smaller numbers and sorting by it is a topological order.

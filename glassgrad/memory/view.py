@@ -15,6 +15,7 @@ from glassgrad.memory.hub import get
 from glassgrad.memory.layout import Ints, contiguous_strides, is_row_major, reach
 from glassgrad.memory.memory_view import MemoryView
 from glassgrad.memory.storage import BufferSpec, Storage
+from glassgrad.memory.window import Window
 
 if TYPE_CHECKING:
     import numpy
@@ -95,6 +96,10 @@ class View:
             raise ShapeError(f"a strided view of shape {self.shape} cannot be seen as {shape}")
         return View(self.storage, self.dtype, shape, contiguous_strides(shape), self.offset)
 
+    def moved(self, window: Window) -> View:
+        """Another window on the same storage."""
+        return View(self.storage, self.dtype, *window)
+
     def renewed(self) -> View:
         """The same window as a new version: what readers see after a write."""
         return View(self.storage, self.dtype, self.shape, self.strides, self.offset)
@@ -104,6 +109,10 @@ class View:
     @property
     def device(self) -> str:
         return self.storage.device
+
+    @property
+    def window(self) -> Window:
+        return Window(self.shape, self.strides, self.offset)
 
     @property
     def numel(self) -> int:
