@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 
 from glassgrad.base.config import MEM_LIMIT
@@ -12,6 +12,7 @@ from glassgrad.base.dtype import DType
 from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
 from glassgrad.base.events import LISTENERS, BufferAllocated, announce
 from glassgrad.memory.allocator import Allocator, Block, allocator_for
+from glassgrad.memory.sharing import SEEN
 
 # Two threads may need the same storage for the first time at once.
 ALLOCATING = RLock()
@@ -64,6 +65,8 @@ class Storage:
         self._allocator: Allocator = allocator_for(device)
         self.readonly = readonly or getattr(self._allocator, "readonly", False)
         self._address = self.options.external_ptr or 0
+        if self._address:
+            SEEN.enter(self)
 
     def __repr__(self) -> str:
         state = "allocated" if self.is_allocated() else "not allocated"
@@ -89,6 +92,7 @@ class Storage:
                 raise DeviceError(f"{self!r} is allocated already")
             if self.base is not None:
                 self._address = self.base.address + self._offset
+                SEEN.enter(self)
                 return self
             self._check_limit()
             self._block = self._allocator.allocate(self.nbytes, zeroed)
@@ -128,17 +132,18 @@ class Storage:
             raise FormatError(
                 f"bytes {offset} to {offset + nbytes} lie outside a storage of {self.nbytes} bytes"
             )
-        made = Storage(self.device, size, dtype, self.options, self.owner, self.readonly)
+        options = replace(self.options, external_ptr=None)
+        made = Storage(self.device, size, dtype, options, self.owner, self.readonly)
         made.base = self if self.base is None else self.base
         made._offset = self._offset + offset
-        made._address = self._address + offset if self._address else 0
-        return made
+        return made.allocate() if self._address else made
 
     # ------------------------------------------------------------------ bytes in and out
 
     def as_buffer(self) -> memoryview:
         """The bytes, shared; the memoryview keeps this storage alive."""
         view = self._allocator.as_buffer(self.address, self.nbytes, self)
+        SEEN.enter(self)
         return view.toreadonly() if self.readonly else view
 
     def copyin(self, data: memoryview) -> Storage:

@@ -14,6 +14,7 @@ from glassgrad.memory.format_dtype import WITHOUT_FORMAT, dtype_format, format_d
 from glassgrad.memory.hub import get
 from glassgrad.memory.layout import Ints, contiguous_strides, is_row_major, reach
 from glassgrad.memory.memory_view import MemoryView
+from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import BufferSpec, Storage
 from glassgrad.memory.window import Window
 
@@ -141,9 +142,11 @@ class View:
     def shared(self) -> MemoryView:
         """This memory for the hub, and through it for every other library."""
         item, dtype = self.dtype.itemsize, self.dtype
+        address = self.address  # which it has by now
+        SEEN.enter(self.storage)
         return MemoryView(
             self.storage,
-            self.address if self.numel else 0,
+            address if self.numel else 0,
             self.nbytes,
             readonly=self.readonly,
             format=dtype_format(dtype),
