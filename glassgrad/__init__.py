@@ -21,10 +21,12 @@ __all__ = [
     "GlobalCounters",
     "MemoryView",
     "Tensor",
+    "TinyJit",
     "UOp",
     "dtypes",
     "fetch",
     "getenv",
+    "jit",
     "memory",
     "nn",
 ]
@@ -32,7 +34,9 @@ __all__ = [
 # What takes long to import and few scripts need is imported when it is first asked for.
 LATER = {
     "Buffer": ("glassgrad.buffer", "Buffer"),
+    "TinyJit": ("glassgrad.tensor.jit", "TinyJit"),
     "fetch": ("glassgrad.base.files", "fetch"),
+    "jit": ("glassgrad.tensor.jit", "TinyJit"),
     "nn": ("glassgrad.nn", ""),
 }
 

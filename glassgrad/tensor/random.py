@@ -15,6 +15,7 @@ from typing import Any, Self
 from glassgrad.base.config import TRAINING, Context
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
@@ -40,7 +41,10 @@ class _Generator:
         """The counter of the next `count` numbers."""
         start = self.used
         self.used += count
-        return _number(start, device)
+        counter = _number(start, device)
+        if (watching := recorder()) is not None:
+            watching.counters.append((counter, start))
+        return counter
 
     def key(self, device: str) -> UOp:
         if device not in self.keys:

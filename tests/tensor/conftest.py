@@ -1,7 +1,7 @@
 """Tests of the Tensor run on the reference interpreter: they are about what is recorded.
 
-Modules that say `ON_BOTH_ROADS = True` run on compiled code as well, and `GLASSGRAD_ROAD=1` runs
-all of them on compiled code.
+Modules that say `ON_BOTH_ROADS = True` run on compiled code as well, those that say
+`ON_COMPILED_ROAD = True` only there, and `GLASSGRAD_ROAD=1` runs all of them on compiled code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from interpreted import interpreted
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    is_compiled = bool(os.environ.get("GLASSGRAD_ROAD"))
+    is_compiled = getattr(metafunc.module, "ON_COMPILED_ROAD", False)
+    is_compiled = is_compiled or bool(os.environ.get("GLASSGRAD_ROAD"))
     roads = ["compiled"] if is_compiled else ["interpreted"]
     if getattr(metafunc.module, "ON_BOTH_ROADS", False):
         roads = ["interpreted", "compiled"]

@@ -1,0 +1,126 @@
+"""runs -> Capture -> Replay: what a function computed, as one list of launches to run again.
+
+`join` writes runs as one table over few bases: memory that is given at each replay, memory that is
+made anew for each, and an arena for all that nobody sees. A Replay is that table, prepared: one
+native call, whatever its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from glassgrad.base.config import DEBUG
+from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.events import LISTENERS
+from glassgrad.devices.protocol import Call, Device
+from glassgrad.engine.launching import launch_one_by_one
+from glassgrad.engine.plan import Life, assign_offsets
+from glassgrad.engine.recording import Run
+from glassgrad.ir.stages import Launch
+from glassgrad.memory.storage import Storage
+
+
+class Place(NamedTuple):
+    """So many bytes behind the start of a base."""
+
+    base: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Launches over places. Bases are the given storages, the made ones, and last the arena."""
+
+    launches: list[Launch]
+    places: list[Place]
+    given: list[Storage]
+    made: list[Storage]
+    arena_bytes: int
+    device: Device
+
+
+def join(runs: Sequence[Run], returned: set[Storage], device: Device) -> Capture:
+    """One capture of all runs. Of what they made, only the returned storages outlive a replay."""
+    made = dict.fromkeys(v.storage for run in runs for v in run.made)
+    given = dict.fromkeys(v.storage for run in runs for v in run.views if v.storage not in made)
+    fresh = [storage for storage in made if storage in returned]
+    bases: dict[object, Place] = {s: Place(number, 0) for number, s in enumerate(given)}
+    bases |= {s: Place(len(given) + i, 0) for i, s in enumerate(fresh)}
+    offsets, arena_bytes = assign_offsets(_lives(runs, bases.keys()))
+    arena = len(bases)
+    bases |= {owner: Place(arena, offset) for owner, offset in offsets.items()}
+    places: dict[Place, int] = {}
+    launches = []
+    for number, run in enumerate(runs):
+        local_places = _places_of(run, number, bases)
+        for launch in run.plan.launches:
+            found = [local_places[slot] for slot in launch.slots]
+            slots = tuple([places.setdefault(place, len(places)) for place in found])
+            launches.append(Launch(launch.executable, slots, launch.bytes, launch.operations))
+    return Capture(launches, list(places), list(given), fresh, arena_bytes, device)
+
+
+def _lives(runs: Sequence[Run], outside: Container[object]) -> dict[object, Life]:
+    """What lies in the arena, and for which runs: temporaries of a run, values between runs."""
+    lives: dict[object, Life] = {}
+    for number, run in enumerate(runs):
+        if run.plan.arena_bytes:
+            lives[number] = Life(number, number, run.plan.arena_bytes)
+        for view in run.views:
+            storage = view.storage
+            if storage not in outside:
+                first = lives[storage].first if storage in lives else number
+                lives[storage] = Life(first, number, storage.nbytes)
+    return lives
+
+
+def _places_of(run: Run, number: int, bases: dict[object, Place]) -> list[Place]:
+    found = [
+        Place(bases[v.storage].base, bases[v.storage].offset + v.offset * v.dtype.itemsize)
+        for v in run.views
+    ]
+    if run.plan.offsets:
+        arena = bases[number]
+        found += [Place(arena.base, arena.offset + offset) for offset in run.plan.offsets]
+    return found
+
+
+class Replay:
+    """A capture that is ready to run: only addresses that changed are filled in again."""
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture = capture
+        self.arena = Storage(capture.device.name, capture.arena_bytes, dtypes.uint8)
+        count = len(capture.given) + len(capture.made)
+        self.bases = [0] * (count + 1)
+        self.slots: list[list[tuple[int, int, int]]] = [[] for _ in self.bases]
+        for call, launch in enumerate(capture.launches):
+            for slot, number in enumerate(launch.slots):
+                place = capture.places[number]
+                self.slots[place.base].append((call, slot, place.offset))
+        calls = [Call(found.executable, (0,) * len(found.slots)) for found in capture.launches]
+        self.batch = capture.device.prepare(calls)
+        for number, storage in enumerate(capture.given):
+            self.point(number, storage.address)
+        if capture.arena_bytes:
+            self.point(count, self.arena.ensure_allocated(zeroed=False).address)
+        self.operations = sum(launch.operations for launch in capture.launches)
+        self.bytes = sum(launch.bytes for launch in capture.launches)
+
+    def point(self, base: int, address: int) -> None:
+        """Let a base be at this address from now on."""
+        if self.bases[base] != address:
+            self.bases[base] = address
+            for call, slot, offset in self.slots[base]:
+                self.batch.set_pointer(call, slot, address + offset)
+
+    def run(self) -> None:
+        if LISTENERS or DEBUG >= 2:
+            addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
+            launch_one_by_one(self.capture.launches, addresses, self.capture.device)
+            return
+        self.batch.run()
+        GlobalCounters.count(len(self.capture.launches), self.operations, self.bytes)

@@ -1,0 +1,89 @@
+"""runs of a thread -> Recorder: what a captured function did while it was watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import local
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from glassgrad.base.origin import Origin
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, toposort
+
+if TYPE_CHECKING:
+    from glassgrad.devices.protocol import Device
+    from glassgrad.engine.plan import Plan
+    from glassgrad.memory.view import View
+
+CONST = Ops.CONST
+
+
+class Run(NamedTuple):
+    """A plan that was run, the buffers it was given, and the views it made."""
+
+    plan: Plan
+    leaves: Sequence[UOp]
+    made: list[View]
+    device: Device
+
+    @property
+    def views(self) -> list[View]:
+        return [*(leaf.arg for leaf in self.leaves), *self.made]
+
+    @property
+    def written(self) -> list[View]:
+        """The given views that the plan wrote into."""
+        views = self.views
+        return [views[end.place] for end in self.plan.results if end.is_renewed]
+
+
+class Numbers(NamedTuple):
+    """The constants of a graph, with the lines that use them, and the graph without them."""
+
+    outline: tuple[Any, ...]
+    values: tuple[str, ...]
+    origins: tuple[Origin | None, ...]
+
+
+@dataclass
+class Recorder:
+    """What a thread did since it was turned on.
+
+    `is_strict`: values may not be looked at. `numbers` are the constants of each graph: in a replay
+    they stay what they were. `counters` are the buffers that say where random numbers begin, which
+    do change.
+    """
+
+    is_strict: bool
+    runs: list[Run] = field(default_factory=list)
+    numbers: list[Numbers] = field(default_factory=list)
+    counters: list[tuple[UOp, int]] = field(default_factory=list)
+
+    def notice(self, values: Sequence[UOp]) -> None:
+        """Write down the constants of a graph that is about to run."""
+        nodes = [node for node in toposort(values) if node.op is not CONST]
+        uses = [(repr(s.arg), node.origin) for node in nodes for s in node.src if s.op is CONST]
+        outline = tuple([(node.op, node.dtype, node.shape) for node in nodes])
+        self.numbers.append(
+            Numbers(outline, tuple([v for v, _ in uses]), tuple([o for _, o in uses]))
+        )
+
+
+THREAD = local()
+
+
+def recorder() -> Recorder | None:
+    """Who watches this thread."""
+    return getattr(THREAD, "recorder", None)
+
+
+@contextmanager
+def recording(is_strict: bool) -> Iterator[Recorder]:
+    """Watch this thread."""
+    made = THREAD.recorder = Recorder(is_strict)
+    try:
+        yield made
+    finally:
+        THREAD.recorder = None

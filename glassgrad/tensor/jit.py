@@ -1,0 +1,121 @@
+"""TinyJit: a function of tensors -> one native call.
+
+The first call runs the function, the second runs it and captures what was computed, later ones
+replay that. Memory that a replay reads or writes is of one of these kinds:
+
+    argument    passed at each call
+    known       held by a tensor outside, as weights are; read by reference, perhaps written
+    random      counters of random numbers, which advance as if the function had run
+    constant    made inside from Python's data, and the same in the first two calls
+    returned    made anew for each call
+    hidden      everything else, in an arena of the capture
+
+What fits none of them would silently stay what it was, and is an error instead.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, ref
+
+from glassgrad.base.config import TRAINING
+from glassgrad.base.errors import CaptureError
+from glassgrad.engine.recording import recorder, recording
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import next_number
+from glassgrad.tensor.core import LIVING, Core
+from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.realize import finish_writes, realize
+from glassgrad.tensor.structure import spread
+
+if TYPE_CHECKING:
+    from glassgrad.tensor.captured import Captured, Constants
+
+P = ParamSpec("P")
+R = TypeVar("R")
+BUFFER = Ops.BUFFER
+MOST_CAPTURES = 32  # per function; the one used longest ago goes first
+
+
+class TinyJit(Generic[P, R]):
+    """Capture a function's kernels at its second call, and replay them from then on.
+
+    Constants among the arguments are part of what is captured: another value means another
+    capture, or with `strict=True` an error.
+
+    >>> @TinyJit
+    ... def twice(x):
+    ...     return x + x
+    >>> [twice(Tensor([n])).item() for n in range(4)]
+    [0, 2, 4, 6]
+    """
+
+    def __init__(self, fxn: Callable[P, R], *, strict: bool = False) -> None:
+        self.fxn = fxn
+        self.strict = strict
+        self.captures: OrderedDict[Any, Captured | Constants] = OrderedDict()
+        self._bound: WeakKeyDictionary[Any, TinyJit[..., R]] = WeakKeyDictionary()
+        self._lock = RLock()
+        update_wrapper(self, fxn)
+
+    def reset(self) -> None:
+        """Forget what was captured: the next call is a first one again."""
+        self.captures.clear()
+
+    def __get__(self, owner: Any, kind: type | None = None) -> TinyJit[..., R]:
+        """A method has captures of its own for each object."""
+        if owner is None:
+            return self
+        if owner not in self._bound:
+            self._bound[owner] = TinyJit(_method(self.fxn, owner), strict=self.strict)
+        return self._bound[owner]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if recorder() is not None:  # inside of another capture: part of that
+            return self.fxn(*args, **kwargs)
+        tensors: list[Core] = []
+        key = (spread(args, tensors), spread(kwargs, tensors) if kwargs else None, TRAINING.value)
+        with self._lock:
+            lazy = [tensor for tensor in tensors if tensor.uop.op is not BUFFER]
+            if lazy:
+                realize(lazy)
+            found = self.captures.get(key)
+            if callable(found) and found.accepts(tensors):
+                return found(tensors)  # type: ignore[no-any-return]
+            return self._watch(key, tensors, partial(self.fxn, *args, **kwargs))
+
+    def _watch(self, key: Any, tensors: list[Core], call: Callable[[], R]) -> R:
+        """A first or a second call."""
+        from glassgrad.tensor.captured import Before, Captured, Constants
+
+        found = self.captures.get(key)
+        if found is None and self.strict and self.captures:
+            raise CaptureError(
+                "a constant among the arguments is another one than in earlier calls",
+                hint="pass it as a Tensor, or without strict=True it is captured again",
+            )
+        finish_writes()
+        before = Before(tensors, next_number(), GENERATOR.used, dict(LIVING))
+        returned: list[Core] = []
+        with recording(is_strict=found is not None) as watching:
+            result = call()
+            spread(result, returned, is_key=False)
+            realize(returned)
+        if found is None:
+            self.captures[key] = Constants(watching, before)
+        else:
+            first = found if isinstance(found, Constants) else found.constants
+            self.captures[key] = Captured(first, watching, before, result, returned)
+        if len(self.captures) > MOST_CAPTURES:
+            self.captures.popitem(last=False)
+        return result
+
+
+def _method(function: Callable[..., Any], owner: Any) -> Callable[..., Any]:
+    """A function of an object that does not keep the object alive."""
+    held = ref(owner)
+    return update_wrapper(lambda *args, **kwargs: function(held(), *args, **kwargs), function)

@@ -1,0 +1,74 @@
+"""nested values <-> their tensors: what functions take and return, in containers of any depth."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from copy import copy
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.tensor.core import Core
+
+TENSOR = "a tensor"  # stands for one in a key
+
+
+class Hole:
+    """Stands for a tensor in a structure that is to be rebuilt."""
+
+
+PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
+
+
+def spread(value: Any, found: list[Core], is_key: bool = True) -> Hashable:
+    """Collect the tensors inside of a value; all that is no tensor becomes the key.
+
+    >>> found = []
+    >>> spread((Tensor([1]), {"n": 2}), found), len(found)
+    (('tuple', 'a tensor', ('dict', 'n', (<class 'int'>, '2'))), 1)
+    """
+    if isinstance(value, Core):
+        found.append(value)
+        return TENSOR
+    kind = type(value)
+    if kind in PLAIN:  # 1, 1.0 and True are equal, but are not the same constant
+        return kind, repr(value)
+    if isinstance(value, (tuple, list)):
+        return kind.__name__, *[spread(item, found, is_key) for item in value]
+    if isinstance(value, dict):
+        inside = [part for k, v in value.items() for part in (k, spread(v, found, is_key))]
+        return "dict", *inside
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = [spread(getattr(value, f.name), found, is_key) for f in fields(value)]
+        return kind, *inside
+    return _constant(value) if is_key else None
+
+
+def _constant(value: Any) -> Hashable:
+    try:
+        hash(value)
+    except TypeError:
+        raise CaptureError(
+            f"a captured function cannot take a {type(value).__name__}: it could change unnoticed",
+            hint="pass a Tensor, or something hashable that stays what it is",
+        ) from None
+    return type(value), value
+
+
+def rebuilt(value: Any, tensors: Iterator[Any]) -> Any:
+    """The same structure with other tensors, which come in the order of `spread`."""
+    if isinstance(value, (Core, Hole)):
+        return next(tensors)
+    if isinstance(value, (tuple, list)):
+        parts = [rebuilt(item, tensors) for item in value]
+        if hasattr(value, "_fields"):  # a named tuple
+            return type(value)(*parts)
+        return type(value)(parts)
+    if isinstance(value, dict):
+        return {name: rebuilt(item, tensors) for name, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        made = copy(value)
+        for found in fields(value):
+            object.__setattr__(made, found.name, rebuilt(getattr(value, found.name), tensors))
+        return made
+    return value
