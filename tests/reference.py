@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.errors import AxisError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 
@@ -86,6 +87,13 @@ def _bitcast(node: UOp, x: Array) -> Array:
 
 def _reciprocal(node: UOp, x: Array) -> Array:
     return np.divide(np.ones((), x.dtype), x)
+
+
+def _check(node: UOp, x: Array) -> Array:
+    size, axis = node.arg[:2]
+    if ((x < 0) | (x >= size)).any():
+        raise AxisError(f"an index is out of range for axis {axis} of size {size}")
+    return x
 
 
 def _where(node: UOp, x: Array, y: Array, z: Array) -> Array:
@@ -233,6 +241,7 @@ RULES: dict[Ops, Callable[..., Any]] = {
     Ops.CMPNE: _plain(np.not_equal),
     Ops.THREEFRY: _plain(threefry),
     Ops.WHERE: _where,
+    Ops.CHECK: _check,
     Ops.RESHAPE: lambda node, x: x.reshape(node.arg),
     Ops.PERMUTE: lambda node, x: x.transpose(node.arg),
     Ops.EXPAND: lambda node, x: np.broadcast_to(x, node.arg),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from glassgrad.base.events import LISTENERS, StageEntered, announce
 from glassgrad.devices.protocol import Device
+from glassgrad.engine.bad_index import BadIndex
 from glassgrad.engine.cache import KERNELS, PLANS, signature
 from glassgrad.engine.choose import chooser
 from glassgrad.engine.collector import collector_paused
@@ -22,6 +23,7 @@ from glassgrad.engine.debug import (
 from glassgrad.engine.estimate import estimate
 from glassgrad.engine.place import device_of, move_between_devices
 from glassgrad.engine.plan import Plan, make_plan
+from glassgrad.engine.recording import recorder
 from glassgrad.engine.run import run
 from glassgrad.ir.spec import check
 from glassgrad.ir.stages import Executable, Kernel, Launch
@@ -40,12 +42,18 @@ def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...
         move_between_devices(found.copies, realize)
         found = signature(values)
     machine = device_of(found.leaves, device)
+    if (watching := recorder()) is not None:
+        watching.notice(values)
     key = (machine.name, found.key)
     plan = PLANS.get(key)
     if plan is None:
         with collector_paused():
             plan = PLANS[key] = plan_for(values, found.leaves, machine)
-    return run(plan, found.leaves, machine)
+    try:
+        return run(plan, found.leaves, machine)
+    except BadIndex as bad:  # lines belong to this graph, and the plan may be an equal one's
+        kernels = schedule(values, machine.target).kernels
+        raise bad.explained(kernels[bad.launch].checks) from None
 
 
 def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Plan:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from glassgrad.base.dtype import DType
+from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
-from glassgrad.ir.stages import Launch, Schedule
+from glassgrad.ir.stages import CELLS, Check, Launch, Schedule
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import place
 
@@ -31,15 +31,25 @@ class Result:
 
 @dataclass(frozen=True)
 class Made:
-    """A buffer that a run allocates for one of its results."""
+    """A buffer that a run allocates: for a result, or, of zeros, for bad indices."""
 
     shape: Shape
     dtype: DType
+    is_zeroed: bool = False
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The place where a launch writes bad indices: one element for each of its CHECKs."""
+
+    place: int
+    launch: int
+    checks: tuple[Check, ...]
 
 
 @dataclass
 class Plan:
-    """Launches, and the places they work on: incoming buffers, results, offsets in an arena."""
+    """Launches, and the places they work on: incoming buffers, those made, offsets in an arena."""
 
     launches: list[Launch]
     inputs: int
@@ -47,6 +57,7 @@ class Plan:
     offsets: list[int]
     arena_bytes: int
     results: list[Result]
+    cells: list[Cells] = field(default_factory=list)
     batches: list[Any] = field(default_factory=list)  # prepared calls that nobody uses now
 
     @property
@@ -61,7 +72,7 @@ class Plan:
 def make_plan(
     made: Schedule, built: Sequence[Launch], roots: Sequence[UOp], leaves: Sequence[UOp]
 ) -> Plan:
-    """Number the places: leaves first, then results, then temporaries."""
+    """Number the places: leaves first, then results, cells, and temporaries."""
     numbers = {leaf: number for number, leaf in enumerate(leaves)}
     results: list[Made] = []
     for output in made.outputs:
@@ -69,21 +80,28 @@ def make_plan(
         if base not in numbers:
             numbers[base] = len(leaves) + len(results)
             results.append(Made(base.shape, base.dtype))
+    cells = _cells(made, len(leaves) + len(results))
+    results += [Made((len(found.checks),), dtypes.int64, is_zeroed=True) for found in cells]
     temporaries = _temporaries(made, numbers)
     offsets, size = assign_offsets(temporaries)
-    for node in temporaries:
-        numbers[node] = len(numbers)
-    launches = [
-        Launch(
-            launch.executable, tuple([numbers[n] for n in slots]), launch.bytes, launch.operations
-        )
-        for launch, slots in zip(built, made.buffers, strict=True)
-    ]
+    first = len(leaves) + len(results)
+    numbers |= {node: first + number for number, node in enumerate(temporaries)}
+    own = {found.launch: found.place for found in cells}
+    launches = []
+    for number, (launch, nodes) in enumerate(zip(built, made.buffers, strict=True)):
+        slots = [own[number] if node is CELLS else numbers[node] for node in nodes]
+        launches.append(Launch(launch.executable, tuple(slots), launch.bytes, launch.operations))
     ends = [
         Result(numbers[place(output)], root.shape, output.op is Ops.ASSIGN)
         for root, output in zip(roots, made.outputs, strict=True)
     ]
-    return Plan(launches, len(leaves), results, list(offsets.values()), size, ends)
+    return Plan(launches, len(leaves), results, list(offsets.values()), size, ends, cells)
+
+
+def _cells(made: Schedule, first: int) -> list[Cells]:
+    pairs = enumerate(zip(made.kernels, made.buffers, strict=True))
+    checking = [(number, kernel) for number, (kernel, nodes) in pairs if CELLS in nodes]
+    return [Cells(first + i, number, kernel.checks) for i, (number, kernel) in enumerate(checking)]
 
 
 @dataclass(frozen=True)
@@ -99,7 +117,7 @@ def _temporaries(made: Schedule, known: dict[UOp, int]) -> dict[UOp, Life]:
     found: dict[UOp, Life] = {}
     for number, slots in enumerate(made.buffers):
         for node in slots:
-            if node in known:
+            if node in known or node is CELLS:
                 continue
             first = found[node].first if node in found else number
             found[node] = Life(first, number, prod(node.shape) * node.dtype.itemsize)

@@ -10,6 +10,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS, KernelLaunched, announce
 from glassgrad.devices.protocol import Batch, Call, Device
+from glassgrad.engine.bad_index import look_for_bad_indices
 from glassgrad.engine.debug import report_launch
 from glassgrad.engine.plan import Plan, Result
 from glassgrad.ir.uop import UOp
@@ -22,7 +23,7 @@ def run(plan: Plan, leaves: Sequence[UOp], device: Device) -> tuple[View, ...]:
     views: list[View] = [leaf.arg for leaf in leaves]
     for made in plan.made:
         view = View.empty(device.name, made.shape, made.dtype)
-        view.storage.ensure_allocated(zeroed=False)
+        view.storage.ensure_allocated(zeroed=made.is_zeroed)
         views.append(view)
     arena = Storage(device.name, plan.arena_bytes, dtypes.uint8)
     addresses = [view.address for view in views]
@@ -33,6 +34,8 @@ def run(plan: Plan, leaves: Sequence[UOp], device: Device) -> tuple[View, ...]:
         _launch_one_by_one(plan, addresses, device)
     elif plan.launches:
         _launch(plan, addresses, device)
+    for cells in plan.cells:
+        look_for_bad_indices(cells, views[cells.place])
     return tuple([_result(views[end.place], end) for end in plan.results])
 
 

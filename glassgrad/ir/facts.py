@@ -60,7 +60,7 @@ def find_bounds(root: UOp) -> None:
 def _has_no_bounds_to_find(node: UOp) -> bool:
     if node._bounds is not None or node.dtype.kind == "float":
         return True
-    return node.op not in OpGroup.ELEMENTWISE
+    return node.op not in OpGroup.POINTWISE
 
 
 def bounds(node: UOp) -> tuple[Any, Any]:
@@ -73,7 +73,7 @@ def bounds(node: UOp) -> tuple[Any, Any]:
         return node.arg[1], node.arg[2]
     if node.op is Ops.SPECIAL:
         return 0, node.arg[1] - 1
-    is_whole = node.op in OpGroup.ELEMENTWISE and node.dtype.kind != "float"
+    is_whole = node.op in OpGroup.POINTWISE and node.dtype.kind != "float"
     found = _alu_bounds(node) if is_whole else None
     if found is None:
         return dtypes.min(node.dtype), dtypes.max(node.dtype)
@@ -89,6 +89,8 @@ def _alu_bounds(node: UOp) -> tuple[Any, Any] | None:
     low, high = node.src[0].bounds
     if node.op is Ops.CAST:
         return low, high
+    if node.op is Ops.CHECK:
+        return min(max(low, 0), node.arg[0] - 1), max(min(high, node.arg[0] - 1), 0)
     if node.op is Ops.NEG:
         return -high, -low
     if node.op is Ops.WHERE:

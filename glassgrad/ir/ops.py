@@ -59,6 +59,7 @@ class Ops(IntEnum):
     LOG2 = 1, EVERYWHERE, "log of x to base 2"
     SIN = 1, EVERYWHERE, "sin of x"
     TRUNC = 1, EVERYWHERE, "x rounded towards zero"
+    CHECK = 1, GRAPH | KERNEL, "x if 0 ≤ x < arg[0]; else 0, and the run ends in an IndexError"
 
     # two sources
     ADD = 2, EVERYWHERE, "x + y"
@@ -133,6 +134,7 @@ class OpGroup:
     )
     TERNARY = frozenset((Ops.WHERE, Ops.MULACC))
     ELEMENTWISE = UNARY | BINARY | TERNARY
+    POINTWISE = ELEMENTWISE | {Ops.CHECK}  # CHECK too is done element by element, but not only that
     COMMUTATIVE = frozenset(
         (Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE)
     )

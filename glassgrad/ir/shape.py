@@ -110,7 +110,7 @@ def _reduce(node: UOp) -> Shape:
 
 
 SHAPE_OF: dict[Ops, Callable[[UOp], Shape]] = dict.fromkeys(Ops, _none)
-SHAPE_OF |= dict.fromkeys(OpGroup.ELEMENTWISE, _elementwise)
+SHAPE_OF |= dict.fromkeys(OpGroup.POINTWISE, _elementwise)
 SHAPE_OF |= {
     Ops.BUFFER: _buffer,
     Ops.IOTA: _iota,

@@ -65,6 +65,10 @@ def _is_variable(node: UOp) -> bool:
     return isinstance(name, str) and smallest <= largest
 
 
+def _checks(node: UOp) -> bool:
+    return node.dtype is node.src[0].dtype and node.dtype.kind == "int" and node.arg[0] > 0
+
+
 EVERYWHERE_CLAIMS = (
     claim("its arg is a number of its dtype", [Ops.CONST], _is_number_of),
     claim("its arg is a name and two bounds in order", [Ops.VARIABLE], _is_variable),
@@ -75,6 +79,7 @@ EVERYWHERE_CLAIMS = (
         SAME_DTYPE,
         lambda node: all(source.dtype is node.dtype for source in node.src),
     ),
+    claim("it is a signed int below arg[0], which is positive", [Ops.CHECK], _checks),
     claim("it is an op of floats", FLOATS_ONLY, lambda node: node.dtype.kind == "float"),
     claim("it is an op of ints", INTS_ONLY, lambda node: dtypes.is_int(node.dtype)),
     claim("it is an op of ints and bools", BITS_ONLY, lambda node: node.dtype.kind != "float"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
@@ -35,6 +36,7 @@ class Target:
     native: frozenset[Ops] = frozenset()  # of EXP2 LOG2 SIN POW THREEFRY: what need not be expanded
     dtypes: frozenset[DType] = field(default_factory=lambda: frozenset(dtypes.all))
     core_work_ns: int = 20_000  # less work than this is not worth a second core
+    reports_indices: bool = True  # CHECKs write bad indices down; else these are only made harmless
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,29 @@ class Param:
 
 
 @dataclass(frozen=True)
+class Check:
+    """What a CHECK of the graph was for: a size, an axis, whether negative indices were wrapped."""
+
+    arg: tuple[int, int, bool]
+    origin: Origin | None  # where the user wrote it
+
+
+@dataclass(frozen=True)
 class Kernel:
     """One kernel: a SINK of STOREs of scalar expressions under ranges. Loops have no shape yet.
 
     `outer` are the ranges that all stores share; they may run in any order and at the same time.
     `rewrites` says that some buffer is both read and written, so no element may be stored twice.
+    `checks[i]` is what CHECK number i of the body was for its user: equal kernels may differ there.
     """
 
     body: UOp
     outer: tuple[UOp, ...] = ()
     rewrites: bool = False
+    checks: tuple[Check, ...] = field(default=(), compare=False)
+
+
+CELLS = UOp(Ops.SINK)  # stands in `buffers` for the slot that a kernel's CHECKs write to
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,14 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.check import check
 from glassgrad.lower.division import hardware_division
 from glassgrad.lower.memory import load, stage
 from glassgrad.lower.reduction import find_mates, reduction
 from glassgrad.lower.scope import GRID, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
-STACK, CAST, VARIABLE = Ops.STACK, Ops.CAST, Ops.VARIABLE
+STACK, CAST, VARIABLE, CHECK = Ops.STACK, Ops.CAST, Ops.VARIABLE, Ops.CHECK
 FLOORDIV, FLOORMOD = Ops.FLOORDIV, Ops.FLOORMOD
 ADD, SUB, MUL = Ops.ADD, Ops.SUB, Ops.MUL
 FOLDED: dict[Ops, Callable[[int, int], int]] = {
@@ -42,6 +43,7 @@ class Emitter:
 
     def __init__(self, target: Target, body: UOp, rewrites: bool = False) -> None:
         self.target = target
+        self.body = body
         self.scopes = Scopes()
         self.index_dtype = target.index_dtype
         self.accumulators = 0
@@ -171,6 +173,8 @@ class Emitter:
             return reduction(self, node, instance)
         if op is Ops.STAGE:
             return stage(self, node, instance)
+        if op is CHECK:
+            return check(self, node, instance)
         if op is FLOORDIV or op is FLOORMOD:
             return self.value(hardware_division(node), instance)
         if op is VARIABLE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from glassgrad.base.config import CHECK
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
@@ -42,6 +43,7 @@ def cuda_target(arch: str) -> Target:
         vector_bytes=16,
         has_vector_alu=False,
         has_threads=True,
+        reports_indices=bool(CHECK),
         shared_bytes=48 << 10,
         group_size=1024,
         grid_sizes=((1 << 31) - 1, 65535, 65535),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from glassgrad.base.config import CHECK
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
@@ -21,6 +22,7 @@ def opencl_target() -> Target:
         vector_bytes=16,
         has_vector_alu=False,
         has_threads=True,
+        reports_indices=bool(CHECK),
         shared_bytes=32 << 10,
         group_size=256,
         index_dtype=dtypes.int32,

@@ -12,7 +12,7 @@ BYTE_NS = 0.02  # moving one byte to or from memory
 LAUNCH_NS = 2_000.0  # what one more kernel costs at least
 MOST_OPS = 400  # a value made of more ops than this is kept: kernels stay compilable
 
-OP_NS: dict[Ops, float] = dict.fromkeys(OpGroup.ELEMENTWISE, 0.04)
+OP_NS: dict[Ops, float] = dict.fromkeys(OpGroup.POINTWISE, 0.04)
 OP_NS |= {Ops.EXP2: 0.3, Ops.LOG2: 0.4, Ops.SIN: 0.8, Ops.POW: 0.8, Ops.THREEFRY: 1.5}
 OP_NS |= {Ops.SQRT: 0.15, Ops.RECIPROCAL: 0.15, Ops.FDIV: 0.15}
 OP_NS |= {Ops.FLOORDIV: 0.5, Ops.FLOORMOD: 0.5}
@@ -42,7 +42,7 @@ def read_cost(value: UOp, reader: UOp) -> Cost:
 
 def elements_cost(node: UOp, costs: dict[UOp, Cost], kept: dict[UOp, object]) -> Cost:
     """Computing one element of this node, where kept values are read and all others computed."""
-    ns, moved, ops = OP_NS.get(node.op, 0.0), 0.0, float(node.op in OpGroup.ELEMENTWISE)
+    ns, moved, ops = OP_NS.get(node.op, 0.0), 0.0, float(node.op in OpGroup.POINTWISE)
     for source in node.src:
         cost = read_cost(source, node) if source in kept else costs[source]
         ns, moved, ops = ns + cost.ns, moved + cost.bytes, ops + cost.ops

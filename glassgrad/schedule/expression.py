@@ -14,7 +14,7 @@ from glassgrad.schedule.movement import Conditions, Indices, gathered, move, str
 
 INDEX, GATHER, CONST, IOTA, LOAD = Ops.INDEX, Ops.GATHER, Ops.CONST, Ops.IOTA, Ops.LOAD
 VARIABLE, PAD, SHEAR = Ops.VARIABLE, Ops.PAD, Ops.SHEAR
-ELEMENTWISE = OpGroup.ELEMENTWISE
+ELEMENTWISE, CHECK = OpGroup.ELEMENTWISE, Ops.CHECK
 GUARDED = frozenset((PAD, SHEAR, GATHER))
 
 
@@ -27,14 +27,19 @@ class Place(NamedTuple):
 
 
 Read = Callable[[UOp, Indices, UOp | None], UOp]
+Cell = Callable[[UOp], tuple[int, int]]
 
 
 class Expressions:
-    """Builds expressions; values for which `is_read` holds come from `read` instead."""
+    """Builds expressions; values for which `is_read` holds come from `read` instead.
 
-    def __init__(self, is_read: Callable[[UOp], bool], read: Read) -> None:
+    `cell` says where a CHECK of the graph reports to: a slot of the kernel, and a number there.
+    """
+
+    def __init__(self, is_read: Callable[[UOp], bool], read: Read, cell: Cell) -> None:
         self.is_read = is_read
         self.read = read
+        self.cell = cell
         self.done: dict[Place, UOp] = {}
 
     def build(self, node: UOp, indices: Indices, opened: bool = False) -> UOp:
@@ -76,6 +81,9 @@ class Expressions:
                 Place(source, stretch(indices, shape, source.shape), conditions)
                 for source in node.src
             ]
+        if op is CHECK:
+            source = Place(node.src[0], indices, conditions)
+            return [source, *self._atoms(source)] if conditions else [source]
         if op is GATHER:
             moved, more = gathered(node, indices, all_of(conditions))
             source = Place(node.src[0], moved, _both(conditions, more))
@@ -121,6 +129,8 @@ class Expressions:
             return UOp(
                 node.op, node.dtype, tuple([self.done[source] for source in below]), node.arg
             )
+        if node.op is CHECK:
+            return self._check(place, below)
         if node.op is CONST or node.op is VARIABLE:
             return node
         if node.op is IOTA:
@@ -129,6 +139,14 @@ class Expressions:
         if node.op not in GUARDED or value.op is LOAD:
             return value
         return self._guard(place, below[0], value)
+
+    def _check(self, place: Place, below: list[Place]) -> UOp:
+        """Where nobody asks for an index, whatever stands there is no mistake."""
+        node, value = place.node, self.done[below[0]]
+        gate = all_of(self._resolved(place, below[1:])[1])
+        if gate is not None:
+            value = gate.where(value, value.const_like(0))
+        return UOp(CHECK, node.dtype, (value,), (node.arg[0], *self.cell(node)))
 
     def _guard(self, place: Place, source: Place, value: UOp) -> UOp:
         """Outside of what is padded there are zeros; a load that is gated gives them by itself."""

@@ -16,7 +16,7 @@ from glassgrad.schedule.one_hot import one_hots
 ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE))
-ELEMENTWISE, GATHER, INDEX = OpGroup.ELEMENTWISE, Ops.GATHER, Ops.INDEX
+POINTWISE, GATHER, INDEX = OpGroup.POINTWISE, Ops.GATHER, Ops.INDEX
 
 
 @dataclass(eq=False, slots=True)
@@ -88,7 +88,7 @@ def _reduction(node: UOp) -> Statement:
 
 def sources(node: UOp, indices: Indices) -> Iterator[tuple[UOp, Indices]]:
     """Where a node that is not materialised reads its sources."""
-    if node.op in ELEMENTWISE:
+    if node.op in POINTWISE:
         for source in node.src:
             yield source, stretch(indices, node.shape, source.shape)
     elif node.op is GATHER:
@@ -178,7 +178,7 @@ def _use(statement: Statement, uses: dict[UOp, dict[tuple[Statement, Indices], N
 
 
 def _is_kept(node: UOp, uses: dict[tuple[Statement, Indices], None], cost: Cost) -> bool:
-    if node.op not in ELEMENTWISE or not node.shape:
+    if node.op not in POINTWISE or not node.shape:
         return False
     evaluations = sum(repeats(statement, indices) for statement, indices in uses)
     return worth_keeping(node, cost, evaluations)

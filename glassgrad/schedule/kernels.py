@@ -8,7 +8,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.proof import guard_unproved
-from glassgrad.ir.stages import Kernel, Param
+from glassgrad.ir.stages import CELLS, Check, Kernel, Param
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.memory.view import contiguous_strides
 from glassgrad.schedule.cluster import Cluster
@@ -39,6 +39,7 @@ class Draft:
     loaded: set[UOp] = field(default_factory=set)
     below: dict[UOp, set[UOp]] = field(default_factory=dict)  # statement -> those it is made of
     reductions: list[tuple[Indices, list[UOp]]] = field(default_factory=list)
+    checks: dict[UOp, int] = field(default_factory=dict)  # CHECK of the graph -> its number here
 
     def param(self, node: UOp) -> UOp:
         """The kernel's argument that holds this value."""
@@ -48,6 +49,13 @@ class Draft:
             arg = Param(len(self.slots), base.shape, strides)
             self.slots[base] = UOp(Ops.PARAM, base.dtype, (), arg)
         return self.slots[base]
+
+    def cell_of(self, check: UOp) -> tuple[int, int]:
+        """The slot that all CHECKs of the kernel report to, and the place of this one there."""
+        if CELLS not in self.slots:
+            self.slots[CELLS] = UOp(Ops.PARAM, dtypes.int64, (), Param(len(self.slots), (), ()))
+        slot: int = self.slots[CELLS].arg.slot
+        return slot, self.checks.setdefault(check, len(self.checks))
 
     def new_ranges(self, sizes: Indices, kind: AxisKind) -> Indices:
         made = [make_range(self.next_number + i, r.src[0], kind) for i, r in enumerate(sizes)]
@@ -97,7 +105,8 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
     written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
     stores = [line for s in cluster.statements if (line := _add(draft, s, written)) is not None]
     body = guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores)))
-    return Kernel(body, outer, bool(written & draft.loaded)), tuple(draft.slots)
+    checks = tuple([Check(node.arg, node.origin) for node in draft.checks])
+    return Kernel(body, outer, bool(written & draft.loaded), checks), tuple(draft.slots)
 
 
 def _add(draft: Draft, statement: Statement, written: set[UOp]) -> UOp | None:
@@ -135,7 +144,7 @@ def _value(draft: Draft, statement: Statement, axes: Indices) -> UOp:
     indices = tuple([ranges[index] for index in statement.body_indices])
     kept = {s.node for s in draft.cluster.statements}
     reads = statement.reads
-    expressions = Expressions(lambda node: node in reads or node in kept, draft.read)
+    expressions = Expressions(lambda node: node in reads or node in kept, draft.read, draft.cell_of)
     is_opened = statement.body is statement.node
     value = expressions.build(statement.body, indices, opened=is_opened)
     if reduced:

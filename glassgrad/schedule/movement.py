@@ -8,7 +8,7 @@ from typing import Any
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import floordiv, is_multiple, mod, within
 from glassgrad.ir.linear import ZERO, add, scale, sub
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.shape import Shape, windowed
 from glassgrad.ir.uop import UOp
 
@@ -45,7 +45,15 @@ def gathered(node: UOp, indices: Indices, gate: UOp | None = None) -> Moved:
     inner = indices if gate is None else (*indices, gate)
     place = UOp(Ops.INDEX, dtypes.index, (node.src[1], *inner))
     moved = (*indices[:axis], place, *indices[axis + 1 :])
-    return moved, within(place, 0, node.src[0].shape[axis])
+    size = node.src[0].shape[axis]
+    return moved, () if _is_below(node.src[1], size) else within(place, 0, size)
+
+
+def _is_below(value: UOp, size: int) -> bool:
+    """Is every element at least 0 and less than size? Movement can only add zeros."""
+    while value.op in OpGroup.MOVEMENT:
+        value = value.src[0]
+    return bool(value.vmin >= 0 and value.vmax < size)
 
 
 def stretch(indices: Indices, shape: Shape, source: Shape) -> Indices:

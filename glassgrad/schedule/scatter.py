@@ -6,6 +6,7 @@ Walking over table and lookups would take their product; adding row by row takes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from glassgrad.base.dtype import dtypes
@@ -67,4 +68,6 @@ def scatter_kernel(kernel: Kernel) -> Kernel | None:
     gate = all_of(within(found.at, 0, found.axis.size))
     target = index.src[0].index(*places, gate=gate)
     added = UOp(Ops.STORE, dtypes.void, (target, found.value, *outer, *value.bound), Ops.ADD)
-    return Kernel(UOp(Ops.SINK, dtypes.void, (zero, added)), outer, rewrites=True)
+    return replace(
+        kernel, body=UOp(Ops.SINK, dtypes.void, (zero, added)), outer=outer, rewrites=True
+    )

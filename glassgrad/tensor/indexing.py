@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
@@ -13,13 +13,23 @@ from glassgrad.ir.shape import Shape
 from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.place import is_host
-from glassgrad.tensor.record import axis_of, expanded, record
+from glassgrad.tensor.record import axis_of, cast_to, expanded, record
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
+GATHER, CHECK = Ops.GATHER, Ops.CHECK
+INDEX_DTYPES = dict.fromkeys((dtypes.int64, dtypes.uint64, dtypes.uint32), dtypes.int64)
 Step = tuple[Ops, Any]
 REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
 MOST_CHECKED = 1 << 20  # reading more indices than this would be felt
 T = TypeVar("T", bound=Bitcasts)
+
+
+class Lookup(NamedTuple):
+    """An axis of the moved shape, the tensor that indexes it, and which axis it was before."""
+
+    place: int
+    tensor: Core
+    axis: int
 
 
 @dataclass
@@ -27,7 +37,7 @@ class Plan:
     """What an index does: movement steps, then lookups by tensors at axes of the moved shape."""
 
     steps: list[Step] = field(default_factory=list)
-    lookups: list[tuple[int, Core]] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
     is_apart: bool = False  # something else stands between the numbers and tensors
 
 
@@ -52,8 +62,7 @@ def plan_of(index: Any, shape: Shape) -> Plan:
             strides += [(axis, abs(step))] if abs(step) > 1 else []
             kept.append(-(-(stop - start) // abs(step)))
         elif isinstance(part, Core):
-            check_range(part, -size, size, axis)
-            plan.lookups.append((len(kept), part))
+            plan.lookups.append(Lookup(len(kept), part, axis))
             pairs.append((0, size))
             kept.append(size)
         else:
@@ -205,10 +214,13 @@ class Indexing(Bitcasts):
                     hint="only the gathered axis may be longer",
                 )
             pairs.append((0, size if place == axis else wanted))
-        check_range(index, 0, self.shape[axis], axis)
-        source = self._shrunk(tuple(pairs))
-        src = (source.uop, index.uop)
-        return self._made(record(Ops.GATHER, self.uop.dtype, src, axis))
+        safe = checked(index, self.shape[axis], axis, can_wrap=False)
+        return self._shrunk(tuple(pairs))._at(axis, safe)
+
+    def _at(self, dim: int, index: Self) -> Self:
+        """Like gather, for indices that are known to be right; shapes are equal but at the axis."""
+        src = (self.uop, index.uop)
+        return self._made(record(GATHER, self.uop.dtype, src, axis_of(dim, self.ndim)))
 
     def one_hot(self, num_classes: int) -> Self:
         """1 at the index and 0 elsewhere, along a new last axis.
@@ -243,8 +255,24 @@ def _ndim(value: Any) -> int:
     return found
 
 
-def check_range(index: Core, least: int, size: int, axis: int) -> None:
+def checked(index: T, size: int, axis: int, can_wrap: bool) -> T:
+    """Indices from 0 to size-1: others end in an IndexError, now or when they are computed.
+
+    If they can wrap, negative ones count from the end.
+    """
+    _check_range(index, -size if can_wrap else 0, size, axis)
+    uop = cast_to(index.uop, INDEX_DTYPES.get(index.dtype, dtypes.int32))
+    if can_wrap and uop.vmin < 0:
+        uop = (index._made(uop) < 0).where(index._made(uop) + size, index._made(uop)).uop
+    if size and not (uop.vmin >= 0 and uop.vmax < size):
+        uop = record(CHECK, uop.dtype, (uop,), (size, axis, can_wrap))
+    return index._made(cast_to(uop, dtypes.int32) if size < 2**31 else uop)
+
+
+def _check_range(index: Core, least: int, size: int, axis: int) -> None:
     """Refuse indices that lie outside, where they can be read now without computing anything."""
+    if not size and index.numel():
+        raise AxisError(f"cannot index axis {axis}, which is empty")
     uop = index.uop
     while uop.op in REORDERING:
         uop = uop.src[0]
@@ -274,8 +302,8 @@ def check_index(index: Core) -> None:
 
 def looked_up(x: T, plan: Plan) -> T:
     """Several index tensors act together, as one index into their flattened axes."""
-    axes = [axis for axis, _ in plan.lookups]
-    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in plan.lookups])
+    axes = [lookup.place for lookup in plan.lookups]
+    chosen = _flat_index(x, plan.lookups)
     found = taken(_in_front(x, axes), chosen)
     return _placed(found, chosen.ndim, 0 if plan.is_apart else axes[0])
 
@@ -288,8 +316,8 @@ def _in_front(x: T, axes: list[int]) -> T:
 
 def replaced(x: Any, plan: Plan, value: Any) -> Any:
     """x with a value at the places that its index tensors name."""
-    axes = [axis for axis, _ in plan.lookups]
-    chosen = _flat_index(x, axes, [x._made(tensor.uop) for _, tensor in plan.lookups])
+    axes = [lookup.place for lookup in plan.lookups]
+    chosen = _flat_index(x, plan.lookups)
     front = _in_front(x, axes)
     place, count = 0 if plan.is_apart else axes[0], chosen.ndim
     wide = value.permute(
@@ -303,20 +331,18 @@ def replaced(x: Any, plan: Plan, value: Any) -> Any:
     return apart.permute(tuple(order.index(axis) for axis in range(x.ndim)))
 
 
-def _flat_index(x: T, axes: list[int], indices: list[T]) -> T:
-    """One index per place, negative ones counted from the end; -1 is out of range."""
-    dtype = dtypes.int64 if x.numel() > 2**31 else dtypes.int32
-    whole = [index.cast(dtype) for index in indices[0]._broadcasted(*indices[1:])]
-    sizes: list[int] = [x.shape[axis] for axis in axes]
-    found = [(i < 0).where(i + size, i) for i, size in zip(whole, sizes, strict=True)]
-    flat = found[0]
-    for index, size in zip(found[1:], sizes[1:], strict=True):
+def _flat_index(x: T, lookups: list[Lookup]) -> T:
+    """One index per place into the flattened axes."""
+    sizes: list[int] = [x.shape[place] for place, _, _ in lookups]
+    found = [
+        checked(x._made(tensor.uop), size, axis, can_wrap=True)
+        for (_, tensor, axis), size in zip(lookups, sizes, strict=True)
+    ]
+    flat, *others = found[0]._broadcasted(*found[1:])
+    if prod(sizes) >= 2**31:
+        flat = flat.cast(dtypes.int64)
+    for index, size in zip(others, sizes[1:], strict=True):
         flat = flat * size + index
-    if len(axes) == 1:
-        return flat
-    # Out of range on one axis must not be in range on the flattened one.
-    for index, size in zip(found, sizes, strict=True):
-        flat = ((index >= 0) & (index < size)).where(flat, -1)
     return flat
 
 
@@ -326,7 +352,7 @@ def taken(x: T, index: T) -> T:
     count = prod(index.shape)
     column = index.reshape((count, *(1,) * len(rest)))
     spread = x._made(expanded(column.uop, (count, *rest)))
-    found = x._made(record(Ops.GATHER, x.dtype, (x.uop, spread.uop), 0))
+    found = x._made(record(GATHER, x.dtype, (x.uop, spread.uop), 0))
     return found.reshape((*index.shape, *rest))
 
 

@@ -144,4 +144,4 @@ def _rotated(x: T, cosine: T, sine: T) -> T:
 def _columns_at(x: T, order: Any) -> T:
     """Columns of each matrix in an order of its own."""
     shape = (*x.shape[:-1], order.shape[-1])
-    return x.gather(-1, order.unsqueeze(-2).expand(shape))
+    return x._at(-1, order.unsqueeze(-2).expand(shape))

@@ -84,7 +84,7 @@ class Scan(Arrangement):
         line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - place)))
         index = is_best.where(line, 0)._scanned(MAX, axis, 0)
         # Looked up again, so that the gradient goes to where the value was.
-        values = self.gather(place, index) if self.is_floating_point() else best.cast(self.dtype)
+        values = self._at(place, index) if self.is_floating_point() else best.cast(self.dtype)
         return values, index
 
     def _scanned(self, op: Ops, axis: int, start: ConstType) -> Self:

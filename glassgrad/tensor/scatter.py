@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.indexing import check_index, check_range, taken
+from glassgrad.tensor.indexing import check_index, checked, taken
 from glassgrad.tensor.record import BOOL, axis_of
 from glassgrad.tensor.sorting import Sorting
 
@@ -38,7 +38,7 @@ class Scatter(Sorting):
         axis = axis_of(dim, self.ndim)
         places, values = _lines(self, axis, index, source)
         last = _winners(places, int(self.shape[axis]))
-        found = values.gather(-1, (last - 1).maximum(0))
+        found = values._at(-1, (last - 1).maximum(0))
         return _back(last > 0, self, axis).where(_back(found, self, axis), self)
 
     def scatter_reduce(
@@ -135,7 +135,7 @@ def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
                 "index is too long",
                 hint="an index is no longer than the source, nor than the target but on its axis",
             )
-    check_range(index, 0, x.shape[axis], axis)
+    index = checked(index, int(x.shape[axis]), axis, can_wrap=False)
     values = src.shrink_to(index.shape).transpose(axis, -1)
     return index.transpose(axis, -1), values
 
@@ -153,12 +153,12 @@ def _winners(places: T, size: int) -> T:
         numbers = hits.where(places._line(count) + 1, 0)
         return numbers._reduced(MAX, (numbers.ndim - 1,), keepdim=False)
     order = places.argsort(-1)
-    keys = places.gather(-1, order).contiguous()
+    keys = places._at(-1, order).contiguous()
     line = places._line(size, places.dtype).expand((*places.shape[:-1], size))
     last = _first_at_least(keys, line + 1) - 1
     at = last.maximum(0)
-    is_hit = (last >= 0) & keys.gather(-1, at).eq(line)
-    return is_hit.where(order.gather(-1, at) + 1, 0)
+    is_hit = (last >= 0) & keys._at(-1, at).eq(line)
+    return is_hit.where(order._at(-1, at) + 1, 0)
 
 
 def _combined(places: T, values: T, size: int, op: Ops) -> T:
@@ -169,8 +169,8 @@ def _combined(places: T, values: T, size: int, op: Ops) -> T:
         plain = values.detach()
         falling = -plain if plain.is_floating_point() else plain.bitwise_not()
         order = (plain if op is MAX else falling).argsort(-1)
-        last = _winners(places.gather(-1, order), size)
-        found = values.gather(-1, order).gather(-1, (last - 1).maximum(0))
+        last = _winners(places._at(-1, order), size)
+        found = values._at(-1, order)._at(-1, (last - 1).maximum(0))
         return (last > 0).where(found, start)
     chosen = _hits(places, size).where(values.unsqueeze(-2), start)
     return chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
@@ -212,7 +212,7 @@ def _first_at_least(line: T, values: T) -> T:
     step = 1 << (size.bit_length() - 1)
     while step:
         further = place + step
-        there = line.gather(-1, (further - 1).minimum(size - 1))
+        there = line._at(-1, (further - 1).minimum(size - 1))
         place = ((further <= size) & (there < values)).where(further, place)
         step //= 2
     return place

@@ -42,7 +42,7 @@ class Sorting(Scan):
         if not self.shape:
             return self._made(self.uop), self.argsort(dim)
         index = self.argsort(dim, descending)
-        return self.gather(dim, index), index
+        return self._at(dim, index), index
 
     def topk(
         self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True
@@ -61,7 +61,7 @@ class Sorting(Scan):
         pairs: list[tuple[int, int] | None] = [None] * self.ndim
         pairs[axis] = (0, k)
         index = self.argsort(axis, descending=largest).shrink(pairs)
-        return self.gather(axis, index), index
+        return self._at(axis, index), index
 
 
 def _order(x: Any, descending: bool) -> Any:

@@ -23,7 +23,9 @@ def expression(node: UOp) -> UOp:
         return found.index(*indices, gate=gate).load()
 
     axes = tuple(make_range(axis, n) for axis, n in enumerate(node.shape))
-    return Expressions(lambda found: found.op is Ops.BUFFER, read).build(node, axes)
+    return Expressions(lambda found: found.op is Ops.BUFFER, read, lambda _: (0, 0)).build(
+        node, axes
+    )
 
 
 def pad(x: UOp, *pairs: tuple[int, int]) -> UOp:

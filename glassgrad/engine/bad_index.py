@@ -1,0 +1,40 @@
+"""cells that a launch wrote -> an IndexError that says which index was wrong, and where it was.
+
+Every CHECK of a kernel has a cell of 64 bits: 0, or an index that lies outside of its axis (which 0
+never does, since axes without elements are refused when they are indexed).
+"""
+
+from __future__ import annotations
+
+from glassgrad.base.errors import AxisError
+from glassgrad.engine.plan import Cells
+from glassgrad.ir.stages import Check
+from glassgrad.memory.view import View
+
+
+class BadIndex(Exception):
+    """A CHECK, given by its launch and its number there, met a value outside of its axis."""
+
+    def __init__(self, launch: int, number: int, value: int) -> None:
+        super().__init__(launch, number, value)
+        self.launch = launch
+        self.number = number
+        self.value = value
+
+    def explained(self, checks: tuple[Check, ...]) -> AxisError:
+        """What the user wrote, and what is wrong with it; `checks` are those of the launch."""
+        size, axis, can_wrap = checks[self.number].arg
+        least = -size if can_wrap else 0
+        value = self.value + least if self.value < 0 else self.value
+        return AxisError(
+            f"index {value} is out of range for axis {axis} of size {size}",
+            hint=f"use {least} to {size - 1}",
+            origin=checks[self.number].origin,
+        )
+
+
+def look_for_bad_indices(cells: Cells, view: View) -> None:
+    """Raise BadIndex if a launch found one."""
+    for number, value in enumerate(view.storage.as_buffer().cast("q")):
+        if value:
+            raise BadIndex(cells.launch, number, value)
