@@ -182,5 +182,9 @@ def is_host(device: str) -> bool:
     return device.partition(":")[0] in HOST_FAMILIES
 
 
+def is_file(device: str) -> bool:
+    return device.startswith("DISK:")
+
+
 for _family in ("CPU", "CLANG", "PYTHON"):
     register(_family, lambda _: HOST)

@@ -10,6 +10,8 @@ from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.base.origin import here
+from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.hub import available
@@ -18,6 +20,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.place import is_host
 from glassgrad.tensor.record import cast_to, record, scalar
+from glassgrad.tensor.writes import settle
 
 BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
 FEW = 1024  # numbers; for more, NumPy is worth its loading
@@ -61,7 +64,11 @@ def seen(exporter: Any, device: str, dtype: DType | None = None, shape: Any = No
     """Somebody's memory as a buffer, on a device; only devices with memory of their own copy."""
     place = device if is_host(device) else "CPU"
     view = View.from_host(exporter, dtype=dtype, shape=shape, device=place)
-    return copied(UOp(BUFFER, view.dtype, (), view), device)
+    settle(view.storage)
+    made = UOp(BUFFER, view.dtype, (), view)
+    if recorder() is not None:  # to be able to say where data got into a captured function
+        made.origin = here()
+    return copied(made, device)
 
 
 def _of_memory(data: bytes | bytearray, dtype: DType | None, device: str) -> UOp:

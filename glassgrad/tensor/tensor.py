@@ -26,6 +26,7 @@ from glassgrad.tensor.realize import (
 )
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.spellings import Spellings
+from glassgrad.tensor.writes import write
 
 if TYPE_CHECKING:
     import numpy
@@ -72,8 +73,10 @@ class Tensor(Spellings, Border):
         """
         value = self._value_to_write(x, self.shape)
         target = writable(self.uop)
-        if value is not self.uop:
-            self.uop = value if target is None else written(target, value)
+        if target is None:
+            self.uop = value
+        elif value is not self.uop:
+            write(self, target, value)
         return self
 
     def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
@@ -115,7 +118,7 @@ class Tensor(Spellings, Border):
             result = replaced(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.shape)
-        self.uop = written(target, result, tuple(plan.steps))
+        write(self, target, result, tuple(plan.steps))
 
     def _fill(self, mask: Tensor, value: Any) -> None:
         """One number where a mask is true; how many places that are need not be known."""

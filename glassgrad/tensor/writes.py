@@ -1,0 +1,102 @@
+"""a place and a value -> the place's next version, at once where memory is seen more than once.
+
+A write waits until somebody asks for it, and its readers are ordered by the versions of its buffer.
+Where other storages have bytes in common with it, or where the place is a file, there are no such
+versions. There program order is kept by the clock: what was made before the write and still needs
+what was there is computed, the write is done, and whoever reads the memory later finds it done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.allocator import is_file
+from glassgrad.memory.sharing import SEEN, touch
+from glassgrad.memory.storage import Storage
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.realize import WRITERS, compute, current, realize, walk, written
+
+ASSIGN, BUFFER, CONTIGUOUS = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS
+
+
+def write(tensor: Core, target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> None:
+    """Let a tensor hold the target after a value was written into it."""
+    storage = storage_of(target)
+    others = SEEN.sharing(storage)
+    if not others and not is_file(storage.device):
+        tensor.uop = written(target, value, chain)
+        return
+    value = _settled({storage, *others}, value)
+    tensor.uop = written(current(target) or target, value, chain)
+    realize((tensor,))
+
+
+def settle(storage: Storage) -> None:
+    """Memory is looked at that a write may be waiting for: it is done now."""
+    touched = [write for write in _waiting() if _meet(storage_of(write), storage)]
+    compute([Core._of(write) for write in touched], kept=frozenset())
+
+
+def _waiting() -> list[UOp]:
+    """The writes that did not happen yet."""
+    if not WRITERS:
+        return []
+    # Iterating a WeakKeyDictionary itself fails when another thread adds to it.
+    held = list(cast(Any, WRITERS).data.values())
+    return [write for one in held if (write := one()) is not None and current(write) is None]
+
+
+def _meet(one: Storage, other: Storage) -> bool:
+    return one.is_allocated() and other.is_allocated() and touch(one, other)
+
+
+def storage_of(target: UOp) -> Storage:
+    """Where a chain of writes ends."""
+    while target.op is ASSIGN:
+        target = target.src[0]
+    return cast(Storage, target.arg.storage)
+
+
+def _settled(storages: set[Storage], value: UOp) -> UOp:
+    """Compute whatever still needs what these storages hold; the value comes back apart of them."""
+    tensors = living()
+    reads = _readers(walk([value, *[tensor.uop for tensor in tensors]]), storages)
+    readers = [tensor for tensor in tensors if tensor.uop in reads]
+    early = [tensor for tensor in readers if current(tensor.uop) is None]
+    kept = frozenset(tensor.uop for tensor in early if _has_gradient(tensor.uop))
+    early += [_copy(tensor) for tensor in readers if _is_moved(tensor.uop)]
+    if value in reads:
+        aside = Core._of(UOp(CONTIGUOUS, value.dtype, (value,)))
+        compute([*early, aside], kept)
+        return cast(UOp, current(aside.uop))
+    compute(early, kept)
+    return value
+
+
+def _has_gradient(uop: UOp) -> bool:
+    return uop.op is not ASSIGN and uop.dtype.kind == "float"
+
+
+def _is_moved(uop: UOp) -> bool:
+    """Whether this is a window on a file that only stands for a copy of what is in it."""
+    held = current(uop)
+    return held is not None and isinstance(held.arg.storage.owner, Storage)
+
+
+def _copy(tensor: Core) -> Core:
+    tensor.uop = UOp(CONTIGUOUS, tensor.uop.dtype, (tensor.uop,))
+    return tensor
+
+
+def _readers(nodes: Iterable[UOp], storages: set[Storage]) -> set[UOp]:
+    """The nodes whose value depends on what these storages hold."""
+    reads: set[UOp] = set()
+    for node in nodes:
+        held = current(node)
+        is_there = held is not None and held.arg.storage in storages
+        if is_there or (held is None and not reads.isdisjoint(node.src)):
+            reads.add(node)
+    return reads

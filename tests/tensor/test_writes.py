@@ -1,0 +1,118 @@
+"""Writes to memory that is seen more than once happen in the order of the program."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassgrad import Buffer, Tensor
+from glassgrad.ir.ops import Ops
+
+ON_BOTH_ROADS = True
+
+
+def windows(count: int = 8) -> tuple[Any, Tensor, Tensor]:
+    """Two tensors that see overlapping parts of one array."""
+    numbers = np.arange(count, dtype=np.float32)
+    return numbers, Tensor.from_memory(numbers[:6]), Tensor.from_memory(numbers[2:])
+
+
+def test_who_sees_the_same_memory_sees_the_write() -> None:
+    numbers, a, b = windows()
+    a.assign(b + 1)
+    assert b.tolist() == [5, 6, 7, 8, 6, 7]
+    assert (b * 2).tolist() == [10, 12, 14, 16, 12, 14]
+    assert numbers.tolist() == [3, 4, 5, 6, 7, 8, 6, 7]
+    assert a.tolist() == [3, 4, 5, 6, 7, 8]
+
+
+def test_what_was_made_before_the_write_keeps_what_was_there() -> None:
+    _, a, b = windows()
+    before, deep = b * 2, (b + 1).sum()
+    a.assign(0)
+    assert before.tolist() == [4, 6, 8, 10, 12, 14]
+    assert deep.item() == 33
+    assert (b * 2).tolist() == [0, 0, 0, 0, 12, 14]
+
+
+def test_what_had_to_be_computed_early_keeps_its_gradient() -> None:
+    _, a, b = windows()
+    loss = (b * b).sum()
+    a.assign(0)
+    assert loss.uop.op is Ops.REDUCE
+    assert loss.item() == 139
+
+
+def test_a_place_is_written_in_the_order_of_the_program_too() -> None:
+    numbers, a, b = windows()
+    a[1:4] = b[:3] * 10
+    b[0] = 77
+    assert numbers.tolist() == [0, 20, 77, 40, 4, 5, 6, 7]
+    assert a.tolist() == [0, 20, 77, 40, 4, 5]
+
+
+def test_writes_to_one_memory_that_nobody_else_sees_wait() -> None:
+    numbers = np.zeros(3, np.float32)
+    x = Tensor.from_memory(numbers)
+    x.assign(x + 1)
+    assert x.uop.op is Ops.ASSIGN
+    assert numbers.tolist() == [0, 0, 0]
+    x.realize()
+    assert numbers.tolist() == [1, 1, 1]
+
+
+def test_a_write_that_waits_is_done_when_its_memory_is_looked_at_again() -> None:
+    numbers = np.zeros(4, np.float32)
+    x = Tensor.from_memory(numbers[:3])
+    x.assign(x + 1)
+    y = Tensor.from_memory(numbers[2:])
+    assert y.tolist() == [1, 0]
+    assert x.tolist() == [1, 1, 1]
+    assert numbers.tolist() == [1, 1, 1, 0]
+
+
+def test_what_a_tensor_computed_can_be_seen_twice_as_well() -> None:
+    x = (Tensor([1.0, 2.0, 3.0]) * 2).realize()
+    part = Tensor.from_memory(x.numpy()[1:])
+    before = x + 1
+    part.assign(part * 10)
+    assert (x.tolist(), before.tolist()) == ([2, 40, 60], [3, 5, 7])
+    x.assign(x + 1)
+    assert part.tolist() == [41, 61]
+
+
+def test_a_buffer_sees_what_a_tensor_writes() -> None:
+    numbers = np.zeros(3, np.float32)
+    tensor, buffer = Tensor.from_memory(numbers), Buffer.from_memory(numbers)
+    tensor.assign(tensor + 1)
+    assert (buffer + 1).to_python() == [2, 2, 2]
+    buffer[0] = 5.0
+    assert (tensor + 1).tolist() == [6, 2, 2]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_over_one_memory_agree_with_numpy(seed: int) -> None:
+    random = Random(seed)
+    ours, theirs = np.arange(10, dtype=np.float32), np.arange(10, dtype=np.float32)
+    starts = [random.randrange(6) for _ in range(3)]
+    tensors = [Tensor.from_memory(ours[start : start + 5]) for start in starts]
+    arrays = [theirs[start : start + 5] for start in starts]
+    lazy: list[tuple[Tensor, Any]] = []
+    for _ in range(12):
+        one, two = random.randrange(3), random.randrange(3)
+        if random.random() < 0.5:
+            lazy.append((tensors[one] + tensors[two] * 2, arrays[one] + arrays[two] * 2))
+        elif random.random() < 0.5 or not lazy:
+            tensors[one].assign(tensors[two] * 0.5 + 1)
+            arrays[one][...] = arrays[two] * 0.5 + 1
+        else:
+            value, wanted = random.choice(lazy)
+            tensors[one][1:4] = value[:3]
+            arrays[one][1:4] = wanted[:3]
+    for value, wanted in lazy:
+        np.testing.assert_allclose(value.numpy(), wanted)
+    for tensor, array in zip(tensors, arrays, strict=True):
+        np.testing.assert_allclose(tensor.numpy(), array)
