@@ -43,11 +43,13 @@ class Elementwise(Operators):
         return quotient.trunc() if rounding_mode else quotient
 
     def _divided_towards_zero(self, left: UOp, right: UOp) -> Self:
-        """Whole numbers: the floor, and one more where it is negative and inexact."""
+        """Whole numbers: the floor, and one more where it is negative and inexact; x / 0 is 0."""
         x, y = self._made(left), self._made(right)
         floor = self._made(record(FLOORDIV, left.dtype, (left, right)))
-        inexact = (floor * y).ne(x)
-        return (inexact & ((x < 0) ^ (y < 0))).where(floor + 1, floor)
+        if left.dtype.kind == "uint":
+            return floor
+        is_inexact = (floor * y).ne(x) & y.ne(0)
+        return (is_inexact & ((x < 0) ^ (y < 0))).where(floor + 1, floor)
 
     def __floordiv__(self, x: Any) -> Self:
         return self._floor_divided(*self._pair(x, "floor-divide"))
@@ -91,7 +93,8 @@ class Elementwise(Operators):
         [1, -1]
         """
         left, right = map(self._made, self._pair(x, "take the remainder of"))
-        return left - left.div(right, rounding_mode="trunc") * right
+        rest = left - left.div(right, rounding_mode="trunc") * right
+        return rest if left.is_floating_point() else right.eq(0).where(0, rest)
 
     def trunc(self) -> Self:
         """Rounded towards zero.
