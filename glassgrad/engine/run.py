@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.events import LISTENERS, KernelLaunched, announce
-from glassgrad.devices.protocol import Batch, Call, Device
+from glassgrad.base.events import LISTENERS
+from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.bad_index import look_for_bad_indices
-from glassgrad.engine.debug import report_launch
+from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Plan, Result
+from glassgrad.engine.recording import Run, recorder
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
@@ -31,9 +31,11 @@ def run(plan: Plan, leaves: Sequence[UOp], device: Device) -> tuple[View, ...]:
         start = arena.ensure_allocated(zeroed=False).address
         addresses += [start + offset for offset in plan.offsets]
     if LISTENERS or DEBUG >= 2:
-        _launch_one_by_one(plan, addresses, device)
+        launch_one_by_one(plan.launches, addresses, device)
     elif plan.launches:
         _launch(plan, addresses, device)
+    if (watching := recorder()) is not None:
+        watching.runs.append(Run(plan, leaves, views[len(leaves) :], device))
     for cells in plan.cells:
         look_for_bad_indices(cells, views[cells.place])
     return tuple([_result(views[end.place], end) for end in plan.results])
@@ -50,7 +52,7 @@ def _launch(plan: Plan, addresses: list[int], device: Device) -> None:
     try:
         batch: Batch = plan.batches.pop()
     except IndexError:
-        batch = device.prepare(_calls(plan, addresses))
+        batch = device.prepare(calls_of(plan.launches, addresses))
     else:
         for number, launch in enumerate(plan.launches):
             for slot, found in enumerate(launch.slots):
@@ -58,28 +60,3 @@ def _launch(plan: Plan, addresses: list[int], device: Device) -> None:
     batch.run()
     plan.batches.append(batch)
     GlobalCounters.count(len(plan.launches), plan.operations, plan.bytes)
-
-
-def _calls(plan: Plan, addresses: list[int]) -> list[Call]:
-    return [
-        Call(launch.executable, tuple([addresses[found] for found in launch.slots]))
-        for launch in plan.launches
-    ]
-
-
-def _launch_one_by_one(plan: Plan, addresses: list[int], device: Device) -> None:
-    """Slower, but each launch is timed and announced."""
-    for launch, call in zip(plan.launches, _calls(plan, addresses), strict=True):
-        batch = device.prepare((call,))
-        start = perf_counter()
-        batch.run()
-        device.synchronize()
-        seconds = perf_counter() - start
-        GlobalCounters.count(1, launch.operations, launch.bytes, seconds)
-        if DEBUG >= 2:
-            report_launch(launch, device.name, seconds)
-        if LISTENERS:
-            name = launch.executable.source.name
-            announce(
-                KernelLaunched(name, device.name, seconds, launch.operations, launch.bytes, launch)
-            )
