@@ -33,8 +33,14 @@ class BadIndex(Exception):
         )
 
 
-def look_for_bad_indices(cells: Cells, view: View) -> None:
-    """Raise BadIndex if a launch found one."""
-    for number, value in enumerate(view.storage.as_buffer().cast("q")):
-        if value:
-            raise BadIndex(cells.launch, number, value)
+def look_for_bad_index(cells: Cells, words: memoryview) -> None:
+    """Raise BadIndex if a launch found one; its cells are clean again."""
+    if any(words):
+        number, value = next((number, word) for number, word in enumerate(words) if word)
+        words.cast("B")[:] = bytes(words.nbytes)
+        raise BadIndex(cells.launch, number, value)
+
+
+def words_of(view: View) -> memoryview:
+    """Cells as ints."""
+    return view.storage.as_buffer().cast("q")

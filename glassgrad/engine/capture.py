@@ -16,11 +16,13 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Call, Device
+from glassgrad.engine.bad_index import BadIndex, look_for_bad_index, words_of
 from glassgrad.engine.launching import launch_one_by_one
-from glassgrad.engine.plan import Life, assign_offsets
+from glassgrad.engine.plan import Cells, Life, assign_offsets
 from glassgrad.engine.recording import Run
 from glassgrad.ir.stages import Launch
 from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
 
 
 class Place(NamedTuple):
@@ -40,11 +42,15 @@ class Capture:
     made: list[Storage]
     arena_bytes: int
     device: Device
+    cells: list[tuple[Cells, View]]
 
 
 def join(runs: Sequence[Run], returned: set[Storage], device: Device) -> Capture:
     """One capture of all runs. Of what they made, only the returned storages outlive a replay."""
+    cells = [(found, run.views[found.place]) for run in runs for found in run.plan.cells]
     made = dict.fromkeys(v.storage for run in runs for v in run.made)
+    for _, view in cells:  # they are looked at after each replay, so nobody else writes there
+        del made[view.storage]
     given = dict.fromkeys(v.storage for run in runs for v in run.views if v.storage not in made)
     fresh = [storage for storage in made if storage in returned]
     bases: dict[object, Place] = {s: Place(number, 0) for number, s in enumerate(given)}
@@ -60,7 +66,7 @@ def join(runs: Sequence[Run], returned: set[Storage], device: Device) -> Capture
             found = [local_places[slot] for slot in launch.slots]
             slots = tuple([places.setdefault(place, len(places)) for place in found])
             launches.append(Launch(launch.executable, slots, launch.bytes, launch.operations))
-    return Capture(launches, list(places), list(given), fresh, arena_bytes, device)
+    return Capture(launches, list(places), list(given), fresh, arena_bytes, device, cells)
 
 
 def _lives(runs: Sequence[Run], outside: Container[object]) -> dict[object, Life]:
@@ -109,6 +115,7 @@ class Replay:
             self.point(count, self.arena.ensure_allocated(zeroed=False).address)
         self.operations = sum(launch.operations for launch in capture.launches)
         self.bytes = sum(launch.bytes for launch in capture.launches)
+        self.cells = [(cells, words_of(view)) for cells, view in capture.cells]
 
     def point(self, base: int, address: int) -> None:
         """Let a base be at this address from now on."""
@@ -121,6 +128,11 @@ class Replay:
         if LISTENERS or DEBUG >= 2:
             addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
             launch_one_by_one(self.capture.launches, addresses, self.capture.device)
-            return
-        self.batch.run()
-        GlobalCounters.count(len(self.capture.launches), self.operations, self.bytes)
+        else:
+            self.batch.run()
+            GlobalCounters.count(len(self.capture.launches), self.operations, self.bytes)
+        for cells, words in self.cells:
+            try:
+                look_for_bad_index(cells, words)
+            except BadIndex as bad:
+                raise bad.explained(cells.checks) from None

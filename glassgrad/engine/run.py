@@ -9,7 +9,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Batch, Device
-from glassgrad.engine.bad_index import look_for_bad_indices
+from glassgrad.engine.bad_index import look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Plan, Result
 from glassgrad.engine.recording import Run, recorder
@@ -37,7 +37,7 @@ def run(plan: Plan, leaves: Sequence[UOp], device: Device) -> tuple[View, ...]:
     if (watching := recorder()) is not None:
         watching.runs.append(Run(plan, leaves, views[len(leaves) :], device))
     for cells in plan.cells:
-        look_for_bad_indices(cells, views[cells.place])
+        look_for_bad_index(cells, words_of(views[cells.place]))
     return tuple([_result(views[end.place], end) for end in plan.results])
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassgrad import Tensor
+from glassgrad import Tensor, TinyJit
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError
@@ -142,6 +142,20 @@ def test_after_an_error_the_next_run_is_clean() -> None:
     with pytest.raises(AxisError):
         x[computed(6)].realize()
     assert x[computed(5)].numpy().tolist() == [[25, 26, 27, 28, 29]]
+
+
+def test_a_captured_function_checks_the_indices_of_each_call() -> None:
+    x = table().realize()
+
+    @TinyJit
+    def rows(i: Tensor) -> Tensor:
+        return (x[i] * 2).sum(1).realize()  # inside of a capture
+
+    for _ in range(3):
+        assert rows(computed(0, 5).realize()).tolist() == [20, 270]
+    with pytest.raises(AxisError, match=r"index -8 is out of range[\s\S]*inside of a capture"):
+        rows(computed(-8, 1).realize())
+    assert rows(computed(5, 0).realize()).tolist() == [270, 20]
 
 
 @settings(max_examples=40, deadline=None)
