@@ -1,20 +1,22 @@
 """processor -> LLVM IR of the thread pool: workers, the loop over launches, spinning, sleeping.
 
-Memory of a pool: one box of BOX_BYTES for the caller and one per worker. A worker's box is a letter
-box: the caller puts a function, its arguments and the part to do into it and raises the ticket. The
-caller's box counts the workers that are still busy.
+Memory of a pool: one box of BOX_BYTES for the caller and one per worker. The caller's box holds the
+job: it fills it in, opens it and rings; whoever comes, the caller too, takes one run of steps after
+the other until none is left. Then the caller closes the job and waits for those who came: a worker
+that the system kept from coming holds nobody up.
 
-    bytes   0   i32   a worker's ticket; in the caller's box, workers still busy
+    bytes   0   i32   a worker's bell; in the caller's box, the workers at the job, + OPEN if it is
             4   i32   1 while the owner of the box sleeps
             8   ptr   the owner's scratch memory
-           16   i64   begin             24   i64   end
-           32   ptr   function; null tells the worker to leave
-           40   ptr   its arguments
+           32   i64   not 0: the worker is to leave
            48   ptr   the caller's box
            56   i64   pauses to spin before sleeping
+           64   i64   the job: first step that nobody has taken
+           72   i64   steps in all        80   i64   steps to take at once
+           88   ptr   function            96   ptr   its arguments
           128         a mutex and, at 256, a condition: where there is no futex
 
-A launch, as it stands in a table, is {function, arguments, cores, scratch bytes}: 32 bytes. The
+A launch, as it stands in a table, is {function, arguments, steps, scratch bytes}: 32 bytes. The
 table starts with {the caller's box, number of threads, number of launches, unused}.
 """
 
@@ -23,6 +25,8 @@ from __future__ import annotations
 BOX_BYTES = 512
 LAUNCH_BYTES = 32
 PAUSES = 2000  # about 50 us
+OPEN = 1 << 20  # more than there can be workers
+RUNS = 8  # for each thread: what one is late with, others do
 
 FUTEX_CALLS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 PAUSE_CALLS = {
@@ -127,85 +131,119 @@ done:
 }}
 """
 
+# Steps of the job, a run at a time, until none is left.
+WORK = """
+define void @work(ptr %caller, ptr %scratch) #0 {
+entry:
+  %next.at = getelementptr i8, ptr %caller, i64 64
+  %steps.at = getelementptr i8, ptr %caller, i64 72
+  %most.at = getelementptr i8, ptr %caller, i64 80
+  %function.at = getelementptr i8, ptr %caller, i64 88
+  %args.at = getelementptr i8, ptr %caller, i64 96
+  %steps = load i64, ptr %steps.at, align 8
+  %most = load i64, ptr %most.at, align 8
+  %function = load ptr, ptr %function.at, align 8
+  %args = load ptr, ptr %args.at, align 8
+  br label %take
+take:
+  %begin = atomicrmw add ptr %next.at, i64 %most seq_cst
+  %left = icmp ult i64 %begin, %steps
+  br i1 %left, label %run, label %done
+run:
+  %upto = add i64 %begin, %most
+  %over = icmp ugt i64 %upto, %steps
+  %end = select i1 %over, i64 %steps, i64 %upto
+  call void %function(ptr %args, ptr %scratch, i64 %begin, i64 %end)
+  br label %take
+done:
+  ret void
+}
+"""
+
+# A worker that is rung for joins the job if it is open, and it stays open for those who joined.
 WORKER = """
-define ptr @worker(ptr %box) #0 {
+define ptr @worker(ptr %box) #0 {{
 entry:
   %scratch.at = getelementptr i8, ptr %box, i64 8
-  %begin.at = getelementptr i8, ptr %box, i64 16
-  %end.at = getelementptr i8, ptr %box, i64 24
-  %function.at = getelementptr i8, ptr %box, i64 32
-  %args.at = getelementptr i8, ptr %box, i64 40
+  %leave.at = getelementptr i8, ptr %box, i64 32
   %caller.at = getelementptr i8, ptr %box, i64 48
   %caller = load ptr, ptr %caller.at, align 8
   br label %idle
 idle:
-  %ticket = phi i32 [ 0, %entry ], [ %got, %next ]
-  %got = call i32 @wait_for_change(ptr %box, i32 %ticket)
-  %function = load ptr, ptr %function.at, align 8
-  %leave = icmp eq ptr %function, null
-  br i1 %leave, label %gone, label %work
-work:
-  %args = load ptr, ptr %args.at, align 8
+  %bell = phi i32 [ 0, %entry ], [ %rung, %look ], [ %rung, %after ], [ %rung, %tell ]
+  %rung = call i32 @wait_for_change(ptr %box, i32 %bell)
+  %leave = load i64, ptr %leave.at, align 8
+  %stays = icmp eq i64 %leave, 0
+  br i1 %stays, label %look, label %gone
+look:
+  %state = load atomic i32, ptr %caller seq_cst, align 4
+  %bit = and i32 %state, {open}
+  %open = icmp ne i32 %bit, 0
+  br i1 %open, label %join, label %idle
+join:
+  %more = add i32 %state, 1
+  %pair = cmpxchg ptr %caller, i32 %state, i32 %more seq_cst seq_cst
+  %joined = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %joined, label %in, label %look
+in:
   %scratch = load ptr, ptr %scratch.at, align 8
-  %begin = load i64, ptr %begin.at, align 8
-  %end = load i64, ptr %end.at, align 8
-  call void %function(ptr %args, ptr %scratch, i64 %begin, i64 %end)
-  %busy = atomicrmw sub ptr %caller, i32 1 seq_cst
-  %last = icmp eq i32 %busy, 1
-  br i1 %last, label %tell, label %next
+  call void @work(ptr %caller, ptr %scratch)
+  br label %after
+after:
+  %before = atomicrmw sub ptr %caller, i32 1 seq_cst
+  %last = icmp eq i32 %before, 1
+  br i1 %last, label %tell, label %idle
 tell:
   call void @wake_if_asleep(ptr %caller)
-  br label %next
-next:
   br label %idle
 gone:
   ret ptr null
-}
+}}
 """
 
-# Tell a worker to leave: the letter is empty.
 DISMISS = """
 define void @dismiss(ptr %box) #0 {
-  %function.at = getelementptr i8, ptr %box, i64 32
-  store ptr null, ptr %function.at, align 8
-  %ticket = atomicrmw add ptr %box, i32 1 seq_cst
+  %leave.at = getelementptr i8, ptr %box, i64 32
+  store i64 1, ptr %leave.at, align 8
+  %bell = atomicrmw add ptr %box, i32 1 seq_cst
   call void @wake_if_asleep(ptr %box)
   ret void
 }
 """
 
 RUN = """
-define void @share(ptr %caller, ptr %function, ptr %args, i64 %cores, i64 %threads) #0 {
+define void @share(ptr %caller, ptr %function, ptr %args, i64 %steps, i64 %threads) #0 {{
 entry:
-  %others64 = sub i64 %threads, 1
-  %others = trunc i64 %others64 to i32
-  store atomic i32 %others, ptr %caller seq_cst, align 4
-  %first = udiv i64 %cores, %threads
-  br label %post
-post:
-  %t = phi i64 [ 1, %entry ], [ %t.next, %post ]
-  %begin = phi i64 [ %first, %entry ], [ %end, %post ]
-  %t.next = add i64 %t, 1
-  %upto = mul i64 %cores, %t.next
-  %end = udiv i64 %upto, %threads
-  %offset = mul i64 %t, 512
-  %box = getelementptr i8, ptr %caller, i64 %offset
-  %begin.at = getelementptr i8, ptr %box, i64 16
-  %end.at = getelementptr i8, ptr %box, i64 24
-  %function.at = getelementptr i8, ptr %box, i64 32
-  %args.at = getelementptr i8, ptr %box, i64 40
-  store i64 %begin, ptr %begin.at, align 8
-  store i64 %end, ptr %end.at, align 8
+  %next.at = getelementptr i8, ptr %caller, i64 64
+  %steps.at = getelementptr i8, ptr %caller, i64 72
+  %most.at = getelementptr i8, ptr %caller, i64 80
+  %function.at = getelementptr i8, ptr %caller, i64 88
+  %args.at = getelementptr i8, ptr %caller, i64 96
+  %runs = mul i64 %threads, {runs}
+  %share = udiv i64 %steps, %runs
+  %none = icmp eq i64 %share, 0
+  %most = select i1 %none, i64 1, i64 %share
+  store i64 0, ptr %next.at, align 8
+  store i64 %steps, ptr %steps.at, align 8
+  store i64 %most, ptr %most.at, align 8
   store ptr %function, ptr %function.at, align 8
   store ptr %args, ptr %args.at, align 8
-  %ticket = atomicrmw add ptr %box, i32 1 seq_cst
+  store atomic i32 {open}, ptr %caller seq_cst, align 4
+  br label %ring
+ring:
+  %t = phi i64 [ 1, %entry ], [ %t.next, %ring ]
+  %t.next = add i64 %t, 1
+  %offset = mul i64 %t, 512
+  %box = getelementptr i8, ptr %caller, i64 %offset
+  %bell = atomicrmw add ptr %box, i32 1 seq_cst
   call void @wake_if_asleep(ptr %box)
   %more = icmp ult i64 %t.next, %threads
-  br i1 %more, label %post, label %own
+  br i1 %more, label %ring, label %own
 own:
   %scratch.at = getelementptr i8, ptr %caller, i64 8
   %scratch = load ptr, ptr %scratch.at, align 8
-  call void %function(ptr %args, ptr %scratch, i64 0, i64 %first)
+  call void @work(ptr %caller, ptr %scratch)
+  %closing = atomicrmw sub ptr %caller, i32 {open} seq_cst
   br label %join
 join:
   %busy = load atomic i32, ptr %caller seq_cst, align 4
@@ -216,9 +254,9 @@ wait:
   br label %join
 done:
   ret void
-}
+}}
 
-define void @run(ptr %table) #0 {
+define void @run(ptr %table) #0 {{
 entry:
   %caller = load ptr, ptr %table, align 8
   %all.at = getelementptr i8, ptr %table, i64 8
@@ -254,7 +292,7 @@ next:
   br i1 %more, label %launch, label %done
 done:
   ret void
-}
+}}
 """
 
 # A Python function of one argument, the address of a table, that lets other threads run meanwhile.
@@ -283,5 +321,6 @@ def pool_text(machine: str, has_futex: bool) -> str:
     """The pool's code for a processor such as "x86_64"."""
     declare_pause, pause = PAUSE_CALLS.get(machine, ("", ""))
     sleeping = WITH_FUTEX.format(number=FUTEX_CALLS[machine]) if has_futex else WITH_CONDITION
-    parts = (sleeping, WAITING.format(pause=pause), WORKER, DISMISS, RUN, PYTHON_ENTRY)
-    return declare_pause + "".join(parts) + ATTRIBUTES
+    waiting, worker = WAITING.format(pause=pause), WORKER.format(open=OPEN)
+    parts = (sleeping, waiting, WORK, worker, DISMISS, RUN.format(open=OPEN, runs=RUNS))
+    return declare_pause + "".join(parts) + PYTHON_ENTRY + ATTRIBUTES
