@@ -23,17 +23,21 @@ class Registry:
 
     def __init__(self) -> None:
         self.opened: dict[str, DeviceProtocol] = {}
+        self.usual: str | None = None
         self.opening = RLock()
 
     def canonicalize(self, device: str | None) -> str:
         """The one spelling of a device's name.
 
-        >>> Device.canonicalize("cpu:0"), Device.canonicalize("cpu:1")
-        ('CPU', 'CPU:1')
+        >>> Device.canonicalize("cpu:0"), Device.canonicalize("disk:a.bin")
+        ('CPU', 'DISK:a.bin')
         """
         if device is None:
             return self.DEFAULT
-        family, _, number = device.upper().partition(":")
+        family, _, number = device.partition(":")
+        family = family.upper()
+        if family == "DISK":
+            return f"DISK:{number}"
         if number and not number.isdecimal():
             raise DeviceError(f"{device!r} is no device name", hint="names look like CPU or CPU:1")
         return f"{family}:{int(number)}" if number and int(number) else family
@@ -51,12 +55,12 @@ class Registry:
     @property
     def DEFAULT(self) -> str:  # noqa: N802 - the name that scripts use
         """What DEV says, or an older spelling such as CPU=1, or CPU."""
-        if DEV.value:
-            return self._known(self.canonicalize(DEV.value))
-        for family in FAMILIES:
-            if getenv(family):
-                return family
-        return "CPU"
+        wanted = DEV.value
+        if wanted:
+            return self._known(self.canonicalize(wanted))
+        if self.usual is None:  # the environment is read once, as all of it is
+            self.usual = next((family for family in FAMILIES if getenv(family)), "CPU")
+        return self.usual
 
     @property
     def default(self) -> DeviceProtocol:
@@ -87,6 +91,8 @@ class Registry:
 
     def _known(self, name: str) -> str:
         family = name.partition(":")[0]
+        if family == "DISK":
+            raise DeviceError(f"{name!r} is a file, and computes nothing", self._choice(""))
         if family not in FAMILIES:
             raise DeviceError(f"there is no device {name!r}", self._choice(""))
         return name

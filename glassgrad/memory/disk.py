@@ -18,9 +18,10 @@ class DiskAllocator:
     """
 
     def __init__(self, device: str) -> None:
-        self.path = Path(device.partition(":")[2])
-        if not self.path.name:
+        name = device.partition(":")[2]
+        if not Path(name).name:
             raise DeviceError(f"{device!r} names no file", hint="such as DISK:weights.bin")
+        self.path = Path(name).absolute()  # wherever this process goes
         self.readonly = self.path.exists() and not os.access(self.path, os.W_OK)
 
     def allocate(self, nbytes: int, zeroed: bool) -> Block:

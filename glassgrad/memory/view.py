@@ -97,6 +97,13 @@ class View:
             raise ShapeError(f"a strided view of shape {self.shape} cannot be seen as {shape}")
         return View(self.storage, self.dtype, shape, contiguous_strides(shape), self.offset)
 
+    def read_as(self, dtype: DType) -> View:
+        """The same bytes of a contiguous view as items of another dtype, along the last axis."""
+        first, items = self.shape[:-1], self.shape[-1] * self.dtype.itemsize // dtype.itemsize
+        shape = (*first, items)
+        part = self.storage.part(prod(shape), dtype, self.offset * self.dtype.itemsize)
+        return View(part, dtype, shape, contiguous_strides(shape))
+
     def moved(self, window: Window) -> View:
         """Another window on the same storage."""
         return View(self.storage, self.dtype, *window)

@@ -7,6 +7,8 @@ from typing import Self
 from glassgrad.base.dtype import DType, DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.ir.window import file_window
 from glassgrad.tensor.joining import Joining
 from glassgrad.tensor.record import dtype_of, record
 
@@ -35,6 +37,9 @@ class Bitcasts(Joining):
                 f"they have {mine} and {theirs} bytes",
                 hint="the last axis must hold whole items; cast() converts values",
             )
+        part = file_window(self.uop)
+        if part is not None and part.is_contiguous:
+            return self._made(UOp(Ops.BUFFER, wanted, (), part.read_as(wanted)))
         parts = self._split(ratio, theirs) if mine > theirs else self._joint(ratio, theirs)
         return parts._read_as(wanted)
 

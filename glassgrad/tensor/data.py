@@ -18,7 +18,7 @@ from glassgrad.memory.hub import available
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
-from glassgrad.tensor.place import is_host
+from glassgrad.tensor.place import beside
 from glassgrad.tensor.record import cast_to, record, scalar
 from glassgrad.tensor.writes import settle
 
@@ -48,8 +48,6 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
         return _of_list(data, dtype, device)
     if isinstance(data, (bytes, bytearray)):
         return _of_memory(data, dtype, device)
-    if isinstance(data, PathLike):
-        return _of_file(data, dtype, device)
     if hasattr(data, "__array_interface__") and hasattr(data, "__array__"):  # NumPy's
         return _of_array(data, dtype, device)
     if available(data):
@@ -62,8 +60,7 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
 
 def seen(exporter: Any, device: str, dtype: DType | None = None, shape: Any = None) -> UOp:
     """Somebody's memory as a buffer, on a device; only devices with memory of their own copy."""
-    place = device if is_host(device) else "CPU"
-    view = View.from_host(exporter, dtype=dtype, shape=shape, device=place)
+    view = View.from_host(exporter, dtype=dtype, shape=shape, device=beside(device))
     settle(view.storage)
     made = UOp(BUFFER, view.dtype, (), view)
     if recorder() is not None:  # to be able to say where data got into a captured function
@@ -74,16 +71,22 @@ def seen(exporter: Any, device: str, dtype: DType | None = None, shape: Any = No
 def _of_memory(data: bytes | bytearray, dtype: DType | None, device: str) -> UOp:
     """Bytes are read as the dtype's items; uint8 if none is given."""
     wanted = dtypes.uint8 if dtype is None else dtype
-    if len(data) % wanted.itemsize:
-        raise ShapeError(f"{len(data)} bytes are no whole number of {wanted.name} items")
+    _whole_items(len(data), wanted)
     return seen(data, device, wanted)
 
 
-def _of_file(path: PathLike[str], dtype: DType | None, device: str) -> UOp:
-    """A file's bytes as the dtype's items, mapped; writing to the tensor leaves the file alone."""
-    size = os.stat(path).st_size
-    raw = Storage(f"DISK:{os.fspath(path)}", size, dtypes.uint8).as_buffer().toreadonly()
-    return seen(raw, device, dtypes.uint8 if dtype is None else dtype)
+def _whole_items(nbytes: int, dtype: DType) -> int:
+    if nbytes % dtype.itemsize:
+        raise ShapeError(f"{nbytes} bytes are no whole number of {dtype.name} items")
+    return nbytes // dtype.itemsize
+
+
+def file_node(path: PathLike[str], dtype: DType | None) -> UOp:
+    """A file's bytes as the dtype's items; writing to the tensor leaves the file alone."""
+    wanted, size = dtypes.uint8 if dtype is None else dtype, os.stat(path).st_size
+    count = _whole_items(size, wanted)
+    storage = Storage(f"DISK:{os.fspath(path)}", count, wanted, readonly=True)
+    return UOp(BUFFER, wanted, (), View(storage, wanted, (count,), (1,)))
 
 
 def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:

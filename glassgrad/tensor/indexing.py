@@ -10,9 +10,9 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
+from glassgrad.memory.allocator import is_host
 from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.place import is_host
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE

@@ -10,12 +10,14 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory import MemoryView, register
 from glassgrad.memory import from_dlpack as memory_of_dlpack
+from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, copied
 from glassgrad.tensor.data import seen
-from glassgrad.tensor.place import canonical, is_host
+from glassgrad.tensor.place import beside, canonical
 from glassgrad.tensor.realize import look
 from glassgrad.tensor.record import dtype_of, sizes_of
+from glassgrad.tensor.writes import settle
 
 BUFFER = Ops.BUFFER
 
@@ -60,8 +62,8 @@ class Border(Core):
             raise DTypeError(f"an address is a positive number, not {ptr!r}")
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         place = canonical(device)
-        host = place if is_host(place) else "CPU"
-        view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, host)
+        view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, beside(place))
+        settle(view.storage)
         return cls._of(copied(UOp(BUFFER, wanted, (), view), place), is_param=True)
 
     @classmethod

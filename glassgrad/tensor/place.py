@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from glassgrad.base.errors import DeviceError
 from glassgrad.devices.registry import FAMILIES, Device
-
-# Devices that work in the memory of this process: what is there needs no copy.
-HOST = frozenset(("CPU", "CLANG", "PYTHON"))
+from glassgrad.memory.allocator import is_file, is_host
 
 
 def canonical(device: object) -> str:
@@ -16,10 +14,15 @@ def canonical(device: object) -> str:
     if not isinstance(device, str):
         raise DeviceError(f"a device is named by a string, not {device!r}", hint='such as "CPU"')
     name = Device.canonicalize(device)
+    if is_file(name):
+        return name
     if name.partition(":")[0] not in FAMILIES:
         Device.get_class(name)  # says what there is
     return name
 
 
-def is_host(device: str) -> bool:
-    return device.partition(":")[0] in HOST
+def beside(device: str) -> str:
+    """The device itself, if it works in the memory of this process, and else the CPU: where memory
+    of this process can be looked at.
+    """
+    return device if is_host(device) and not is_file(device) else "CPU"

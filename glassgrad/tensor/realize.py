@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.record import record
@@ -61,6 +62,15 @@ def current(uop: UOp) -> UOp | None:
     return held
 
 
+def in_memory(uop: UOp) -> UOp | None:
+    """The buffer that holds this value without anything being computed: parts of files too."""
+    held = current(uop)
+    if held is None and (part := file_window(uop)) is not None:
+        held = UOp(BUFFER, uop.dtype, (), part)
+        note(uop, held)
+    return held
+
+
 def realize(tensors: Iterable[Core]) -> None:
     """Compute these tensors, and whatever must be computed with them; all become buffers."""
     compute([tensor for tensor in tensors if not _settle(tensor)], kept=frozenset())
@@ -68,7 +78,7 @@ def realize(tensors: Iterable[Core]) -> None:
 
 def look(tensor: Core) -> View:
     """The memory that holds a tensor's value. Looking does not cut the way of gradients."""
-    held = current(tensor.uop)
+    held = in_memory(tensor.uop)
     if held is None:
         uop = tensor.uop
         keeps = uop.op not in (ASSIGN, CONST) and uop.dtype.kind == "float"
@@ -114,7 +124,7 @@ def overwritten(roots: Iterable[UOp]) -> UOp | None:
 
 def _settle(tensor: Core) -> bool:
     """Whether the tensor is in memory already."""
-    found = current(tensor.uop)
+    found = in_memory(tensor.uop)
     if found is None:
         return False
     tensor.uop = found

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.allocator import is_file, is_host
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied, device_of
-from glassgrad.tensor.data import node_of
+from glassgrad.tensor.data import file_node, node_of
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.memory import Border
-from glassgrad.tensor.place import canonical, is_host
+from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import (
     collect,
     current,
@@ -21,12 +23,11 @@ from glassgrad.tensor.realize import (
     prepared,
     realize,
     walk,
-    writable,
     written,
 )
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.spellings import Spellings
-from glassgrad.tensor.writes import write
+from glassgrad.tensor.writes import place_of, write
 
 if TYPE_CHECKING:
     import numpy
@@ -58,6 +59,9 @@ class Tensor(Spellings, Border):
         elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
             uop = Tensor.stack(*[Tensor._of(_item(item)) for item in data]).uop
             uop = uop if wanted is None else cast_to(uop, wanted)
+        elif isinstance(data, PathLike):
+            uop = file_node(data, wanted)
+            uop = uop if device is None else copied(uop, canonical(device))
         else:
             uop = node_of(data, wanted, canonical(device))
         self._hold(uop, is_param=requires_grad is not False)
@@ -72,7 +76,7 @@ class Tensor(Spellings, Border):
         (2,)
         """
         value = self._value_to_write(x, self.shape)
-        target = writable(self.uop)
+        target = place_of(self.uop)
         if target is None:
             self.uop = value
         elif value is not self.uop:
@@ -105,9 +109,10 @@ class Tensor(Spellings, Border):
             self._fill(indices, value)
             return
         plan = plan_of(self._tensors(indices), self.shape)
-        target = writable(self.uop)
+        target = place_of(self.uop)
         if target is None:  # what is computed or read-only gets memory of its own
-            view = View.empty(self.device, self.shape, self.dtype)
+            device = canonical(None) if is_file(self.device) else self.device
+            view = View.empty(device, self.shape, self.dtype)
             target = written(UOp(BUFFER, self.dtype, (), view), self.uop)
         place = Tensor._of(target)._stepped(plan.steps)
         if plan.lookups:

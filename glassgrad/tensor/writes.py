@@ -13,13 +13,34 @@ from typing import Any, cast
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
 from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.realize import WRITERS, compute, current, realize, walk, written
+from glassgrad.tensor.realize import (
+    WRITERS,
+    compute,
+    current,
+    in_memory,
+    realize,
+    walk,
+    writable,
+    written,
+)
 
 ASSIGN, BUFFER, CONTIGUOUS = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS
+
+
+def place_of(uop: UOp) -> UOp | None:
+    """The buffer that a write to this value goes to; None if it is nowhere, or may not be written.
+
+    Parts of a file are places in it; parts of other tensors are values of their own.
+    """
+    part = None if uop.op is BUFFER else file_window(uop)
+    if part is None or part.readonly:
+        return writable(uop)
+    return UOp(BUFFER, uop.dtype, (), part)
 
 
 def write(tensor: Core, target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> None:
@@ -65,7 +86,7 @@ def _settled(storages: set[Storage], value: UOp) -> UOp:
     tensors = living()
     reads = _readers(walk([value, *[tensor.uop for tensor in tensors]]), storages)
     readers = [tensor for tensor in tensors if tensor.uop in reads]
-    early = [tensor for tensor in readers if current(tensor.uop) is None]
+    early = [tensor for tensor in readers if in_memory(tensor.uop) is None]
     kept = frozenset(tensor.uop for tensor in early if _has_gradient(tensor.uop))
     early += [_copy(tensor) for tensor in readers if _is_moved(tensor.uop)]
     if value in reads:

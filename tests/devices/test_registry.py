@@ -19,6 +19,7 @@ from glassgrad.devices.registry import Device, Registry
         ("cpu:1", "CPU:1"),
         ("Python", "PYTHON"),
         ("CPU:01", "CPU:1"),
+        ("disk:/a:b/C.bin", "DISK:/a:b/C.bin"),
     ],
 )
 def test_names_have_one_spelling(given: str, name: str) -> None:
@@ -42,8 +43,18 @@ def test_the_default_is_what_dev_says() -> None:
 
 def test_older_spellings_of_the_default_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLANG", "1")
+    fresh = Registry()
     with Context(DEV=""):
-        assert Device.DEFAULT == "CLANG"
+        assert fresh.DEFAULT == "CLANG"
+        monkeypatch.delenv("CLANG")
+        assert fresh.DEFAULT == "CLANG"  # the environment is read once
+
+
+def test_a_file_computes_nothing() -> None:
+    with pytest.raises(DeviceError, match="is a file, and computes nothing"):
+        Device["DISK:a.bin"]
+    with Context(DEV="DISK:a.bin"), pytest.raises(DeviceError, match="computes nothing"):
+        _ = Device.DEFAULT
 
 
 def test_an_unknown_device_lists_what_there_is() -> None:

@@ -7,7 +7,6 @@ import ctypes
 import gc
 import mmap
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,18 +50,6 @@ def test_a_mapped_file_is_not_copied() -> None:
     tensor = Tensor.from_memory(pages, dtype="int32")
     pages[4] = 9
     assert tensor.tolist() == [0, 9, 0, 0]
-
-
-def test_a_path_is_a_tensor_of_its_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "weights.bin"
-    path.write_bytes(np.arange(3, dtype=np.float32).tobytes())
-    assert Tensor(path).shape == (12,)
-    tensor = Tensor(path, dtype="float32")
-    tensor.assign(tensor + 1).realize()
-    assert tensor.tolist() == [1, 2, 3]
-    assert Tensor(path, dtype="float32").tolist() == [0, 1, 2]
-    with pytest.raises(FileNotFoundError):
-        Tensor(tmp_path / "missing")
 
 
 def test_writes_through_shared_memory_are_seen_by_the_next_kernel() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from glassgrad.base.config import Context
 from glassgrad.base.errors import DeviceError
-from glassgrad.tensor.place import canonical, is_host
+from glassgrad.tensor.place import beside, canonical
 
 
 def test_names_have_one_spelling() -> None:
@@ -24,6 +24,10 @@ def test_an_unknown_name_lists_what_there_is() -> None:
         canonical("TOASTER")
 
 
-def test_host_devices_share_this_process_memory() -> None:
-    assert is_host("CPU:3")
-    assert not is_host("CUDA")
+def test_files_are_devices() -> None:
+    assert canonical("disk:Weights.bin") == "DISK:Weights.bin"
+
+
+def test_memory_of_this_process_is_seen_beside_devices_that_work_elsewhere() -> None:
+    assert beside("CPU:3") == "CPU:3"
+    assert beside("CUDA") == beside("DISK:weights.bin") == "CPU"

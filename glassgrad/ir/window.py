@@ -1,0 +1,48 @@
+"""a movement of a buffer -> a window on its memory, where strides can say it; nothing is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.allocator import is_file
+from glassgrad.memory.view import View
+from glassgrad.memory.window import Window, expanded, flipped, permuted, reshaped, shrunk
+
+BUFFER, BITCAST = Ops.BUFFER, Ops.BITCAST
+Movement = Callable[[Window, Any], Window | None]
+MOVEMENTS: dict[Ops, Movement] = {
+    Ops.RESHAPE: reshaped,
+    Ops.PERMUTE: permuted,
+    Ops.EXPAND: expanded,
+    Ops.SHRINK: shrunk,
+    Ops.FLIP: flipped,
+    Ops.DETACH: lambda window, _: window,
+    BITCAST: lambda window, _: window,  # items keep their size
+}
+
+
+def window_of(node: UOp) -> View | None:
+    """The elements of a node as they lie in a buffer that is there; None if they lie nowhere."""
+    moves: list[UOp] = []
+    while node.realized is None and node.op in MOVEMENTS:
+        moves.append(node)
+        node = node.src[0]
+    held = node if node.op is BUFFER else node.realized
+    if held is None:
+        return None
+    view: View = held.arg
+    for move in reversed(moves):
+        window = MOVEMENTS[move.op](view.window, move.arg)
+        if window is None:
+            return None
+        view = View(view.storage, move.dtype, *window)
+    return view
+
+
+def file_window(node: UOp) -> View | None:
+    """The part of a file that a node is; None if it is not in a file."""
+    view = window_of(node)
+    return view if view is not None and is_file(view.device) else None
