@@ -136,6 +136,7 @@ JIT = Setting("JIT", 1, "0: run captured functions as plain functions")
 CHECK = Setting("CHECK", 0, "1: look for bad tensor indices on GPUs too; elsewhere always")
 SPEC = Setting("SPEC", 0, "1: check after every pass that each node is legal at its stage")
 TRAINING = Setting("TRAINING", 0, "1: dropout and batch norm work as in training")
+NO_GRAD = Setting("NO_GRAD", 0, "1: no gradient flows through the results of operations")
 WINO = Setting("WINO", 0, "1: 3x3 convolutions by Winograd's method")
 FUSE_OPTIM = Setting("FUSE_OPTIM", 0, "1: optimisers update all parameters in one kernel")
 MEM_LIMIT = Setting(

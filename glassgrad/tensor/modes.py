@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
-from glassgrad.base.config import TRAINING
+from glassgrad.base.config import NO_GRAD, TRAINING, Context
 
 
 class NoGrad:
-    """`with Tensor.no_grad():` changes nothing: gradients are computed only where one asks."""
+    """`with Tensor.no_grad():`, `@Tensor.no_grad()`, `Tensor.no_grad = True`: NO_GRAD is set."""
 
-    def __call__(self) -> nullcontext[None]:
-        return nullcontext()
+    def __call__(self) -> Context:
+        return Context(NO_GRAD=1)
 
     def __bool__(self) -> bool:
-        return False
+        return bool(NO_GRAD.value)
 
 
 class Modes(type):
@@ -28,3 +26,12 @@ class Modes(type):
     @training.setter
     def training(cls, mode: bool) -> None:
         TRAINING.value = int(mode)
+
+    @property
+    def no_grad(cls) -> NoGrad:
+        """Whether results of operations are constants to `backward()`; the setting NO_GRAD."""
+        return NoGrad()
+
+    @no_grad.setter
+    def no_grad(cls, mode: bool) -> None:
+        NO_GRAD.value = int(bool(mode))

@@ -25,6 +25,8 @@ from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import cast_to, dtype_of, record
 from glassgrad.tensor.scatter import Scatter
 
+WORD, HALF = 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF  # all bits of 64 and of 32
+
 
 class _Generator:
     """The seed, and how many numbers were handed out."""
@@ -54,7 +56,7 @@ class _Generator:
 
 def _number(value: int, device: str) -> UOp:
     """A uint64 in a buffer."""
-    raw = (value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
+    raw = (value & WORD).to_bytes(8, "little")
     return seen(bytearray(raw), device, dtypes.uint64, ())
 
 
@@ -140,8 +142,7 @@ class Random(Scatter):
             return cls.empty(sizes, dtype=wanted, device=device)
         bits = cls._random_bits(prod(sizes), canonical(device))
         # Two uniform numbers of 32 bits each give one normal one (Box and Muller).
-        high = _uniform(bits, dtypes.float32)
-        low = _uniform(bits << 32, dtypes.float32)
+        high, low = (_half_uniform(half, wanted) for half in (bits >> 32, bits & HALF))
         radius = ((1.0 - high).log() * -2.0).sqrt()
         value = radius * (low * (2 * math.pi)).cos()
         return cls._of(value.cast(wanted).reshape(sizes).uop, requires_grad is not False)
@@ -166,13 +167,16 @@ class Random(Scatter):
             raise DTypeError(f"randint makes ints, not {wanted.name}", hint="uniform makes floats")
         if low >= high:
             raise ShapeError(f"randint needs low < high, not {low} and {high}")
+        if low < dtypes.min(wanted) or high - 1 > dtypes.max(wanted):
+            raise DTypeError(
+                f"{wanted.name} does not hold all numbers from {low} to {high - 1}",
+                hint="pass a wider dtype=",
+            )
         sizes = checked_shape(shape)
         if 0 in sizes:
             return cls.empty(sizes, dtype=wanted, device=device)
-        # Random bits times the width, from the top: no remainder, hardly a bias.
-        width = high - low
-        bits = cls._random_bits(prod(sizes), canonical(device)) >> (64 - _fitting_bits(width))
-        value = ((bits * width) >> _fitting_bits(width)).cast(dtypes.int64) + low
+        bits = cls._random_bits(prod(sizes), canonical(device))
+        value = _scaled(bits, high - low) + (low & WORD)  # wraps, as negative numbers do
         return cls._of(value.cast(wanted).reshape(sizes).uop, requires_grad is not False)
 
     @classmethod
@@ -289,9 +293,22 @@ def _uniform(bits: Any, dtype: Any) -> Any:
     return (whole.cast(dtypes.float32) * 2.0**-count).cast(dtype)
 
 
-def _fitting_bits(width: int) -> int:
-    """How many random bits can be multiplied by the width in 64 bits."""
-    return max(64 - width.bit_length(), 1)
+def _half_uniform(word: Any, dtype: Any) -> Any:
+    """32 bits as a number in [0, 1): all of them in float64, the top 24 elsewhere."""
+    if dtype is dtypes.float64:
+        return word.cast(dtypes.int64).cast(dtype) * 2.0**-32
+    return (word >> 8).cast(dtypes.int32).cast(dtypes.float32) * 2.0**-24
+
+
+def _scaled(bits: Any, width: int) -> Any:
+    """bits * width / 2^64 rounded down, in words of 32 bits: hardly a bias, and no remainder."""
+    if width > WORD:
+        return bits
+    top, bottom = bits >> 32, bits & HALF
+    wide, narrow = width >> 32, width & HALF
+    upper, lower = top * narrow, bottom * wide
+    carried = ((bottom * narrow) >> 32) + (upper & HALF) + (lower & HALF)
+    return top * wide + (upper >> 32) + (lower >> 32) + (carried >> 32)
 
 
 def _kaiming(shape: Shape, a: float) -> float:

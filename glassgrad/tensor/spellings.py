@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from glassgrad.base.config import Context
 from glassgrad.base.dtype import ConstType, DType, dtypes
-from glassgrad.base.errors import DTypeError
+from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.backward import Backward
-from glassgrad.tensor.modes import NoGrad
 from glassgrad.tensor.record import cast_to, record, scalar
 
 
 class Spellings(Backward):
-    """const, usum, threefry; lazydata, kernelize, test and no_grad."""
+    """const, usum, threefry; random_bits, lazydata, kernelize and test."""
 
     __slots__ = ()
-    no_grad: ClassVar[Any] = NoGrad()
 
     @classmethod
     def const(cls, b: ConstType, dtype: DType | None = None) -> Self:
@@ -104,6 +102,27 @@ class Spellings(Backward):
         pair = (cast_to(self.uop, dtypes.uint64), cast_to(seed.uop, dtypes.uint64))
         return self._made(record(Ops.THREEFRY, dtypes.uint64, pair))
 
+    @classmethod
+    def random_bits(cls, key: Self, counter: Self, num: int) -> Self:
+        """`num` random words of 32 bits, from a key and a counter of two such words each.
+
+        >>> key, counter = Tensor([1, 2], dtype="uint32"), Tensor([0, 0], dtype="uint32")
+        >>> Tensor.random_bits(key, counter, 5).shape
+        (5,)
+        """
+        for words in (key, counter):
+            if words.shape != (2,) or words.uop.dtype is not dtypes.uint32:
+                raise ShapeError(
+                    f"a key or counter of random bits is two uint32s, not {words.uop.dtype.name} "
+                    f"of shape {words.shape}"
+                )
+        if num < 0:
+            raise ShapeError(f"cannot make {num} random words")
+        first = counter.bitcast(dtypes.uint64)
+        places = first + first._line(-(-num // 2) or 1, dtypes.int64).cast(dtypes.uint64)
+        words = places.threefry(key.bitcast(dtypes.uint64)).bitcast(dtypes.uint32)
+        return words._shrunk(((0, num),))
+
     # ------------------------------------------------------------------ older names
 
     @staticmethod
@@ -142,3 +161,19 @@ class Spellings(Backward):
         (1, {})
         """
         return self.schedule(*lst), {}
+
+    def schedule_linear(self: Any, *lst: Any) -> Any:
+        """The same as `schedule`.
+
+        >>> len((Tensor([1, 2]) + 1).schedule_linear().kernels)
+        1
+        """
+        return self.schedule(*lst)
+
+    def linear_with_vars(self: Any, *lst: Any) -> tuple[Any, dict[str, int]]:
+        """The same as `schedule_with_vars`.
+
+        >>> (Tensor([1, 2]) + 1).linear_with_vars()[1]
+        {}
+        """
+        return self.schedule_with_vars(*lst)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""float16, bfloat16 and fp8 tensors against ml_dtypes, bit by bit, on compiled code and in Python."""
+"""float16, bfloat16 and fp8 tensors against ml_dtypes, bit by bit, compiled and interpreted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division, remainders, shifts and powers of ints: all signs, all widths, both ends, every device."""
+"""Division, remainders, shifts and powers of ints: all signs, all widths, both ends."""
 
 from __future__ import annotations
 

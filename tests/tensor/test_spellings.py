@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from arrays import numbers
 
 from glassgrad import Tensor, dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.fold import threefry
 
 
 def test_lazydata_kernelize_and_schedules() -> None:
@@ -64,3 +67,22 @@ def test_threefry_scrambles_counters_by_a_key() -> None:
     assert len(set(one)) == 3
     assert one == counters.threefry(Tensor(5, dtype="uint64")).tolist()
     assert one != counters.threefry(Tensor(6, dtype="uint64")).tolist()
+
+
+def test_random_bits_are_the_words_of_threefry() -> None:
+    key, counter = Tensor([1, 2], dtype="uint32"), Tensor([2**32 - 1, 0], dtype="uint32")
+    wanted = [threefry(2**32 - 1 + i, 1 | 2 << 32) for i in range(3)]
+    words = [half for word in wanted for half in (word & 0xFFFFFFFF, word >> 32)]
+    assert Tensor.random_bits(key, counter, 5).tolist() == words[:5]
+    assert Tensor.random_bits(key, counter, 0).tolist() == []
+    with pytest.raises(ShapeError, match="two uint32s, not int32 of shape"):
+        Tensor.random_bits(Tensor([1, 2]), counter, 5)
+    with pytest.raises(ShapeError, match="cannot make -1 random words"):
+        Tensor.random_bits(key, counter, -1)
+
+
+def test_linear_schedules_are_schedules() -> None:
+    x = Tensor([1, 2]) + 1
+    assert len(x.schedule_linear().kernels) == 1
+    schedule, variables = x.linear_with_vars()
+    assert len(schedule.kernels) == 1 and variables == {}
