@@ -1,9 +1,8 @@
-"""Contraction: matrix products, convolutions and pooling as products summed over some axes."""
+"""Contraction: matrix products and convolutions as products summed over some axes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, Self, TypeVar
 
 from glassgrad.base.dtype import DTypeLike, promote
@@ -18,7 +17,7 @@ T = TypeVar("T", bound="Contraction")
 
 
 class Contraction(Sampling):
-    """dot, matmul, linear, conv2d and pooling."""
+    """dot, matmul, linear and conv2d."""
 
     __slots__ = ()
 
@@ -110,7 +109,7 @@ class Contraction(Sampling):
             x = layer(x)
         return x
 
-    # ------------------------------------------------------------------ convolution and pooling
+    # ------------------------------------------------------------------ convolution
 
     def _pool(self, kernel: tuple[int, ...], stride: Any, dilation: Any) -> Self:
         """Windows over the last axes: (…, places…, kernel…)."""
@@ -164,36 +163,6 @@ class Contraction(Sampling):
         result = total.reshape((batch, out, *places))
         return result if bias is None else result + bias.reshape((1, -1, *(1,) * len(places)))
 
-    def avg_pool2d(
-        self,
-        kernel_size: int | Sequence[int] = (2, 2),
-        stride: Any = None,
-        dilation: int | Sequence[int] = 1,
-        padding: int | Sequence[int] = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> Self:
-        """The mean of each window.
-
-        >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
-        [[[[2.5, 4.5], [10.5, 12.5]]]]
-        """
-        kernel = each(kernel_size, 2, "kernel_size")
-        steps = kernel if stride is None else each(stride, len(kernel), "stride")
-        lead = ((0, 0),) * (self.ndim - len(kernel))
-        pads = pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
-        axes = tuple(range(-len(kernel), 0))
-        total = self._padded(lead + pads)._pool(kernel, steps, dilation).sum(axes)
-        plain = around(padding, len(kernel))
-        if plain == pads and (count_include_pad or not any(map(any, plain))):
-            return total / prod(kernel)
-        ones = self._made(self.ones_like().uop)
-        counted = (
-            ones.pad(lead + plain, value=1) if count_include_pad else ones._padded(lead + plain)
-        )
-        extra = tuple((0, b[1] - a[1]) for a, b in zip(plain, pads, strict=True))
-        return total / counted._padded(lead + extra)._pool(kernel, steps, dilation).sum(axes)
-
 
 def _check_convolution(x: Contraction, weight: Contraction, groups: int) -> None:
     if x.ndim != weight.ndim or x.ndim < 3:
@@ -230,27 +199,3 @@ def around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
     if len(widths) == 2 * count:
         return tuple((widths[2 * i], widths[2 * i + 1]) for i in reversed(range(count)))
     raise ShapeError(f"padding {tuple(padding)} does not fit {count} axes")
-
-
-def pool_padding(
-    x: Contraction,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    dilation: Any,
-    padding: Any,
-    ceil_mode: bool,
-) -> tuple[tuple[int, int], ...]:
-    """The padding; in ceil mode with what the last window, if it starts inside, reaches beyond."""
-    plain = around(padding, len(kernel))
-    if not ceil_mode:
-        return plain
-    found = []
-    spreads = each(dilation, len(kernel), "dilation")
-    for size, k, s, d, (before, after) in zip(
-        x.shape[-len(kernel) :], kernel, stride, spreads, plain, strict=True
-    ):
-        room = size + before + after - d * (k - 1) - 1
-        last = -(-room // s) * s  # where a window that reaches beyond the end would start
-        extra = max(last - room, 0) if last < size + before else 0
-        found.append((before, after + extra))
-    return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from glassgrad.base.dtype import dtypes
@@ -9,7 +10,8 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.einsum import Einsum
 from glassgrad.tensor.record import sizes_of
 
-MODES = ("linear", "nearest", "nearest-exact")
+MODES = ("linear", "cubic", "nearest", "nearest-exact")
+SHARPNESS = -0.75  # of cubic interpolation: the slope at the neighbours
 
 
 class Interpolation(Einsum):
@@ -20,7 +22,7 @@ class Interpolation(Einsum):
     def interpolate(
         self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False
     ) -> Self:
-        """The last axes at other sizes: "linear" between neighbours, or the "nearest" one.
+        """The last axes at other sizes: "linear" or "cubic" between neighbours, or "nearest".
 
         With `align_corners` the first and last elements stay where they are.
 
@@ -29,8 +31,8 @@ class Interpolation(Einsum):
         """
         if mode not in MODES:
             raise ValueError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
-        if align_corners and mode != "linear":
-            raise ValueError(f'align_corners goes with mode "linear", not {mode!r}')
+        if align_corners and mode not in WEIGHTS:
+            raise ValueError(f'align_corners goes with "linear" and "cubic", not {mode!r}')
         sizes = sizes_of((size,), "size")
         if not 0 < len(sizes) <= self.ndim or any(n < 1 for n in sizes) or 0 in self.shape:
             raise ShapeError(
@@ -40,8 +42,8 @@ class Interpolation(Einsum):
         x = self
         for back, wanted in enumerate(reversed(sizes), start=1):
             axis = self.ndim - back
-            if mode == "linear":
-                x = _between(x, axis, wanted, align_corners)
+            if mode in WEIGHTS:
+                x = _between(x, axis, wanted, align_corners, WEIGHTS[mode])
             else:
                 x = _at(x, axis, _nearest(x, axis, wanted, is_centred=mode == "nearest-exact"))
         return x
@@ -60,8 +62,8 @@ def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
     return place.cast(dtypes.int32)
 
 
-def _between(x: Any, axis: int, wanted: int, align_corners: bool) -> Any:
-    """Both neighbours, weighted by how near they are; whole numbers are rounded down."""
+def _between(x: Any, axis: int, wanted: int, align_corners: bool, weights: Weights) -> Any:
+    """A few neighbours, weighted by how near they are; whole numbers are rounded down."""
     size = int(x.shape[axis])
     if size == wanted:
         return x
@@ -70,13 +72,43 @@ def _between(x: Any, axis: int, wanted: int, align_corners: bool) -> Any:
     if align_corners:
         top, bottom = line * (size - 1), max(wanted - 1, 1)
     else:
-        top, bottom = ((line * 2 + 1) * size - wanted).clamp(0, (size - 1) * 2 * wanted), 2 * wanted
+        top, bottom = (line * 2 + 1) * size - wanted, 2 * wanted
     low = top // bottom
     dtype = x.dtype if x.is_floating_point() else dtypes.float32
     wide = dtype if dtype.bits >= 32 else dtypes.float32
     part = (top - low * bottom).cast(wide) / float(bottom)
     part = part.reshape((wanted, *(1,) * (x.ndim - 1 - axis)))
-    below = _at(x, axis, low.cast(dtypes.int32)).cast(wide)
-    above = _at(x, axis, (low + 1).minimum(size - 1).cast(dtypes.int32)).cast(wide)
-    mixed = below + (above - below) * part
-    return mixed.cast(x.dtype)
+    first, *others = [
+        _at(x, axis, (low + step).clamp(0, size - 1).cast(dtypes.int32)).cast(wide) * weight
+        for step, weight in weights(part).items()
+    ]
+    return first.usum(*others).cast(x.dtype)
+
+
+def _linear(part: Any) -> dict[int, Any]:
+    """How much each neighbour counts, `part` of the way from neighbour 0 to neighbour 1."""
+    return {0: 1.0 - part, 1: part}
+
+
+def _cubic(part: Any) -> dict[int, Any]:
+    """Weights of a curve through both neighbours whose slopes there their neighbours decide."""
+    return {
+        -1: _outer(part + 1.0),
+        0: _inner(part),
+        1: _inner(1.0 - part),
+        2: _outer(2.0 - part),
+    }
+
+
+def _inner(x: Any) -> Any:
+    """The weight of what is at most 1 away."""
+    return ((SHARPNESS + 2) * x - (SHARPNESS + 3)) * x * x + 1.0
+
+
+def _outer(x: Any) -> Any:
+    """The weight of what is 1 to 2 away."""
+    return ((x - 5.0) * x + 8.0) * x * SHARPNESS - 4 * SHARPNESS
+
+
+Weights = Callable[[Any], dict[int, Any]]
+WEIGHTS: dict[str, Weights] = {"linear": _linear, "cubic": _cubic}

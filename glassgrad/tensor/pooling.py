@@ -1,22 +1,72 @@
-"""Pooling with places, its inverse, and convolution run backwards."""
+"""Pooling: the largest or the mean of windows, its inverse, and convolution run backwards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.contraction import around, each, pool_padding
+from glassgrad.tensor.contraction import around, each
 from glassgrad.tensor.interpolation import Interpolation
 
 MAX = Ops.MAX
+Pairs = tuple[tuple[int, int], ...]
+T = TypeVar("T", bound="Pooling")
+
+
+class _Plan(NamedTuple):
+    """Which windows are cut out of the last axes."""
+
+    kernel: tuple[int, ...]
+    steps: tuple[int, ...]
+    spreads: tuple[int, ...]
+    given: Pairs  # the padding that was asked for
+    pads: Pairs  # and with what ceil_mode adds to it
+
+    @property
+    def axes(self) -> int:
+        return len(self.kernel)
+
+    def around(self, x: Pooling, pads: Pairs) -> Pairs:
+        """Padding of the last axes as padding of all."""
+        return ((0, 0),) * (x.ndim - self.axes) + pads
+
+    def cut(self, padded: T) -> T:
+        return padded._pool(self.kernel, self.steps, self.spreads)
+
+
+def _plan(
+    x: Pooling,
+    kernel_size: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    ceil_mode: bool = False,
+) -> _Plan:
+    kernel = each(kernel_size, 2, "kernel_size")
+    count = len(kernel)
+    if x.ndim < count:
+        raise ShapeError(f"a kernel of {count} axes does not fit a tensor of shape {x.shape}")
+    steps = kernel if stride is None else each(stride, count, "stride")
+    spreads = each(dilation, count, "dilation")
+    given = around(padding, count)
+    if not ceil_mode:
+        return _Plan(kernel, steps, spreads, given, given)
+    found = []
+    rows = zip(x.shape[-count:], kernel, steps, spreads, given, strict=True)
+    for size, k, s, d, (before, after) in rows:
+        room = size + before + after - d * (k - 1) - 1
+        last = -(-room // s) * s  # where a window that reaches beyond the end would start
+        extra = max(last - room, 0) if last < size + before else 0
+        found.append((before, after + extra))
+    return _Plan(kernel, steps, spreads, given, tuple(found))
 
 
 class Pooling(Interpolation):
-    """max_pool2d, max_unpool2d and conv_transpose2d."""
+    """max_pool2d, avg_pool2d, max_unpool2d and conv_transpose2d."""
 
     __slots__ = ()
 
@@ -34,23 +84,46 @@ class Pooling(Interpolation):
         >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
         [[[[5, 7], [13, 15]]]]
         """
-        kernel = each(kernel_size, 2, "kernel_size")
-        steps = kernel if stride is None else each(stride, len(kernel), "stride")
-        pads = pool_padding(self, kernel, steps, dilation, padding, ceil_mode)
+        plan = _plan(self, kernel_size, stride, dilation, padding, ceil_mode)
         lowest = dtypes.min(self.uop.dtype)
-        lead = ((0, 0),) * (self.ndim - len(kernel))
-        windows = self.pad(lead + pads, value=lowest)._pool(kernel, steps, dilation)
-        axes = tuple(range(windows.ndim - len(kernel), windows.ndim))
+        windows = plan.cut(self.pad(plan.around(self, plan.pads), value=lowest))
+        axes = tuple(range(windows.ndim - plan.axes, windows.ndim))
         best = windows.max(axes)
         if not return_indices:
             return best
-        count = prod(self.shape[-len(kernel) :])
-        line = self._line(count).reshape(self.shape[-len(kernel) :])
+        places = self.shape[-plan.axes :]
+        count = prod(places)
         # Counting down makes the first place the largest; padding counts as no place.
-        places = (count - line)._padded(pads)._pool(kernel, steps, dilation)
-        is_best = windows.eq(best.reshape((*best.shape, *(1,) * len(kernel))))
+        numbers = plan.cut((count - self._line(count).reshape(places))._padded(plan.pads))
+        is_best = windows.eq(best.reshape((*best.shape, *(1,) * plan.axes)))
         is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
-        return best, count - is_best.where(places, 0)._reduced(MAX, axes, keepdim=False)
+        return best, count - is_best.where(numbers, 0)._reduced(MAX, axes, keepdim=False)
+
+    def avg_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Self:
+        """The mean of each window.
+
+        >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
+        [[[[2.5, 4.5], [10.5, 12.5]]]]
+        """
+        plan = _plan(self, kernel_size, stride, dilation, padding, ceil_mode)
+        axes = tuple(range(-plan.axes, 0))
+        total = plan.cut(self._padded(plan.around(self, plan.pads))).sum(axes)
+        is_plain = plan.given == plan.pads
+        if is_plain and (count_include_pad or not any(map(any, plan.given))):
+            return total / prod(plan.kernel)
+        ones = self._made(self.ones_like().uop)
+        given = plan.around(self, plan.given)
+        counted = ones.pad(given, value=1) if count_include_pad else ones._padded(given)
+        extra = tuple((0, b[1] - a[1]) for a, b in zip(plan.given, plan.pads, strict=True))
+        return total / plan.cut(counted._padded(plan.around(self, extra))).sum(axes)
 
     def max_unpool2d(
         self,
@@ -67,19 +140,16 @@ class Pooling(Interpolation):
         >>> x.max_pool2d().max_unpool2d(x.max_pool2d(return_indices=True)[1]).tolist()
         [[[[0.0, 5.0], [0.0, 0.0]]]]
         """
-        kernel = each(kernel_size, 2, "kernel_size")
+        plan = _plan(self, kernel_size, stride, dilation, padding)
         if indices.shape != self.shape:
             raise ShapeError(f"values {self.shape} and indices {indices.shape} differ in shape")
-        places = self.shape[-len(kernel) :]
         if output_size is None:
-            steps = kernel if stride is None else each(stride, len(kernel), "stride")
-            spreads = each(dilation, len(kernel), "dilation")
-            pads = around(padding, len(kernel))
-            rows = zip(places, steps, spreads, kernel, pads, strict=True)
+            places = self.shape[-plan.axes :]
+            rows = zip(places, plan.steps, plan.spreads, plan.kernel, plan.pads, strict=True)
             wanted = tuple((n - 1) * s + d * (k - 1) + 1 - b - a for n, s, d, k, (b, a) in rows)
         else:
-            wanted = tuple(output_size)[-len(kernel) :]
-        lead = self.shape[: -len(kernel)]
+            wanted = tuple(output_size)[-plan.axes :]
+        lead = self.shape[: -plan.axes]
         zeros = self._made(type(self).zeros(*lead, prod(wanted), dtype=self.dtype).uop)
         first = len(lead)
         spread = zeros.scatter(first, indices.flatten(first), self.flatten(first))

@@ -172,7 +172,7 @@ def test_a_mistake_is_found_before_anything_runs(
         lambda: f(2).pad((1, 1), mode="mirror"),
         lambda: f(2).scatter(0, i(2), f(2), reduce="max"),
         lambda: f(2).scatter_reduce(0, i(2), f(2), "max"),
-        lambda: f(2, 2).interpolate((3,), mode="cubic"),
+        lambda: f(2, 2).interpolate((3,), mode="bicubic"),
         lambda: f(2, 2).interpolate((3,), mode="nearest", align_corners=True),
     ],
 )

@@ -42,6 +42,8 @@ def test_images_are_interpolated_as_pytorch_does(size: tuple[int, int]) -> None:
         ("nearest-exact", "nearest-exact", {}),
         ("linear", "bilinear", {"align_corners": False}),
         ("linear", "bilinear", {"align_corners": True}),
+        ("cubic", "bicubic", {"align_corners": False}),
+        ("cubic", "bicubic", {"align_corners": True}),
     ):
         wanted = torch.nn.functional.interpolate(torch.tensor(x), size, mode=theirs, **options)
         same(Tensor(x).interpolate(size, mode, **options), wanted.numpy(), rtol=1e-9, atol=1e-12)
@@ -57,3 +59,12 @@ def test_gradients_of_interpolation() -> None:
     x = distinct((2, 3, 4))
     check(lambda t: (t * t).interpolate((5, 3)), x)
     check(lambda t: (t * t).interpolate((2, 6), mode="nearest"), x)
+    check(lambda t: (t * t).interpolate((5, 3), mode="cubic"), x)
+
+
+def test_cubic_goes_through_a_line_and_overshoots_a_step() -> None:
+    line = Tensor([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]]).interpolate((11,), "cubic", align_corners=True)
+    assert line.tolist()[0][2:9] == pytest.approx([1, 1.5, 2, 2.5, 3, 3.5, 4])
+    step = Tensor([0, 0, 0, 255, 255, 255], dtype="uint8").interpolate((12,), "cubic")
+    assert step.dtype.name == "uint8"
+    assert (step.min().item(), step.max().item()) == (0, 255)
