@@ -13,7 +13,7 @@ from glassgrad.ir.uop import UOp, const
 from glassgrad.schedule.movement import Conditions, Indices, gathered, move, stretch
 
 INDEX, GATHER, CONST, IOTA, LOAD = Ops.INDEX, Ops.GATHER, Ops.CONST, Ops.IOTA, Ops.LOAD
-VARIABLE, PAD, SHEAR = Ops.VARIABLE, Ops.PAD, Ops.SHEAR
+VARIABLE, PAD, SHEAR, RANGE = Ops.VARIABLE, Ops.PAD, Ops.SHEAR, Ops.RANGE
 ELEMENTWISE, CHECK = OpGroup.ELEMENTWISE, Ops.CHECK
 GUARDED = frozenset((PAD, SHEAR, GATHER))
 
@@ -41,6 +41,7 @@ class Expressions:
         self.read = read
         self.cell = cell
         self.done: dict[Place, UOp] = {}
+        self.atoms: dict[UOp, list[Place]] = {}
 
     def build(self, node: UOp, indices: Indices, opened: bool = False) -> UOp:
         """The expression for node at indices; `opened`: compute it even if it is read."""
@@ -54,20 +55,19 @@ class Expressions:
 
     def _walk(self, places: list[Place]) -> None:
         """Build these places, sources first, without recursion."""
-        stack = [(place, False) for place in reversed(places)]
+        done = self.done
+        stack: list[tuple[Place, list[Place] | None]] = [(place, None) for place in places[::-1]]
         while stack:
-            place, is_ready = stack.pop()
-            if place in self.done:
+            place, below = stack.pop()
+            if place in done:
                 continue
-            leaf = self.is_read(place.node)
-            below = self._atoms(place) if leaf else self._below(place)
-            if is_ready:
-                self.done[place] = self._load(place, below) if leaf else self._make(place, below)
-            else:
-                stack.append((place, True))
-                stack.extend(
-                    (source, False) for source in reversed(below) if source not in self.done
-                )
+            is_leaf = self.is_read(place.node)
+            if below is not None:
+                done[place] = self._load(place, below) if is_leaf else self._make(place, below)
+                continue
+            below = self._atoms(place) if is_leaf else self._below(place)
+            stack.append((place, below))
+            stack.extend([(source, None) for source in reversed(below) if source not in done])
 
     def _below(self, place: Place) -> list[Place]:
         """The places that the value at this place is computed from."""
@@ -100,11 +100,13 @@ class Expressions:
         """The graph values that occur inside of indices: those of gathers."""
         found: dict[Place, None] = {}
         for expression in (*place.indices, *place.conditions):
-            if expression.op is CONST or expression.op is Ops.RANGE:
+            if expression.op is CONST or expression.op is RANGE:
                 continue
-            for atom in expression.toposort(stop=_is_atom):
-                if _is_atom(atom):
-                    found[_atom_place(atom)] = None
+            atoms = self.atoms.get(expression)
+            if atoms is None:
+                nodes = expression.toposort(stop=_is_atom)
+                atoms = self.atoms[expression] = [_atom_place(n) for n in nodes if _is_atom(n)]
+            found |= dict.fromkeys(atoms)
         return list(found)
 
     def _resolved(self, place: Place, below: list[Place]) -> tuple[Indices, Conditions]:

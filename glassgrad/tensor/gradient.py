@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from math import prod
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import device_of
+from glassgrad.tensor.record import marked
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 ADD, MUL, MAX, FDIV, POW = Ops.ADD, Ops.MUL, Ops.MAX, Ops.FDIV, Ops.POW
@@ -286,7 +286,7 @@ def gradients(target: UOp, inputs: Iterable[UOp], seed: UOp) -> dict[UOp, UOp]:
             continue
         if node in wanted:
             result[node] = full(g, node.shape)
-            _mark(result[node], node.origin)
+            marked(result[node], node.origin)
         _spread(node, g, depends, found)
     return result
 
@@ -305,7 +305,7 @@ def _spread(node: UOp, g: UOp, depends: set[UOp], found: dict[UOp, UOp]) -> None
             part = fit(part, node.shape, source.shape)
         known = found.get(source)
         found[source] = part = part if known is None else known + part
-        _mark(part, node.origin)
+        marked(part, node.origin)
 
 
 def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
@@ -323,13 +323,3 @@ def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
                 depends.add(node)
                 break
     return depends
-
-
-def _mark(root: UOp, origin: Origin | None) -> None:
-    """Nodes that a rule made come from the line that made the node it is the rule of."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.origin is None and node.src:
-            node.origin = origin
-            stack.extend(node.src)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any, Self, TypeVar
 
-from glassgrad.base.dtype import ConstType, dtypes
+from glassgrad.base.dtype import ConstType, dtypes, promote
 from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
 from glassgrad.tensor.creation import Creation
-from glassgrad.tensor.record import axis_of, expanded, scalar
+from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, scalar
 
+MOST_AT_ONCE = 32  # tensors that one kernel joins
+GROUP = 16
+CONTIGUOUS = Ops.CONTIGUOUS
 MODES = ("constant", "reflect", "replicate", "circular")
 T = TypeVar("T", bound=Creation)
 
@@ -85,20 +91,37 @@ class Joining(Creation):
 
 
 def _joined(tensors: list[T], axis: int) -> T:
-    """Each padded with zeros to the whole, and added up."""
-    sizes = [tensor.shape[axis] for tensor in tensors]
-    whole, start = sum(sizes), 0
-    parts = []
-    is_bool = all(tensor.dtype is dtypes.bool for tensor in tensors)
-    for tensor, size in zip(tensors, sizes, strict=True):
-        pairs = [(0, 0)] * tensor.ndim
-        pairs[axis] = (start, whole - start - size)
-        parts.append(tensor._padded(tuple(pairs)))
-        start += size
-    total = parts[0]
-    for part in parts[1:]:
-        total = total | part if is_bool else total + part
-    return total
+    """Many are joined in groups first: the groups are one kernel, which runs many times."""
+    dtype = promote(*{tensor.dtype for tensor in tensors})
+    parts = [cast_to(tensor.uop, dtype) for tensor in tensors]
+    while len(parts) > MOST_AT_ONCE:
+        groups = [parts[i : i + GROUP] for i in range(0, len(parts), GROUP)]
+        parts = [UOp(CONTIGUOUS, dtype, (_chosen(group, axis),)) for group in groups]
+    return tensors[0]._made(marked(_chosen(parts, axis)))
+
+
+def _chosen(parts: list[UOp], axis: int) -> UOp:
+    """Each padded with zeros to the whole, and at each place the one that lies there.
+
+    Adding them up would turn -0.0 into 0.0.
+    """
+    shape = parts[0].shape
+    before, after = ((0, 0),) * axis, ((0, 0),) * (len(shape) - 1 - axis)
+    ends = list(accumulate(part.shape[axis] for part in parts))
+    whole = ends[-1]
+    line = UOp(Ops.IOTA, dtypes.int32, (), whole)
+    place = UOp(Ops.RESHAPE, dtypes.int32, (line,), (whole, *(1,) * len(after)))
+    found = [
+        UOp(Ops.PAD, part.dtype, (part,), (*before, (end - part.shape[axis], whole - end), *after))
+        for part, end in zip(parts, ends, strict=True)
+        if part.shape[axis]
+    ]
+    ends = sorted(set(ends))[-len(found) :]
+    while len(found) > 1:  # neighbours become one, and so do their ends
+        pairs = zip(found[::2], found[1::2], ends[::2], strict=False)
+        joined = [(place < end).where(one, two) for one, two, end in pairs]
+        found, ends = joined + found[len(joined) * 2 :], ends[1::2] + ends[len(joined) * 2 :]
+    return found[0] if found else parts[0]
 
 
 def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:

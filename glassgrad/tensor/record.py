@@ -17,7 +17,7 @@ from glassgrad.base.dtype import (
     to_dtype,
 )
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
-from glassgrad.base.origin import here
+from glassgrad.base.origin import Origin, here
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
@@ -44,6 +44,17 @@ def record(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
     if uop.origin is None:
         uop.origin = here()
     return uop
+
+
+def marked(root: UOp, origin: Origin | None = None) -> UOp:
+    """Nodes that were made together: those without a line get this one, or the user's."""
+    origin, stack = origin or here(), [root]
+    while stack:
+        node = stack.pop()
+        if node.origin is None and node.src:
+            node.origin = origin
+            stack.extend(node.src)
+    return root
 
 
 def clash(word: str, *shapes: Shape) -> ShapeError:
