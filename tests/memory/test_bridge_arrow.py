@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 from glassgrad.memory import export_count, get
-from glassgrad.memory.export_arrow import LOANS, OFFERED, sweep
+from glassgrad.memory.bridge_arrow import ArrowArray
+from glassgrad.memory.lending import LENT, sweep
+
+pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 
 
 class OnlyArrow:
@@ -42,10 +49,10 @@ def test_only_rows_of_numbers_are_columns() -> None:
             get(array).__arrow_c_array__()
 
 
-def test_columns_leave_nothing_behind() -> None:
+def test_ten_thousand_columns_leave_nothing_behind() -> None:
     array = np.arange(5.0)
     before = sys.getrefcount(array)
-    for number in range(2000):
+    for number in range(10_000):
         column = OnlyArrow(array)
         if number % 2:
             get(column).release()
@@ -54,9 +61,64 @@ def test_columns_leave_nothing_behind() -> None:
     del column
     gc.collect()
     sweep()
-    assert not LOANS and not OFFERED
+    assert not LENT
     assert export_count(array) == 0
     assert sys.getrefcount(array) == before
+
+
+class Consumer:
+    """Takes a column as libraries in C do: moves the structure, and calls `release` of its own."""
+
+    def __init__(self, capsules: Any) -> None:
+        self.capsules = capsules
+        source = pointer_of(capsules[1], b"arrow_array")
+        self.array = ArrowArray.from_buffer_copy(ArrowArray.from_address(source))
+        ArrowArray.from_address(source).release = None
+
+    def release(self) -> None:
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.array.release)(ctypes.addressof(self.array))
+
+
+def test_a_released_column_is_marked_and_found() -> None:
+    array = np.arange(5.0)
+    view = get(array)
+    consumer = Consumer(view.__arrow_c_array__())
+    del consumer.capsules
+    with pytest.raises(BufferError, match="still in use"):
+        view.release()
+    consumer.release()
+    assert not consumer.array.release
+    assert view.release()
+
+
+def test_columns_may_be_released_by_other_threads() -> None:
+    array = np.arange(5.0)
+    view = get(array)
+    consumers = [Consumer(view.__arrow_c_array__()) for _ in range(100)]
+
+    def work(number: int) -> None:
+        for consumer in consumers[number::4]:
+            consumer.release()
+            sweep()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert view.release()
+
+
+def test_an_exception_on_its_way_survives_the_end_of_a_column() -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    view = get(np.arange(4.0))
+
+    def fail() -> None:
+        [pa.array(view), 1 / 0]
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert view.release()
 
 
 def test_pyarrow_shares_memory_both_ways() -> None:

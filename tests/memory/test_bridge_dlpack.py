@@ -15,7 +15,7 @@ import pytest
 from glassgrad.base.dtype import dtypes
 from glassgrad.memory import MemoryView, export_count, from_dlpack, get
 from glassgrad.memory.bridge_dlpack import Managed, ManagedVersioned, device_pair
-from glassgrad.memory.export_dlpack import LENT, sweep
+from glassgrad.memory.lending import LENT, sweep
 
 
 class OnlyDLPack:
@@ -174,7 +174,7 @@ def test_ten_thousand_tensors_leave_nothing_behind() -> None:
         np.from_dlpack(get(array))
     settled()
     assert sys.getrefcount(array) == before
-    assert not [lent for lent in LENT.values() if lent.view.obj is array]
+    assert not [lent for lent in LENT.values() if lent.view and lent.view.obj is array]
 
 
 def test_many_tensors_at_once_are_all_found() -> None:
@@ -269,10 +269,16 @@ capsule = view.__dlpack__()
 window = view.memoryview()[1:]
 other = from_dlpack(get(owner))
 inner = np.asarray(get(owner))
+capsules = get(owner).__arrow_c_array__()
+import builtins
+try:
+    import pyarrow
+    builtins.column = pyarrow.array(get(owner))
+except ImportError:
+    pass
 try:
     import torch
     tensor = torch.from_dlpack(get(owner))
-    import builtins
     builtins.kept = torch.from_dlpack(get(owner))
 except ImportError:
     pass

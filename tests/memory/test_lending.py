@@ -1,0 +1,90 @@
+"""Structures in capsules: taken, marked, dropped, and always given back once."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+import pytest
+
+from glassgrad.memory import get
+from glassgrad.memory.lending import LENT, Lent, allocate, offer, sweep
+
+
+class LentWords(Lent):
+    """Two words: the first says that it is taken, the second that its consumer is done."""
+
+    __slots__ = ()
+
+    @property
+    def words(self) -> Any:
+        return (ctypes.c_int64 * 2).from_address(self.address)
+
+    def is_taken(self, capsule: Any) -> bool:
+        return bool(self.words[0])
+
+    def is_done(self) -> bool:
+        return bool(self.words[1])
+
+
+def lent_words(view: Any) -> LentWords:
+    lent = LentWords(allocate(16), view)
+    lent.words[:] = (0, 0)
+    return lent
+
+
+def test_what_is_in_use_is_kept_until_it_is_marked() -> None:
+    view = get(bytearray(4))
+    lent = lent_words(view)
+    capsule = offer(lent, b"words")
+    lent.words[0] = 1
+    del capsule
+    sweep()
+    assert lent.address in LENT and not lent.is_back
+    lent.words[1] = 1
+    assert view.release()  # which looks for marks
+    assert lent.address not in LENT and lent.is_back
+
+
+def test_a_capsule_that_nobody_can_take_any_more_is_given_back() -> None:
+    view = get(bytearray(4))
+    lent = lent_words(view)
+    capsule = offer(lent, b"words")
+    sweep()
+    assert lent.address in LENT
+    del capsule
+    assert view.release()
+    assert lent.is_back
+
+
+def test_what_is_lent_to_nobody_is_given_back_too() -> None:
+    lent = lent_words(None)
+    offer(lent, b"words")
+    sweep()
+    assert lent.is_back
+
+
+def test_a_released_view_is_not_lent() -> None:
+    view = get(bytearray(4))
+    view.release()
+    lent = lent_words(view)
+    with pytest.raises(ValueError, match="released"):
+        offer(lent, b"words")
+    assert lent.is_back and lent.address not in LENT
+
+
+def test_threads_that_sweep_at_once_give_back_once() -> None:
+    view = get(bytearray(4))
+    lents = [lent_words(view) for _ in range(500)]
+    capsules = [offer(lent, b"words") for lent in lents]
+    for lent in lents:
+        lent.words[1] = 1
+    threads = [threading.Thread(target=sweep) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    capsules.clear()
+    assert all(lent.is_back for lent in lents)
+    assert view.release()
