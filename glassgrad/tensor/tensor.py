@@ -272,6 +272,11 @@ class Tensor(Spellings, Border):
         grad = None if self.grad is None else _short(self.grad.uop)
         return f"<Tensor {_short(self.uop)} on {self.device} with grad {grad}>"
 
+    def _repr_html_(self) -> str:
+        from glassgrad.tensor.display import html  # only notebooks need it
+
+        return html(self)
+
     # ------------------------------------------------------------------ in-place operators
 
     def __iadd__(self, x: Any) -> Self:
