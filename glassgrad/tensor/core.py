@@ -12,6 +12,8 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
+from glassgrad.ir.window import file_window
+from glassgrad.memory.allocator import is_file
 from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak_dtype
@@ -187,20 +189,32 @@ def _named(value: object) -> str:
 
 
 def device_of(root: UOp) -> str:
-    """The device of the first buffer or copy that is met; the default one for pure constants."""
+    """The device of the first buffer or copy that is met; the default one for pure constants.
+
+    A part of a file is in the file. What is computed from it is not.
+    """
+    part = file_window(root)
+    if part is not None:
+        return part.device
     stack, seen = [root], set()
     while stack:
         node = stack.pop()
-        if node.op is BUFFER:
-            return cast(str, node.arg.device)
-        if node.op is COPY:
-            return cast(str, node.arg)
-        if node.realized is not None:
-            return cast(str, node.realized.arg.device)
-        if node not in seen:
-            seen.add(node)
+        if node in seen:
+            continue
+        seen.add(node)
+        found = _own_device(node)
+        if found is None:
             stack.extend(reversed(node.src))
+        elif node is root or not is_file(found):
+            return found
     return canonical(None)
+
+
+def _own_device(node: UOp) -> str | None:
+    if node.op is COPY:
+        return cast(str, node.arg)
+    held = node if node.op is BUFFER else node.realized
+    return None if held is None else cast(str, held.arg.device)
 
 
 def copied(uop: UOp, device: str) -> UOp:
