@@ -27,6 +27,7 @@ WORDS = {
 class Arithmetic:
     """What can be done with the elements of a window, one by one."""
 
+    __array_ufunc__ = None  # NumPy arrays on the left leave operators to us
     __slots__ = ("__weakref__", "_node", "view")
 
     view: View
@@ -60,8 +61,10 @@ class Arithmetic:
     # ------------------------------------------------------------------ two operands
 
     def _pair(self, op: Ops, other: Any) -> tuple[UOp, UOp, DType] | None:
-        """Both operands in one dtype; None if the other is neither a Buffer nor a number."""
+        """Both operands in one dtype; None if the other is neither a number nor an array."""
         mine = self._leaf
+        if not isinstance(other, (Arithmetic, bool, int, float)):
+            other = self._of_numpy(other)
         if isinstance(other, Arithmetic):
             if other.view.shape != self.view.shape:
                 raise _clash(WORDS[op], self.view.shape, other.view.shape)
@@ -74,6 +77,12 @@ class Arithmetic:
             return None
         dtype = _meeting(other, mine.dtype)
         return compute.cast(mine, dtype), compute.number(other, dtype, self.view.device), dtype
+
+    def _of_numpy(self, other: Any) -> Any:
+        """NumPy's numbers are Python's, and its arrays are looked at."""
+        if getattr(other, "shape", None) == () and hasattr(other, "item"):
+            return other.item()
+        return self._of(View.from_host(other)) if hasattr(other, "__array_interface__") else None
 
     def _binary(self, op: Ops, other: Any, is_swapped: bool = False) -> Any:
         pair = self._pair(op, other)

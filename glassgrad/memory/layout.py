@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from glassgrad.base.errors import AxisError
 
@@ -43,12 +44,15 @@ def _has_no_gaps(axes: Iterable[tuple[int, int]], shape: Ints, step: int) -> boo
     return True
 
 
-def wrapped(indices: Ints, shape: Ints) -> Ints:
+def wrapped(indices: Sequence[Any], shape: Ints) -> Ints:
     """Indices from 0 on; negative ones count from the end, and others are refused."""
     if len(indices) != len(shape):
         raise AxisError(f"{len(indices)} indices were given for {len(shape)} axes")
     found = []
-    for axis, (index, size) in enumerate(zip(indices, shape, strict=True)):
+    for axis, (given, size) in enumerate(zip(indices, shape, strict=True)):
+        if not hasattr(given, "__index__"):
+            raise AxisError(f"a {type(given).__name__} is no index", hint="use whole numbers")
+        index = int(given.__index__())
         if not -size <= index < size:
             raise AxisError(f"index {index} is outside axis {axis} of size {size}")
         found.append(index + size if index < 0 else index)

@@ -160,9 +160,9 @@ class MemoryView:
 
     def item_pointer(self, indices: Any) -> int:
         """The address of an item. Indices are checked; negative ones count from the end."""
-        places = indices if isinstance(indices, tuple) else (indices,)
+        places = indices if isinstance(indices, (tuple, list)) else (indices,)
         place = self.data
-        for axis, index in enumerate(wrapped(tuple([i.__index__() for i in places]), self._shape)):
+        for axis, index in enumerate(wrapped(places, self._shape)):
             place += index * self._strides[axis]
             if self._sub_offsets is not None and self._sub_offsets[axis] >= 0:
                 self._need_host("follow pointers")

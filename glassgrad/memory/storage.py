@@ -8,7 +8,7 @@ from threading import RLock
 
 from glassgrad.base.config import MEM_LIMIT
 from glassgrad.base.counters import GlobalCounters
-from glassgrad.base.dtype import DType
+from glassgrad.base.dtype import DType, DTypeLike, to_dtype
 from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
 from glassgrad.base.events import LISTENERS, BufferAllocated, announce
 from glassgrad.memory.allocator import Allocator, Block, allocator_for
@@ -48,15 +48,17 @@ class Storage:
         self,
         device: str,
         size: int,
-        dtype: DType,
+        dtype: DTypeLike,
         options: BufferSpec | None = None,
         owner: object = None,
         readonly: bool = False,
     ) -> None:
+        if size < 0:
+            raise FormatError(f"a storage cannot have {size} elements")
         self.device = device
         self.size = size
-        self.dtype = dtype
-        self.nbytes = size * dtype.itemsize
+        self.dtype = dtype if isinstance(dtype, DType) else to_dtype(dtype)
+        self.nbytes = size * self.dtype.itemsize
         self.options = DEFAULT_SPEC if options is None else options
         self.owner = owner
         self.base: Storage | None = None

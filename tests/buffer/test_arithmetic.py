@@ -84,6 +84,20 @@ def test_dtypes_meet_as_everywhere() -> None:
     assert (Buffer([1, 2]) / 2).to_python() == [0.5, 1.0]
 
 
+def test_numpy_takes_part_on_either_side() -> None:
+    buffer, array = Buffer([1.0, 2.0]), np.float32([10.0, 20.0])
+    for result in (
+        buffer + array,
+        array + buffer,
+        buffer * np.float32(11),
+        np.float32(11) * buffer,
+    ):
+        assert isinstance(result, Buffer) and result.to_python() == [11, 22]
+    assert (array > buffer).to_python() == [True, True]
+    with pytest.raises(ShapeError, match="must be equal"):
+        array[:1] + buffer
+
+
 @pytest.mark.parametrize("shape", [(2, 3), (2, 0, 3), (4,), (2, 3, 2)])
 def test_reductions_are_those_of_numpy(shape: tuple[int, ...]) -> None:
     numbers = filled(shape, "int32")

@@ -50,5 +50,8 @@ def test_indices_wrap_once_and_are_checked() -> None:
         wrapped((3,), (3,))
     with pytest.raises(AxisError, match="index -4 is outside"):
         wrapped((-4,), (3,))
+    assert wrapped([np.int64(1)], (3,)) == (1,)
+    with pytest.raises(AxisError, match="a float is no index"):
+        wrapped((1.0,), (3,))
     with pytest.raises(AxisError, match="2 indices were given for 1 axes"):
         wrapped((0, 0), (3,))

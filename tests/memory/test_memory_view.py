@@ -64,7 +64,7 @@ def test_read_only_memory_is_not_written() -> None:
         view[0] = 1
 
 
-@pytest.mark.parametrize("index", [3, -4, (0, 0), ()])
+@pytest.mark.parametrize("index", [3, -4, (0, 0), (), "x", 1.0])
 def test_indices_are_checked(index: object) -> None:
     with get(b"abc") as view, pytest.raises(AxisError):
         view[index]

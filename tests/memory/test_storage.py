@@ -42,6 +42,12 @@ def test_a_wrong_number_of_bytes_is_refused() -> None:
         storage.copyout(memoryview(bytearray(5)))
 
 
+def test_sizes_are_not_negative_and_dtypes_may_be_named() -> None:
+    with pytest.raises(FormatError, match="cannot have -1 elements"):
+        Storage("CPU", -1, dtypes.int8)
+    assert Storage("CPU", 2, "float64").nbytes == 16
+
+
 def test_a_fresh_storage_reads_as_zeros_even_when_its_block_was_used_before() -> None:
     for _ in range(3):
         storage = Storage("CPU", 5000, dtypes.uint8)
