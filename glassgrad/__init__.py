@@ -23,21 +23,25 @@ __all__ = [
     "Tensor",
     "TinyJit",
     "UOp",
+    "custom_gradient",
     "dtypes",
     "fetch",
     "getenv",
     "jit",
     "memory",
     "nn",
+    "recompute",
 ]
 
 # What takes long to import and few scripts need is imported when it is first asked for.
 LATER = {
     "Buffer": ("glassgrad.buffer", "Buffer"),
     "TinyJit": ("glassgrad.tensor.jit", "TinyJit"),
+    "custom_gradient": ("glassgrad.tensor.custom", "custom_gradient"),
     "fetch": ("glassgrad.base.files", "fetch"),
     "jit": ("glassgrad.tensor.jit", "TinyJit"),
     "nn": ("glassgrad.nn", ""),
+    "recompute": ("glassgrad.tensor.custom", "recompute"),
 }
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from glassgrad.engine.plan import Plan
 
 T = TypeVar("T")
-BUFFER, COPY = Ops.BUFFER, Ops.COPY
+BUFFER, COPY, CUSTOM = Ops.BUFFER, Ops.COPY, Ops.CUSTOM
 
 
 class Cache(Generic[T]):
@@ -80,13 +80,15 @@ def signature(roots: Sequence[UOp]) -> Signature:
             stack.pop()
             continue
         below: tuple[UOp, ...] = node.src if node.realized is None else (node.realized,)
+        if node.op is CUSTOM:  # what its gradient is does not matter any more
+            below = below[:1]
         missing = [source for source in below if source not in numbers]
         if missing:
             stack.extend(reversed(missing))
             continue
         stack.pop()
-        if node.realized is not None:
-            numbers[node] = numbers[node.realized]
+        if node.realized is not None or node.op is CUSTOM:
+            numbers[node] = numbers[below[0]]
             continue
         if node.op is BUFFER:
             view = node.arg

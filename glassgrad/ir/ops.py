@@ -102,6 +102,7 @@ class Ops(IntEnum):
     REDUCE = MANY, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
     CONTIGUOUS = 1, GRAPH, "x, in a buffer of its own"
     DETACH = 1, GRAPH, "x, but no gradient flows"
+    CUSTOM = MANY, GRAPH, "x; its gradient is what the function arg makes of it"
     ASSIGN = 2, GRAPH | PROGRAM, "graph: buffer x after y was written at arg; program: ACC x = y"
     COPY = 1, GRAPH, "x on device arg"
     INDEX = MANY, SCALAR, "an element's place: buffer, one index per axis, and a bool gate or none"

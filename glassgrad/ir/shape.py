@@ -126,6 +126,7 @@ SHAPE_OF |= {
     Ops.REDUCE: _reduce,
     Ops.CONTIGUOUS: _same,
     Ops.DETACH: _same,
+    Ops.CUSTOM: _same,
     Ops.ASSIGN: _same,
     Ops.COPY: _same,
 }

@@ -10,7 +10,7 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
 KEEPS_DTYPE = OpGroup.MOVEMENT | {
-    Ops.REDUCE, Ops.CONTIGUOUS, Ops.DETACH, Ops.COPY, Ops.ASSIGN,
+    Ops.REDUCE, Ops.CONTIGUOUS, Ops.DETACH, Ops.CUSTOM, Ops.COPY, Ops.ASSIGN,
 }  # fmt: skip
 
 

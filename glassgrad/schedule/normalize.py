@@ -1,4 +1,4 @@
-"""Graph -> graph without what the scheduler need not know: computed values, DETACH, …"""
+"""Graph -> graph without what the scheduler need not know: computed values, DETACH, CUSTOM, …"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def normalize(roots: Sequence[UOp]) -> list[UOp]:
 
 
 def _plain(node: UOp) -> UOp:
-    if node.op is Ops.DETACH:
+    if node.op is Ops.DETACH or node.op is Ops.CUSTOM:
         return node.src[0]
     if node.op is Ops.RESHAPE and node.src[0].op is Ops.RESHAPE:
         node = UOp(Ops.RESHAPE, node.dtype, (node.src[0].src[0],), node.arg)

@@ -8,7 +8,7 @@ same along an axis; `fit` sums what broadcasting repeated and `full` writes the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
 from glassgrad.base.dtype import dtypes
@@ -24,7 +24,7 @@ RESHAPE, EXPAND, PERMUTE, REDUCE, IOTA = (
     Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.REDUCE, Ops.IOTA,
 )  # fmt: skip
 PAD, SHRINK, FLIP, WINDOW, SHEAR = Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.SHEAR
-COPY, SIN, LOG2, SQRT = Ops.COPY, Ops.SIN, Ops.LOG2, Ops.SQRT
+COPY, SIN, LOG2, SQRT, CUSTOM = Ops.COPY, Ops.SIN, Ops.LOG2, Ops.SQRT, Ops.CUSTOM
 LN_2 = math.log(2)
 Rule = Callable[[UOp, UOp], UOp]
 
@@ -272,11 +272,20 @@ BROADCASTING = frozenset(
 
 # ---------------------------------------------------------------------- the walk
 
+# CUSTOM(value, …): the node, its gradient, the nodes that gradients matter for -> gradients of any
+# nodes under it. See tensor/custom.py.
+CustomRule = Callable[[UOp, UOp, set[UOp]], dict[UOp, UOp]]
 
-def gradients(target: UOp, inputs: Iterable[UOp], seed: UOp) -> dict[UOp, UOp]:
-    """The gradient of target for each input that it depends on; seed is target's own."""
+
+def gradients(
+    target: UOp, inputs: Iterable[UOp], seed: UOp, are_ends: bool = False
+) -> dict[UOp, UOp]:
+    """The gradient of target for each input that it depends on; seed is target's own.
+
+    With `are_ends`, inputs are taken to be independent, even where one is made of another.
+    """
     wanted = frozenset(inputs)
-    nodes = toposort((target,))
+    nodes = toposort((target,), wanted.__contains__ if are_ends else None)
     depends = _dependents(nodes, wanted)
     found: dict[UOp, UOp] = {target: seed}
     result: dict[UOp, UOp] = {}
@@ -285,27 +294,27 @@ def gradients(target: UOp, inputs: Iterable[UOp], seed: UOp) -> dict[UOp, UOp]:
         if g is None:
             continue
         if node in wanted:
-            result[node] = full(g, node.shape)
-            marked(result[node], node.origin)
-        _spread(node, g, depends, found)
+            result[node] = marked(full(g, node.shape), node.origin)
+            if are_ends:
+                continue
+        for source, part in _parts(node, g, depends):
+            known = found.get(source)
+            found[source] = marked(part if known is None else known + part, node.origin)
     return result
 
 
-def _spread(node: UOp, g: UOp, depends: set[UOp], found: dict[UOp, UOp]) -> None:
-    """Add what a node's sources get to what they already have."""
-    rules = RULES.get(node.op)
-    if rules is None:
+def _parts(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UOp, UOp]]:
+    """What the gradient of a node adds to those of its sources."""
+    if node.op is CUSTOM:
+        made = node.arg(node, full(g, node.shape), depends)
+        yield from [(source, part) for source, part in made.items() if source in depends]
         return
     sums = node.op in BROADCASTING
-    for source, rule in zip(node.src, rules, strict=True):
+    for source, rule in zip(node.src, RULES.get(node.op, ()), strict=False):
         if rule is None or source not in depends:
             continue
         part = rule(node, g)
-        if sums:
-            part = fit(part, node.shape, source.shape)
-        known = found.get(source)
-        found[source] = part = part if known is None else known + part
-        marked(part, node.origin)
+        yield source, fit(part, node.shape, source.shape) if sums else part
 
 
 def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
@@ -315,10 +324,10 @@ def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
         if node in wanted:
             depends.add(node)
             continue
-        rules = RULES.get(node.op)
-        if rules is None or node.dtype.kind != "float":
+        rules: Iterable[object] = RULES.get(node.op, ()) if node.op is not CUSTOM else node.src
+        if node.dtype.kind != "float":
             continue
-        for source, rule in zip(node.src, rules, strict=True):
+        for source, rule in zip(node.src, rules, strict=False):
             if rule is not None and source in depends:
                 depends.add(node)
                 break
