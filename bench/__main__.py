@@ -1,9 +1,12 @@
-"""python -m bench: every section, one after the other."""
+"""python -m bench [section ...]: the sections that are named, or every one of them."""
 
 from __future__ import annotations
 
-from bench import gpt_step, hub, matmul, memory_speed, scaling, start
+import sys
+from importlib import import_module
 
-for section in (start, hub, matmul, memory_speed, scaling, gpt_step):
-    print(f"\n== {section.__name__.removeprefix('bench.')}")
-    section.main()
+SECTIONS = ("start", "hub", "matmul", "memory_speed", "scaling", "gpt_step")
+
+for name in sys.argv[1:] or SECTIONS:
+    print(f"\n== {name}")
+    import_module(f"bench.{name}").main()
