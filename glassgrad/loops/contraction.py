@@ -158,6 +158,7 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2
     panels = max(1, room // (found.depth * width * size))
     panels = min(panels, -(-columns.size // max(2, target.cores)))
+    panels = _even(columns.size, panels, draft.nest.rewrites)
     if 1 < panels < columns.size:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
@@ -166,6 +167,12 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
     if packs_left:
         draft.attempt(Opt(OptOps.STAGE, rows.axis, found.left.src[0].arg.slot))
+
+
+def _even(size: int, most: int, must_divide: bool) -> int:
+    """How many of an axis to take at a time: blocks of one size, if nearly as large as allowed."""
+    dividing = max(n for n in range(1, most + 1) if size % n == 0)
+    return dividing if must_divide or 4 * dividing >= 3 * most else most
 
 
 def _divide(draft: Draft, preferred: list[int]) -> None:

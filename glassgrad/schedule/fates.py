@@ -9,7 +9,7 @@ from math import prod
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, make_range, toposort
-from glassgrad.schedule.cost import MOST_OPS, NOTHING, Cost, elements_cost, worth_keeping
+from glassgrad.schedule.cost import MOST_OPS, Cost, Costs, worth_keeping
 from glassgrad.schedule.movement import Indices, gathered, move, stretch
 from glassgrad.schedule.one_hot import one_hots
 
@@ -116,18 +116,17 @@ def choose_fates(roots: Sequence[UOp]) -> dict[UOp, Statement]:
 
 def _costs(nodes: list[UOp], kept: dict[UOp, Statement]) -> tuple[dict[UOp, Cost], set[UOp]]:
     """What an element of each node costs, and the nodes at which expressions grow too long."""
-    costs: dict[UOp, Cost] = {}
-    too_long: set[UOp] = set()
     boundary: dict[UOp, object] = dict.fromkeys(n for n in nodes if n.op in ALWAYS_KEPT)
     boundary |= dict.fromkeys(n for n in nodes if n.op is Ops.BUFFER)
     boundary |= kept
+    costs, too_long = Costs(boundary), set()
     for node in nodes:
-        cost = NOTHING if node.op in LEAVES else elements_cost(node, costs, boundary)
-        costs[node] = cost
-        if cost.ops > MOST_OPS and node not in boundary:
+        if node.op in LEAVES:
+            costs.add_leaf(node)
+        elif costs.add(node).ops > MOST_OPS and node not in boundary:
             too_long.add(node)
             boundary[node] = None
-    return costs, too_long
+    return costs.of, too_long
 
 
 def _keep(
@@ -181,7 +180,7 @@ def _is_kept(node: UOp, uses: dict[tuple[Statement, Indices], None], cost: Cost)
     if node.op not in POINTWISE or not node.shape:
         return False
     evaluations = sum(repeats(statement, indices) for statement, indices in uses)
-    return worth_keeping(node, cost, evaluations)
+    return worth_keeping(node, cost, evaluations, len(uses))
 
 
 def repeats(statement: Statement, indices: Indices) -> float:

@@ -9,7 +9,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import gradients
 from glassgrad.tensor.linear_algebra import LinearAlgebra
-from glassgrad.tensor.realize import overwritten
+from glassgrad.tensor.realize import overwritten, walk
 from glassgrad.tensor.record import cast_to, expanded
 
 
@@ -114,7 +114,7 @@ class Backward(LinearAlgebra):
 
 def _check_contents(found: dict[UOp, UOp]) -> None:
     """Gradients need the values that an operation saw, not what was written there since."""
-    lost = overwritten(found.values())
+    lost = overwritten(walk(found.values()))
     if lost is not None:
         raise GradientError(
             f"the gradient needs a value of shape {lost.shape} that was overwritten since",

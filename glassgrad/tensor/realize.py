@@ -12,6 +12,8 @@ from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
+from glassgrad.base.errors import CaptureError
+from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
@@ -78,6 +80,11 @@ def realize(tensors: Iterable[Core]) -> None:
 
 def look(tensor: Core) -> View:
     """The memory that holds a tensor's value. Looking does not cut the way of gradients."""
+    if (watching := recorder()) is not None and watching.is_strict:
+        raise CaptureError(
+            "a captured function looks at a value: replays would not look again",
+            hint="return the tensor, and look at it outside",
+        )
     held = in_memory(tensor.uop)
     if held is None:
         uop = tensor.uop
@@ -85,8 +92,14 @@ def look(tensor: Core) -> View:
         compute([tensor], kept=frozenset((uop,)) if keeps else frozenset())
         held = current(tensor.uop)
     assert held is not None, tensor.uop
+    _refuse_overwritten((held,))
     view: View = held.arg
     return view
+
+
+def finish_writes() -> None:
+    """Do all writes that were asked for."""
+    realize([tensor for tensor in living() if tensor.uop.op is ASSIGN])
 
 
 def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
@@ -112,14 +125,23 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
             tensor.uop = held[tensor.uop]
 
 
-def overwritten(roots: Iterable[UOp]) -> UOp | None:
-    """A buffer under these nodes whose contents are gone, if there is one."""
+def overwritten(nodes: Iterable[UOp]) -> UOp | None:
+    """A buffer among these nodes whose contents are gone, if there is one."""
     if not OVERWRITTEN:
         return None
-    for node in walk(roots):
-        if node.op is BUFFER and node.arg in OVERWRITTEN:
-            return node
-    return None
+    return next((n for n in nodes if n.op is BUFFER and n.arg in OVERWRITTEN), None)
+
+
+def _refuse_overwritten(nodes: Iterable[UOp]) -> None:
+    """Writes wait for their readers, but replays of a captured function know of none."""
+    lost = overwritten(nodes)
+    if lost is not None:
+        raise CaptureError(
+            f"a value of shape {lost.shape} that this is made of has been overwritten by a replay "
+            "of a captured function",
+            hint="realize() before the replay what is made of the old value, or return it from "
+            "the function",
+        )
 
 
 def _settle(tensor: Core) -> bool:
@@ -168,7 +190,9 @@ def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
     way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
     """
     roots = dict.fromkeys(values)
-    found = _unwritten(walk(roots))
+    nodes = walk(roots)
+    _refuse_overwritten(nodes)
+    found = _unwritten(nodes)
     if not found:  # nothing changes, so nobody else is concerned
         return list(roots), []
     tensors = living()

@@ -61,7 +61,7 @@ def test_contiguous_and_assign_are_stored_even_if_nobody_asks() -> None:
 
 
 def test_an_expensive_value_that_is_read_in_two_orders_is_kept() -> None:
-    powers = expensive(array(256, 256))
+    powers = expensive(array(1024, 1024))
     assert powers in choose_fates([reduce(powers, Ops.ADD, 0), reduce(powers, Ops.ADD, 1)])
 
 

@@ -83,9 +83,9 @@ def test_attention_is_two_products_and_a_softmax_between_them() -> None:
 
 
 def test_an_expensive_value_with_two_users_is_computed_once() -> None:
-    powers = memory(1024, 1024).exp()
+    powers = memory(1024, 1024).sin()
     made = planned(powers.sum(0), powers.sum(1))
-    count = sum(node.op is Ops.EXP2 for kernel in made.kernels for node in kernel.body.toposort())
+    count = sum(node.op is Ops.SIN for kernel in made.kernels for node in kernel.body.toposort())
     assert count == 1
     assert len(made.kernels) == 2
 
