@@ -60,6 +60,8 @@ class Activations(Inverse):
         >>> Tensor([-1000.0, 2.0]).celu(0.5).tolist()
         [-0.5, 2.0]
         """
+        if alpha == 0:
+            raise ValueError("alpha of celu must not be 0")
         return self._smooth(lambda x: x.maximum(0) + expm1(x.minimum(0) / alpha) * alpha)
 
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
@@ -114,6 +116,8 @@ class Activations(Inverse):
         >>> round(Tensor(0.0).softplus().item(), 5)
         0.69315
         """
+        if beta == 0:
+            raise ValueError("beta of softplus must not be 0")
         return self._smooth(lambda x: (x * beta).logaddexp(0.0) * (1 / beta))
 
     def logsigmoid(self) -> Self:

@@ -96,7 +96,7 @@ class Arrangement(Indexing):
         """
         if indexing not in ("ij", "xy"):
             raise ValueError(f'indexing is "ij" or "xy", not {indexing!r}')
-        vectors = (self, *args)
+        vectors = (self, *(self._given(vector, "a vector of meshgrid") for vector in args))
         for vector in vectors:
             if vector.ndim > 1:
                 raise ShapeError(f"meshgrid takes vectors, but one has the shape {vector.shape}")
@@ -117,7 +117,7 @@ class Arrangement(Indexing):
         >>> Tensor.empty(2, 6, 5).rearrange("b (h w) c -> b c h w", h=2).shape
         (2, 5, 2, 3)
         """
-        left, arrow, right = formula.partition("->")
+        left, arrow, right = str(formula).partition("->")
         if not arrow:
             raise ShapeError(f"rearrange by {formula!r} has no arrow", hint="such as 'a b -> b a'")
         old = _named(_groups(left, formula), self.ndim, formula)

@@ -32,6 +32,12 @@ class Attention(Losses):
         >>> query.scaled_dot_product_attention(key, value).tolist()[0][0]
         [1.0, 1.0]
         """
+        key, value = self._given(key, "the key"), self._given(value, "the value")
+        if min(x.ndim for x in (self, key, value)) < 2 + enable_gqa:
+            raise ShapeError(
+                f"queries {self.shape}, keys {key.shape} and values {value.shape} lack axes",
+                hint="they are (…, heads, places, width); heads are needed for enable_gqa",
+            )
         if enable_gqa:  # several heads of queries share one of keys and values
             times = int(self.shape[-3]) // int(key.shape[-3])
             key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self, TypeVar
 
 from glassgrad.base.dtype import DTypeLike, promote
-from glassgrad.base.errors import ShapeError
+from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.record import cast_to, dtype_of, reshaped
+from glassgrad.tensor.record import cast_to, dtype_of, reshaped, whole
 from glassgrad.tensor.reduce import accumulator
 from glassgrad.tensor.sampling import Sampling
 
@@ -92,6 +92,8 @@ class Contraction(Sampling):
         >>> Tensor([[1.0, 2.0]]).linear(Tensor([[3.0], [4.0]]), Tensor([0.5])).tolist()
         [[11.5]]
         """
+        weight = self._given(weight, "the weight of linear")
+        bias = None if bias is None else self._given(bias, "the bias of linear")
         if dtype is not None:
             wide = bias if bias is None else bias.cast(dtype)
             return self.cast(dtype).linear(weight.cast(dtype), wide)
@@ -104,6 +106,9 @@ class Contraction(Sampling):
         >>> Tensor([-1.0, 4.0]).sequential([Tensor.relu, Tensor.sqrt]).tolist()
         [0.0, 2.0]
         """
+        given: object = ll
+        if not isinstance(given, (list, tuple)) or not all(map(callable, given)):
+            raise DTypeError(f"sequential takes a list of functions, not {given!r}")
         x = self
         for layer in ll:
             x = layer(x)
@@ -143,6 +148,8 @@ class Contraction(Sampling):
         >>> Tensor.ones(1, 3, 8, 8).conv2d(Tensor.ones(4, 3, 3, 3), padding=1).shape
         (1, 4, 8, 8)
         """
+        weight = self._given(weight, "the weight of a convolution")
+        bias = None if bias is None else self._given(bias, "the bias of a convolution")
         _check_convolution(self, weight, groups)
         dtype = acc_dtype if dtype is None else dtype
         kernel = weight.shape[2:]
@@ -171,7 +178,7 @@ def _check_convolution(x: Contraction, weight: Contraction, groups: int) -> None
             hint="both have a batch or output axis, a channel axis and the same places",
         )
     channels, per, out = x.shape[1], weight.shape[1], weight.shape[0]
-    if channels != per * groups or out % groups:
+    if groups < 1 or channels != per * groups or out % groups:
         raise ShapeError(
             f"cannot convolve {x.shape} with {weight.shape} in {groups} groups: "
             f"{channels} channels meet {per * groups}",
@@ -179,21 +186,20 @@ def _check_convolution(x: Contraction, weight: Contraction, groups: int) -> None
         )
 
 
-def each(value: Any, count: int, what: str) -> tuple[int, ...]:
+def each(value: Any, count: int, what: str, least: int = 1) -> tuple[int, ...]:
     """One number for all axes, or one per axis."""
-    found = (value,) * count if isinstance(value, int) else tuple(value)
+    row = value if isinstance(value, (tuple, list)) else (value,) * count
+    found = tuple(whole(number, what, least) for number in row)
     if what != "kernel_size" and len(found) != count:
         raise ShapeError(f"{what} {found} needs {count} numbers")
-    if any(number < 1 for number in found):
-        raise ShapeError(f"{what} {found} must be at least 1")
     return found
 
 
 def around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
     """(before, after) per axis from one number, one per axis, or two per axis, last axis first."""
-    if isinstance(padding, int):
-        return ((padding, padding),) * count
-    widths = list(padding)
+    if not isinstance(padding, (tuple, list)):
+        padding = (whole(padding, "padding"),) * count
+    widths = [whole(width, "padding") for width in padding]
     if len(widths) == count:
         return tuple((width, width) for width in widths)
     if len(widths) == 2 * count:

@@ -175,6 +175,14 @@ class Core(metaclass=Modes):
                 return other.uop
         return UOp(CONST, dtypes.from_py(other), (), other)
 
+    def _given(self, value: Any, what: str) -> Self:
+        """An argument that must be a tensor; arrays, lists and numbers become one."""
+        if isinstance(value, Core):
+            return cast(Self, value)
+        if isinstance(value, (list, tuple, int, float)) or hasattr(value, "__array_interface__"):
+            return type(self)(value)  # type: ignore[call-arg]
+        raise DTypeError(f"{what} must be a tensor, not {_named(value)}")
+
     def const_like(self, b: ConstType, dtype: DType | None = None) -> Self:
         """A single number of this tensor's dtype, or of another.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isfinite
 from typing import Any, Self
 
 from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
@@ -14,7 +14,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.data import own
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.record import dtype_of, expanded, record, scalar, sizes_of
+from glassgrad.tensor.record import dtype_of, expanded, record, scalar, sizes_of, whole
 from glassgrad.tensor.reduce import Reduce
 
 
@@ -113,6 +113,8 @@ class Creation(Reduce):
         numbers = (first, last, step)
         if not all(isinstance(value, (int, float)) for value in numbers):
             raise DTypeError(f"arange takes numbers, not {numbers}")
+        if not all(map(isfinite, numbers)):
+            raise ShapeError(f"arange from {first} to {last} by {step} has no end")
         if step == 0:
             raise ShapeError("arange with step 0 never ends", hint="use a step that is not 0")
         is_float = any(isinstance(value, float) for value in numbers)
@@ -134,8 +136,7 @@ class Creation(Reduce):
         >>> Tensor.linspace(0, 1, 5).tolist()
         [0.0, 0.25, 0.5, 0.75, 1.0]
         """
-        if steps < 0:
-            raise ShapeError(f"linspace cannot have {steps} steps")
+        steps = whole(steps, "the number of steps")
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if steps == 1:
             return cls.full((1,), start, wanted, **kwargs)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from glassgrad.base.dtype import DTypeLike, promote
-from glassgrad.base.errors import ShapeError
+from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.contraction import Contraction
 from glassgrad.tensor.record import dtype_of
@@ -37,6 +37,12 @@ class Einsum(Contraction):
         dtype = acc_dtype if dtype is None else dtype
         one = operands[0] if len(operands) == 1 else None
         tensors: Sequence[Self] = one if isinstance(one, (list, tuple)) else operands
+        if not isinstance(formula, str):
+            raise ShapeError(
+                "the formula of einsum comes first and is a string such as 'ij,jk->ik'"
+            )
+        if not all(isinstance(tensor, Einsum) for tensor in tensors):
+            raise DTypeError(f"einsum takes tensors, not {tensors!r}")
         terms, output = _terms(formula, [tensor.shape for tensor in tensors])
         wanted = tensors[0].uop.dtype
         for tensor in tensors[1:]:

@@ -100,6 +100,7 @@ class Losses(Pooling):
         >>> x.batchnorm(two, two, mean=two, invstd=two).tolist()
         [[-2.0, 2.0]]
         """
+        mean, invstd = self._given(mean, "the mean"), self._given(invstd, "invstd")
         axes = axes_of(axis, self.ndim)
         shape = tuple(size if one in axes else 1 for one, size in enumerate(self.shape))
         scale = invstd.reshape(shape) if len(axes) == invstd.ndim else invstd
@@ -120,8 +121,10 @@ class Losses(Pooling):
         >>> round(Tensor([0.5, 0.5]).binary_crossentropy(Tensor([0.0, 1.0])).item(), 5)
         0.69315
         """
-        loss = -(Y * self.log()) - (1 - Y) * (1 - self).log()
-        return loss._collected(reduction)
+        wanted = self._given(Y, "the target")
+        # 0 times log(0) must be 0, so logarithms end at -100 as they do in PyTorch.
+        yes, no = (x.log().maximum(-100.0) for x in (self, 1 - self))
+        return (-(wanted * yes) - (1 - wanted) * no)._collected(reduction)
 
     def binary_crossentropy_logits(
         self,
@@ -134,9 +137,10 @@ class Losses(Pooling):
         >>> round(Tensor([0.0]).binary_crossentropy_logits(Tensor([1.0])).item(), 5)
         0.69315
         """
+        wanted = self._given(Y, "the target")
         yes, no = self.logsigmoid(), (-self).logsigmoid()
-        weighted = yes if pos_weight is None else pos_weight * yes
-        return (-(Y * weighted) - (1 - Y) * no)._collected(reduction)
+        weighted = yes if pos_weight is None else yes * pos_weight
+        return (-(wanted * weighted) - (1 - wanted) * no)._collected(reduction)
 
     def sparse_categorical_crossentropy(
         self,
@@ -151,6 +155,7 @@ class Losses(Pooling):
         ()
         """
         _check_smoothing(label_smoothing)
+        Y = self._given(Y, "the classes")  # noqa: N806
         _check_classes(self, Y, axis=self.ndim - 1)
         logs = self.log_softmax()
         counts = Y.ne(ignore_index)
@@ -174,6 +179,7 @@ class Losses(Pooling):
         0.69315
         """
         _check_smoothing(label_smoothing)
+        Y = self._given(Y, "the classes")  # noqa: N806
         axis = 0 if self.ndim == 1 else 1
         if Y.ndim < self.ndim:
             return self._by_class(Y, axis, reduction, label_smoothing)
@@ -202,6 +208,7 @@ class Losses(Pooling):
         >>> Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss(Tensor([0, 1])).item()
         2.5
         """
+        Y = self._given(Y, "the classes")  # noqa: N806
         axis = 0 if self.ndim == 1 else 1
         _check_classes(self, Y, axis)
         chosen = Y if ignore_index is None else Y.ne(ignore_index).where(Y, 0)

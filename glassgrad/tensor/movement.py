@@ -19,6 +19,7 @@ from glassgrad.tensor.record import (
     record,
     reshaped,
     sizes_of,
+    whole,
 )
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
@@ -103,7 +104,7 @@ class Movement(Core):
             full[axis] if size == -1 and axis < len(full) else size
             for axis, size in enumerate(given)
         )
-        if lead < 0 or not can_expand(self.shape, wanted):
+        if lead < 0 or min(wanted, default=0) < 0 or not can_expand(self.shape, wanted):
             raise ShapeError(
                 f"cannot expand {self.shape} to {given}",
                 hint="only axes of size 1 grow; new axes come in front",
@@ -127,8 +128,11 @@ class Movement(Core):
         >>> Tensor([[1, 2], [3, 4]]).shrink((None, (1, 2))).tolist()
         [[2], [4]]
         """
-        if len(arg) != self.ndim:
-            raise ShapeError(f"shrink of {self.shape} needs {self.ndim} pairs, not {len(arg)}")
+        is_row = isinstance(arg, (tuple, list))
+        if not is_row or len(arg) != self.ndim or not all(map(_is_pair, arg)):
+            raise ShapeError(
+                f"shrink of {self.shape} needs {self.ndim} pairs (start, stop) or None, not {arg!r}"
+            )
         pairs = tuple(
             (0, size) if pair is None else (int(pair[0]), int(pair[1]))
             for pair, size in zip(arg, self.shape, strict=True)
@@ -194,7 +198,7 @@ class Movement(Core):
         [[0, 1, 2], [3, 4, 5]]
         """
         axis = axis_of(dim, self.ndim)
-        return self.reshape(*self.shape[:axis], *sizes, *self.shape[axis + 1 :])
+        return self.reshape(*self.shape[:axis], *sizes_of((sizes,)), *self.shape[axis + 1 :])
 
     def squeeze(self, dim: int | None = None) -> Self:
         """Axes of size 1 left out: all of them, or one.
@@ -246,10 +250,11 @@ class Movement(Core):
         >>> [part.tolist() for part in Tensor.arange(5).split(2)]
         [[0, 1], [2, 3], [4]]
         """
-        axis = axis_of(dim, self.ndim)
-        total = self.shape[axis]
-        if isinstance(sizes, int):
-            step = max(sizes, 1)
+        axis, total = self._axis_to_cut(dim)
+        if isinstance(sizes, (tuple, list)):
+            sizes = [whole(size, "the size of a part") for size in sizes]
+        else:
+            step = whole(sizes, "the size of the parts", least=1)
             sizes = [min(step, total - start) for start in range(0, max(total, 1), step)]
         if sum(sizes) != total:
             raise ShapeError(f"sizes {tuple(sizes)} do not add up to {total} on axis {axis}")
@@ -261,16 +266,21 @@ class Movement(Core):
             start += size
         return tuple(parts)
 
+    def _axis_to_cut(self, dim: int) -> tuple[int, int]:
+        """An axis that there is, and its size."""
+        axis = axis_of(dim, self.ndim)
+        if not self.shape:
+            raise AxisError("a single number has no axis to cut", hint="unsqueeze() it first")
+        return axis, int(self.shape[axis])
+
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """About equal parts, at most this many.
 
         >>> [part.tolist() for part in Tensor.arange(5).chunk(2)]
         [[0, 1, 2], [3, 4]]
         """
-        if chunks < 1:
-            raise ShapeError(f"cannot split into {chunks} chunks", hint="at least 1")
-        size = self.shape[axis_of(dim, self.ndim)]
-        return list(self.split(-(-size // chunks) or 1, dim))
+        count = whole(chunks, "the number of chunks", least=1)
+        return list(self.split(-(-self._axis_to_cut(dim)[1] // count) or 1, dim))
 
     def repeat(self, repeats: Any, *args: int) -> Self:
         """The whole tensor repeated along each axis.
@@ -279,6 +289,8 @@ class Movement(Core):
         [[1, 2, 1, 2], [1, 2, 1, 2]]
         """
         times = sizes_of((repeats, *args), "number of repeats")
+        if min(times, default=0) < 0:
+            raise ShapeError(f"cannot repeat {self.shape} {times} times")
         if len(times) < self.ndim:
             raise ShapeError(f"repeat of {self.shape} needs at least {self.ndim} numbers")
         base = (1,) * (len(times) - self.ndim) + self.shape
@@ -293,6 +305,7 @@ class Movement(Core):
         >>> Tensor([1, 2]).repeat_interleave(2).tolist()
         [1, 1, 2, 2]
         """
+        repeats = whole(repeats, "the number of repeats")
         base = self.flatten() if dim is None else self
         axis = 0 if dim is None else axis_of(dim, self.ndim)
         shape = base.shape
@@ -306,11 +319,10 @@ class Movement(Core):
         >>> Tensor.arange(5).unfold(0, 3, 2).tolist()
         [[0, 1, 2], [2, 3, 4]]
         """
-        axis = axis_of(dim, self.ndim)
-        if not 0 < size <= self.shape[axis] or step < 1:
-            raise ShapeError(
-                f"cannot unfold windows of {size} every {step} from {self.shape[axis]} elements"
-            )
+        axis, total = self._axis_to_cut(dim)
+        size, step = whole(size, "the size of windows"), whole(step, "the step of windows")
+        if not 0 < size <= total or step < 1:
+            raise ShapeError(f"cannot unfold windows of {size} every {step} from {total} elements")
         return self._window(axis, size, step)
 
     def shrink_to(self, *shape: Any) -> Self:
@@ -339,3 +351,13 @@ class Movement(Core):
         except ValueError:
             raise clash("combine", *shapes) from None
         return tuple(self._made(expanded(tensor.uop, wide)) for tensor in tensors)
+
+
+def _is_pair(pair: Any) -> bool:
+    if pair is None:
+        return True
+    return isinstance(pair, (tuple, list)) and len(pair) == 2 and all(map(_is_whole, pair))
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__")

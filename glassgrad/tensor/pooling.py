@@ -11,6 +11,7 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.contraction import around, each
 from glassgrad.tensor.interpolation import Interpolation
+from glassgrad.tensor.record import sizes_of
 
 MAX = Ops.MAX
 Pairs = tuple[tuple[int, int], ...]
@@ -141,6 +142,7 @@ class Pooling(Interpolation):
         [[[[0.0, 5.0], [0.0, 0.0]]]]
         """
         plan = _plan(self, kernel_size, stride, dilation, padding)
+        indices = self._given(indices, "the indices of max_unpool2d")
         if indices.shape != self.shape:
             raise ShapeError(f"values {self.shape} and indices {indices.shape} differ in shape")
         if output_size is None:
@@ -148,7 +150,9 @@ class Pooling(Interpolation):
             rows = zip(places, plan.steps, plan.spreads, plan.kernel, plan.pads, strict=True)
             wanted = tuple((n - 1) * s + d * (k - 1) + 1 - b - a for n, s, d, k, (b, a) in rows)
         else:
-            wanted = tuple(output_size)[-plan.axes :]
+            wanted = sizes_of((output_size,), "size")[-plan.axes :]
+            if len(wanted) != plan.axes:
+                raise ShapeError(f"output_size {output_size} needs {plan.axes} numbers")
         lead = self.shape[: -plan.axes]
         zeros = self._made(type(self).zeros(*lead, prod(wanted), dtype=self.dtype).uop)
         first = len(lead)
@@ -172,6 +176,7 @@ class Pooling(Interpolation):
         >>> Tensor.ones(1, 1, 2, 2).conv_transpose2d(Tensor.ones(1, 1, 2, 2)).tolist()
         [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
         """
+        weight = self._given(weight, "the weight of a convolution")
         if self.ndim != weight.ndim or self.ndim < 3 or self.shape[1] != weight.shape[0]:
             raise ShapeError(
                 f"cannot convolve {self.shape} backwards with {weight.shape}",
@@ -187,7 +192,7 @@ class Pooling(Interpolation):
         turned = turned.flip(tuple(range(3, 3 + count)))
         turned = turned.reshape((groups * per, channels // groups, *kernel))
         spreads = each(dilation, count, "dilation")
-        more = (output_padding,) * count if isinstance(output_padding, int) else output_padding
+        more = each(output_padding, count, "output_padding", least=0)
         rows = zip(kernel, spreads, around(padding, count), more, strict=True)
         pads = tuple((d * (k - 1) - b, d * (k - 1) - a + o) for k, d, (b, a), o in rows)
         x = self._spaced(each(stride, count, "stride"))._padded(((0, 0), (0, 0), *pads))

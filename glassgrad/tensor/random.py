@@ -88,7 +88,9 @@ class Random(Scatter):
         >>> Tensor.rand(2).tolist() == first
         True
         """
-        GENERATOR.restart(seed)
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise DTypeError(f"a seed is a whole number, not {seed!r}")
+        GENERATOR.restart(seed.__index__())
 
     @classmethod
     def _random_bits(cls, count: int, device: str) -> Self:
@@ -165,6 +167,8 @@ class Random(Scatter):
         wanted = dtype_of(dtype)
         if wanted.kind not in ("int", "uint"):
             raise DTypeError(f"randint makes ints, not {wanted.name}", hint="uniform makes floats")
+        if not all(isinstance(end, int) for end in (low, high)):
+            raise DTypeError(f"randint takes whole numbers, not {low!r} and {high!r}")
         if low >= high:
             raise ShapeError(f"randint needs low < high, not {low} and {high}")
         if low < dtypes.min(wanted) or high - 1 > dtypes.max(wanted):
@@ -274,8 +278,9 @@ class Random(Scatter):
         >>> Tensor.ones(3).dropout(0.5).tolist()  # nothing is dropped outside of training
         [1.0, 1.0, 1.0]
         """
-        if not 0 <= p <= 1:
-            raise ValueError(f"p is a probability, not {p}")
+        given: object = p
+        if not isinstance(given, (int, float)) or not 0 <= given <= 1:
+            raise ValueError(f"p is a probability, not {p!r}")
         if not TRAINING.value or p == 0:
             return self._made(self.uop)
         if p == 1:

@@ -178,8 +178,18 @@ def sizes_of(shape: Sequence[Any], what: str = "shape") -> tuple[int, ...]:
         shape = shape[0]
     for size in shape:
         if isinstance(size, bool) or not hasattr(size, "__index__"):
-            raise ShapeError(f"a {what} is made of whole numbers, not {size!r}")
+            raise ShapeError(f"the {what} is made of whole numbers, not {size!r}")
     return tuple([size.__index__() for size in shape])
+
+
+def whole(value: Any, what: str, least: int = 0) -> int:
+    """An argument that must be a whole number and large enough."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ShapeError(f"{what} must be a whole number, not {value!r}")
+    number: int = value.__index__()
+    if number < least:
+        raise ShapeError(f"{what} must be at least {least}, not {number}")
+    return number
 
 
 def reshaped(uop: UOp, shape: Shape) -> UOp:

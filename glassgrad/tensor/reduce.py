@@ -20,6 +20,7 @@ from glassgrad.tensor.record import (
     record,
     reshaped,
     scalar,
+    whole,
 )
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
@@ -172,6 +173,7 @@ class Reduce(Activations):
         >>> [x.item() for x in Tensor([1.0, 3.0]).var_mean()]
         [2.0, 2.0]
         """
+        correction = whole(correction, "the correction")
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
         wide = self.cast(accumulator(dtype))

@@ -8,7 +8,7 @@ from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.random import Random
-from glassgrad.tensor.record import dtype_of
+from glassgrad.tensor.record import dtype_of, whole
 
 
 class Sampling(Random):
@@ -30,8 +30,7 @@ class Sampling(Random):
         >>> sorted(Tensor.randperm(4).tolist())
         [0, 1, 2, 3]
         """
-        if n < 0:
-            raise ShapeError(f"cannot permute {n} numbers")
+        n = whole(n, "the size of a permutation")
         wanted = dtype_of(dtype)
         if n == 0:
             return cls.empty(0, dtype=wanted, device=device)

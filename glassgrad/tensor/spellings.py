@@ -94,6 +94,7 @@ class Spellings(Backward):
         >>> Tensor([1], dtype="uint64").threefry(Tensor([2], dtype="uint64")).dtype
         dtypes.ulong
         """
+        seed = self._given(seed, "the key of threefry")
         if not self.uop.dtype.kind == seed.uop.dtype.kind == "uint":
             raise DTypeError(
                 f"threefry takes unsigned counters and keys, not {self.uop.dtype.name} and "

@@ -140,6 +140,7 @@ class Tensor(Spellings, Border):
         >>> Tensor([1, 2]).replace(Tensor([3, 4])).tolist()
         [3, 4]
         """
+        x = self._given(x, "what replaces a tensor")
         if x.shape != self.shape:
             raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
         self.uop = x.uop
@@ -182,8 +183,11 @@ class Tensor(Spellings, Border):
         >>> (Tensor([1, 2]) + 1).realize().tolist()
         [2, 3]
         """
-        realize((self, *lst))
+        realize(self._with(lst))
         return self
+
+    def _with(self, others: tuple[Any, ...]) -> list[Tensor]:
+        return [self, *(self._given(other, "what is computed") for other in others)]
 
     def schedule(self, *lst: Tensor) -> Any:
         """The kernels that realize() would run, in order; nothing runs.
@@ -194,7 +198,9 @@ class Tensor(Spellings, Border):
         from glassgrad.engine.place import device_of as machine_of
         from glassgrad.schedule import schedule
 
-        roots, _ = collect([tensor.uop for tensor in (self, *lst) if current(tensor.uop) is None])
+        roots, _ = collect(
+            [tensor.uop for tensor in self._with(lst) if current(tensor.uop) is None]
+        )
         values = prepared(roots)
         leaves = [node for node in walk(values) if node.op is BUFFER]
         return schedule(values, machine_of(leaves, None).target)

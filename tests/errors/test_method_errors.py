@@ -113,7 +113,11 @@ MISTAKES: list[tuple[type[GlassgradError], str, Mistake]] = [
         lambda: f(5, 3).__setitem__(Tensor([1, 2]), f(4)),
     ),
     # drawing
-    (ShapeError, "cannot permute -1 numbers", lambda: Tensor.randperm(-1)),
+    (
+        ShapeError,
+        "the size of a permutation must be at least 0, not -1",
+        lambda: Tensor.randperm(-1),
+    ),
     (ShapeError, "cannot draw 3 of 2 places", lambda: f(2).multinomial(3)),
     (ShapeError, "cannot draw 0 places", lambda: f(2).multinomial(0)),
     (ShapeError, "weights of shape (2, 2, 2)", lambda: f(2, 2, 2).multinomial(1)),

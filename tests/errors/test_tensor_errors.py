@@ -104,7 +104,7 @@ MISTAKES: list[tuple[type[GlassgradError], str, str | None, Mistake]] = [
         "use a smaller kernel, or padding",
         lambda: f(1, 1, 3, 3).conv2d(f(1, 1, 5, 5)),
     ),
-    (ShapeError, "stride (0, 0) must be at least 1", None, lambda: f(1, 1, 4, 4).max_pool2d(2, 0)),
+    (ShapeError, "stride must be at least 1, not 0", None, lambda: f(1, 1, 4, 4).max_pool2d(2, 0)),
     (ShapeError, "no maximum of no elements", None, lambda: f(0, 3).max()),
     (
         ShapeError,
