@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.cluster import (
@@ -54,6 +55,8 @@ def _edges_by_bytes(kept: dict[UOp, Statement]) -> list[tuple[Statement, Stateme
 def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
     """The pairs of outer loops that are the same in every crossing read, joined."""
     reads = crossing(one, two)
+    if any(writer.node.op is Ops.ASSIGN and writer.node.arg for writer, _, _ in reads):
+        return []  # the axes of such a statement are not those of the buffer
     joined: list[Loop] = []
     for later in two.outer:
         for earlier in one.outer:
