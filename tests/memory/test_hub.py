@@ -277,6 +277,21 @@ def test_every_pair_shares_one_memory(producer: str, consumer: str) -> None:
         del seen
 
 
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_every_producer_is_a_column_of_pyarrow(producer: str) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    obj, address = PRODUCERS[producer]
+    with get(obj) as view:
+        column = pa.array(view)
+        assert column.buffers()[1].address == address
+        view[5] = 77
+        assert column[5].as_py() == 77
+        with get(column) as again:
+            assert again.data == address and again.readonly
+        view[5] = 5
+        del column
+
+
 def test_bytes_are_shared_read_only() -> None:
     with get(b"abcdefgh") as view:
         assert view.readonly
