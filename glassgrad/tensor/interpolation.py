@@ -42,6 +42,9 @@ class Interpolation(Einsum):
         x = self
         for back, wanted in enumerate(reversed(sizes), start=1):
             axis = self.ndim - back
+            if back > 1 and wanted != self.shape[axis]:
+                # Rows that are interpolated once are read by the lane; looked through, by element.
+                x = x.contiguous()
             if mode in WEIGHTS:
                 x = _between(x, axis, wanted, align_corners, WEIGHTS[mode])
             else:
@@ -50,14 +53,21 @@ class Interpolation(Einsum):
 
 
 def _at(x: Any, axis: int, index: Any) -> Any:
-    """x at places along an axis."""
-    return x[(*(slice(None),) * axis, index)]
+    """x at places along an axis, none of them outside."""
+    shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+    return x._at(axis, index.reshape((-1, *(1,) * (x.ndim - 1 - axis))).expand(shape))
+
+
+def _line(x: Any, wanted: int, size: int) -> Any:
+    """0, 1, … in the narrowest ints that hold twice their product with the size."""
+    is_small = (2 * wanted + 1) * size < 2**31
+    return x._line(wanted, dtypes.int32 if is_small else dtypes.int64)
 
 
 def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
     """floor((i + shift) * size / wanted), in whole numbers."""
     size = int(x.shape[axis])
-    line = x._line(wanted, dtypes.int64)
+    line = _line(x, wanted, size)
     place = (line * 2 + 1) * size // (2 * wanted) if is_centred else line * size // wanted
     return place.cast(dtypes.int32)
 
@@ -68,7 +78,7 @@ def _between(x: Any, axis: int, wanted: int, align_corners: bool, weights: Weigh
     if size == wanted:
         return x
     # Places are fractions of whole numbers, so that neighbours are exact: top / bottom.
-    line = x._line(wanted, dtypes.int64)
+    line = _line(x, wanted, size)
     if align_corners:
         top, bottom = line * (size - 1), max(wanted - 1, 1)
     else:
