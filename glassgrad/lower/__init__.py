@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Program, Target
+from glassgrad.ir.uop import UOp
 from glassgrad.lower.emit import Emitter
-from glassgrad.lower.memory import fill_now, store
+from glassgrad.lower.memory import fill_now, is_in_place, store_together
 from glassgrad.lower.prepare import prepare
 
 
@@ -15,11 +16,11 @@ def lower(nest: Nest, target: Target) -> Program:
     emitter = Emitter(target, body, nest.rewrites)
     for loop in nest.outer:
         emitter.open(loop)
-    for statement in body.src:
-        if statement.op is Ops.STORE:
-            store(emitter, statement)
+    for statements in _groups(body, nest.rewrites):
+        if statements[0].op is Ops.STORE:
+            store_together(emitter, statements)
         else:
-            fill_now(emitter, statement)
+            fill_now(emitter, statements[0])
     for loop in reversed(nest.outer):
         emitter.close(loop)
     return Program(
@@ -31,6 +32,28 @@ def lower(nest: Nest, target: Target) -> Program:
         scratch_bytes=emitter.scratch_bytes,
         label=nest.label,
     )
+
+
+def _groups(body: UOp, rewrites: bool) -> list[list[UOp]]:
+    """The statements in order; neighbouring stores under the same loops that need not wait for each
+    other are one group.
+    """
+    groups: list[list[UOp]] = []
+    for statement in body.src:
+        last = groups[-1] if groups else []
+        if last and _join(last, statement) and (not rewrites or is_in_place([*last, statement])):
+            last.append(statement)
+        else:
+            groups.append([statement])
+    return groups
+
+
+def _join(group: list[UOp], statement: UOp) -> bool:
+    if statement.op is not Ops.STORE or group[0].op is not Ops.STORE:
+        return False
+    if statement.bound != group[0].bound or statement.arg is not None or group[0].arg is not None:
+        return False
+    return not any(store in statement.toposort() for store in group)
 
 
 def _sizes(emitter: Emitter, *kinds: AxisKind) -> tuple[int, ...]:

@@ -44,6 +44,7 @@ class Emitter:
     def __init__(self, target: Target, body: UOp, rewrites: bool = False) -> None:
         self.target = target
         self.body = body
+        self.rewrites = rewrites
         self.scopes = Scopes()
         self.index_dtype = target.index_dtype
         self.accumulators = 0

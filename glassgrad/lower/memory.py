@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LANE, INDEX, STACK = AxisKind.LANE, Ops.INDEX, Ops.STACK
 ALIGNMENT = 64
+FEW = 8  # values that are computed before the first of them is written
 
 
 class Address(NamedTuple):
@@ -143,9 +144,15 @@ def _is_aligned(index: UOp, lane: UOp) -> bool:
 
 def store(emitter: Emitter, node: UOp) -> None:
     """One STORE under its loops; those that are open already stay open."""
-    if node in emitter.buffers:
+    store_together(emitter, [node])
+
+
+def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
+    """STOREs under the same loops, register by register: few values are alive at a time."""
+    nodes = [node for node in nodes if node not in emitter.buffers]
+    if not nodes:
         return
-    index, ranges = node.src[0], node.bound
+    ranges = nodes[0].bound
     already = emitter.scopes.depth_of(
         tuple([r for r in loops_of(ranges) if r in emitter.scopes.depth])
     )
@@ -153,14 +160,32 @@ def store(emitter: Emitter, node: UOp) -> None:
         inner = [r for r in ranges if r not in emitter.scopes.depth]
         for r in inner:
             emitter.open(r)
-        writes = [w for i in emitter.instances(ranges) for w in _writes(emitter, node, i)]
-        _write_all(emitter, writes, _one_thread(emitter))
+        for group in _in_turn(emitter, nodes, emitter.instances(ranges)):
+            writes = [w for node, i in group for w in _writes(emitter, node, i)]
+            _write_all(emitter, writes, _one_thread(emitter))
         last: UOp | None = emitter.scopes.stack[-1].lines[-1]
         for r in reversed(inner):
             last = emitter.close(r) or last
-        buffer = index.src[0]
-        after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
-        emitter.buffers[node] = (after, already)
+        for node in nodes:
+            buffer = node.src[0].src[0]
+            after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
+            emitter.buffers[node] = (after, already)
+
+
+def _in_turn(
+    emitter: Emitter, nodes: list[UOp], instances: list[Instance]
+) -> list[list[tuple[UOp, Instance]]]:
+    """What is computed before anything of it is written: a few values at once hide latencies."""
+    every = [(node, i) for i in instances for node in nodes]
+    must = emitter.rewrites and not is_in_place(nodes)
+    return [every] if must or len(every) <= FEW else [[one] for one in every]
+
+
+def is_in_place(stores: list[UOp]) -> bool:
+    """Is what these stores overwrite read only at the place that is written?"""
+    written = {store.src[0].src[0]: store.src[0] for store in stores}
+    reads = [n.src[0] for store in stores for n in store.src[1].toposort() if n.op is Ops.LOAD]
+    return all(written.get(index.src[0], index) is index for index in reads)
 
 
 Write = tuple[UOp, UOp]  # where, what

@@ -11,6 +11,7 @@ from glassgrad.ir.uop import UOp
 
 # Measured on two AVX2 cores together: arithmetic is cheap, memory is not.
 BYTE_NS = 0.04  # moving one byte to or from memory
+CACHED_BYTE_NS = 0.01
 LOAD_NS = 0.03  # from the cache
 LAUNCH_NS = 2_000.0  # what one more kernel costs at least
 MOST = 1e6  # sums over deep graphs would grow without end
@@ -21,6 +22,9 @@ OP_NS |= {Ops.EXP2: 0.15, Ops.LOG2: 0.2, Ops.SIN: 0.5, Ops.POW: 0.6, Ops.THREEFR
 OP_NS |= {Ops.SQRT: 0.1, Ops.RECIPROCAL: 0.1, Ops.FDIV: 0.1}
 OP_NS |= {Ops.FLOORDIV: 0.4, Ops.FLOORMOD: 0.4}
 OP_NS |= {Ops.CMPLT: 0.01, Ops.CMPEQ: 0.01, Ops.CMPNE: 0.01, Ops.CAST: 0.01, Ops.WHERE: 0.01}
+
+# How many instructions functions become: what they cost the compiler.
+OPS = {Ops.EXP2: 12.0, Ops.LOG2: 20.0, Ops.SIN: 60.0, Ops.POW: 60.0, Ops.THREEFRY: 80.0}
 
 
 class Cost(NamedTuple):
@@ -60,7 +64,7 @@ class Costs:
     def add(self, node: UOp) -> Cost:
         """The cost of a node whose sources were added before."""
         if node.op in OpGroup.POINTWISE:
-            own = Cost(OP_NS[node.op], ops=1.0)
+            own = Cost(OP_NS[node.op], ops=OPS.get(node.op, 1.0))
             widest = max(node.src, key=self._width)
             parts, costs = self._parts_of(widest), [own, self._cost(widest, node)]
             for source in node.src:
@@ -111,16 +115,17 @@ def _total(costs: Iterable[Cost]) -> Cost:
     return Cost(min(ns, MOST), min(moved, MOST), min(ops, MOST), min(loads, MOST), largest)
 
 
-def worth_keeping(node: UOp, cost: Cost, evaluations: float, readers: int) -> bool:
+def worth_keeping(
+    node: UOp, cost: Cost, evaluations: float, readers: int, is_near: bool = False
+) -> bool:
     """Is computing an element `evaluations` times dearer than writing it once and reading it?
 
-    Each reader comes past its elements in memory once; after that they are in the cache. Who
-    computes it again mostly needs one of its sources for something else, too.
+    Each reader comes past its elements in memory once; after that they are in the cache, and near
+    readers find them there anyway. Who computes it again mostly needs one of its sources for
+    something else, too.
     """
-    if evaluations <= 1:
-        return False
     bytes_again = (readers - 1) * (cost.bytes - cost.largest)
     bytes_kept = (1 + readers) * node.dtype.itemsize
     ns_again = (evaluations - 1) * (cost.ns + (cost.loads - 1) * LOAD_NS)
-    saved = ns_again + (bytes_again - bytes_kept) * BYTE_NS
+    saved = ns_again + (bytes_again - bytes_kept) * (CACHED_BYTE_NS if is_near else BYTE_NS)
     return bool(saved * prod(node.shape) > LAUNCH_NS)

@@ -60,6 +60,9 @@ class Statement:
         return any(not a <= b and not b <= a for a in wide for b in wide)
 
 
+Uses = dict[tuple[Statement, Indices], None]  # who reads a value, and where
+
+
 def make_statement(node: UOp) -> Statement:
     """What is computed, and over which ranges, for a node that is materialised."""
     if node.op is Ops.REDUCE:
@@ -138,7 +141,8 @@ def _keep(
     always = outputs | too_long
     needed = set(roots)
     lookups = one_hots(nodes)
-    uses: dict[UOp, dict[tuple[Statement, Indices], None]] = {node: {} for node in nodes}
+    levels = _levels(nodes)
+    uses: dict[UOp, Uses] = {node: {} for node in nodes}
     for node in reversed(nodes):
         op = node.op
         if not uses[node] and node not in needed:
@@ -146,7 +150,7 @@ def _keep(
         if op is Ops.BUFFER:
             _record_reads(node, uses[node])
             continue
-        is_kept = node not in lookups and _is_kept(node, uses[node], costs[node])
+        is_kept = node not in lookups and _is_kept(node, uses[node], costs[node], levels)
         if is_kept or op in ALWAYS_KEPT or node in always:
             statement = kept[node] = make_statement(node)
             statement.ops = costs[node].ops
@@ -163,12 +167,12 @@ def _keep(
     return dict(reversed(kept.items()))
 
 
-def _record_reads(node: UOp, uses: dict[tuple[Statement, Indices], None]) -> None:
+def _record_reads(node: UOp, uses: Uses) -> None:
     for statement, indices in uses:
         statement.reads.setdefault(node, {})[indices] = None
 
 
-def _use(statement: Statement, uses: dict[UOp, dict[tuple[Statement, Indices], None]]) -> None:
+def _use(statement: Statement, uses: dict[UOp, Uses]) -> None:
     if statement.body is not statement.node:
         uses[statement.body][statement, statement.body_indices] = None
         return
@@ -176,11 +180,30 @@ def _use(statement: Statement, uses: dict[UOp, dict[tuple[Statement, Indices], N
         uses[source][statement, at] = None
 
 
-def _is_kept(node: UOp, uses: dict[tuple[Statement, Indices], None], cost: Cost) -> bool:
+def _levels(nodes: list[UOp]) -> dict[UOp, int]:
+    """How many reductions lie one behind the other up to each node."""
+    levels: dict[UOp, int] = {}
+    for node in nodes:
+        below = max([levels[source] for source in node.src], default=0)
+        levels[node] = below + (node.op is Ops.REDUCE)
+    return levels
+
+
+def _are_near(uses: Uses, levels: dict[UOp, int]) -> bool:
+    """Could the readers of a value share their outermost loop, one soon after the other?"""
+    found = [levels[statement.node] for statement, _ in uses]
+    return max(found) - min(found) <= 1 and all(
+        statement.axes[:1] == indices[:1] for statement, indices in uses
+    )
+
+
+def _is_kept(node: UOp, uses: Uses, cost: Cost, levels: dict[UOp, int]) -> bool:
     if node.op not in POINTWISE or not node.shape:
         return False
     evaluations = sum(repeats(statement, indices) for statement, indices in uses)
-    return worth_keeping(node, cost, evaluations, len(uses))
+    if evaluations <= 1:
+        return False
+    return worth_keeping(node, cost, evaluations, len(uses), _are_near(uses, levels))
 
 
 def repeats(statement: Statement, indices: Indices) -> float:
