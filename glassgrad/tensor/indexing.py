@@ -13,7 +13,7 @@ from glassgrad.ir.shape import Shape
 from glassgrad.memory.allocator import is_host
 from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.record import axis_of, cast_to, expanded, record
+from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 GATHER, CHECK = Ops.GATHER, Ops.CHECK
@@ -229,7 +229,7 @@ class Indexing(Bitcasts):
         [[0, 0, 1], [1, 0, 0]]
         """
         check_index(self)
-        classes = self._line(num_classes, self.uop.dtype)
+        classes = self._line(whole(num_classes, "the number of classes", 1), self.uop.dtype)
         return self.unsqueeze(-1).eq(classes).cast(dtypes.default_int)
 
     def __len__(self) -> int:
@@ -292,7 +292,9 @@ def _check_range(index: Core, least: int, size: int, axis: int) -> None:
     )
 
 
-def check_index(index: Core) -> None:
+def check_index(index: Any) -> None:
+    if not isinstance(index, Core):
+        raise DTypeError(f"tensors index by tensors of ints, not by {index!r}")
     if index.dtype.kind not in ("int", "uint"):
         raise DTypeError(
             f"tensors index by ints, not by {index.dtype.name}",

@@ -6,11 +6,12 @@ from itertools import accumulate
 from typing import Any, Self, TypeVar
 
 from glassgrad.base.dtype import ConstType, dtypes, promote
-from glassgrad.base.errors import ShapeError
+from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.creation import Creation
-from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, scalar
+from glassgrad.tensor.movement import is_pair
+from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, scalar, whole
 
 MOST_AT_ONCE = 32  # tensors that one kernel joins
 GROUP = 16
@@ -52,7 +53,8 @@ class Joining(Creation):
         if len(sizes) != self.ndim:
             raise ShapeError(f"pad_to of {self.shape} needs {self.ndim} sizes, not {len(sizes)}")
         grown = [
-            (0, (n if to is None else to) - n) for n, to in zip(self.shape, sizes, strict=True)
+            (0, 0 if to is None else whole(to, "a size to pad to", least=n) - n)
+            for n, to in zip(self.shape, sizes, strict=True)
         ]
         return self.pad(tuple(grown), value=value)
 
@@ -62,15 +64,16 @@ class Joining(Creation):
         >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
         [1, 2, 3]
         """
-        tensors = [self, *args]
-        axis = axis_of(dim, self.ndim)
-        if self.ndim == 0:
+        tensors: list[Self] = _listed(self, args)
+        first, *others = tensors
+        axis = axis_of(dim, first.ndim)
+        if first.ndim == 0:
             raise ShapeError("cannot join tensors that have no axes", hint="stack() makes one")
-        for tensor in tensors:
-            rest = [(a, b) for i, (a, b) in enumerate(zip(tensor.shape, self.shape)) if i != axis]
-            if tensor.ndim != self.ndim or any(a != b for a, b in rest):
+        for tensor in others:
+            rest = [(a, b) for i, (a, b) in enumerate(zip(tensor.shape, first.shape)) if i != axis]
+            if tensor.ndim != first.ndim or any(a != b for a, b in rest):
                 raise ShapeError(
-                    f"cannot join {self.shape} and {tensor.shape} along axis {axis}",
+                    f"cannot join {first.shape} and {tensor.shape} along axis {axis}",
                     hint="all other axes must be equal",
                 )
         return _joined(tensors, axis)
@@ -81,13 +84,25 @@ class Joining(Creation):
         >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
         [[1, 2], [3, 4]]
         """
-        for tensor in args:
-            if tensor.shape != self.shape:
+        tensors: list[Self] = _listed(self, args)
+        first, *others = tensors
+        for tensor in others:
+            if tensor.shape != first.shape:
                 raise ShapeError(
-                    f"cannot stack {self.shape} and {tensor.shape}", hint="shapes must be equal"
+                    f"cannot stack {first.shape} and {tensor.shape}", hint="shapes must be equal"
                 )
-        axis = axis_of(dim, self.ndim + 1)
-        return self.unsqueeze(axis).cat(*[tensor.unsqueeze(axis) for tensor in args], dim=axis)
+        axis = axis_of(dim, first.ndim + 1)
+        return first.unsqueeze(axis).cat(*[tensor.unsqueeze(axis) for tensor in others], dim=axis)
+
+
+def _listed(first: Any, others: tuple[Any, ...]) -> list[Any]:
+    """The tensors to join. `Tensor.cat([x, y])` means `x.cat(y)`, as in PyTorch."""
+    is_list = isinstance(first, (list, tuple)) and first and not others
+    tensors = list(first) if is_list else [first, *others]
+    for tensor in tensors:
+        if not isinstance(tensor, Joining):
+            raise DTypeError(f"only tensors are joined, not {tensor!r}")
+    return tensors
 
 
 def _joined(tensors: list[T], axis: int) -> T:
@@ -108,11 +123,11 @@ def _chosen(parts: list[UOp], axis: int) -> UOp:
     shape = parts[0].shape
     before, after = ((0, 0),) * axis, ((0, 0),) * (len(shape) - 1 - axis)
     ends = list(accumulate(part.shape[axis] for part in parts))
-    whole = ends[-1]
-    line = UOp(Ops.IOTA, dtypes.int32, (), whole)
-    place = UOp(Ops.RESHAPE, dtypes.int32, (line,), (whole, *(1,) * len(after)))
+    total = ends[-1]
+    line = UOp(Ops.IOTA, dtypes.int32, (), total)
+    place = UOp(Ops.RESHAPE, dtypes.int32, (line,), (total, *(1,) * len(after)))
     found = [
-        UOp(Ops.PAD, part.dtype, (part,), (*before, (end - part.shape[axis], whole - end), *after))
+        UOp(Ops.PAD, part.dtype, (part,), (*before, (end - part.shape[axis], total - end), *after))
         for part, end in zip(parts, ends, strict=True)
         if part.shape[axis]
     ]
@@ -128,7 +143,7 @@ def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     """One (before, after) per axis."""
     if isinstance(padding, int):
         padding = (padding, padding)
-    if all(isinstance(width, int) for width in padding):
+    if isinstance(padding, (tuple, list)) and all(isinstance(width, int) for width in padding):
         flat = list(padding)
         if len(flat) % 2 or len(flat) > 2 * ndim:
             raise ShapeError(
@@ -137,8 +152,11 @@ def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
             )
         found = [(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)][::-1]
         return tuple([(0, 0)] * (ndim - len(found)) + found)
-    if len(padding) != ndim:
-        raise ShapeError(f"padding {padding} does not fit {ndim} axes")
+    is_row = isinstance(padding, (tuple, list)) and len(padding) == ndim
+    if not is_row or not all(pair is None or is_pair(pair) for pair in padding):
+        raise ShapeError(
+            f"padding {padding!r} does not fit {ndim} axes", hint="give (before, after) for each"
+        )
     return tuple((0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in padding)
 
 

@@ -129,7 +129,11 @@ class Movement(Core):
         [[2], [4]]
         """
         is_row = isinstance(arg, (tuple, list))
-        if not is_row or len(arg) != self.ndim or not all(map(_is_pair, arg)):
+        if (
+            not is_row
+            or len(arg) != self.ndim
+            or not all(pair is None or is_pair(pair) for pair in arg)
+        ):
             raise ShapeError(
                 f"shrink of {self.shape} needs {self.ndim} pairs (start, stop) or None, not {arg!r}"
             )
@@ -344,7 +348,7 @@ class Movement(Core):
 
     def _broadcasted(self, *others: Core) -> tuple[Self, ...]:
         """This tensor and others in the shape that all of them stretch to."""
-        tensors: list[Core] = [self, *others]
+        tensors = [self, *(self._given(other, "what is combined") for other in others)]
         shapes = [tensor.shape for tensor in tensors]
         try:
             wide = broadcast(*shapes)
@@ -353,11 +357,7 @@ class Movement(Core):
         return tuple(self._made(expanded(tensor.uop, wide)) for tensor in tensors)
 
 
-def _is_pair(pair: Any) -> bool:
-    if pair is None:
-        return True
-    return isinstance(pair, (tuple, list)) and len(pair) == 2 and all(map(_is_whole, pair))
-
-
-def _is_whole(value: Any) -> bool:
-    return hasattr(value, "__index__")
+def is_pair(pair: Any) -> bool:
+    """Two whole numbers."""
+    is_two = isinstance(pair, (tuple, list)) and len(pair) == 2
+    return is_two and all(hasattr(number, "__index__") for number in pair)

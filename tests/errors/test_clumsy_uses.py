@@ -154,6 +154,18 @@ MISTAKES: dict[str, list[Mistake]] = {
     "rearrange by None has no arrow": [lambda: f(2, 2).rearrange(None)],
     "sequential takes a list of functions, not [1]": [lambda: f(2).sequential([1])],
     "sequential takes a list of functions, not None": [lambda: f(2).sequential(None)],
+    "only tensors are joined, not 3": [lambda: f(2).cat(3), lambda: f(2).stack(3)],
+    "only tensors are joined, not None": [lambda: f(2).cat(None)],
+    "only tensors are joined, not []": [lambda: Tensor.cat([])],
+    "tensors index by tensors of ints, not by None": [lambda: f(2, 2).gather(0, None)],
+    "tensors index by tensors of ints, not by [0, 1]": [lambda: f(2).gather(0, [0, 1])],
+    "tensors index by tensors of ints, not by 1": [lambda: f(2).scatter(0, 1, f(1))],
+    "what is combined must be a tensor, not None": [lambda: f(2).masked_select(None)],
+    "the number of classes must be at least 1, not -1": [lambda: i(2).one_hot(-1)],
+    "the number of classes must be a whole number, not 'a'": [lambda: i(2).one_hot("a")],
+    "padding 'a' does not fit 1 axes": [lambda: f(2).pad("a")],
+    "padding (1.5, 1) does not fit 1 axes": [lambda: f(2).pad((1.5, 1))],
+    "a size to pad to must be at least 4, not 2": [lambda: f(4).pad_to(2)],
     # windows
     "stride must be a whole number, not 1.5": [lambda: IMAGE.conv2d(WEIGHT, stride=1.5)],
     "padding must be a whole number, not 'same'": [lambda: IMAGE.conv2d(WEIGHT, padding="same")],
@@ -214,3 +226,9 @@ def test_options_say_which_values_there_are(words: str, mistake: Mistake) -> Non
 @pytest.mark.parametrize("value", [[0, 1], (0, 1), np.array([0, 1])])
 def test_lists_and_arrays_serve_as_classes(value: object) -> None:
     assert f(2, 3).cross_entropy(value).item() == pytest.approx(np.log(3))
+
+
+def test_a_list_of_tensors_is_joined_as_its_items_are() -> None:
+    x, y = Tensor([1]), Tensor([2])
+    assert Tensor.cat([x, y]).tolist() == Tensor.cat(x, y).tolist() == [1, 2]
+    assert Tensor.stack((x, y), dim=1).tolist() == [[1, 2]]
