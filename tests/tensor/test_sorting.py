@@ -82,3 +82,23 @@ def test_gradients_go_back_to_where_values_came_from() -> None:
     x = distinct((2, 5))
     check(lambda t: t.sort(1)[0], x)
     check(lambda t: t.topk(2, 0, largest=False)[0], x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("k", [1, 3, 8, 33])
+def test_a_few_of_many_agree_with_sorting_all(dtype: str, k: int) -> None:
+    x = np.random.default_rng(k).integers(-9, 9, size=(2, 77)).astype(dtype)
+    for largest in (False, True):
+        values, index = Tensor(x).topk(k, largest=largest)
+        wanted = order(x, 1, descending=largest)[:, :k]
+        same(index, wanted)
+        same(values, np.take_along_axis(x, wanted, 1))
+
+
+def test_topk_does_not_sort_everything() -> None:
+    few, all_of_them = Tensor.empty(1024).topk(5)[1], Tensor.empty(1024).argsort()
+    work = [
+        sum(node.numel() for node in map(Tensor._of, x.uop.toposort()) if node.uop.op is Ops.FLIP)
+        for x in (few, all_of_them)
+    ]
+    assert work[0] * 4 < work[1]
