@@ -10,7 +10,7 @@ from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.gradient import full, gradients
+from glassgrad.tensor.gradient import gradients
 from glassgrad.tensor.record import cast_to, record
 
 CUSTOM, RESHAPE, SHRINK = Ops.CUSTOM, Ops.RESHAPE, Ops.SHRINK
@@ -141,9 +141,8 @@ def _after(x: UOp, g: UOp) -> UOp:
     Equal nodes are one node, so a plain copy would be what it should replace. The kernel that
     reads it drops the condition; the order of kernels, by then, is made.
     """
-    if not g.shape or 0 in g.shape:
-        first = full(g, ()) if not g.shape else g.const_like(0)
-    else:
+    first = g.const_like(0) if 0 in g.shape else g
+    if first.shape:
         corner = UOp(SHRINK, g.dtype, (g,), ((0, 1),) * len(g.shape))
         first = UOp(RESHAPE, g.dtype, (corner,), ())
     return first.eq(first).where(x, x)
