@@ -1,26 +1,44 @@
-"""Layers: what holds parameters and is called with a tensor."""
+"""Layers: objects that hold parameters and are called with a tensor.
+
+There is no base class: any object whose attributes hold tensors is a module, and `nn.state` finds
+them by name.
+"""
 
 from __future__ import annotations
 
-from math import sqrt
+from glassgrad.nn.attention import MultiHeadAttention
+from glassgrad.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d
+from glassgrad.nn.linear import Dropout, Embedding, Linear
+from glassgrad.nn.normalization import (
+    BatchNorm,
+    GroupNorm,
+    InstanceNorm,
+    LayerNorm,
+    LayerNorm2d,
+    RMSNorm,
+)
+from glassgrad.nn.recurrent import GRUCell, LSTMCell
 
-from glassgrad.tensor.tensor import Tensor
+__all__ = [
+    "BatchNorm",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "Dropout",
+    "Embedding",
+    "GRUCell",
+    "GroupNorm",
+    "InstanceNorm",
+    "LSTMCell",
+    "LayerNorm",
+    "LayerNorm2d",
+    "Linear",
+    "MultiHeadAttention",
+    "RMSNorm",
+]
 
-__all__ = ["Linear"]
-
-
-class Linear:
-    """x @ weight.T + bias.
-
-    >>> from glassgrad import Tensor
-    >>> Linear(3, 4)(Tensor.ones(2, 3)).shape
-    (2, 4)
-    """
-
-    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        bound = 1 / sqrt(max(in_features, 1))
-        self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
-        self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return x.linear(self.weight.transpose(), self.bias)
+BatchNorm2d = BatchNorm3d = BatchNorm  # it works for any number of places

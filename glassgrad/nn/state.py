@@ -1,13 +1,37 @@
-"""Models -> their tensors: every Tensor that an object holds, by the path to it."""
+"""Models -> their tensors by name, and tensors by name -> models.
+
+Any object whose attributes hold tensors is a model. A name is the path to the tensor:
+`layers.0.weight`.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.safetensors import safe_load, safe_load_metadata, safe_save
+from glassgrad.tensor.jit import TinyJit
 from glassgrad.tensor.tensor import Tensor
 
+__all__ = [
+    "get_parameters",
+    "get_state_dict",
+    "load_state_dict",
+    "safe_load",
+    "safe_load_metadata",
+    "safe_save",
+]
 
-def get_state_dict(obj: Any, prefix: str = "") -> dict[str, Tensor]:
+CLOSED = (type, ModuleType, FunctionType, MethodType, TinyJit)  # what they hold is not the model's
+MOST_NAMES = 8  # that a message lists
+
+
+def get_state_dict(
+    obj: Any, prefix: str = "", tensor_type: type[Tensor] = Tensor
+) -> dict[str, Tensor]:
     """The tensors of a model by name: "layers.0.weight".
 
     >>> from glassgrad.nn import Linear
@@ -16,12 +40,12 @@ def get_state_dict(obj: Any, prefix: str = "") -> dict[str, Tensor]:
     """
     found: dict[str, Tensor] = {}
     stack: list[tuple[Any, str]] = [(obj, prefix.strip("."))]
-    seen: set[int] = set()
+    seen: set[int] = set()  # a model may hold itself
     while stack:
         item, name = stack.pop()
-        if isinstance(item, Tensor):
+        if isinstance(item, tensor_type):
             found[name] = item
-        elif id(item) not in seen:
+        elif id(item) not in seen and not isinstance(item, CLOSED):
             seen.add(id(item))
             stack.extend((part, f"{name}.{key}".strip(".")) for key, part in _parts(item)[::-1])
     return found
@@ -30,11 +54,83 @@ def get_state_dict(obj: Any, prefix: str = "") -> dict[str, Tensor]:
 def _parts(item: Any) -> list[tuple[Any, Any]]:
     if isinstance(item, dict):
         return list(item.items())
+    if hasattr(item, "_asdict"):  # a named tuple
+        return list(item._asdict().items())
     if isinstance(item, (list, tuple)):
         return list(enumerate(item))
     return list(vars(item).items()) if hasattr(item, "__dict__") else []
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
-    """The tensors of a model that take part in training."""
-    return [tensor for tensor in get_state_dict(obj).values() if tensor.is_param]
+    """The tensors of a model that are trained; one that has several names is given once.
+
+    >>> from glassgrad.nn import BatchNorm
+    >>> len(get_parameters(BatchNorm(3))), len(get_state_dict(BatchNorm(3)))
+    (2, 5)
+    """
+    tensors = {id(tensor): tensor for tensor in get_state_dict(obj).values() if tensor.is_param}
+    return list(tensors.values())
+
+
+# ---------------------------------------------------------------------- names -> models
+
+
+def load_state_dict(
+    model: Any,
+    state_dict: dict[str, Tensor],
+    strict: bool = True,
+    verbose: bool = True,
+    consume: bool = False,
+    realize: bool = True,
+) -> list[Tensor]:
+    """Give a model's tensors the values of others of the same names; those that were given one.
+
+    A tensor that was never computed takes the value as it is, a mapped file included; others are
+    written in place. Values get the dtype of the model. Names or shapes that do not fit are an
+    error, or with `strict=False` are left out: a warning lists them if `verbose`. `consume` takes
+    what was used out of `state_dict`.
+
+    >>> from glassgrad.nn import Linear
+    >>> layer = Linear(1, 2, bias=False)
+    >>> _ = load_state_dict(layer, {"weight": Tensor([[1.0], [2.0]])})
+    >>> layer.weight.tolist()
+    [[1.0], [2.0]]
+    """
+    wanted = get_state_dict(model)
+    complaints = _complaints(wanted, state_dict)
+    if complaints and strict:
+        raise FormatError(
+            f"these tensors do not fit the model: {'; '.join(complaints)}",
+            hint="pass strict=False to load what fits",
+        )
+    if complaints and verbose:
+        warnings.warn(f"not loaded: {'; '.join(complaints)}", stacklevel=2)
+    loaded = []
+    for name, tensor in wanted.items():
+        given = state_dict.get(name)
+        if given is not None and given.shape == tensor.shape:
+            tensor.assign(given.to(tensor.device).cast(tensor.dtype))
+            loaded.append(tensor)
+            if consume:
+                del state_dict[name]
+    if realize and loaded:
+        Tensor.realize(*loaded)
+    return loaded
+
+
+def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Tensor]) -> list[str]:
+    """What is wrong, a line for each kind."""
+    missing = [name for name in wanted if name not in given]
+    unexpected = [name for name in given if name not in wanted]
+    misshaped = [
+        f"{name} is {given[name].shape} instead of {tensor.shape}"
+        for name, tensor in wanted.items()
+        if name in given and given[name].shape != tensor.shape
+    ]
+    kinds = {"missing": missing, "unexpected": unexpected, "of another shape": misshaped}
+    return [f"{kind}: {_listed(names)}" for kind, names in kinds.items() if names]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

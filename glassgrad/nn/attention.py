@@ -1,0 +1,63 @@
+"""MultiHeadAttention: every place of a sequence looks at the places of another one."""
+
+from __future__ import annotations
+
+from glassgrad.base.errors import ShapeError
+from glassgrad.nn.linear import Linear
+from glassgrad.tensor.tensor import Tensor
+
+
+class MultiHeadAttention:
+    """Attention of (batch, places, width) with projections in and out; names as in PyTorch.
+
+    Without a key it looks at itself. `attn_mask` says which places may be seen, or is added.
+
+    >>> MultiHeadAttention(8, 2)(Tensor.ones(1, 5, 8), is_causal=True).shape
+    (1, 5, 8)
+    """
+
+    def __init__(
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        if num_heads < 1 or embed_dim % num_heads:
+            raise ShapeError(f"{num_heads} heads do not divide a width of {embed_dim}")
+        self.num_heads, self.dropout = num_heads, dropout
+        self.in_proj_weight = Tensor.glorot_uniform(3 * embed_dim, embed_dim)
+        self.in_proj_bias = Tensor.zeros(3 * embed_dim) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias)
+        if bias:
+            self.out_proj.bias = Tensor.zeros(embed_dim)
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        attn_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        q, k, v = self._projected(query, key, value)
+        seen = q.scaled_dot_product_attention(
+            k, v, attn_mask=attn_mask, dropout_p=self.dropout, is_causal=is_causal
+        )
+        return self.out_proj(seen.transpose(1, 2).reshape(query.shape))
+
+    def _projected(
+        self, query: Tensor, key: Tensor | None, value: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(batch, heads, places, width / heads) each; one product where all come from one."""
+        if key is None and value is None:
+            q, k, v = query.linear(self.in_proj_weight.transpose(), self.in_proj_bias).chunk(3, -1)
+            return self._heads(q), self._heads(k), self._heads(v)
+        key = query if key is None else key
+        value = key if value is None else value
+        weights = self.in_proj_weight.chunk(3)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        rows = zip((query, key, value), weights, biases, strict=True)
+        q, k, v = (self._heads(x.linear(w.transpose(), b)) for x, w, b in rows)
+        return q, k, v
+
+    def _heads(self, x: Tensor) -> Tensor:
+        batch, places, width = x.shape
+        split = x.reshape(batch, places, self.num_heads, width // self.num_heads)
+        return split.transpose(1, 2)

@@ -1,0 +1,149 @@
+"""Conv1d to Conv3d and their transposes: weights that slide over images, lines and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from glassgrad.base.errors import ShapeError
+from glassgrad.nn.initial import uniform
+from glassgrad.tensor.tensor import Tensor
+
+Sizes = int | Sequence[int]
+
+
+class Conv2d:
+    """Convolution of (batch, channels, …); the kernel's sizes say over how many axes.
+
+    `padding="same"` keeps the size of what is convolved.
+
+    >>> Conv2d(3, 8, 3, padding="same")(Tensor.ones(1, 3, 16, 16)).shape
+    (1, 8, 16, 16)
+    """
+
+    axes = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        _check_groups(groups, in_channels, out_channels)
+        self.kernel_size = _each(kernel_size, self.axes)
+        self.stride, self.dilation, self.groups = stride, dilation, groups
+        self.padding = self._around(padding) if isinstance(padding, str) else padding
+        shape = self._shape(in_channels, out_channels)
+        fan_in = prod(shape[1:])
+        self.weight = uniform(*shape, fan_in=fan_in)
+        self.bias = uniform(out_channels, fan_in=fan_in) if bias else None
+
+    def _shape(self, in_channels: int, out_channels: int) -> tuple[int, ...]:
+        return (out_channels, in_channels // self.groups, *self.kernel_size)
+
+    def _around(self, padding: str) -> Sizes:
+        """What "same" and "valid" mean: widths before and after each axis, last axis first."""
+        if padding == "valid":
+            return 0
+        if padding != "same":
+            raise ValueError(f'padding is a number, "same" or "valid", not {padding!r}')
+        if any(step != 1 for step in _each(self.stride, self.axes)):
+            raise ShapeError(f'padding "same" needs stride 1, not {self.stride}')
+        spread = _each(self.dilation, self.axes)
+        totals = [d * (k - 1) for d, k in zip(spread, self.kernel_size, strict=True)]
+        return [width for t in reversed(totals) for width in (t // 2, t - t // 2)]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x.conv2d(
+            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
+        )
+
+
+class Conv1d(Conv2d):
+    """Convolution of (batch, channels, length).
+
+    >>> Conv1d(3, 8, 5)(Tensor.ones(2, 3, 20)).shape
+    (2, 8, 16)
+    """
+
+    axes = 1
+
+
+class Conv3d(Conv2d):
+    """Convolution of (batch, channels, depth, height, width).
+
+    >>> Conv3d(1, 2, 3)(Tensor.ones(1, 1, 4, 5, 6)).shape
+    (1, 2, 2, 3, 4)
+    """
+
+    axes = 3
+
+
+class ConvTranspose2d(Conv2d):
+    """What a convolution does to gradients: every input spreads a copy of the kernel.
+
+    >>> ConvTranspose2d(4, 2, 2, stride=2)(Tensor.ones(1, 4, 8, 8)).shape
+    (1, 2, 16, 16)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
+        )
+        self.output_padding = output_padding
+
+    def _shape(self, in_channels: int, out_channels: int) -> tuple[int, ...]:
+        return (in_channels, out_channels // self.groups, *self.kernel_size)
+
+    def _around(self, padding: str) -> Sizes:
+        raise ValueError(f"padding of a transposed convolution is a number, not {padding!r}")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        assert not isinstance(self.padding, str)
+        return x.conv_transpose2d(
+            self.weight,
+            self.bias,
+            self.groups,
+            self.stride,
+            self.dilation,
+            self.padding,
+            self.output_padding,
+        )
+
+
+class ConvTranspose1d(ConvTranspose2d):
+    """Transposed convolution of (batch, channels, length).
+
+    >>> ConvTranspose1d(4, 2, 2, stride=2)(Tensor.ones(1, 4, 8)).shape
+    (1, 2, 16)
+    """
+
+    axes = 1
+
+
+def _each(sizes: Sizes, axes: int) -> tuple[int, ...]:
+    """A number means the same along every axis; a list says how many axes there are."""
+    return (sizes,) * axes if isinstance(sizes, int) else tuple(sizes)
+
+
+def _check_groups(groups: int, in_channels: int, out_channels: int) -> None:
+    if groups < 1 or in_channels % groups or out_channels % groups:
+        raise ShapeError(
+            f"{groups} groups do not divide {in_channels} channels in and {out_channels} out"
+        )

@@ -1,0 +1,1 @@
+"""Readers and writers: files of tensors <-> tensors by name."""

@@ -1,0 +1,147 @@
+"""gradients -> new parameters, written into the same memory: what all optimisers have in common.
+
+Numbers that change from step to step are tensors, so every step is the same program, and a
+captured step sees them change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from glassgrad.base.errors import GradientError
+from glassgrad.ir.ops import Ops
+from glassgrad.nn.initial import state
+from glassgrad.tensor.core import living
+from glassgrad.tensor.tensor import Tensor
+
+ASSIGN = Ops.ASSIGN
+
+
+class Optimizer:
+    """Parameters, and a rule that moves them against their gradients.
+
+    Where `guard` is a tensor that is false, a step leaves everything as it was.
+    """
+
+    def __init__(self, params: Iterable[Tensor], lr: float) -> None:
+        self.params = list({id(param): param for param in params}.values())
+        if not self.params:
+            raise GradientError("an optimiser needs parameters", hint="pass a list of tensors")
+        for number, param in enumerate(self.params):
+            if not isinstance(param, Tensor):
+                raise GradientError(
+                    f"parameter {number} is a {type(param).__name__}, not a Tensor",
+                    hint="OptimizerGroup.of takes groups with options of their own",
+                )
+            param.is_param_()
+        self.lr = state(float(lr), 1)
+        self.guard: Tensor | None = None
+        Tensor.realize(*self.params)
+
+    @property
+    def optimizers(self) -> tuple[Optimizer, ...]:
+        """The parts, each with one learning rate; most optimisers are their only part."""
+        return (self,)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+        for param in self.params:
+            param.grad = None
+
+    def accumulate(self) -> None:
+        """Compute the gradients so far, so that what they were made of can go.
+
+        The next backward() adds to them: several small batches are one large one.
+        """
+        Tensor.realize(*self._gradients())
+
+    def step(self) -> None:
+        """Move every parameter once."""
+        Tensor.realize(*self.schedule_step())
+
+    def schedule_step(self) -> list[Tensor]:
+        """The tensors that a step writes, not computed yet.
+
+        Other writes that wait, as running statistics do, belong to the step.
+        """
+        written = self._write(self._gradients())
+        own = {id(tensor) for tensor in written}
+        waiting = [t for t in living() if t.uop.op is ASSIGN and id(t) not in own]
+        return [*written, *(t for t in waiting if isinstance(t, Tensor))]
+
+    def _gradients(self) -> list[Tensor]:
+        for number, param in enumerate(self.params):
+            if param.grad is None:
+                raise GradientError(
+                    f"parameter {number} of shape {param.shape} has no gradient",
+                    hint="call backward() on a value that depends on it first",
+                )
+        return [param.grad for param in self.params if param.grad is not None]
+
+    def _write(self, gradients: list[Tensor]) -> list[Tensor]:
+        raise NotImplementedError
+
+    def _set(self, target: Tensor, value: Tensor) -> Tensor:
+        """Write, unless the guard forbids it; the target then holds what was written."""
+        value = value.cast(target.dtype)
+        return target.assign(value if self.guard is None else self.guard.where(value, target))
+
+    def _zeros(self) -> list[Tensor]:
+        """Memory beside each parameter."""
+        made = [param.zeros_like().is_param_(is_param=False) for param in self.params]
+        Tensor.realize(*made)
+        return made
+
+
+class OptimizerGroup(Optimizer):
+    """Several optimisers that step together: groups of parameters with options of their own.
+
+    >>> from glassgrad.nn.optim import SGD
+    >>> weights, biases = [Tensor.ones(2, 2)], [Tensor.zeros(2)]
+    >>> both = OptimizerGroup(SGD(weights, weight_decay=0.1), SGD(biases))
+    >>> len(both.params)
+    2
+    """
+
+    def __init__(self, *optimizers: Optimizer) -> None:
+        if not optimizers:
+            raise GradientError("a group of optimisers needs at least one")
+        self.parts = optimizers
+        self.params = [param for one in optimizers for param in one.params]
+        if len({id(param) for param in self.params}) != len(self.params):
+            raise GradientError("a parameter belongs to two optimisers of a group")
+
+    @classmethod
+    def of(
+        cls, kind: type[Optimizer], groups: Iterable[Mapping[str, Any]], **options: Any
+    ) -> OptimizerGroup:
+        """One optimiser for each group, {"params": [...], "weight_decay": 0}, of one kind.
+
+        >>> from glassgrad.nn.optim import AdamW
+        >>> groups = [{"params": [Tensor.ones(2)]}, {"params": [Tensor.ones(2)], "lr": 0.1}]
+        >>> [one.lr.item() for one in OptimizerGroup.of(AdamW, groups, lr=0.5).optimizers][0]
+        0.5
+        """
+        return cls(*(kind(**{**options, **group}) for group in groups))
+
+    @property
+    def optimizers(self) -> tuple[Optimizer, ...]:
+        return tuple(part for one in self.parts for part in one.optimizers)
+
+    @property
+    def lr(self) -> Tensor:  # type: ignore[override]
+        """The learning rate of the first."""
+        return self.optimizers[0].lr
+
+    @property
+    def guard(self) -> Tensor | None:
+        return self.optimizers[0].guard
+
+    @guard.setter
+    def guard(self, guard: Tensor | None) -> None:
+        for one in self.optimizers:
+            one.guard = guard
+
+    def _write(self, gradients: list[Tensor]) -> list[Tensor]:
+        return [tensor for one in self.parts for tensor in one._write(one._gradients())]

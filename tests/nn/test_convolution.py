@@ -1,0 +1,71 @@
+"""Convolutions against PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassgrad import Tensor, nn
+from glassgrad.base.errors import ShapeError
+
+PLACES = {1: (11,), 2: (9, 10), 3: (5, 6, 7)}
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"stride": 2, "padding": 1},
+    {"dilation": 2, "groups": 2, "bias": False},
+    {"padding": "same"},
+    {"padding": "same", "dilation": 2},
+    {"padding": "valid", "stride": 2},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
+    from torch_models import check_layer, torch
+
+    name = f"Conv{axes}d"
+    pair = [getattr(module, name)(4, 6, 3, **options) for module in (torch.nn, nn)]
+    check_layer(*pair, (2, 4, *PLACES[axes]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"stride": 2, "padding": 1, "output_padding": 1}, {"dilation": 2, "groups": 2}],
+    ids=str,
+)
+@pytest.mark.parametrize("axes", [1, 2])
+def test_transposed_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
+    from torch_models import check_layer, torch
+
+    name = f"ConvTranspose{axes}d"
+    pair = [getattr(module, name)(4, 6, 3, **options) for module in (torch.nn, nn)]
+    check_layer(*pair, (2, 4, *PLACES[axes]))
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+def test_an_even_kernel_keeps_the_size_too() -> None:
+    from torch_models import check_layer, torch
+
+    pair = [module.Conv2d(2, 3, (2, 4), padding="same") for module in (torch.nn, nn)]
+    check_layer(*pair, (1, 2, 5, 6))
+
+
+def test_a_convolution_begins_as_wide_as_pytorchs() -> None:
+    Tensor.manual_seed(0)
+    plain, turned = nn.Conv2d(64, 32, 3).weight, nn.ConvTranspose2d(64, 32, 3).weight
+    assert np.abs(plain.numpy()).max() == pytest.approx((64 * 9) ** -0.5, rel=1e-2)
+    assert np.abs(turned.numpy()).max() == pytest.approx((32 * 9) ** -0.5, rel=1e-2)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ShapeError, match="2 groups do not divide 3 channels in and 4 out"):
+        nn.Conv2d(3, 4, 1, groups=2)
+    with pytest.raises(ShapeError, match="needs stride 1"):
+        nn.Conv2d(3, 4, 1, stride=2, padding="same")
+    with pytest.raises(ValueError, match='"same" or "valid", not \'full\''):
+        nn.Conv2d(3, 4, 1, padding="full")
+    with pytest.raises(ValueError, match="is a number, not 'same'"):
+        nn.ConvTranspose2d(3, 4, 1, padding="same")  # type: ignore[arg-type]

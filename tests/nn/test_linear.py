@@ -1,0 +1,63 @@
+"""Linear, Embedding and Dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glassgrad import Tensor
+from glassgrad.base.errors import ShapeError
+from glassgrad.nn import Dropout, Embedding, Linear
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear_is_pytorchs(bias: bool) -> None:
+    from torch_models import check_layer, torch
+
+    check_layer(torch.nn.Linear(5, 3, bias=bias), Linear(5, 3, bias=bias), (2, 4, 5))
+
+
+def test_linear_multiplies_and_adds() -> None:
+    layer = Linear(2, 3)
+    x = Tensor([[1.0, 2.0]])
+    wanted = x @ layer.weight.T + layer.bias
+    assert layer(x).shape == (1, 3)
+    assert layer(x).uop is wanted.uop
+
+
+def test_linear_begins_as_wide_as_pytorchs() -> None:
+    Tensor.manual_seed(0)
+    weight = Linear(400, 500).weight.numpy()
+    assert np.abs(weight).max() == pytest.approx(1 / 20, rel=1e-3)
+    assert weight.std() == pytest.approx(1 / 20 / np.sqrt(3), rel=1e-2)
+
+
+def test_an_input_of_another_width_is_refused() -> None:
+    with pytest.raises(ShapeError, match="4 columns meet 3 rows"):
+        Linear(3, 2)(Tensor.ones(1, 4))
+
+
+def test_embedding_gives_rows_and_adds_up_their_gradients() -> None:
+    layer = Embedding(5, 2)
+    rows = np.array([[4, 0], [4, 1]])
+    found = layer(Tensor(rows))
+    np.testing.assert_array_equal(found.numpy(), layer.weight.numpy()[rows])
+    found.sum().backward()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.tolist() == [[1, 1], [1, 1], [0, 0], [0, 0], [2, 2]]
+
+
+def test_embedding_begins_normal() -> None:
+    Tensor.manual_seed(0)
+    weight = Embedding(300, 200).weight.numpy()
+    assert abs(weight.mean()) < 0.02
+    assert weight.std() == pytest.approx(1, abs=0.02)
+
+
+def test_dropout_drops_in_training_only() -> None:
+    x = Tensor.ones(2000)
+    assert Dropout(0.25)(x).numpy().min() == 1
+    with Tensor.train():
+        found = Dropout(0.25)(x).numpy()
+    assert set(found.tolist()) == {0.0, np.float32(4 / 3).item()}
+    assert 0.2 < (found == 0).mean() < 0.3

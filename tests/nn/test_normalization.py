@@ -1,0 +1,123 @@
+"""Norms against PyTorch's, and BatchNorm's running statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassgrad import Tensor, TinyJit, dtypes, nn
+from glassgrad.base.errors import ShapeError
+from glassgrad.nn.optim import SGD
+from glassgrad.nn.state import get_parameters
+
+
+def perturbed(theirs: Any) -> Any:
+    """Their layer with weights that are not all the same."""
+    from torch_models import torch
+
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter)
+    return theirs
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("shape", [4, (3, 4)], ids=str)
+def test_layernorm_is_pytorchs(shape: Any, affine: bool) -> None:
+    from torch_models import check_layer, torch
+
+    theirs = torch.nn.LayerNorm(shape, elementwise_affine=affine)
+    check_layer(perturbed(theirs), nn.LayerNorm(shape, elementwise_affine=affine), (2, 3, 4))
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_groupnorm_is_pytorchs(affine: bool) -> None:
+    from torch_models import check_layer, torch
+
+    theirs = torch.nn.GroupNorm(2, 6, affine=affine)
+    check_layer(perturbed(theirs), nn.GroupNorm(2, 6, affine=affine), (2, 6, 3, 4))
+
+
+def test_instancenorm_is_pytorchs() -> None:
+    from torch_models import check_layer, torch
+
+    theirs = torch.nn.InstanceNorm2d(3, affine=True)
+    check_layer(perturbed(theirs), nn.InstanceNorm(3), (2, 3, 4, 5), rtol=1e-4)
+
+
+def test_rmsnorm_is_pytorchs() -> None:
+    from torch_models import check_layer, torch
+
+    check_layer(perturbed(torch.nn.RMSNorm(6, eps=1e-6)), nn.RMSNorm(6), (2, 5, 6))
+
+
+def test_rmsnorm_of_half_floats_does_not_overflow() -> None:
+    x = Tensor([[1000.0, -1000.0]]).cast(dtypes.float16)
+    assert nn.RMSNorm(2, elementwise_affine=False)(x).tolist() == [[1.0, -1.0]]
+
+
+def test_layernorm2d_normalises_channels() -> None:
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    centred = x - x.mean(1, keepdims=True)
+    wanted = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(nn.LayerNorm2d(3)(Tensor(x)).numpy(), wanted, atol=1e-5)
+
+
+def test_batchnorm_in_training_is_pytorchs() -> None:
+    from torch_models import check_layer, torch
+
+    theirs, ours = perturbed(torch.nn.BatchNorm2d(3)), nn.BatchNorm(3)
+    with Tensor.train():
+        check_layer(theirs, ours, (4, 3, 5, 5), rtol=1e-4)
+    for name in ("running_mean", "running_var"):
+        wanted = getattr(theirs, name).numpy()
+        np.testing.assert_allclose(getattr(ours, name).numpy(), wanted, rtol=1e-5, atol=1e-6)
+    assert ours.num_batches_tracked.item() == 1
+
+
+def test_batchnorm_outside_of_training_uses_the_running_statistics() -> None:
+    from torch_models import check_layer, torch
+
+    theirs = perturbed(torch.nn.BatchNorm2d(3)).eval()
+    theirs.running_mean.normal_()
+    theirs.running_var.uniform_(0.5, 2)
+    check_layer(theirs, nn.BatchNorm(3), (4, 3, 5, 5))
+
+
+def test_batchnorm_without_running_statistics_always_uses_the_batch() -> None:
+    layer = nn.BatchNorm(3, affine=False, track_running_stats=False)
+    x = Tensor(np.random.default_rng(0).standard_normal((64, 3)).astype(np.float32) * 7 + 2)
+    found = layer(x).numpy()
+    np.testing.assert_allclose(found.mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(found.std(0), 1, atol=1e-4)
+    assert not get_parameters(layer)
+
+
+def test_a_captured_step_keeps_the_running_statistics() -> None:
+    layer = nn.BatchNorm(2)
+    optimizer = SGD(get_parameters(layer), lr=0.0)
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = layer(x).square().sum()
+        loss.backward()
+        return loss.realize(*optimizer.schedule_step())
+
+    random = np.random.default_rng(0)
+    mean = np.zeros(2)
+    with Tensor.train():
+        for _ in range(5):
+            x = random.standard_normal((8, 2)).astype(np.float32)
+            step(Tensor(x))
+            mean = 0.9 * mean + 0.1 * x.mean(0)
+    np.testing.assert_allclose(layer.running_mean.numpy(), mean, rtol=1e-5, atol=1e-6)
+    assert layer.num_batches_tracked.item() == 5
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ShapeError, match="a norm over \\(4,\\) does not fit"):
+        nn.LayerNorm(4)(Tensor.ones(2, 3))
+    with pytest.raises(ShapeError, match="3 groups do not divide 4 channels"):
+        nn.GroupNorm(3, 4)
