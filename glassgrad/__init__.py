@@ -9,6 +9,7 @@ from glassgrad.base.config import Context, getenv
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.registry import Device
+from glassgrad.ir.size import Variable
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.memory_view import MemoryView
 from glassgrad.tensor.tensor import Tensor
@@ -23,6 +24,7 @@ __all__ = [
     "Tensor",
     "TinyJit",
     "UOp",
+    "Variable",
     "custom_gradient",
     "dtypes",
     "fetch",

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from glassgrad.base.config import BEAM, NOOPT
+from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Launch
 from glassgrad.ir.uop import UOp
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from glassgrad.engine.plan import Plan
 
 T = TypeVar("T")
-BUFFER, COPY, CUSTOM = Ops.BUFFER, Ops.COPY, Ops.CUSTOM
+BUFFER, COPY, CUSTOM, BIND = Ops.BUFFER, Ops.COPY, Ops.CUSTOM, Ops.BIND
 
 
 class Cache(Generic[T]):
@@ -56,12 +57,13 @@ class Signature(NamedTuple):
     """What one walk over a graph finds out.
 
     The key is equal for graphs of equal structure; leaves are the buffers in order of appearance,
-    copies the nodes that bring values from another device.
+    copies the nodes that bring values from another device, values those of variables.
     """
 
     key: tuple[Any, ...]
     leaves: list[UOp]
     copies: list[UOp]
+    values: dict[UOp, int]
 
 
 def signature(roots: Sequence[UOp]) -> Signature:
@@ -73,6 +75,7 @@ def signature(roots: Sequence[UOp]) -> Signature:
     entries: list[Any] = []
     leaves: list[UOp] = []
     copies: list[UOp] = []
+    values: dict[UOp, int] = {}
     stack = list(reversed(roots))
     while stack:
         node = stack[-1]
@@ -90,7 +93,11 @@ def signature(roots: Sequence[UOp]) -> Signature:
         if node.realized is not None or node.op is CUSTOM:
             numbers[node] = numbers[below[0]]
             continue
-        if node.op is BUFFER:
+        if node.op is BIND:
+            if values.setdefault(node.src[0], node.arg) != node.arg:
+                raise _two_values(node, values[node.src[0]])
+            entries.append(node.src[0].arg)
+        elif node.op is BUFFER:
             view = node.arg
             storage = storages.setdefault(id(view.storage), len(storages))
             entries.append((node.dtype, view.shape, view.strides, view.offset, storage))
@@ -104,7 +111,15 @@ def signature(roots: Sequence[UOp]) -> Signature:
                 copies.append(node)
         numbers[node] = len(entries) - 1
     ends = tuple([numbers[root] for root in roots])
-    return Signature((NOOPT.value, BEAM.value, ends, *entries), leaves, copies)
+    return Signature((NOOPT.value, BEAM.value, ends, *entries), leaves, copies, values)
+
+
+def _two_values(node: UOp, other: int) -> ShapeError:
+    name = node.src[0].arg[0]
+    return ShapeError(
+        f"{name} is {other} and {node.arg} at once",
+        hint="compute what was made with the first value, or use two variables",
+    )
 
 
 def clear() -> None:

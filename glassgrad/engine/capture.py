@@ -8,18 +8,19 @@ native call, whatever its length.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
-from glassgrad.devices.protocol import Call, Device
+from glassgrad.devices.protocol import Device
 from glassgrad.engine.bad_index import BadIndex, look_for_bad_index, words_of
-from glassgrad.engine.launching import launch_one_by_one
+from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Cells, Life, assign_offsets
 from glassgrad.engine.recording import Run
+from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
@@ -65,7 +66,7 @@ def join(runs: Sequence[Run], returned: set[Storage], device: Device) -> Capture
         for launch in run.plan.launches:
             found = [local_places[slot] for slot in launch.slots]
             slots = tuple([places.setdefault(place, len(places)) for place in found])
-            launches.append(Launch(launch.executable, slots, launch.bytes, launch.operations))
+            launches.append(replace(launch, slots=slots))
     return Capture(launches, list(places), list(given), fresh, arena_bytes, device, cells)
 
 
@@ -97,8 +98,9 @@ def _places_of(run: Run, number: int, bases: dict[object, Place]) -> list[Place]
 class Replay:
     """A capture that is ready to run: only addresses that changed are filled in again."""
 
-    def __init__(self, capture: Capture) -> None:
+    def __init__(self, capture: Capture, values: Bound) -> None:
         self.capture = capture
+        self.values = values
         self.arena = Storage(capture.device.name, capture.arena_bytes, dtypes.uint8)
         count = len(capture.given) + len(capture.made)
         self.bases = [0] * (count + 1)
@@ -107,8 +109,8 @@ class Replay:
             for slot, number in enumerate(launch.slots):
                 place = capture.places[number]
                 self.slots[place.base].append((call, slot, place.offset))
-        calls = [Call(found.executable, (0,) * len(found.slots)) for found in capture.launches]
-        self.batch = capture.device.prepare(calls)
+        addresses = [0] * len(capture.places)
+        self.batch = capture.device.prepare(calls_of(capture.launches, addresses, values))
         for number, storage in enumerate(capture.given):
             self.point(number, storage.address)
         if capture.arena_bytes:
@@ -124,10 +126,20 @@ class Replay:
             for call, slot, offset in self.slots[base]:
                 self.batch.set_pointer(call, slot, address + offset)
 
+    def bind(self, values: Bound) -> None:
+        """Give the variables these values from now on."""
+        if values == self.values:
+            return
+        self.values = values
+        for call, launch in enumerate(self.capture.launches):
+            for place, variable in enumerate(launch.variables):
+                self.batch.set_value(call, place, values[variable])
+
     def run(self) -> None:
         if LISTENERS or DEBUG >= 2:
             addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
-            launch_one_by_one(self.capture.launches, addresses, self.capture.device)
+            capture = self.capture
+            launch_one_by_one(capture.launches, addresses, capture.device, self.values)
         else:
             self.batch.run()
             GlobalCounters.count(len(self.capture.launches), self.operations, self.bytes)

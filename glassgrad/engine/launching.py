@@ -10,18 +10,27 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.events import LISTENERS, KernelLaunched, announce
 from glassgrad.devices.protocol import Call, Device
 from glassgrad.engine.debug import report_launch
+from glassgrad.ir.size import UNBOUND, Bound
 from glassgrad.ir.stages import Launch
 
 
-def calls_of(launches: Sequence[Launch], addresses: Sequence[int]) -> list[Call]:
+def calls_of(
+    launches: Sequence[Launch], addresses: Sequence[int], values: Bound = UNBOUND
+) -> list[Call]:
     return [
-        Call(launch.executable, tuple([addresses[found] for found in launch.slots]))
+        Call(
+            launch.executable,
+            tuple([addresses[found] for found in launch.slots]),
+            tuple([values[variable] for variable in launch.variables]),
+        )
         for launch in launches
     ]
 
 
-def launch_one_by_one(launches: Sequence[Launch], addresses: Sequence[int], device: Device) -> None:
-    for launch, call in zip(launches, calls_of(launches, addresses), strict=True):
+def launch_one_by_one(
+    launches: Sequence[Launch], addresses: Sequence[int], device: Device, values: Bound = UNBOUND
+) -> None:
+    for launch, call in zip(launches, calls_of(launches, addresses, values), strict=True):
         batch = device.prepare((call,))
         start = perf_counter()
         batch.run()

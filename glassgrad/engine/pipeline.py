@@ -25,6 +25,7 @@ from glassgrad.engine.place import device_of, move_between_devices
 from glassgrad.engine.plan import Plan, make_plan
 from glassgrad.engine.recording import recorder
 from glassgrad.engine.run import run
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.spec import check
 from glassgrad.ir.stages import Executable, Kernel, Launch
 from glassgrad.ir.uop import UOp
@@ -42,18 +43,17 @@ def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...
         move_between_devices(found.copies, realize)
         found = signature(values)
     machine = device_of(found.leaves, device)
-    if (watching := recorder()) is not None:
-        watching.notice(values)
     key = (machine.name, found.key)
     plan = PLANS.get(key)
     if plan is None:
         with collector_paused():
             plan = PLANS[key] = plan_for(values, found.leaves, machine)
+    if (watching := recorder()) is not None:
+        watching.notice(values)
     try:
-        return run(plan, found.leaves, machine)
+        return run(plan, found.leaves, machine, found.values)
     except BadIndex as bad:  # lines belong to this graph, and the plan may be an equal one's
-        kernels = schedule(values, machine.target).kernels
-        raise bad.explained(kernels[bad.launch].checks) from None
+        raise bad.explained(schedule(values, machine.target).checks[bad.launch]) from None
 
 
 def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Plan:
@@ -71,7 +71,10 @@ def build(kernel: Kernel, device: Device) -> Launch:
     if found is None:
         with passes_shown(kernel):
             executable = compile_kernel(kernel, device)
-        found = KERNELS[key] = Launch(executable, (), *estimate(kernel))
+        variables = sorted(
+            (uop for uop in kernel.body.toposort() if uop.op is Ops.VARIABLE), key=lambda u: u.arg
+        )
+        found = KERNELS[key] = Launch(executable, (), *estimate(kernel), tuple(variables))
     return found
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
+from glassgrad.ir.size import Bound, concrete
 from glassgrad.ir.stages import CELLS, Check, Launch, Schedule
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
 from glassgrad.schedule import place
 
 ALIGNMENT = 64
@@ -36,6 +38,13 @@ class Made:
     shape: Shape
     dtype: DType
     is_zeroed: bool = False
+
+    def view(self, device: str, values: Bound) -> View:
+        """A new one. It has room for the largest sizes, and lies in memory as if it had them."""
+        room = tuple([int(n) for n in self.shape])
+        whole = View.empty(device, room, self.dtype)
+        shape = concrete(self.shape, values)
+        return whole if shape == room else replace(whole, shape=shape)
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ def make_plan(
     launches = []
     for number, (launch, nodes) in enumerate(zip(built, made.buffers, strict=True)):
         slots = [own[number] if node is CELLS else numbers[node] for node in nodes]
-        launches.append(Launch(launch.executable, tuple(slots), launch.bytes, launch.operations))
+        launches.append(replace(launch, slots=tuple(slots)))
     ends = [
         Result(numbers[place(output)], root.shape, output.op is Ops.ASSIGN)
         for root, output in zip(roots, made.outputs, strict=True)
@@ -120,7 +129,7 @@ def _temporaries(made: Schedule, known: dict[UOp, int]) -> dict[UOp, Life]:
             if node in known or node is CELLS:
                 continue
             first = found[node].first if node in found else number
-            found[node] = Life(first, number, prod(node.shape) * node.dtype.itemsize)
+            found[node] = Life(first, number, prod(map(int, node.shape)) * node.dtype.itemsize)
     return found
 
 

@@ -13,16 +13,19 @@ from glassgrad.engine.bad_index import look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Plan, Result
 from glassgrad.engine.recording import Run, recorder
+from glassgrad.ir.size import UNBOUND, Bound, concrete
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 
 
-def run(plan: Plan, leaves: Sequence[UOp], device: Device) -> tuple[View, ...]:
-    """Run a plan on these buffers."""
+def run(
+    plan: Plan, leaves: Sequence[UOp], device: Device, values: Bound = UNBOUND
+) -> tuple[View, ...]:
+    """Run a plan on these buffers, with these values of variables."""
     views: list[View] = [leaf.arg for leaf in leaves]
     for made in plan.made:
-        view = View.empty(device.name, made.shape, made.dtype)
+        view = made.view(device.name, values)
         view.storage.ensure_allocated(zeroed=made.is_zeroed)
         views.append(view)
     arena = Storage(device.name, plan.arena_bytes, dtypes.uint8)
@@ -31,32 +34,35 @@ def run(plan: Plan, leaves: Sequence[UOp], device: Device) -> tuple[View, ...]:
         start = arena.ensure_allocated(zeroed=False).address
         addresses += [start + offset for offset in plan.offsets]
     if LISTENERS or DEBUG >= 2:
-        launch_one_by_one(plan.launches, addresses, device)
+        launch_one_by_one(plan.launches, addresses, device, values)
     elif plan.launches:
-        _launch(plan, addresses, device)
+        _launch(plan, addresses, device, values)
     if (watching := recorder()) is not None:
         watching.runs.append(Run(plan, leaves, views[len(leaves) :], device))
     for cells in plan.cells:
         look_for_bad_index(cells, words_of(views[cells.place]))
-    return tuple([_result(views[end.place], end) for end in plan.results])
+    return tuple([_result(views[end.place], end, values) for end in plan.results])
 
 
-def _result(view: View, end: Result) -> View:
+def _result(view: View, end: Result, values: Bound) -> View:
     if end.is_renewed:
         view = view.renewed()
-    return view if view.shape == end.shape else view.reshaped(end.shape)
+    shape = concrete(end.shape, values)
+    return view if view.shape == shape else view.reshaped(shape)
 
 
-def _launch(plan: Plan, addresses: list[int], device: Device) -> None:
+def _launch(plan: Plan, addresses: list[int], device: Device, values: Bound) -> None:
     """All launches in one native call, where the device has that."""
     try:
         batch: Batch = plan.batches.pop()
     except IndexError:
-        batch = device.prepare(calls_of(plan.launches, addresses))
+        batch = device.prepare(calls_of(plan.launches, addresses, values))
     else:
         for number, launch in enumerate(plan.launches):
             for slot, found in enumerate(launch.slots):
                 batch.set_pointer(number, slot, addresses[found])
+            for place, variable in enumerate(launch.variables):
+                batch.set_value(number, place, values[variable])
     batch.run()
     plan.batches.append(batch)
     GlobalCounters.count(len(plan.launches), plan.operations, plan.bytes)

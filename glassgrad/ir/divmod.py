@@ -148,7 +148,8 @@ def within(value: UOp, start: int, stop: int) -> tuple[UOp, ...]:
     """The conditions for start ≤ value < stop that are not already known to hold."""
     if stop <= start:
         return (FALSE,)
-    conditions = (less(const(start - 1), value), less(value, stop))
+    end = getattr(stop, "uop", stop)  # a Size is known only at launch
+    conditions = (less(const(start - 1), value), less(value, end))
     return tuple([condition for condition in conditions if condition is not TRUE])
 
 

@@ -130,13 +130,20 @@ def add(*values: UOp | int) -> UOp:
     """The sum of index expressions and ints."""
     total = Linear({}, 0)
     for value in values:
-        total = _plus(total, Linear({}, value) if isinstance(value, int) else linear(value), 1)
+        total = _plus(total, _of(value), 1)
     return build(total)
 
 
 def sub(left: UOp, right: UOp | int) -> UOp:
-    other = Linear({}, right) if isinstance(right, int) else linear(right)
-    return build(_plus(linear(left), other, -1))
+    return build(_plus(linear(left), _of(right), -1))
+
+
+def _of(value: UOp | int) -> Linear:
+    """A sum; a Size (ir/size.py) is an int that knows its expression."""
+    if isinstance(value, int):
+        uop = getattr(value, "uop", None)
+        return Linear({}, value) if uop is None else linear(uop)
+    return linear(value)
 
 
 def scale(value: UOp, factor: int) -> UOp:

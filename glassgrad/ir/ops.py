@@ -41,8 +41,9 @@ class Ops(IntEnum):
     # leaves
     CONST = 0, EVERYWHERE, "arg, a number"
     BUFFER = 0, GRAPH, "the contents of arg, a View of device memory"
-    IOTA = 0, GRAPH, "0, 1, 2, … arg-1"
+    IOTA = MANY, GRAPH, "0, 1, 2, … arg-1"
     VARIABLE = 0, EVERYWHERE, "an integer bound at launch; arg: name, smallest, largest"
+    BIND = 1, GRAPH, "variable x with the value arg"
     PARAM = 0, SCALAR, "the kernel's buffer argument; arg: slot, shape, strides"
     SPECIAL = 0, PROGRAM, "a coordinate of the launch grid; arg: name, size"
     RANGE = 1, SCALAR, "0 ≤ i < src; arg: number, kind"
@@ -88,11 +89,11 @@ class Ops(IntEnum):
     MULACC = 3, PROGRAM, "x * y + z, rounded once where the machine can"
 
     # movement: the same elements seen in another order; costs nothing
-    RESHAPE = 1, GRAPH, "the elements in row-major order as shape arg"
+    RESHAPE = MANY, GRAPH, "the elements in row-major order as shape arg"
     PERMUTE = 1, GRAPH, "axis i is axis arg[i] of x"
-    EXPAND = 1, GRAPH, "axes of size 1 repeated to shape arg"
-    PAD = 1, GRAPH, "zeros around x; arg: (before, after) per axis"
-    SHRINK = 1, GRAPH, "a box cut out of x; arg: (start, stop) per axis"
+    EXPAND = MANY, GRAPH, "axes of size 1 repeated to shape arg"
+    PAD = MANY, GRAPH, "zeros around x; arg: (before, after) per axis"
+    SHRINK = MANY, GRAPH, "a box cut out of x; arg: (start, stop) per axis"
     FLIP = 1, GRAPH, "the axes in arg reversed"
     WINDOW = 1, GRAPH, "y[o, …, k] = x[o*stride + k*dilation]; arg: axis, size, stride, dilation"
     SHEAR = 1, GRAPH, "its adjoint: y[i, …, k] = x[(i-k*dilation)/stride, …, k] or 0"

@@ -14,13 +14,25 @@ if TYPE_CHECKING:
 Shape = tuple[Any, ...]
 
 
-@lru_cache(maxsize=4096)
+class Sizes:
+    """Whether shapes may hold sizes that are known only at launch (see ir/size.py).
+
+    Equal ones may stand for different values of their variables, so shapes are not remembered then.
+    """
+
+    exist = False
+
+
 def broadcast(*shapes: Shape) -> Shape:
     """The shape that all of these stretch to: aligned at the last axis, ones repeat.
 
     >>> broadcast((4, 1), (3,), ())
     (4, 3)
     """
+    return _stretched(*shapes) if Sizes.exist else _remembered(*shapes)
+
+
+def _stretched(*shapes: Shape) -> Shape:
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return first
@@ -33,6 +45,9 @@ def broadcast(*shapes: Shape) -> Shape:
             raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
         result.append(wide[0] if wide else 1)
     return tuple(result)
+
+
+_remembered = lru_cache(maxsize=4096)(_stretched)
 
 
 def _none(node: UOp) -> Shape:

@@ -100,6 +100,17 @@ def _assigns(node: UOp) -> bool:
     return all(op in OpGroup.MOVEMENT for op, _ in node.arg or ())
 
 
+def _binds(node: UOp) -> bool:
+    (variable,) = node.src
+    return variable.op is Ops.VARIABLE and variable.vmin <= node.arg <= variable.vmax
+
+
+def _is_sized(node: UOp) -> bool:
+    first = 0 if node.op is Ops.IOTA else 1
+    return len(node.src) >= first and all(more.op is Ops.BIND for more in node.src[first:])
+
+
+SIZED = (Ops.IOTA, Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK)
 Row = tuple[str, Iterable[Ops], Callable[[UOp], bool]]
 GRAPH_CLAIMS: tuple[Row, ...] = (
     ("it has the dtype of its view", [Ops.BUFFER], lambda node: node.arg.dtype is node.dtype),
@@ -108,6 +119,8 @@ GRAPH_CLAIMS: tuple[Row, ...] = (
         [Ops.IOTA],
         lambda node: node.dtype.kind != "bool" and (not _is_known(node.arg) or node.arg >= 0),
     ),
+    ("it is a variable with a value in its bounds", [Ops.BIND], _binds),
+    ("beside its source it has only the values of variables", SIZED, _is_sized),
     ("it has its first source's dtype", KEEPS_DTYPE, lambda n: n.dtype is n.src[0].dtype),
     ("its sizes multiply to its source's", [Ops.RESHAPE], _reshapes),
     ("its arg is an order of the axes", [Ops.PERMUTE], _permutes),

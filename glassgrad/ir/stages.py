@@ -90,6 +90,11 @@ class Schedule:
     buffers: tuple[tuple[UOp, ...], ...]
     outputs: tuple[UOp, ...]
 
+    @property
+    def checks(self) -> list[tuple[Check, ...]]:
+        """What the CHECKs of each kernel were for their user."""
+        return [kernel.checks for kernel in self.kernels]
+
 
 @dataclass(frozen=True)
 class Nest:
@@ -150,6 +155,7 @@ class Launch:
     slots: tuple[int, ...]
     bytes: int = 0
     operations: int = 0
+    variables: tuple[UOp, ...] = ()  # whose values it takes, in order
 
 
 Choose = Callable[[Nest, Target], tuple[Any, ...]]

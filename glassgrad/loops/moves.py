@@ -28,11 +28,14 @@ from glassgrad.loops.staging import stage
 from glassgrad.loops.window import window
 
 Move = Callable[[Nest, UOp, Any, Target], Nest]
+ANY_SIZE = frozenset((OptOps.SWAP, OptOps.STAGE, OptOps.WINDOW))  # the axis may have
 
 
 def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
     """The nest after one move; IllegalMove if it cannot be made."""
     axis = find_axis(nest, opt.axis)
+    if opt.op not in ANY_SIZE:
+        _require(axis.src[0].is_const, "the size of this axis is known only at launch")
     in_order = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
     _require(not in_order or axis in nest.outer, "additions to memory happen in order")
     moved = MOVES[opt.op](nest, axis, opt.arg, target)
@@ -56,7 +59,6 @@ def _require(condition: bool, why: str) -> None:
 def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) -> Nest:
     """for i in n  ->  for o in n/f: for i in f; a tail moves inwards or is peeled"""
     size = axis.size
-    _require(axis.src[0].is_const, "the size of this axis is not constant")
     _require(1 < amount <= size, f"{amount} does not fit an axis of {size}")
     if size % amount and is_reduced(nest, axis):
         return _split_reduction(nest, axis, amount, inner, outer)

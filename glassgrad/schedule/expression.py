@@ -13,6 +13,7 @@ from glassgrad.ir.uop import UOp, const
 from glassgrad.schedule.movement import Conditions, Indices, gathered, move, stretch
 
 INDEX, GATHER, CONST, IOTA, LOAD = Ops.INDEX, Ops.GATHER, Ops.CONST, Ops.IOTA, Ops.LOAD
+BIND = Ops.BIND
 VARIABLE, PAD, SHEAR, RANGE = Ops.VARIABLE, Ops.PAD, Ops.SHEAR, Ops.RANGE
 ELEMENTWISE, CHECK = OpGroup.ELEMENTWISE, Ops.CHECK
 GUARDED = frozenset((PAD, SHEAR, GATHER))
@@ -88,7 +89,7 @@ class Expressions:
             moved, more = gathered(node, indices, all_of(conditions))
             source = Place(node.src[0], moved, _both(conditions, more))
             return [source, *self._atoms(source)]
-        if op is CONST or op is VARIABLE:
+        if op is CONST or op is VARIABLE or op is BIND:
             return []
         if op is IOTA:
             return self._atoms(place)
@@ -135,6 +136,8 @@ class Expressions:
             return self._check(place, below)
         if node.op is CONST or node.op is VARIABLE:
             return node
+        if node.op is BIND:
+            return node.src[0]
         if node.op is IOTA:
             return self._resolved(place, below)[0][0].cast(node.dtype)
         value = self.done[below[0]]

@@ -8,6 +8,7 @@ from math import prod
 
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.size import expression
 from glassgrad.ir.uop import UOp, make_range, toposort
 from glassgrad.schedule.cost import MOST_OPS, Cost, Costs, worth_keeping
 from glassgrad.schedule.movement import Indices, gathered, move, stretch
@@ -15,7 +16,7 @@ from glassgrad.schedule.one_hot import one_hots
 
 ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
-LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE))
+LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))
 POINTWISE, GATHER, INDEX = OpGroup.POINTWISE, Ops.GATHER, Ops.INDEX
 
 
@@ -74,7 +75,7 @@ def make_statement(node: UOp) -> Statement:
 
 def make_axis(number: int, size: int) -> UOp:
     """A range, unless there is only one element."""
-    return ZERO if size == 1 else make_range(number, size)
+    return ZERO if size == 1 else make_range(number, expression(size))
 
 
 def _reduction(node: UOp) -> Statement:

@@ -45,8 +45,9 @@ class Draft:
         """The kernel's argument that holds this value."""
         base = place(node)
         if base not in self.slots:
-            strides = base.arg.strides if base.op is Ops.BUFFER else contiguous_strides(base.shape)
-            arg = Param(len(self.slots), base.shape, strides)
+            shape = tuple([int(n) for n in base.shape])  # room for the largest sizes
+            strides = base.arg.strides if base.op is Ops.BUFFER else contiguous_strides(shape)
+            arg = Param(len(self.slots), shape, strides)
             self.slots[base] = UOp(Ops.PARAM, base.dtype, (), arg)
         return self.slots[base]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import Size
 from glassgrad.ir.uop import UOp
 
 FEW_RESULTS = 16
@@ -21,7 +22,7 @@ def split_long(node: UOp) -> UOp:
     x, (op, axes) = node.src[0], node.arg
     shape = x.shape
     count = prod(shape[axis] for axis in axes)
-    if prod(node.shape) >= FEW_RESULTS or count < LONG:
+    if isinstance(count, Size) or prod(node.shape) >= FEW_RESULTS or count < LONG:
         return node
     first, rest = axes[0], axes[1:]
     if rest and FEW_RESULTS <= shape[first] <= MOST_PARTS:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import ShapeError
 from glassgrad.ir.divmod import floordiv, is_multiple, mod, within
 from glassgrad.ir.linear import ZERO, add, scale, sub
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.shape import Shape, windowed
+from glassgrad.ir.size import Size
 from glassgrad.ir.uop import UOp
 
 Indices = tuple[UOp, ...]
@@ -104,13 +106,24 @@ def _regroup(indices: Indices, shape: Shape, source: Shape) -> list[UOp]:
         return list(indices)
     flat = ZERO
     for index, n in zip(indices, shape, strict=True):
+        if isinstance(n, Size) and flat is not ZERO:
+            raise _mixed(shape, source, n)
         flat = add(scale(flat, n), index)
     result: list[UOp] = []
     for axis in range(len(source) - 1, -1, -1):
         last = all(n == 1 for n in source[:axis])
+        if isinstance(source[axis], Size) and not last:
+            raise _mixed(shape, source, source[axis])
         result.append(flat if last and source[axis] != 1 else mod(flat, source[axis]))
         flat = floordiv(flat, source[axis])
     return result[::-1]
+
+
+def _mixed(shape: Shape, source: Shape, size: Size) -> ShapeError:
+    return ShapeError(
+        f"cannot reshape {source} to {shape}: what lies where would depend on {size}",
+        hint="keep axes whose size is known only at launch as they are",
+    )
 
 
 def _permute(order: tuple[int, ...], source: Shape, indices: Indices) -> Moved:

@@ -48,7 +48,8 @@ def find_scatter(value: UOp, axes: tuple[UOp, ...]) -> Scatter | None:
         return None
     condition, chosen = found
     for axis in axes:
-        if axis.op is Ops.RANGE and axis.size >= WORTH_IT and axis not in chosen.ranges:
+        is_wide = axis.op is Ops.RANGE and axis.src[0].is_const and axis.size >= WORTH_IT
+        if is_wide and axis not in chosen.ranges:
             at = solve(condition, axis)
             if at is not None:
                 return Scatter(axis, at, chosen)

@@ -11,9 +11,10 @@ from weakref import ref
 
 from glassgrad.base.dtype import DType
 from glassgrad.base.errors import CaptureError
-from glassgrad.engine.capture import Replay, join
+from glassgrad.engine.capture import Capture, Replay, join
 from glassgrad.engine.recording import Recorder
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
@@ -32,6 +33,7 @@ class Before(NamedTuple):
     arguments: list[Core]
     first_number: int  # nodes made inside have greater numbers
     random_numbers: int  # that were handed out
+    values: Bound  # of variables among the arguments
     tensors: dict[int, Any]  # the living
 
 
@@ -230,9 +232,10 @@ class Captured:
         stored = [tensor for tensor in escaped if tensor.uop.op is BUFFER]
         self.poisoned = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
         fresh = {tensor.uop.arg.storage for tensor in (*returned, *stored)}
-        self.replayed = Replay(join(watching.runs, fresh, _device(watching)))
+        capture = join(watching.runs, fresh, _device(watching))
+        _refuse_other_variables(capture, before.values)
+        self.replayed = Replay(capture, before.values)
         self._sort_bases(watching, before)
-        capture = self.replayed.capture
         self.made = [Made(n, s, []) for n, s in enumerate(capture.made, len(capture.given))]
         self.kind: Any = type(returned[0]) if returned else Core
         self.outputs = [self._output(tensor, before.arguments) for tensor in returned]
@@ -306,8 +309,10 @@ class Captured:
             self.replayed.point(base, uops[number].arg.address - before)
         return True
 
-    def __call__(self, arguments: list[Core]) -> Any:
+    def __call__(self, arguments: list[Core], values: Bound) -> Any:
         """Replay: point at this call's memory, run, and hand out the results."""
+        if values:
+            self.replayed.bind(values)
         for known in self.known:
             known.check()
         made = [found.ready(self.replayed) for found in self.made]
@@ -353,6 +358,16 @@ class Captured:
                 OVERWRITTEN.add(gone)
                 tensor.uop = UOp(BUFFER, gone.dtype, (), gone)
         self.poisoned = []
+
+
+def _refuse_other_variables(capture: Capture, values: Bound) -> None:
+    for variable in {found for launch in capture.launches for found in launch.variables}:
+        if variable not in values:
+            raise CaptureError(
+                f"a captured function uses the variable {variable.arg[0]}, which is none of its "
+                "arguments: replays would not see it change",
+                hint="pass it, bound to its value, as an argument",
+            )
 
 
 def _device(watching: Recorder) -> Any:

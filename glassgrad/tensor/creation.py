@@ -9,6 +9,7 @@ from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
+from glassgrad.ir.size import Size
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
@@ -111,6 +112,9 @@ class Creation(Reduce):
         """
         first, last = (0, start) if stop is None else (start, stop)
         numbers = (first, last, step)
+        if isinstance(last, Size) and step == 1:
+            line = cls._line(last - first)
+            return cls._of(own((line + first if first else line).cast(dtype or line.dtype).uop))
         if not all(isinstance(value, (int, float)) for value in numbers):
             raise DTypeError(f"arange takes numbers, not {numbers}")
         if not all(map(isfinite, numbers)):

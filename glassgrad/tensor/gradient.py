@@ -112,13 +112,13 @@ def _permute(node: UOp, g: UOp) -> UOp:
 def _pad(node: UOp, g: UOp) -> UOp:
     inner = node.src[0].shape
     box = tuple((before, before + n) for n, (before, _) in zip(inner, node.arg, strict=True))
-    return UOp(SHRINK, g.dtype, (full(g, node.shape),), box)
+    return UOp(SHRINK, g.dtype, (full(g, node.shape), *node.src[1:]), box)
 
 
 def _shrink(node: UOp, g: UOp) -> UOp:
     outer = node.src[0].shape
     around = tuple((start, n - stop) for n, (start, stop) in zip(outer, node.arg, strict=True))
-    return UOp(PAD, g.dtype, (full(g, node.shape),), around)
+    return UOp(PAD, g.dtype, (full(g, node.shape), *node.src[1:]), around)
 
 
 def _flip(node: UOp, g: UOp) -> UOp:

@@ -26,6 +26,8 @@ from glassgrad.base.config import TRAINING
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.recording import recorder, recording
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.ir.uop import next_number
 from glassgrad.tensor.core import LIVING, Core
 from glassgrad.tensor.random import GENERATOR
@@ -77,18 +79,22 @@ class TinyJit(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if recorder() is not None:  # inside of another capture: part of that
             return self.fxn(*args, **kwargs)
-        tensors: list[Core] = []
+        tensors: list[Any] = []
         key = (spread(args, tensors), spread(kwargs, tensors) if kwargs else None, TRAINING.value)
+        values: Bound = UNBOUND
+        if Sizes.exist:
+            values = bindings(tuple(tensors))
+            tensors = [found for found in tensors if type(found) is not Size]
         with self._lock:
             lazy = [tensor for tensor in tensors if tensor.uop.op is not BUFFER]
             if lazy:
                 realize(lazy)
             found = self.captures.get(key)
             if callable(found) and found.accepts(tensors):
-                return found(tensors)  # type: ignore[no-any-return]
-            return self._watch(key, tensors, partial(self.fxn, *args, **kwargs))
+                return found(tensors, values)  # type: ignore[no-any-return]
+            return self._watch(key, tensors, values, partial(self.fxn, *args, **kwargs))
 
-    def _watch(self, key: Any, tensors: list[Core], call: Callable[[], R]) -> R:
+    def _watch(self, key: Any, tensors: list[Core], values: Bound, call: Callable[[], R]) -> R:
         """A first or a second call."""
         from glassgrad.tensor.captured import Before, Captured, Constants
 
@@ -99,7 +105,7 @@ class TinyJit(Generic[P, R]):
                 hint="pass it as a Tensor, or without strict=True it is captured again",
             )
         finish_writes()
-        before = Before(tensors, next_number(), GENERATOR.used, dict(LIVING))
+        before = Before(tensors, next_number(), GENERATOR.used, values, dict(LIVING))
         returned: list[Core] = []
         with recording(is_strict=found is not None) as watching:
             result = call()

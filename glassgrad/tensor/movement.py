@@ -47,7 +47,8 @@ class Movement(Core):
     def _kept(self, axis: int) -> int:
         if axis >= self.ndim:
             raise ShapeError(f"None keeps the size of axis {axis}, but the shape is {self.shape}")
-        return int(self.shape[axis])
+        size: int = self.shape[axis]
+        return size
 
     def _inferred(self, shape: Shape) -> Shape:
         """The shape with its -1 filled in."""
@@ -138,7 +139,7 @@ class Movement(Core):
                 f"shrink of {self.shape} needs {self.ndim} pairs (start, stop) or None, not {arg!r}"
             )
         pairs = tuple(
-            (0, size) if pair is None else (int(pair[0]), int(pair[1]))
+            (0, size) if pair is None else (whole(pair[0], "a start"), whole(pair[1], "a stop"))
             for pair, size in zip(arg, self.shape, strict=True)
         )
         for axis, ((start, stop), size) in enumerate(zip(pairs, self.shape, strict=True)):

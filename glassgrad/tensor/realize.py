@@ -15,14 +15,16 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import bindings
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.record import record
+from glassgrad.tensor.record import bound, record
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
-DETACH, CONTIGUOUS = Ops.DETACH, Ops.CONTIGUOUS
+DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
 NUMBER = attrgetter("number")
 OVERWRITTEN: WeakSet[View] = WeakSet()
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
@@ -42,6 +44,8 @@ def writable(uop: UOp) -> UOp | None:
 
 def written(target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> UOp:
     """The next version: the target after a value was written into it."""
+    if Sizes.exist and (values := bindings(chain)):  # where it is written may depend on variables
+        value = UOp(RESHAPE, value.dtype, (value, *bound(values)), value.shape)
     write = record(ASSIGN, target.dtype, (target, value), chain)
     WRITERS[target] = ref(write)
     return write

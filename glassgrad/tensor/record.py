@@ -19,11 +19,14 @@ from glassgrad.base.dtype import (
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.base.origin import Origin, here
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.shape import Shape
+from glassgrad.ir.shape import Shape, Sizes
+from glassgrad.ir.size import Bound, Size, bindings
 from glassgrad.ir.uop import UOp
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 CONST, CAST, RESHAPE, EXPAND = Ops.CONST, Ops.CAST, Ops.RESHAPE, Ops.EXPAND
+BIND = Ops.BIND
+SIZED = frozenset((Ops.RESHAPE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.IOTA))
 BOOL = dtypes.bool
 
 WORDS = {  # how people call what an op does to its sources
@@ -36,7 +39,12 @@ WORDS = {  # how people call what an op does to its sources
 
 
 def record(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
-    """The node; shapes of elementwise ops are checked here."""
+    """The node; shapes of elementwise ops are checked here.
+
+    Sizes that are known only at launch bring the values of their variables along as sources.
+    """
+    if Sizes.exist and op in SIZED:
+        src += bound(bindings(arg))
     try:
         uop = UOp(op, dtype, src, arg)
     except ValueError:
@@ -44,6 +52,11 @@ def record(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
     if uop.origin is None:
         uop.origin = here()
     return uop
+
+
+def bound(values: Bound) -> tuple[UOp, ...]:
+    """Variables with their values, as nodes."""
+    return tuple([UOp(BIND, found.dtype, (found,), value) for found, value in values.items()])
 
 
 def marked(root: UOp, origin: Origin | None = None) -> UOp:
@@ -79,8 +92,16 @@ def clash(word: str, *shapes: Shape) -> ShapeError:
 
 def scalar(value: ConstType, dtype: DType) -> UOp:
     """A Python number as a constant that takes the dtype of what it meets."""
+    if isinstance(value, Size):
+        return variable_value(value, dtype)
     # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
     return _remembered(value, dtype) if value else _scalar(value, dtype)
+
+
+def variable_value(size: Size, dtype: DType) -> UOp:
+    """What a size is at launch, as a value."""
+    values = dict(zip(size.bound, bound(size.bound), strict=True))
+    return record(CAST, dtype, (size.uop.substitute(values),))
 
 
 def _scalar(value: ConstType, dtype: DType) -> UOp:
@@ -179,14 +200,14 @@ def sizes_of(shape: Sequence[Any], what: str = "shape") -> tuple[int, ...]:
     for size in shape:
         if isinstance(size, bool) or not hasattr(size, "__index__"):
             raise ShapeError(f"the {what} is made of whole numbers, not {size!r}")
-    return tuple([size.__index__() for size in shape])
+    return tuple([size if type(size) is Size else size.__index__() for size in shape])
 
 
 def whole(value: Any, what: str, least: int = 0) -> int:
     """An argument that must be a whole number and large enough."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ShapeError(f"{what} must be a whole number, not {value!r}")
-    number: int = value.__index__()
+    number: int = value if type(value) is Size else value.__index__()
     if number < least:
         raise ShapeError(f"{what} must be at least {least}, not {number}")
     return number

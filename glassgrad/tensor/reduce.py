@@ -154,7 +154,7 @@ class Reduce(Activations):
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
         total = folded(cast_to(self.uop, accumulator(dtype)), ADD, axes, keepdim)
-        count = scalar(float(prod(self.shape[one] for one in axes)), total.dtype)
+        count = scalar(prod(self.shape[one] for one in axes), total.dtype)
         return self._made(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:

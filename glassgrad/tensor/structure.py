@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from glassgrad.base.errors import CaptureError
+from glassgrad.ir.size import Size
 from glassgrad.tensor.core import Core
 
 TENSOR = "a tensor"  # stands for one in a key
@@ -20,8 +21,8 @@ class Hole:
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
 
 
-def spread(value: Any, found: list[Core], is_key: bool = True) -> Hashable:
-    """Collect the tensors inside of a value; all that is no tensor becomes the key.
+def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
+    """Collect the tensors and sizes inside of a value; all that is constant becomes the key.
 
     >>> found = []
     >>> spread((Tensor([1]), {"n": 2}), found), len(found)
@@ -31,6 +32,9 @@ def spread(value: Any, found: list[Core], is_key: bool = True) -> Hashable:
         found.append(value)
         return TENSOR
     kind = type(value)
+    if kind is Size:
+        found.append(value)
+        return TENSOR, value.uop
     if kind in PLAIN:  # 1, 1.0 and True are equal, but are not the same constant
         return kind, repr(value)
     if isinstance(value, (tuple, list)):

@@ -27,7 +27,7 @@ from glassgrad.tensor.realize import (
 )
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.spellings import Spellings
-from glassgrad.tensor.writes import place_of, write
+from glassgrad.tensor.writes import place_of, write, write_through
 
 if TYPE_CHECKING:
     import numpy
@@ -71,6 +71,8 @@ class Tensor(Spellings, Border):
     def assign(self, x: Any) -> Self:
         """Write new contents. Tensors made before see the old ones, tensors made later the new.
 
+        A slice or another part of a tensor in memory is written in that tensor.
+
         >>> x = Tensor([1, 2])
         >>> x.assign(x + 1).shape
         (2,)
@@ -78,7 +80,8 @@ class Tensor(Spellings, Border):
         value = self._value_to_write(x, self.shape)
         target = place_of(self.uop)
         if target is None:
-            self.uop = value
+            if not write_through(self, value):
+                self.uop = value
         elif value is not self.uop:
             write(self, target, value)
         return self

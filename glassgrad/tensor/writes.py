@@ -28,14 +28,16 @@ from glassgrad.tensor.realize import (
     writable,
     written,
 )
+from glassgrad.tensor.record import record
 
 ASSIGN, BUFFER, CONTIGUOUS = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS
+PARTS = frozenset((Ops.SHRINK, Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
 
 
 def place_of(uop: UOp) -> UOp | None:
     """The buffer that a write to this value goes to; None if it is nowhere, or may not be written.
 
-    Parts of a file are places in it; parts of other tensors are values of their own.
+    Parts of a file are places in it; for parts of other tensors see `write_through`.
     """
     part = None if uop.op is BUFFER else file_window(uop)
     if part is None or part.readonly:
@@ -53,6 +55,30 @@ def write(tensor: Core, target: UOp, value: UOp, chain: tuple[Any, ...] = ()) ->
     value = _settled({storage, *others}, value)
     tensor.uop = written(current(target) or target, value, chain)
     realize((tensor,))
+
+
+def write_through(part: Core, value: UOp) -> bool:
+    """Write to a part of a tensor, as a slice or a transposition is; False if it is none.
+
+    Whoever holds the whole sees it.
+    """
+    chain: list[tuple[Ops, Any]] = []
+    base = part.uop
+    while base.op in PARTS:
+        chain.insert(0, (base.op, base.arg))
+        base = base.src[0]
+    target = writable(base) if chain else None
+    owners = [tensor for tensor in living() if tensor.uop is base]
+    if target is None or not owners:
+        return False
+    write(owners[0], target, value, tuple(chain))
+    uop = owners[0].uop
+    for owner in owners:
+        owner.uop = uop
+    for op, arg in chain:
+        uop = record(op, uop.dtype, (uop,), arg)
+    part.uop = uop
+    return True
 
 
 def settle(storage: Storage) -> None:

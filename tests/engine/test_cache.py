@@ -90,7 +90,7 @@ def test_a_computed_value_stands_as_its_buffer() -> None:
     x, held = zeros(3), zeros(3)
     more = x + 1.0
     more.realized = held
-    found, leaves, _ = signature([more * 2.0])
+    found, leaves, *_ = signature([more * 2.0])
     more.realized = None
     assert leaves == [held]
     assert found == key(zeros(3) * 2.0)

@@ -10,7 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops, Stage
 from glassgrad.ir.spec import CLAIMS, check, find_problem
 from glassgrad.ir.stages import Param
-from glassgrad.ir.uop import UOp, const, make_range
+from glassgrad.ir.uop import UOp, const, make_range, variable
 
 GRAPH, KERNEL, PROGRAM = Stage.GRAPH, Stage.KERNEL, Stage.PROGRAM
 
@@ -80,6 +80,9 @@ ILLEGAL = [
     (GRAPH, elementwise(Ops.BITCAST, dtypes.int, dtype=dtypes.long), "size"),
     (GRAPH, UOp(Ops.IOTA, dtypes.int, (), -1), "size"),
     (GRAPH, UOp(Ops.VARIABLE, dtypes.index, (), ("n", 3, 2)), "bounds"),
+    (GRAPH, UOp(Ops.BIND, dtypes.index, (variable("n", 0, 9),), 10), "a value in its bounds"),
+    (GRAPH, UOp(Ops.BIND, dtypes.index, (const(3),), 3), "a variable with a value"),
+    (GRAPH, UOp(Ops.IOTA, dtypes.int, (const(3),), 4), "only the values of variables"),
     (KERNEL, x, "no EXPAND"),
     (KERNEL, param.index(i), "per axis"),
     (KERNEL, param.index(i, const(0, dtypes.int)), "per axis"),

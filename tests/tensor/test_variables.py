@@ -1,0 +1,169 @@
+"""Sizes, offsets and masks that are known only at launch: one plan serves all values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassgrad import Tensor, TinyJit, Variable
+from glassgrad.base.errors import CaptureError, ShapeError
+from glassgrad.base.events import StageEntered, listen
+
+ON_COMPILED_ROAD = True
+ROWS = np.random.default_rng(0).standard_normal((12, 6), np.float32)
+
+
+def rows(first: Any, behind: Any = None) -> Tensor:
+    return Tensor(ROWS)[first:behind] if behind is not None else Tensor(ROWS)[:first]
+
+
+CASES = {
+    "sum": (lambda t: t.sum(0), lambda a: a.sum(0)),
+    "all": (lambda t: t.sum(), lambda a: a.sum()),
+    "mean": (lambda t: t.mean(0), lambda a: a.mean(0)),
+    "var": (lambda t: t.var(0, correction=0), lambda a: a.var(0)),
+    "max": (lambda t: t.max(0), lambda a: a.max(0)),
+    "elementwise": (lambda t: t * 2 + 1, lambda a: a * 2 + 1),
+    "exp of rows": (lambda t: t.exp() / t.exp().sum(0), lambda a: np.exp(a) / np.exp(a).sum(0)),
+    "transposed": (lambda t: t.T + 1, lambda a: a.T + 1),
+    "product inside": (lambda t: t.T @ t, lambda a: a.T @ a),
+    "product outside": (lambda t: t @ t.T, lambda a: a @ a.T),
+    "flipped": (lambda t: t.flip(0) * 1, lambda a: a[::-1]),
+    "padded": (lambda t: t.pad(((1, 2), (0, 1))), lambda a: np.pad(a, ((1, 2), (0, 1)))),
+    "columns": (lambda t: t[:, 1:3] + 0, lambda a: a[:, 1:3]),
+    "new axes": (lambda t: t.unsqueeze(1).unsqueeze(0) + 0, lambda a: a[None, :, None]),
+    "joined": (lambda t: t.flatten() * 2, lambda a: a.reshape(-1) * 2),
+    "gathered": (lambda t: t[:, [5, 0, 2]], lambda a: a[:, [5, 0, 2]]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_method_of_rows_that_a_variable_counts(name: str) -> None:
+    compute, wanted = CASES[name]
+    n = Variable("n", 1, 12)
+    for value in (5, 12, 1, 7):
+        found = compute(rows(n.bind(value)))
+        np.testing.assert_allclose(found.numpy(), wanted(ROWS[:value]), rtol=1e-5, atol=1e-6)
+
+
+@given(st.integers(0, 8), st.integers(1, 4))
+def test_offsets_and_sizes_may_both_be_variables(start: int, count: int) -> None:
+    a, n = Variable("a", 0, 8).bind(start), Variable("n", 1, 4).bind(count)
+    part = rows(a, a + n)
+    assert part.shape[0] == a + n - a == n
+    assert np.array_equal((part * 1).numpy(), ROWS[start : start + count])
+    assert np.array_equal(Tensor(ROWS)[a].numpy(), ROWS[start])
+
+
+def test_a_variable_is_a_number_in_expressions_and_masks() -> None:
+    p = Variable("p", 0, 9)
+    for value in (0, 4, 9):
+        at = p.bind(value)
+        x = Tensor([1.0, 2.0])
+        assert (x * at + (at + 1)).tolist() == [value + value + 1, 3 * value + 1]
+        assert (Tensor.arange(10) < at).tolist() == [i < value for i in range(10)]
+        assert Tensor.arange(at + 1).sum().item() == sum(range(value + 1))
+        assert Tensor.ones(at + 1, 3).sum().item() == 3 * (value + 1)
+
+
+def test_other_values_enter_no_stage() -> None:
+    x, n = Tensor(ROWS).realize(), Variable("m", 1, 12)
+
+    def compute(value: int) -> np.ndarray:
+        part = x[: n.bind(value)]
+        return (part.softmax(0) @ part.T.sum(1)).numpy()
+
+    first = compute(3)
+    stages: list[Any] = []
+    with listen(stages.append):
+        second = compute(9)
+    assert not any(isinstance(event, StageEntered) for event in stages)
+    assert (first.shape, second.shape) == ((3,), (9,))
+
+
+def test_writing_at_a_variable_place() -> None:
+    memory, p = Tensor.zeros(5, 2).contiguous().realize(), Variable("p", 0, 4)
+    for value in (3, 0, 4):
+        at = p.bind(value)
+        memory[at : at + 1].assign(Tensor([[value, 1.0]])).realize()
+    assert memory.tolist() == [[0, 1], [0, 0], [0, 0], [3, 1], [4, 1]]
+    memory[p.bind(1)] = Tensor([7.0, 7.0])
+    assert memory[1].tolist() == [7, 7]
+
+
+def test_decoding_with_a_cache_is_captured_once() -> None:
+    size, heads, width = 9, 2, 4
+    rng = np.random.default_rng(1)
+    cache = Tensor.zeros(2, heads, size, width).contiguous().realize()
+    pos = Variable("pos", 0, size - 1)
+    calls = []
+
+    @TinyJit
+    def step(q: Tensor, k: Tensor, v: Tensor, at: Any) -> Tensor:
+        calls.append(at)
+        cache[:, :, at : at + 1].assign(Tensor.stack(k, v)).realize()
+        keys, values = cache[0][:, : at + 1], cache[1][:, : at + 1]
+        return q.scaled_dot_product_attention(keys, values).realize()
+
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    for i in range(size):
+        q, k, v = (rng.standard_normal((heads, 1, width)).astype(np.float32) for _ in range(3))
+        seen.append((k, v))
+        found = step(Tensor(q), Tensor(k), Tensor(v), pos.bind(i)).numpy()
+        keys = np.concatenate([pair[0] for pair in seen], 1)
+        values = np.concatenate([pair[1] for pair in seen], 1)
+        scores = q @ keys.transpose(0, 2, 1) / 2
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        np.testing.assert_allclose(found, weights @ values, rtol=1e-5, atol=1e-6)
+    assert len(calls) == 2
+
+
+def test_a_variable_that_is_no_argument_is_refused_by_a_capture() -> None:
+    n = Variable("n", 1, 12)
+    f = TinyJit(lambda x: x[: n.bind(3)].sum(0))
+    f(Tensor(ROWS))
+    with pytest.raises(CaptureError, match="variable n, which is none of its arguments"):
+        f(Tensor(ROWS))
+
+
+@pytest.mark.parametrize("value", [0, 13, -1, 2.5, True, None])
+def test_values_out_of_range_are_refused(value: Any) -> None:
+    with pytest.raises(ShapeError, match="n is a whole number from 1 to 12"):
+        Variable("n", 1, 12).bind(value)
+
+
+def test_a_variable_has_one_value_at_a_time() -> None:
+    n = Variable("n", 1, 12)
+    with pytest.raises(ShapeError, match="n is 3 and 4 at once"):
+        (rows(n.bind(3)).sum(0) + rows(n.bind(4)).sum(0)).tolist()
+
+
+def test_a_variable_without_a_value_cannot_be_computed_with() -> None:
+    with pytest.raises(ShapeError, match="n has no value"):
+        rows(Variable("n", 1, 12)).numpy()
+
+
+def test_a_slice_that_might_leave_the_axis_is_refused() -> None:
+    with pytest.raises(IndexError, match="cannot slice an axis of size 12"):
+        rows(Variable("n", 1, 13).bind(2))
+
+
+def test_a_reshape_that_mixes_a_variable_with_other_axes_is_refused() -> None:
+    n = Variable("n", 1, 12).bind(4)
+    with pytest.raises(ShapeError, match="would depend on n"):
+        rows(n).T.reshape(6 * n).numpy()
+
+
+def test_gradients_flow_through_variable_sizes() -> None:
+    n = Variable("n", 1, 12)
+    for value in (2, 9):
+        x = Tensor(ROWS)
+        (grad,) = (x[: n.bind(value)] * 3).sum().gradient(x)
+        wanted = np.zeros_like(ROWS)
+        wanted[:value] = 3
+        assert np.array_equal(grad.numpy(), wanted)
