@@ -10,7 +10,7 @@ from interpreted import interpreted
 
 from glassgrad import Tensor
 from glassgrad.base.errors import GradientError
-from glassgrad.nn.optim import SGD, Adam, AdamW, Optimizer
+from glassgrad.nn.optim import SGD, Adam, AdamW, Optimizer, OptimizerGroup
 
 START = np.array([1.0, -2.0, 3.0])
 
@@ -73,3 +73,53 @@ def test_a_step_without_gradients_says_so() -> None:
         SGD([w]).step()
     with pytest.raises(GradientError, match="needs parameters"):
         SGD([])
+
+
+def test_several_small_batches_are_one_large_one() -> None:
+    x = np.random.default_rng(0).standard_normal((8, 3))
+    found = []
+    for parts in (1, 4):
+        w = Tensor(START.copy())
+        optimizer = SGD([w], lr=0.1)
+        for part in np.split(x, parts):
+            ((Tensor(part) * w).sum(1).square().mean() / parts).backward()
+            optimizer.accumulate()
+        optimizer.step()
+        found.append(w.tolist())
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+def test_groups_have_options_of_their_own() -> None:
+    a, b = Tensor([1.0]), Tensor([1.0])
+    groups = [{"params": [a], "weight_decay": 0.5}, {"params": [b]}]
+    both = OptimizerGroup.of(SGD, groups, lr=1.0)
+    (a * 0 + b * 0).sum().backward()
+    both.step()
+    assert (a.item(), b.item()) == (0.5, 1.0)
+    both.zero_grad()
+    assert a.grad is None
+    assert both.lr is both.optimizers[0].lr
+
+
+def test_what_is_no_group_is_refused() -> None:
+    w = Tensor([1.0])
+    with pytest.raises(GradientError, match="belongs to two optimisers"):
+        OptimizerGroup(SGD([w]), SGD([w]))
+    with pytest.raises(GradientError, match="needs at least one"):
+        OptimizerGroup()
+    with pytest.raises(GradientError, match="parameter 0 is a dict"):
+        SGD([{"params": [w]}])  # type: ignore[list-item]
+
+
+def test_a_guard_that_is_false_keeps_everything() -> None:
+    w = Tensor([1.0, 2.0])
+    optimizer = SGD([w], lr=1.0, momentum=0.9)
+    w.grad = Tensor([1.0, np.nan])
+    optimizer.guard = Tensor(False)
+    optimizer.step()
+    assert w.tolist() == [1.0, 2.0]
+    assert optimizer.velocity[0].tolist() == [0.0, 0.0]
+    optimizer.guard = Tensor(True)
+    w.grad = Tensor([1.0, 1.0])
+    optimizer.step()
+    assert w.tolist() == [0.0, 1.0]

@@ -1,0 +1,152 @@
+"""how many steps were done -> the learning rate: schedules that work inside of a captured step.
+
+A schedule counts in a tensor and writes the optimiser's learning rate, which is one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, pi
+
+from glassgrad.nn.initial import state
+from glassgrad.nn.optim.optimizer import Optimizer
+from glassgrad.tensor.tensor import Tensor
+
+
+class Schedule:
+    """Learning rates are the first ones times a factor that depends on the number of steps.
+
+    >>> from glassgrad.nn.optim import SGD
+    >>> optimizer = SGD([Tensor([1.0])], lr=8.0)
+    >>> schedule = Schedule(optimizer, lambda count: 0.5**count)
+    >>> [schedule.step() or optimizer.lr.item() for _ in range(3)]
+    [4.0, 2.0, 1.0]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, factor: Callable[[Tensor], Tensor] | None = None
+    ) -> None:
+        self.rates = [one.lr for one in optimizer.optimizers]
+        self.first = [rate.clone().is_param_(is_param=False) for rate in self.rates]
+        self.count = state(0.0, 1)
+        self._given = factor
+        Tensor.realize(*self.first)
+        Tensor.realize(*self._write())
+
+    def factor(self, count: Tensor) -> Tensor:
+        """What the first learning rates are multiplied by after this many steps."""
+        assert self._given is not None, "a schedule is made of a factor, or defines one"
+        return self._given(count)
+
+    def step(self) -> None:
+        """Another step was done."""
+        Tensor.realize(*self.schedule_step())
+
+    def schedule_step(self) -> list[Tensor]:
+        """The tensors that step() writes, not computed yet."""
+        self.count.assign(self.count + 1)
+        return self._write()
+
+    def _write(self) -> list[Tensor]:
+        factor = self.factor(self.count)
+        for rate, first in zip(self.rates, self.first, strict=True):
+            rate.assign((first * factor).cast(rate.dtype))
+        return [self.count, *self.rates]
+
+
+class StepSchedule(Schedule):
+    """Times gamma after every step_size steps."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer)
+
+    def factor(self, count: Tensor) -> Tensor:
+        return self.gamma ** (count / self.step_size).floor()
+
+
+class CosineSchedule(Schedule):
+    """Up along a line for `warmup` steps, then down half a cosine until `steps`, to `least`.
+
+    `least` is a share of the first learning rate.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, steps: int, warmup: int = 0, least: float = 0.0
+    ) -> None:
+        if not 0 <= warmup < steps:
+            raise ValueError(f"a schedule of {steps} steps cannot warm up for {warmup}")
+        self.steps, self.warmup, self.least = steps, warmup, least
+        super().__init__(optimizer)
+
+    def factor(self, count: Tensor) -> Tensor:
+        done = ((count - self.warmup) / (self.steps - self.warmup)).clamp(0.0, 1.0)
+        down = cosine(1.0, self.least, done)
+        if not self.warmup:
+            return down
+        return (count < self.warmup).where((count + 1) / (self.warmup + 1), down)
+
+
+class OneCycleSchedule(Schedule):
+    """Up from rate / div_factor to the rate, then down to almost nothing, along cosines.
+
+    As in PyTorch, where the optimiser's rate is called max_lr.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        steps: int,
+        pct_start: float = 0.3,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+    ) -> None:
+        if steps * pct_start <= 1:
+            raise ValueError(f"{pct_start:.0%} of {steps} steps leave no way up")
+        self.top, self.last = steps * pct_start - 1, steps - 1
+        self.start = 1 / div_factor
+        self.end = self.start / final_div_factor
+        super().__init__(optimizer)
+
+    def factor(self, count: Tensor) -> Tensor:
+        up = cosine(self.start, 1.0, (count / self.top).clamp(0.0, 1.0))
+        done = ((count - self.top) / (self.last - self.top)).clamp(0.0, 1.0)
+        return (count <= self.top).where(up, cosine(1.0, self.end, done))
+
+
+class PlateauSchedule(Schedule):
+    """Times `shrink` when a loss that is handed to step() was not the best for `patience` steps."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        shrink: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        least: float = 0.0,
+    ) -> None:
+        self.shrink, self.patience, self.threshold, self.least = shrink, patience, threshold, least
+        self.best, self.waited, self.now = state(inf, 1), state(0.0, 1), state(1.0, 1)
+        super().__init__(optimizer)
+
+    def factor(self, count: Tensor) -> Tensor:
+        return self.now
+
+    def step(self, loss: Tensor | float) -> None:  # type: ignore[override]
+        Tensor.realize(*self.schedule_step(loss))
+
+    def schedule_step(self, loss: Tensor | float) -> list[Tensor]:  # type: ignore[override]
+        given = loss if isinstance(loss, Tensor) else Tensor(float(loss))
+        value = given.detach().cast(self.best.dtype).reshape(1)
+        is_better = value < self.best * (1 - self.threshold)
+        waited = is_better.where(0.0, self.waited + 1)
+        is_over = waited > self.patience
+        self.best.assign(is_better.where(value, self.best))
+        self.waited.assign(is_over.where(0.0, waited))
+        self.now.assign(is_over.where((self.now * self.shrink).maximum(self.least), self.now))
+        return [*super().schedule_step(), self.best, self.waited, self.now]
+
+
+def cosine(start: float, end: float, done: Tensor) -> Tensor:
+    """From start to end along half a cosine, for done from 0 to 1."""
+    return ((done * pi).cos() + 1) * ((start - end) / 2) + end
