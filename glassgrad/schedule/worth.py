@@ -23,7 +23,7 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
     """Is one kernel better than two, given the loops that would be shared?"""
     if _parameters(one, two) > target.max_params:
         return False
-    if _is_too_large(one, two):
+    if _is_too_large(one, two) or (_contracts(one) and _contracts(two)):
         return False
     if any(s.node.op is Ops.COPY or s.is_scatter for s in one.statements + two.statements):
         return False
@@ -58,6 +58,11 @@ def _is_too_large(one: Cluster, two: Cluster) -> bool:
     """Would the kernel take too long to compile?"""
     statements = one.statements + two.statements
     return len(statements) > MOST_STATEMENTS or sum(s.ops for s in statements) > MOST_OPS
+
+
+def _contracts(cluster: Cluster) -> bool:
+    """Is there a contraction, whose register tile wants the loops for itself?"""
+    return any(s.is_contraction and s.loops > SMALL_BYTES for s in cluster.statements)
 
 
 def _bytes(statement: Statement) -> int:
