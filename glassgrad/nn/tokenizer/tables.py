@@ -1,0 +1,174 @@
+"""tokenizer.json, or vocab.json and merges.txt <-> tokens, merges, special tokens and a pattern.
+
+These files write bytes as printable characters: those that are printable stand for themselves, the
+others are shifted behind the first 256.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.tokenizer.training import Pair
+from glassgrad.nn.tokenizer.words import GPT2_PATTERN
+
+MOST_TOKENS = 10_000_000
+
+
+class Tables(NamedTuple):
+    """All that a tokenizer is made of."""
+
+    tokens: Sequence[bytes]
+    merges: Sequence[Pair]
+    specials: Mapping[str, int]
+    pattern: str
+
+
+@cache
+def letters() -> tuple[str, ...]:
+    """The character that each byte is written as."""
+    plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    shifted = iter(range(0x100, 0x200))
+    return tuple(chr(byte if byte in plain else next(shifted)) for byte in range(0x100))
+
+
+@cache
+def _bytes_of() -> dict[str, int]:
+    return {letter: byte for byte, letter in enumerate(letters())}
+
+
+def read_tables(path: Path) -> Tables:
+    """What a file or a folder holds."""
+    if path.is_dir():
+        if (path / "tokenizer.json").exists():
+            path = path / "tokenizer.json"
+        elif (path / "vocab.json").exists() and (path / "merges.txt").exists():
+            merges = (path / "merges.txt").read_text("utf-8").split("\n")
+            rules = [line for line in merges if line and not line.startswith("#version")]
+            return _tables(_json(path / "vocab.json"), rules, {}, GPT2_PATTERN)
+        else:
+            raise FormatError(f"{path} holds no tokenizer.json, and no vocab.json and merges.txt")
+    whole = _json(path)
+    model = whole.get("model")
+    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
+        raise FormatError(f"{path.name} is no tokenizer of byte pairs", hint=HINT)
+    added = whole.get("added_tokens") or []
+    try:
+        specials = {str(row["content"]): int(row["id"]) for row in added}
+    except (TypeError, KeyError, ValueError):
+        raise FormatError(f"{path.name} has added_tokens without content or id") from None
+    pattern = _pattern(whole.get("pre_tokenizer"))
+    return _tables(model.get("vocab"), model.get("merges"), specials, pattern)
+
+
+HINT = "glassgrad.nn.tokenizer.foreign.ForeignTokenizer reads it through the package tokenizers"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path.name} is not the JSON it should be: {error}") from None
+    if not isinstance(found, dict):
+        raise FormatError(f"{path.name} should be an object, and is a {type(found).__name__}")
+    return found
+
+
+def _pattern(rule: Any) -> str:
+    """How words are split: bytes in GPT-2's way, or a pattern and then bytes."""
+    rules = (
+        rule.get("pretokenizers") if isinstance(rule, dict) and "pretokenizers" in rule else [rule]
+    )
+    rules = rules if isinstance(rules, list) else [None]
+    pattern = None
+    for one in rules:
+        kind = one.get("type") if isinstance(one, dict) else None
+        if kind == "Split" and isinstance(one.get("pattern"), dict) and pattern is None:
+            pattern = one["pattern"].get("Regex")
+        elif kind == "ByteLevel" and not one.get("add_prefix_space"):
+            pattern = pattern or GPT2_PATTERN
+        else:
+            raise FormatError(f"words are split in an unknown way: {one!r:.80}", hint=HINT)
+    if not isinstance(pattern, str):
+        raise FormatError("nothing says how words are split", hint=HINT)
+    return pattern
+
+
+def _tables(vocab: Any, merges: Any, specials: dict[str, int], pattern: str) -> Tables:
+    """Names -> bytes and numbers, all of them checked."""
+    if not isinstance(vocab, dict) or not isinstance(merges, list):
+        raise FormatError("a vocabulary is an object, and merges are a list")
+    numbers = {*vocab.values(), *specials.values()}
+    if not all(type(number) is int and 0 <= number < MOST_TOKENS for number in numbers):
+        raise FormatError("a token's number is not what it should be")
+    size = max(vocab.values(), default=-1) + 1
+    if size > len(numbers) + 1024:
+        raise FormatError(f"{len(vocab)} tokens have numbers up to {size}")
+    tokens = [b""] * size
+    for name, number in vocab.items():
+        if name in specials:
+            continue
+        tokens[number] = _as_bytes(name)
+        if number in specials.values():
+            raise FormatError(f"token {number} is {name!r:.40} and a special one at once")
+    pairs = [_pair(rule, vocab) for rule in merges]
+    # A special token that GPT-2's files list among the others is found by how it is written.
+    for name, number in vocab.items():
+        if name.startswith("<|") and name.endswith("|>"):
+            specials = {**specials, name: number}
+    return Tables(tokens, pairs, specials, pattern)
+
+
+def _as_bytes(name: str) -> bytes:
+    known = _bytes_of()
+    try:
+        return bytes([known[letter] for letter in name])
+    except KeyError:
+        return name.encode("utf-8", "surrogatepass")  # a token that no merge makes
+
+
+def _pair(rule: Any, vocab: dict[str, int]) -> Pair:
+    parts = rule.split(" ") if isinstance(rule, str) else rule
+    if (
+        not isinstance(parts, list)
+        or len(parts) != 2
+        or not all(isinstance(part, str) and part in vocab for part in parts)
+    ):
+        raise FormatError(f"{rule!r:.60} does not merge two tokens")
+    return vocab[parts[0]], vocab[parts[1]]
+
+
+def write_tables(path: Path, tables: Tables) -> None:
+    """One tokenizer.json."""
+    named = ["".join(letters()[byte] for byte in token) for token in tables.tokens]
+    special = {number: name for name, number in tables.specials.items()}
+    vocab = {special.get(number, name): number for number, name in enumerate(named)}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    bytes_only = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    splitting = {"type": "Split", "pattern": {"Regex": tables.pattern}, "behavior": "Isolated"}
+    whole = {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": number, "content": name, **flags, "special": True}
+            for name, number in tables.specials.items()
+        ],
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {**splitting, "invert": False},
+                {**bytes_only, "use_regex": False},
+            ],
+        },
+        "decoder": {**bytes_only, "use_regex": False},
+        "model": {
+            "type": "BPE",
+            "vocab": vocab,
+            "merges": [[named[left], named[right]] for left, right in tables.merges],
+        },
+    }
+    written_whole(path, [json.dumps(whole, ensure_ascii=False).encode()])

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.tokenizer.words import GPT2_PATTERN, splitter
+
+
+@given(st.text())
+def test_words_are_the_whole_text(text: str) -> None:
+    assert "".join(splitter(GPT2_PATTERN).findall(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I've  gone", ["I", "'ve", " ", " gone"]),
+        ("½x²", ["½", "x", "²"]),  # digits by category, which \d does not know
+        ("日本 語", ["日本", " 語"]),
+        ("a\n\n  b", ["a", "\n\n ", " b"]),
+        ("\x1c!", ["\x1c!"]),  # no white space to Unicode
+        ("_x", ["_", "x"]),
+    ],
+)
+def test_words_are_split_as_gpt2_splits_them(text: str, words: list[str]) -> None:
+    assert splitter(GPT2_PATTERN).findall(text) == words
+
+
+def test_classes_inside_and_outside_of_brackets_are_translated() -> None:
+    llama = splitter(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+")
+    assert llama.findall("x=12345 (é") == ["x", "=", "123", "45", " (", "é"]
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(FormatError, match="cannot split words by"):
+        splitter("(")
