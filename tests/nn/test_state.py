@@ -1,10 +1,16 @@
-"""Finding the tensors of a model."""
+"""Finding the tensors of a model, and giving it others."""
 
 from __future__ import annotations
 
-from glassgrad import Tensor
-from glassgrad.nn import Linear
-from glassgrad.nn.state import get_parameters, get_state_dict
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from glassgrad import Tensor, TinyJit, dtypes
+from glassgrad.base.errors import FormatError
+from glassgrad.nn import BatchNorm, Linear
+from glassgrad.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 
 
 class Model:
@@ -21,6 +27,33 @@ def test_tensors_are_named_by_the_path_to_them() -> None:
     assert names == [
         "layers.0.weight", "layers.0.bias", "layers.1.weight", "scale", "steps", "extra.shift",
     ]  # fmt: skip
+    assert next(iter(get_state_dict(Model(), "net"))) == "net.layers.0.weight"
+
+
+def test_named_tuples_have_names() -> None:
+    class Pair(NamedTuple):
+        left: Tensor
+        right: Tensor
+
+    assert list(get_state_dict(Pair(Tensor([1]), Tensor([2])))) == ["left", "right"]
+
+
+def test_captured_functions_and_classes_are_no_part_of_a_model() -> None:
+    class Fast(Model):
+        shared = Tensor([1.0])
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.forward = TinyJit(self.compute)
+            self.kind = Fast
+
+        def compute(self, x: Tensor) -> Tensor:
+            return self.layers[0](x)
+
+    model = Fast()
+    for _ in range(3):
+        model.forward(Tensor.ones(1, 2).realize())
+    assert list(get_state_dict(model)) == list(get_state_dict(Model()))
 
 
 def test_parameters_are_the_tensors_that_are_trained() -> None:
@@ -28,3 +61,93 @@ def test_parameters_are_the_tensors_that_are_trained() -> None:
     found = get_parameters(model)
     assert len(found) == 5
     assert all(tensor is not model.steps for tensor in found)
+
+
+def test_a_tensor_with_two_names_is_one_parameter() -> None:
+    first, last = Linear(3, 3), Linear(3, 3, bias=False)
+    last.weight = first.weight
+    assert list(get_state_dict([first, last])) == ["0.weight", "0.bias", "1.weight"]
+    assert len(get_parameters([first, last])) == 2
+
+
+# ---------------------------------------------------------------------- loading
+
+
+def given(**changed: Any) -> dict[str, Tensor]:
+    found = {name: tensor + 1 for name, tensor in get_state_dict(Model()).items()}
+    return {**found, **{name.replace("__", "."): tensor for name, tensor in changed.items()}}
+
+
+def test_a_model_gets_the_values_of_another() -> None:
+    model, state = Model(), given()
+    assert len(load_state_dict(model, state)) == 6
+    for name, tensor in get_state_dict(model).items():
+        np.testing.assert_array_equal(tensor.numpy(), state[name].numpy())
+    assert model.scale.is_param
+    assert not model.steps.is_param
+
+
+def test_a_captured_function_goes_on_with_what_was_loaded() -> None:
+    layer = Linear(2, 1, bias=False)
+    layer.weight.realize()
+    call = TinyJit(lambda x: layer(x))
+    x = Tensor([[1.0, 10.0]])
+    for _ in range(3):
+        call(x)
+    load_state_dict(layer, {"weight": Tensor([[1.0, 2.0]])})
+    assert call(x).tolist() == [[21.0]]
+
+
+def test_values_get_the_dtype_of_the_model() -> None:
+    layer = Linear(1, 1, bias=False)
+    load_state_dict(layer, {"weight": Tensor([[1.5]]).cast(dtypes.float16)})
+    assert layer.weight.dtype is dtypes.float32
+    assert layer.weight.item() == 1.5
+
+
+def test_what_does_not_fit_is_listed() -> None:
+    wrong = given(extra__more=Tensor([1]), scale=Tensor([1.0, 2.0]))
+    del wrong["layers.1.weight"]
+    with pytest.raises(FormatError) as error:
+        load_state_dict(Model(), wrong)
+    assert "missing: layers.1.weight" in str(error.value)
+    assert "unexpected: extra.more" in str(error.value)
+    assert "scale is (2,) instead of (1,)" in str(error.value)
+    assert "strict=False" in str(error.value)
+
+
+def test_long_lists_are_cut() -> None:
+    with pytest.raises(FormatError, match=r"unexpected: a0, .*, a7 and 12 more"):
+        load_state_dict({}, {f"a{number}": Tensor([1]) for number in range(20)})
+
+
+def test_what_fits_is_loaded_if_asked_for() -> None:
+    model, wrong = Model(), given(extra__more=Tensor([1]), scale=Tensor([1.0, 2.0]))
+    with pytest.warns(UserWarning, match="not loaded: unexpected: extra.more; of another shape"):
+        loaded = load_state_dict(model, wrong, strict=False, consume=True)
+    assert len(loaded) == 5
+    assert sorted(wrong) == ["extra.more", "scale"]
+    assert model.scale.item() == 1.0
+    load_state_dict(model, wrong, strict=False, verbose=False)
+
+
+def test_weights_of_a_file_are_used_where_they_lie(tmp_path: Any) -> None:
+    path = tmp_path / "w.safetensors"
+    layer = Linear(64, 64)
+    safe_save(get_state_dict(layer), path)
+    loaded = Linear(64, 64)
+    load_state_dict(loaded, safe_load(path))
+    assert loaded.weight.tolist() == layer.weight.tolist()
+    assert loaded.weight.device == "CPU"
+    assert not loaded.weight.numpy().flags.writeable
+
+
+def test_running_statistics_are_saved_too(tmp_path: Any) -> None:
+    norm, path = BatchNorm(2), tmp_path / "n.safetensors"
+    with Tensor.train():
+        norm(Tensor([[1.0, 2.0], [3.0, 6.0]])).realize()
+    safe_save(get_state_dict(norm), path)
+    other = BatchNorm(2)
+    load_state_dict(other, safe_load(path))
+    np.testing.assert_allclose(other.running_mean.numpy(), [0.2, 0.4], rtol=1e-6)
+    assert other.num_batches_tracked.item() == 1

@@ -84,6 +84,7 @@ class MixedPrecision:
         )
         self.optimizer.guard = fine
         written = self.optimizer.schedule_step()
+        self.optimizer.guard = None
         for param, master in zip(self.params, self.masters, strict=True):
             param.assign(master.cast(param.dtype))
         return [*written, *self.params, *self._rescale(fine)]

@@ -1,0 +1,139 @@
+"""Checkpoints: a training run <-> a folder of files from which it goes on bit for bit.
+
+A checkpoint is one safetensors file: the tensors of every part (model, optimiser, schedule, …), and
+in its metadata the step, the state of the random numbers and the places of loaders.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.atomic import PART
+from glassgrad.nn.files.safetensors import METADATA, safe_load, safe_load_metadata, safe_save
+from glassgrad.nn.state import get_state_dict, load_state_dict
+from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.tensor import Tensor
+
+NAME = re.compile(r"step-(\d+)\.safetensors")
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A part whose state is not in tensors, as a Loader's."""
+
+    def position(self) -> dict[str, int]:
+        """Where it is: plain numbers."""
+
+    def seek(self, position: dict[str, int]) -> None:
+        """Go there."""
+
+
+class Checkpoints:
+    """The newest `keep` checkpoints of a run, in a folder. Parts are passed by name.
+
+    A file appears as a whole or not at all, so a run that is killed goes on from the last one:
+
+        saved = Checkpoints("run", model=model, optimizer=optimizer, loader=loader)
+        for step in range(saved.resume(), 1000):
+            train_step()
+            if (step + 1) % 100 == 0:
+                saved.save(step + 1)
+
+    >>> import tempfile
+    >>> w = Tensor([1.0, 2.0])
+    >>> saved = Checkpoints(tempfile.mkdtemp(), model={"w": w})
+    >>> saved.resume(), saved.save(3).name
+    (0, 'step-00000003.safetensors')
+    >>> w = w.assign(w * 0)
+    >>> saved.resume(), w.tolist()
+    (3, [1.0, 2.0])
+    """
+
+    def __init__(self, folder: str | PathLike[str], keep: int = 3, **parts: Any) -> None:
+        if keep < 1:
+            raise ValueError(f"at least one checkpoint is kept, not {keep}")
+        self.folder, self.keep, self.parts = Path(folder), keep, parts
+
+    def save(self, step: int, notes: Any = None) -> Path:
+        """Write a checkpoint, and remove those that are no longer kept.
+
+        Notes are whatever JSON can hold.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"step-{step:08d}.safetensors"
+        metadata = {
+            "step": step,
+            "random": [GENERATOR.seed, GENERATOR.used],
+            "positions": {name: part.position() for name, part in self._placed().items()},
+            "notes": notes,
+        }
+        safe_save(self._tensors(), path, {key: json.dumps(one) for key, one in metadata.items()})
+        self._remove(path)
+        return path
+
+    def resume(self, path: str | PathLike[str] | None = None) -> int:
+        """Bring every part to where it was, in the newest checkpoint or in this one; the step.
+
+        Without a checkpoint nothing happens, and the step is 0.
+        """
+        found = self.newest() if path is None else Path(path)
+        if found is None:
+            return 0
+        metadata = _metadata(found)
+        load_state_dict(self._tensors(), safe_load(found))
+        for name, part in self._placed().items():
+            part.seek(metadata["positions"][name])
+        seed, used = metadata["random"]
+        GENERATOR.restart(seed)
+        GENERATOR.used = used
+        return int(metadata["step"])
+
+    def notes(self, path: str | PathLike[str] | None = None) -> Any:
+        """What was noted when the newest checkpoint, or this one, was saved."""
+        found = self.newest() if path is None else Path(path)
+        return None if found is None else _metadata(found)["notes"]
+
+    def newest(self) -> Path | None:
+        """The checkpoint of the latest step."""
+        return max(self._files(), key=_step, default=None)
+
+    def _files(self) -> list[Path]:
+        return [path for path in self.folder.glob("step-*") if NAME.fullmatch(path.name)]
+
+    def _remove(self, newest: Path) -> None:
+        """Old checkpoints go; so do what later steps of an earlier run, and killed ones, left."""
+        later = [path for path in self._files() if _step(path) > _step(newest)]
+        older = sorted(set(self._files()) - set(later), key=_step)
+        for path in (*later, *older[: -self.keep], *self.folder.glob(f"{PART}*")):
+            path.unlink(missing_ok=True)
+
+    def _placed(self) -> dict[str, Placed]:
+        return {name: part for name, part in self.parts.items() if isinstance(part, Placed)}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """The tensors of all parts; one that has several names, as parameters do, once."""
+        parts = {name: part for name, part in self.parts.items() if not isinstance(part, Placed)}
+        first: dict[int, str] = {}
+        named = get_state_dict(parts)
+        for name, tensor in named.items():
+            first.setdefault(id(tensor), name)
+        return {name: tensor for name, tensor in named.items() if first[id(tensor)] == name}
+
+
+def _step(path: Path) -> int:
+    return int(path.stem.partition("-")[2])
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    header = safe_load_metadata(path)[2]
+    try:
+        found = {key: json.loads(text) for key, text in header[METADATA].items()}
+        _ = found["step"], found["random"], found["positions"], found["notes"]
+    except (KeyError, AttributeError, TypeError, ValueError):
+        raise FormatError(f"{path} is no checkpoint of a run") from None
+    return found

@@ -1,0 +1,179 @@
+"""Loader: arrays -> batches of tensors, in an order that a seed decides, made ahead of time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from glassgrad.base.errors import ShapeError
+from glassgrad.nn.batches import batch_indices
+from glassgrad.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+END = object()
+PAUSE = 0.05  # seconds after which a thread with a full queue looks whether it is still needed
+
+
+class Loader:
+    """Batches of one or several arrays, as tensors: `for x, y in Loader(images, labels)`.
+
+    Data is anything with a length that takes an array of indices (NumPy arrays, mapped files,
+    TokenWindows), a Tensor, or a list of sequences, which are padded to the longest of the batch.
+    Each epoch has an order of its own, decided by the seed; `seed=None` keeps the order of the
+    data. `by_length` puts sequences of about the same length together. Batches are made by a
+    thread, `prefetch` ahead; it ends with the loop, however that ends.
+
+    >>> [x.tolist() for x in Loader([[1], [2, 3]], batch_size=2, seed=None)]
+    [[[1, 0], [2, 3]]]
+    """
+
+    def __init__(
+        self,
+        *data: Any,
+        batch_size: int = 32,
+        seed: int | None = 0,
+        drop_last: bool = False,
+        by_length: bool = False,
+        pad: float = 0,
+        multiple: int = 1,
+        prefetch: int = 2,
+    ) -> None:
+        self.columns = [_Column(one, pad, multiple) for one in data]
+        counts = {len(column) for column in self.columns}
+        if len(counts) != 1:
+            raise ShapeError(f"a loader needs data of one length, not {sorted(counts)}")
+        self.count = counts.pop()
+        if batch_size < 1:
+            raise ShapeError(f"a batch has at least one sample, not {batch_size}")
+        self.batch_size, self.seed, self.drop_last = batch_size, seed, drop_last
+        self.prefetch = prefetch
+        self.lengths = self._lengths() if by_length else None
+        self.epoch, self.place = 0, 0
+        self._start = 0
+
+    def _lengths(self) -> list[int]:
+        ragged = next((column for column in self.columns if column.is_ragged), None)
+        if ragged is None:
+            raise ShapeError("by_length needs a list of sequences", hint="arrays have one length")
+        return [len(item) for item in ragged.data]
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        rounded = self.count if self.drop_last else self.count + self.batch_size - 1
+        return rounded // self.batch_size
+
+    def __iter__(self) -> Iterator[Any]:
+        """One epoch; after seek(), the rest of one."""
+        start, self._start = self._start, 0
+        seed = None if self.seed is None else (self.seed, self.epoch)
+        order = batch_indices(self.count, self.batch_size, seed, self.drop_last, self.lengths)
+        made = (self._arrays(indices) for indices in order[start:])
+        try:
+            with closing(_ahead(made, self.prefetch) if self.prefetch else made) as batches:
+                for number, arrays in enumerate(batches, start):
+                    self.place = number + 1
+                    tensors = tuple(Tensor(array, requires_grad=False) for array in arrays)
+                    yield tensors if len(tensors) > 1 else tensors[0]
+        finally:
+            self.epoch, self.place = self.epoch + 1, 0
+
+    def _arrays(self, indices: Any) -> list[np.ndarray[Any, Any]]:
+        return [column.batch(indices) for column in self.columns]
+
+    # ------------------------------------------------------------------ for checkpoints
+
+    def position(self) -> dict[str, int]:
+        """The epoch, and how many of its batches were handed out."""
+        return {"epoch": self.epoch, "place": self.place}
+
+    def seek(self, position: dict[str, int]) -> None:
+        """Let the next loop go on from there."""
+        self.epoch, self.place = position["epoch"], position["place"]
+        self._start = self.place
+        if self.place >= len(self):
+            self.epoch, self.place, self._start = self.epoch + 1, 0, 0
+
+
+class _Column:
+    """One array of the data, and how a batch of it is made."""
+
+    def __init__(self, data: Any, pad: float, multiple: int) -> None:
+        self.is_ragged = isinstance(data, (list, tuple)) and bool(data) and _has_length(data[0])
+        self.pad, self.multiple = pad, multiple
+        self.data = data if self.is_ragged else _indexable(data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def batch(self, indices: Any) -> np.ndarray[Any, Any]:
+        import numpy as np
+
+        if not self.is_ragged:
+            return np.asarray(self.data[indices])
+        rows = [np.asarray(self.data[index]) for index in indices]
+        longest = -(-max(map(len, rows)) // self.multiple) * self.multiple
+        shape = (len(rows), longest, *rows[0].shape[1:])
+        out = np.full(shape, self.pad, np.int32 if rows[0].dtype == np.int64 else rows[0].dtype)
+        for place, row in zip(out, rows, strict=True):
+            place[: len(row)] = row
+        return out
+
+
+def _has_length(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) or bool(getattr(item, "shape", ()))
+
+
+def _indexable(data: Any) -> Any:
+    import numpy as np
+
+    if isinstance(data, Tensor):
+        return data.numpy()
+    return np.asarray(data) if isinstance(data, Sequence) else data
+
+
+def _ahead(items: Iterator[Any], count: int) -> Generator[Any, None, None]:
+    """The same items, up to `count` of them made by a thread before they are asked for."""
+    queue: Queue[Any] = Queue(count)
+    is_over = Event()
+    worker = Thread(target=_work, args=(items, queue, is_over), daemon=True, name="loader")
+    worker.start()
+    try:
+        while (item := queue.get()) is not END:
+            if isinstance(item, _Failed):
+                raise item.error
+            yield item
+    finally:
+        is_over.set()
+        worker.join()
+
+
+class _Failed:
+    """What went wrong in the thread, to be raised where the batch is asked for."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _work(items: Iterator[Any], queue: Queue[Any], is_over: Event) -> None:
+    try:
+        for item in items:
+            if not _put(item, queue, is_over):
+                return
+        _put(END, queue, is_over)
+    except BaseException as error:  # noqa: BLE001  it is raised in the other thread
+        _put(_Failed(error), queue, is_over)
+
+
+def _put(item: Any, queue: Queue[Any], is_over: Event) -> bool:
+    while not is_over.is_set():
+        try:
+            queue.put(item, timeout=PAUSE)
+        except Full:
+            continue
+        return True
+    return False

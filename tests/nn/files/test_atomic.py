@@ -1,0 +1,34 @@
+"""Files that appear as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glassgrad.nn.files.atomic import written_whole
+
+
+def broken() -> Iterator[bytes]:
+    yield b"first"
+    raise RuntimeError("stopped")
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    written_whole(path, [b"old ", memoryview(b"one")])
+    with pytest.raises(RuntimeError, match="stopped"):
+        written_whole(path, broken())
+    assert path.read_bytes() == b"old one"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_are_those_of_the_old_file_or_of_any_new_one(tmp_path: Path) -> None:
+    plain, path = tmp_path / "plain", tmp_path / "x"
+    plain.touch()
+    written_whole(path, [b""])
+    assert path.stat().st_mode == plain.stat().st_mode
+    path.chmod(0o600)
+    written_whole(path, [b"2"])
+    assert path.stat().st_mode & 0o777 == 0o600
