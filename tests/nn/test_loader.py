@@ -1,0 +1,128 @@
+"""Batches of tensors, and a thread that ends."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassgrad import Tensor
+from glassgrad.base.errors import ShapeError
+from glassgrad.nn.loader import Loader
+
+X = np.arange(40, dtype=np.float32).reshape(10, 4)
+Y = np.arange(10)
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "loader"]
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 5])
+def test_rows_stay_together(prefetch: int) -> None:
+    seen = []
+    for x, y in Loader(X, Tensor(Y), batch_size=4, prefetch=prefetch):
+        assert isinstance(x, Tensor)
+        np.testing.assert_array_equal(x.numpy(), X[y.numpy()])
+        seen += y.tolist()
+    assert sorted(seen) == Y.tolist()
+    assert seen != sorted(seen)
+    assert not threads()
+
+
+def test_one_array_gives_tensors_not_tuples() -> None:
+    assert [x.tolist() for x in Loader([1, 2, 3], batch_size=2, seed=None)] == [[1, 2], [3]]
+
+
+def test_a_loader_has_a_length() -> None:
+    assert len(Loader(Y, batch_size=4)) == 3
+    assert len(Loader(Y, batch_size=4, drop_last=True)) == 2
+    assert len(list(Loader(Y, batch_size=4, drop_last=True))) == 2
+
+
+def test_epochs_differ_and_a_new_loader_repeats_them() -> None:
+    def epochs() -> list[list[int]]:
+        loader = Loader(Y, batch_size=10, seed=5)
+        return [next(iter(loader)).tolist() for _ in range(3)]
+
+    first = epochs()
+    assert first == epochs()
+    assert len(set(map(tuple, first))) == 3
+
+
+def test_the_thread_ends_when_the_loop_is_left() -> None:
+    for _ in Loader(Y, batch_size=1):
+        assert threads() == ["loader"]
+        break
+    gc.collect()
+    assert not threads()
+    left = iter(Loader(Y, batch_size=1))
+    next(left)
+    del left
+    gc.collect()
+    assert not threads()
+
+
+def test_what_fails_in_the_thread_is_raised_in_the_loop() -> None:
+    class Broken:
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, indices: Any) -> Any:
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(Loader(Broken()))
+    assert not threads()
+
+
+def test_sequences_are_padded_to_the_longest_of_a_batch() -> None:
+    data = [[1], [1, 2, 3], [1, 2]]
+    found = [x.tolist() for x in Loader(data, batch_size=2, seed=None, pad=-1)]
+    assert found == [[[1, -1, -1], [1, 2, 3]], [[1, 2]]]
+    even = next(iter(Loader([np.ones((3, 2))], seed=None, multiple=4)))
+    assert even.shape == (1, 4, 2)
+
+
+def test_batches_by_length_need_little_padding() -> None:
+    draw = np.random.default_rng(0)
+    data = [[1] * int(n) for n in draw.integers(1, 200, 500)]
+    sizes = {}
+    for by_length in (False, True):
+        loader = Loader(data, batch_size=10, by_length=by_length)
+        sizes[by_length] = sum(x.numel() for x in loader)
+    assert sum(map(len, data)) <= sizes[True] < 0.6 * sizes[False]
+
+
+def test_a_loader_goes_on_where_another_one_was() -> None:
+    first, second = (Loader(Y, batch_size=3, seed=1) for _ in range(2))
+    list(first)
+    rest = []
+    for number, x in enumerate(first):
+        if number == 1:
+            second.seek(first.position())
+        if number > 1:
+            rest.append(x.tolist())
+    assert [x.tolist() for x in second] == rest
+    assert [x.tolist() for x in second] == [x.tolist() for x in first]
+
+
+def test_the_end_of_an_epoch_is_the_beginning_of_the_next() -> None:
+    first, second = (Loader(Y, batch_size=5, seed=1) for _ in range(2))
+    for _ in first:
+        second.seek(first.position())
+    assert second.position() == first.position() == {"epoch": 1, "place": 0}
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"data of one length, not \[9, 10\]"):
+        Loader(X, Y[1:])
+    with pytest.raises(ShapeError, match="at least one sample, not 0"):
+        Loader(X, batch_size=0)
+    with pytest.raises(ShapeError, match="by_length needs a list of sequences"):
+        Loader(X, by_length=True)
+    with pytest.raises(ShapeError, match="needs data"):
+        Loader()
