@@ -1,0 +1,107 @@
+"""What a GPT computes, written again in NumPy from its tensors by name."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from glassgrad import Tensor
+from glassgrad.nn.gpt import GPT, Config
+from glassgrad.nn.state import get_state_dict
+
+Array = np.ndarray[Any, Any]
+TINY = {
+    "gpt2": Config(vocab_size=50, context=40, layers=2, heads=2, width=16),
+    "llama": Config(
+        family="llama", vocab_size=50, context=40, layers=2, heads=4, kv_heads=2, width=16,
+        hidden=24, is_tied=False,
+    ),
+    "qwen": Config(
+        family="llama", vocab_size=50, context=40, layers=1, heads=2, width=16, head_width=6,
+        hidden=24, has_qkv_bias=True, stretch=(8.0, 1.0, 4.0, 16.0),
+    ),
+}  # fmt: skip
+
+
+def tiny(name: str) -> GPT:
+    """A model whose weights are large enough for every part to matter."""
+    rng = np.random.default_rng(7)
+    model = GPT(TINY[name])
+    for tensor in get_state_dict(model).values():
+        tensor.assign(Tensor(rng.normal(0, 0.4, tensor.shape).astype(np.float32)))
+    Tensor.realize(*get_state_dict(model).values())
+    return model
+
+
+def logits_of(model: GPT, tokens: list[int]) -> Array:
+    """(T, V) for one row of tokens, in float64."""
+    weights = {name: t.numpy().astype(np.float64) for name, t in get_state_dict(model).items()}
+    config, count = model.config, len(tokens)
+    x = weights["tokens.weight"][tokens]
+    if config.family == "gpt2":
+        x = x + weights["places.weight"][:count]
+    for number in range(config.layers):
+        layer = {
+            name.removeprefix(f"layers.{number}."): weight
+            for name, weight in weights.items()
+            if name.startswith(f"layers.{number}.")
+        }
+        x = x + attention(norm(x, layer, "attention_norm", config), layer, config)
+        x = x + feed(norm(x, layer, "feed_norm", config), layer)
+    x = norm(x, weights, "norm", config)
+    return x @ weights.get("head.weight", weights["tokens.weight"]).T
+
+
+def norm(x: Array, weights: dict[str, Array], name: str, config: Config) -> Array:
+    if config.family == "gpt2":
+        x = x - x.mean(-1, keepdims=True)
+    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + config.eps)
+    return x * weights[f"{name}.weight"] + weights.get(f"{name}.bias", 0.0)
+
+
+def linear(x: Array, weights: dict[str, Array], name: str) -> Array:
+    return x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", 0.0)
+
+
+def attention(x: Array, weights: dict[str, Array], config: Config) -> Array:
+    count, width = len(x), config.head_width
+    heads = linear(x, weights, "attention.qkv").reshape(count, -1, width)
+    q, k, v = np.split(heads, [config.heads, config.heads + config.kv_heads], 1)
+    out = []
+    for head in range(config.heads):
+        shared = head // (config.heads // config.kv_heads)
+        one, other = turned(q[:, head], config), turned(k[:, shared], config)
+        scores = one @ other.T / sqrt(width)
+        scores[np.triu_indices(count, 1)] = -np.inf
+        chances = np.exp(scores - scores.max(-1, keepdims=True))
+        out.append(chances / chances.sum(-1, keepdims=True) @ v[:, shared])
+    return linear(np.concatenate(out, 1), weights, "attention.out")
+
+
+def turned(x: Array, config: Config) -> Array:
+    if config.family == "gpt2":
+        return x
+    half = config.head_width // 2
+    speeds = config.theta ** (-np.arange(half) / half)
+    if config.stretch is not None:
+        factor, low, high, context = config.stretch
+        turns = context * speeds / (2 * np.pi)
+        share = np.clip((turns - low) / (high - low), 0, 1)
+        speeds = share * speeds + (1 - share) * speeds / factor
+    spin = np.exp(1j * np.arange(len(x))[:, None] * speeds)
+    found = (x[:, :half] + 1j * x[:, half:]) * spin
+    return np.concatenate([found.real, found.imag], 1)
+
+
+def feed(x: Array, weights: dict[str, Array]) -> Array:
+    up = linear(x, weights, "feed.up")
+    if "feed.gate.weight" in weights:
+        gate = linear(x, weights, "feed.gate")
+        return linear(gate / (1 + np.exp(-gate)) * up, weights, "feed.down")
+    return linear(gelu(up), weights, "feed.down")
+
+
+def gelu(x: Array) -> Array:
+    return 0.5 * x * (1 + np.tanh(sqrt(2 / np.pi) * (x + 0.044715 * x**3)))

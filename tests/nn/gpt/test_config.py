@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.gpt import CONFIGS, Config
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_comes_back_from_json(name: str) -> None:
+    config = Config.named(name)
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+def test_gpt2_is_read_from_hugging_face() -> None:
+    found = {
+        "model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_layer": 12, "n_head": 12,
+        "n_embd": 768, "layer_norm_epsilon": 1e-5,
+    }  # fmt: skip
+    assert Config.from_json(found) == CONFIGS["gpt2"]
+
+
+def test_llama_is_read_from_hugging_face() -> None:
+    found = {
+        "model_type": "llama", "vocab_size": 128256, "max_position_embeddings": 131072,
+        "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "hidden_size": 2048, "intermediate_size": 8192, "rms_norm_eps": 1e-5, "rope_theta": 500000,
+        "tie_word_embeddings": True,
+        "rope_scaling": {
+            "rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        },
+    }  # fmt: skip
+    assert Config.from_json(found) == CONFIGS["llama-3.2-1b"]
+
+
+def test_what_is_left_out_follows_from_the_rest() -> None:
+    config = Config(heads=4, width=64)
+    assert (config.kv_heads, config.head_width, config.hidden) == (4, 16, 256)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"family": "bert"}, "no family 'bert'"),
+        ({"layers": 0}, "layers is a whole number above 0"),
+        ({"vocab_size": 1 << 40}, "vocab_size is a whole number"),
+        ({"heads": "x", "head_width": 2}, "heads is a whole number"),
+        ({"heads": 6, "kv_heads": 4}, "do not divide 6"),
+        ({"eps": "x"}, "eps is a number from 0 on"),
+        ({"family": "llama", "head_width": 3}, "even width"),
+    ],
+)
+def test_shapes_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        Config(**changes)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ({"model_type": "bert"}, "'bert' are unknown"),
+        ({"model_type": "gpt2"}, "lacks something"),
+        ({"stretch": [1]}, "four numbers"),
+    ],
+)
+def test_files_that_lie_are_refused(found: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        Config.from_json(found)
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(FormatError, match="gpt2-medium"):
+        Config.named("gpt5")
