@@ -14,10 +14,12 @@ from math import prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
+from glassgrad.loops.dots import dot_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.opts import Opt, OptOps
 
 FEW_COLUMNS = 4  # half a vector; with fewer, lanes along the sum are better
+MOST_LANES = 8  # with fewer columns, a sum may lie better in memory
 SHORT = 4  # a loop of so few steps is written out
 ENOUGH_REUSE = 4  # times that a packed element should be read
 
@@ -40,6 +42,10 @@ class Contraction:
 def contraction_recipe(draft: Draft) -> bool:
     """Shape a contraction; False, and nothing done, if the nest is none."""
     found = _find(draft)
+    columns = 0 if found is None else found.columns.size
+    if columns < MOST_LANES and dot_recipe(draft, columns):
+        _divide(draft, [r.axis for r in draft.nest.outer])
+        return True
     if found is None:
         return False
     lanes = min(draft.lanes(found.reduce), 1 << (found.columns.size.bit_length() - 1))

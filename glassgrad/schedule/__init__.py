@@ -14,11 +14,12 @@ from glassgrad.schedule.merge import make_clusters
 from glassgrad.schedule.normalize import normalize
 from glassgrad.schedule.one_hot import one_hots
 from glassgrad.schedule.scatter import may_scatter, scatter_kernel
+from glassgrad.schedule.sheared import join_sheared
 
 
 def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     """The kernels that compute these values, in order."""
-    values = normalize(roots)
+    values = join_sheared(normalize(roots))
     values = separate_effects(values)
     kept = choose_fates(values)
     while stuck := stuck_versions(kept):

@@ -46,7 +46,7 @@ class Creation(Reduce):
         """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         view = View.empty(canonical(device), checked_shape(shape), wanted)
-        return cls._of(UOp(Ops.BUFFER, wanted, (), view), requires_grad is not False)
+        return cls._leaf(UOp(Ops.BUFFER, wanted, (), view), requires_grad)
 
     @classmethod
     def full(
@@ -68,7 +68,7 @@ class Creation(Reduce):
         wanted = dtypes.from_py(fill_value) if dtype is None else dtype_of(dtype)
         sizes = checked_shape(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
         value = expanded(scalar(_rounded(fill_value, wanted), wanted), sizes)
-        return cls._of(own(copied(value, canonical(device))), requires_grad is not False)
+        return cls._leaf(own(copied(value, canonical(device))), requires_grad)
 
     @classmethod
     def zeros(cls, *shape: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
@@ -129,7 +129,7 @@ class Creation(Reduce):
         value = line if step == 1 else line * step
         value = value if first == 0 else value + first
         uop = own(copied(value.cast(wanted).uop, canonical(device)))
-        return cls._of(uop, requires_grad is not False)
+        return cls._leaf(uop, requires_grad)
 
     @classmethod
     def linspace(
@@ -169,7 +169,7 @@ class Creation(Reduce):
                 rows, columns, dtype=wanted, device=device, requires_grad=requires_grad
             )
         value = cls._line(rows).unsqueeze(1).eq(cls._line(columns)).cast(wanted)
-        return cls._of(own(copied(value.uop, canonical(device))), requires_grad is not False)
+        return cls._leaf(own(copied(value.uop, canonical(device))), requires_grad)
 
     # ------------------------------------------------------------------ like another tensor
 

@@ -121,7 +121,7 @@ class Random(Scatter):
             return cls.empty(sizes, dtype=wanted, device=device)
         bits = cls._random_bits(prod(sizes), canonical(device))
         uop = _uniform(bits, wanted).reshape(sizes).uop
-        return cls._of(uop, requires_grad is not False)
+        return cls._leaf(uop, requires_grad)
 
     @classmethod
     def randn(
@@ -147,7 +147,7 @@ class Random(Scatter):
         high, low = (_half_uniform(half, wanted) for half in (bits >> 32, bits & HALF))
         radius = ((1.0 - high).log() * -2.0).sqrt()
         value = radius * (low * (2 * math.pi)).cos()
-        return cls._of(value.cast(wanted).reshape(sizes).uop, requires_grad is not False)
+        return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
     @classmethod
     def randint(
@@ -181,7 +181,7 @@ class Random(Scatter):
             return cls.empty(sizes, dtype=wanted, device=device)
         bits = cls._random_bits(prod(sizes), canonical(device))
         value = _scaled(bits, high - low) + (low & WORD)  # wraps, as negative numbers do
-        return cls._of(value.cast(wanted).reshape(sizes).uop, requires_grad is not False)
+        return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
     @classmethod
     def uniform(

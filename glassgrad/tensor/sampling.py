@@ -36,7 +36,7 @@ class Sampling(Random):
             return cls.empty(0, dtype=wanted, device=device)
         bits = cls._random_bits(n, canonical(device)) >> 32
         order = bits.cast(dtypes.uint32).argsort().cast(wanted)
-        return cls._of(order.uop, requires_grad is not False)
+        return cls._leaf(order.uop, requires_grad)
 
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
         """Places drawn with probabilities in proportion to these weights, per row.

@@ -137,3 +137,15 @@ def test_gradients_of_values_that_were_overwritten_are_refused() -> None:
     with pytest.raises(GradientError, match="overwritten since"):
         loss.backward()
     assert v.grad is None
+
+
+def test_where_somebody_asked_for_gradients_other_tensors_get_none() -> None:
+    x, w = Tensor([1.0, 2.0]), Tensor([3.0, 4.0], requires_grad=True)
+    made = Tensor.ones(2, requires_grad=True)
+    (x * w * made).sum().backward()
+    assert x.grad is None
+    assert w.grad is not None and w.grad.tolist() == [1, 2]
+    assert made.grad is not None and made.grad.tolist() == [3, 8]
+    x.is_param_()
+    (x * w).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [3, 4]
