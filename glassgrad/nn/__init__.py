@@ -6,6 +6,9 @@ them by name.
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import ModuleType
+
 from glassgrad.nn.attention import MultiHeadAttention
 from glassgrad.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d
 from glassgrad.nn.linear import Dropout, Embedding, Linear
@@ -42,3 +45,12 @@ __all__ = [
 ]
 
 BatchNorm2d = BatchNorm3d = BatchNorm  # it works for any number of places
+
+# `nn.optim` is there without an import of its own, and is loaded when it is first asked for.
+LATER = ("checkpoint", "datasets", "loader", "optim", "state", "tokens")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in LATER:
+        raise AttributeError(f"module 'glassgrad.nn' has no attribute {name!r}")
+    return import_module(f"glassgrad.nn.{name}")

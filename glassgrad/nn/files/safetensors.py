@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import written_whole
+from glassgrad.tensor.realize import look
 from glassgrad.tensor.tensor import Tensor
 
 DTYPES: dict[str, DType] = {
@@ -39,7 +40,6 @@ DTYPES: dict[str, DType] = {
     "F64": dtypes.float64,
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-SAME_SIZE = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 METADATA = "__metadata__"
 ALIGNMENT = 64  # of the first element, so that vectors are read from whole lines of the cache
 LONGEST_HEADER = 100_000_000  # what other readers take, too
@@ -213,8 +213,11 @@ def _as_text(value: Any) -> str:
 
 
 def _bytes(tensor: Tensor) -> memoryview:
-    """The elements, row by row."""
+    """The elements, row by row, where they lie if they lie so."""
     if not tensor.numel():
         return memoryview(b"")
-    plain = tensor.detach().bitcast(SAME_SIZE[tensor.dtype.itemsize]).to("CPU").contiguous()
-    return plain.data().cast("B")
+    plain = tensor.detach().to("CPU")
+    view = look(plain)
+    view = view if view.is_contiguous else look(plain.contiguous())
+    start = view.offset * view.dtype.itemsize
+    return view.storage.as_buffer()[start : start + view.nbytes].cast("B")

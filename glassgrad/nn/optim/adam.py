@@ -52,10 +52,10 @@ class Adam(Optimizer):
             self._set(mean, mean * self.b1 + gradient * (1 - self.b1))
             self._set(square, square * self.b2 + gradient * gradient * (1 - self.b2))
             step = mean * unbias / (square.sqrt() * spread + self.eps)
-            self._set(param, self._moved(param, step))
+            self._set(param, self._step(param, step))
         return [*self.params, *self.mean, *self.square, self.count]
 
-    def _moved(self, param: Tensor, step: Tensor) -> Tensor:
+    def _step(self, param: Tensor, step: Tensor) -> Tensor:
         if self.weight_decay and self.decays_apart:
             step = step + param * self.weight_decay
         return param - step * self.lr
@@ -92,7 +92,7 @@ class LAMB(AdamW):
     ) -> None:
         super().__init__(params, lr, b1, b2, eps, weight_decay)
 
-    def _moved(self, param: Tensor, step: Tensor) -> Tensor:
+    def _step(self, param: Tensor, step: Tensor) -> Tensor:
         step = step + param * self.weight_decay if self.weight_decay else step
         length, reach = norm(param), norm(step)
         share = ((length > 0) & (reach > 0)).where(length / reach, 1.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import GradientError
 from glassgrad.ir.ops import Ops
 from glassgrad.nn.initial import state
@@ -65,7 +66,7 @@ class Optimizer:
 
         Other writes that wait, as running statistics do, belong to the step.
         """
-        written = self._write(self._gradients())
+        written = self._moved()
         own = {id(tensor) for tensor in written}
         waiting = [t for t in living() if t.uop.op is ASSIGN and id(t) not in own]
         return [*written, *(t for t in waiting if isinstance(t, Tensor))]
@@ -79,6 +80,10 @@ class Optimizer:
                 )
         return [param.grad for param in self.params if param.grad is not None]
 
+    def _moved(self) -> list[Tensor]:
+        """What is written, from gradients of float32 at least: squares of half floats vanish."""
+        return self._write([gradient.cast(_wide(gradient.dtype)) for gradient in self._gradients()])
+
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         raise NotImplementedError
 
@@ -88,8 +93,11 @@ class Optimizer:
         return target.assign(value if self.guard is None else self.guard.where(value, target))
 
     def _zeros(self) -> list[Tensor]:
-        """Memory beside each parameter."""
-        made = [param.zeros_like().is_param_(is_param=False) for param in self.params]
+        """Memory beside each parameter; sums of half floats would not grow."""
+        made = [
+            param.zeros_like(dtype=_wide(param.dtype)).is_param_(is_param=False)
+            for param in self.params
+        ]
         Tensor.realize(*made)
         return made
 
@@ -143,5 +151,9 @@ class OptimizerGroup(Optimizer):
         for one in self.optimizers:
             one.guard = guard
 
-    def _write(self, gradients: list[Tensor]) -> list[Tensor]:
-        return [tensor for one in self.parts for tensor in one._write(one._gradients())]
+    def _moved(self) -> list[Tensor]:
+        return [tensor for one in self.parts for tensor in one._moved()]
+
+
+def _wide(dtype: DType) -> DType:
+    return dtypes.float32 if dtype.bits < 32 else dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glassgrad import GlobalCounters, Tensor, nn
+from glassgrad import GlobalCounters, Tensor, dtypes, nn
 from glassgrad.nn.optim import LAMB, Adam, AdamW
 from glassgrad.nn.state import get_parameters
 
@@ -76,3 +76,14 @@ def test_updates_are_part_of_the_kernels_that_make_the_gradients() -> None:
         return GlobalCounters.kernel_count
 
     assert kernels(is_step=True) <= kernels(is_step=False) + 1
+
+
+def test_running_means_of_half_floats_are_float32() -> None:
+    """The square of 1e-4 is 0 in float16."""
+    w = Tensor([1.0, 2.0]).cast(dtypes.float16).contiguous()
+    optimizer = Adam([w], lr=0.25)
+    for _ in range(2):
+        w.grad = Tensor([1e-4, -1e-4]).cast(dtypes.float16)
+        optimizer.step()
+    assert w.dtype is dtypes.float16
+    np.testing.assert_allclose(w.numpy(), [0.5, 2.5], rtol=1e-3)
