@@ -147,9 +147,18 @@ class Known:
                 renew(tensor)
 
 
+ALONE = 3  # references to a node that only a tensor holds: its own, a variable's and a call's
+
+
 def renew(tensor: Core) -> None:
-    """The memory was written: what the tensor holds from now on is another version."""
-    old: View = tensor.uop.arg
+    """The memory was written: what the tensor holds from now on is another version.
+
+    If nothing was made of the old one, nobody could tell them apart.
+    """
+    uop = tensor.uop
+    if getrefcount(uop) == ALONE:
+        return
+    old: View = uop.arg
     OVERWRITTEN.add(old)
     tensor.uop = UOp(BUFFER, old.dtype, (), old.renewed())
 
@@ -183,6 +192,7 @@ class Made:
         self.windows = windows
         self.idle: tuple[int, ...] = ()
         self.nodes: list[UOp] = []
+        self.is_new = False
 
     def ready(self, replayed: Replay) -> list[UOp]:
         """The buffers to hand out, in memory that nobody looks at."""
@@ -192,7 +202,14 @@ class Made:
             self.nodes = [UOp(BUFFER, w.dtype, (), View(storage, *w)) for w in self.windows]
             del storage
             self.idle = self._references()
+            self.is_new = True
         return self.nodes
+
+    def settle(self) -> None:
+        """Those who hold it now are the ones that get it again."""
+        if self.is_new:
+            self.idle = self._references()
+            self.is_new = False
 
     def _references(self) -> tuple[int, ...]:
         """How many refer to each buffer, its view, its storage: more than when it was made?"""
@@ -240,6 +257,8 @@ class Captured:
         self.kind: Any = type(returned[0]) if returned else Core
         self.outputs = [self._output(tensor, before.arguments) for tensor in returned]
         self.stored = [(ref(tensor), self._output(tensor, [])) for tensor in stored]
+        returned_ones = {output.made for output in self.outputs}
+        self.kept = [self.made[o.made] for _, o in self.stored if o.made not in returned_ones]
         self.template = rebuilt(result, iter([Hole()] * len(returned)))
 
     def _sort_bases(self, watching: Recorder, before: Before) -> None:
@@ -329,6 +348,8 @@ class Captured:
         for held, output in self.stored:
             if (tensor := held()) is not None:
                 tensor.uop = made[output.made][output.number]
+        for found in self.kept:
+            found.settle()
         results = [self._result(output, made, arguments) for output in self.outputs]
         return rebuilt(self.template, iter(results))
 
