@@ -104,7 +104,9 @@ def _repeated(cost: Cost, value: UOp, reader: UOp) -> Cost:
     if not cost.bytes or value.shape == reader.shape:
         return cost
     share = min(1.0, (prod(value.shape) or 1) / (prod(reader.shape) or 1))
-    return cost._replace(bytes=cost.bytes * share, largest=cost.largest * share)
+    return cost._replace(
+        bytes=cost.bytes * share, loads=cost.loads * share, largest=cost.largest * share
+    )
 
 
 def _total(costs: Iterable[Cost]) -> Cost:

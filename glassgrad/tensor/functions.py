@@ -238,7 +238,7 @@ class Functions(Casts):
             is_negative = x < 0
             # One constant factor: lowering then knows an exp, and rounds its argument only once.
             small = (is_negative.where(x, -x) * LOG2_E)._unary(EXP2)
-            return _with_slope(is_negative.where(small, 1.0) / (small + 1.0), x, LOGISTIC_SLOPE)
+            return with_slope(is_negative.where(small, 1.0) / (small + 1.0), x, LOGISTIC_SLOPE)
 
         return self._smooth(logistic)
 
@@ -248,7 +248,7 @@ class Functions(Casts):
         >>> Tensor([-1000.0, 0.0, 1e-20]).tanh().tolist()
         [-1.0, 0.0, 9.999999682655225e-21]
         """
-        return self._smooth(lambda x: _with_slope(_tanh(x), x, TANH_SLOPE))
+        return self._smooth(lambda x: with_slope(_tanh(x), x, TANH_SLOPE))
 
     def erf(self) -> Self:
         """The error function, to about 2 units in the last place.
@@ -256,7 +256,7 @@ class Functions(Casts):
         >>> round(Tensor(0.5).erf().item(), 5)
         0.5205
         """
-        return self._smooth(lambda x: _with_slope(_erf(x, ERF[x.uop.dtype]), x, ERF_SLOPE))
+        return self._smooth(lambda x: with_slope(_erf(x, ERF[x.uop.dtype]), x, ERF_SLOPE))
 
     def lerp(self, end: Any, weight: Any) -> Self:
         """Between this (weight 0) and end (weight 1).
@@ -278,7 +278,7 @@ def _logaddexp(x: T, y: T) -> T:
 Slope = Callable[[UOp, UOp, set[UOp]], dict[UOp, UOp]]
 
 
-def _with_slope(y: T, x: T, slope: Slope) -> T:
+def with_slope(y: T, x: T, slope: Slope) -> T:
     """y, whose gradient is known better than the parts that it is computed from would tell."""
     return y._made(record(Ops.CUSTOM, y.uop.dtype, (y.uop, x.uop), slope))
 

@@ -7,10 +7,35 @@ from typing import Any, Self
 
 from glassgrad.base.dtype import DTypeLike
 from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.functions import Slope, with_slope
 from glassgrad.tensor.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
 REDUCTIONS = ("mean", "sum", "none")
+
+
+def _sum_along(x: UOp, axis: int) -> UOp:
+    """The sum, with the axis kept as one of size 1."""
+    place = axis_of(axis, len(x.shape))
+    if not x.shape:
+        return x
+    total = UOp(Ops.REDUCE, x.dtype, (x,), (Ops.ADD, (place,)))
+    return UOp(Ops.RESHAPE, x.dtype, (total,), (*x.shape[:place], 1, *x.shape[place + 1 :]))
+
+
+def _softmax_slope(axis: int) -> Slope:
+    """Only the result is needed, not what it was made of."""
+    return lambda y, g, _: {y.src[1]: y * (g - _sum_along(g * y, axis))}
+
+
+def _log_softmax_slope(axis: int) -> Slope:
+    def rule(y: UOp, g: UOp, _: set[UOp]) -> dict[UOp, UOp]:
+        shares = (y * math.log2(math.e)).alu(Ops.EXP2)
+        return {y.src[1]: g - shares * _sum_along(g, axis)}
+
+    return rule
 
 
 class Losses(Pooling):
@@ -32,7 +57,7 @@ class Losses(Pooling):
 
         def shares(x: Self) -> Self:
             powers = (x - x.max(axis, keepdim=True).detach()).exp()
-            return powers / powers.sum(axis, keepdim=True)
+            return with_slope(powers / powers.sum(axis, keepdim=True), x, _softmax_slope(axis))
 
         return self._floats(dtype)._smooth(shares)
 
@@ -53,7 +78,8 @@ class Losses(Pooling):
 
         def logarithms(x: Self) -> Self:
             shifted = x - x.max(axis, keepdim=True).detach()
-            return shifted - shifted.exp().sum(axis, keepdim=True).log()
+            y = shifted - shifted.exp().sum(axis, keepdim=True).log()
+            return with_slope(y, x, _log_softmax_slope(axis))
 
         return self._floats(dtype)._smooth(logarithms)
 
