@@ -16,11 +16,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is what these are compared 
 def with_weights_of(theirs: Any, ours: Any) -> Any:
     """Our layer with the weights of theirs; all names must agree."""
     weights = {name: Tensor(value.numpy().copy()) for name, value in theirs.state_dict().items()}
-    shapes = {name: tensor.shape for name, tensor in get_state_dict(ours).items()}
-    load_state_dict(
-        ours,
-        {name: value.reshape(shapes.get(name, value.shape)) for name, value in weights.items()},
-    )
+    load_state_dict(ours, weights)
     return ours
 
 

@@ -58,12 +58,14 @@ class Checkpoints:
         if keep < 1:
             raise ValueError(f"at least one checkpoint is kept, not {keep}")
         self.folder, self.keep, self.parts = Path(folder), keep, parts
+        self._is_begun = False
 
     def save(self, step: int, notes: Any = None) -> Path:
         """Write a checkpoint, and remove those that are no longer kept.
 
         Notes are whatever JSON can hold.
         """
+        self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"step-{step:08d}.safetensors"
         metadata = {
@@ -73,14 +75,25 @@ class Checkpoints:
             "notes": notes,
         }
         safe_save(self._tensors(), path, {key: json.dumps(one) for key, one in metadata.items()})
+        self._is_begun = True
         self._remove(path)
         return path
+
+    def _check_folder(self) -> None:
+        """A run that was not resumed must not push out another one's checkpoints."""
+        found = self.newest()
+        if not self._is_begun and found is not None:
+            raise FormatError(
+                f"{self.folder} holds another run's checkpoint, of step {_step(found)}",
+                hint="call resume() first, or save in another folder",
+            )
 
     def resume(self, path: str | PathLike[str] | None = None) -> int:
         """Bring every part to where it was, in the newest checkpoint or in this one; the step.
 
         Without a checkpoint nothing happens, and the step is 0.
         """
+        self._is_begun = True
         found = self.newest() if path is None else Path(path)
         if found is None:
             return 0
@@ -106,7 +119,7 @@ class Checkpoints:
         return [path for path in self.folder.glob("step-*") if NAME.fullmatch(path.name)]
 
     def _remove(self, newest: Path) -> None:
-        """Old checkpoints go; so do what later steps of an earlier run, and killed ones, left."""
+        """Old checkpoints go, later ones if an earlier was resumed, and what killed runs left."""
         later = [path for path in self._files() if _step(path) > _step(newest)]
         older = sorted(set(self._files()) - set(later), key=_step)
         for path in (*later, *older[: -self.keep], *self.folder.glob(f"{PART}*")):

@@ -21,5 +21,5 @@ def state(value: float, *shape: int) -> Tensor:
     """A number everywhere, in memory that is kept with the model and written, but not trained."""
     import numpy as np
 
-    array = np.full(shape, value, np.int32 if type(value) is int else np.float32)
+    array = np.full(shape, value, np.int64 if type(value) is int else np.float32)
     return Tensor(array, requires_grad=False).realize()

@@ -34,7 +34,7 @@ class BatchNorm:
         self.bias = Tensor.zeros(sz) if affine else None
         if track_running_stats:
             self.running_mean, self.running_var = state(0.0, sz), state(1.0, sz)
-            self.num_batches_tracked = state(0, 1)
+            self.num_batches_tracked = state(0)
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of each channel: the batch's in training, else the running ones."""

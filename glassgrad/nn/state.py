@@ -108,14 +108,20 @@ def load_state_dict(
     loaded = []
     for name, tensor in wanted.items():
         given = state_dict.get(name)
-        if given is not None and given.shape == tensor.shape:
-            tensor.assign(given.to(tensor.device).cast(tensor.dtype))
+        if given is not None and _fits(given, tensor):
+            value = given.reshape(tensor.shape).to(tensor.device)
+            tensor.assign(value.cast(tensor.dtype))
             loaded.append(tensor)
             if consume:
                 del state_dict[name]
     if realize and loaded:
         Tensor.realize(*loaded)
     return loaded
+
+
+def _fits(given: Tensor, wanted: Tensor) -> bool:
+    """Equal shapes; a single number may have an axis or none, as libraries differ there."""
+    return given.shape == wanted.shape or {given.shape, wanted.shape} == {(), (1,)}
 
 
 def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Tensor]) -> list[str]:
@@ -125,7 +131,7 @@ def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Tensor]) -> list[
     misshaped = [
         f"{name} is {given[name].shape} instead of {tensor.shape}"
         for name, tensor in wanted.items()
-        if name in given and given[name].shape != tensor.shape
+        if name in given and not _fits(given[name], tensor)
     ]
     kinds = {"missing": missing, "unexpected": unexpected, "of another shape": misshaped}
     return [f"{kind}: {_listed(names)}" for kind, names in kinds.items() if names]

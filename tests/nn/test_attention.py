@@ -42,3 +42,18 @@ def test_attention_to_others_is_pytorchs() -> None:
 def test_heads_must_divide_the_width() -> None:
     with pytest.raises(ShapeError, match="3 heads do not divide a width of 8"):
         MultiHeadAttention(8, 3)
+
+
+def test_attention_is_its_definition() -> None:
+    random = np.random.default_rng(0)
+    x, layer = random.standard_normal((2, 5, 6)), MultiHeadAttention(6, 3)
+    weight, out = layer.in_proj_weight.numpy(), layer.out_proj.weight.numpy()
+    q, k, v = (x @ part.T for part in np.split(weight.astype(np.float64), 3))
+    heads = []
+    for head in range(3):
+        part = slice(2 * head, 2 * head + 2)
+        scores = q[..., part] @ k[..., part].transpose(0, 2, 1) / np.sqrt(2)
+        shares = np.exp(scores)
+        heads.append(shares / shares.sum(-1, keepdims=True) @ v[..., part])
+    wanted = np.concatenate(heads, axis=-1) @ out.T  # biases begin as zeros
+    assert_allclose(layer(Tensor(x)).numpy(), wanted, rtol=1e-5, atol=1e-7)

@@ -79,6 +79,15 @@ def test_only_the_last_ones_are_kept(tmp_path: Path) -> None:
     assert saved.newest() == tmp_path / "step-00000009.safetensors"
 
 
+def test_a_run_that_was_not_resumed_leaves_another_one_alone(tmp_path: Path) -> None:
+    Checkpoints(tmp_path, model=[Tensor([1.0])]).save(7)
+    other = Checkpoints(tmp_path, model=[Tensor([2.0])])
+    with pytest.raises(FormatError, match="holds another run's checkpoint, of step 7"):
+        other.save(1)
+    assert other.resume() == 7
+    other.save(8)
+
+
 def test_a_parameter_is_saved_once(tmp_path: Path) -> None:
     w = Tensor(np.zeros(1000, np.float32))
     path = Checkpoints(tmp_path, model=[w], optimizer=Adam([w])).save(1)

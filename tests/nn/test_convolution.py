@@ -69,3 +69,19 @@ def test_what_does_not_fit_is_refused() -> None:
         nn.Conv2d(3, 4, 1, padding="full")
     with pytest.raises(ValueError, match="is a number, not 'same'"):
         nn.ConvTranspose2d(3, 4, 1, padding="same")  # type: ignore[arg-type]
+
+
+def test_convolutions_are_their_definitions() -> None:
+    """A sum of products around every place, and for the transpose the other way round."""
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 6))
+    layer, turned = nn.Conv2d(2, 3, (2, 3)), nn.ConvTranspose2d(2, 3, (2, 3), bias=False)
+    weight, bias = layer.weight.numpy(), layer.bias.numpy()
+    wanted = np.zeros((1, 3, 4, 4)) + bias[None, :, None, None]
+    spread = np.zeros((1, 3, 6, 8))
+    for i in range(2):
+        for j in range(3):
+            wanted += np.einsum("bcyx,oc->boyx", x[..., i : i + 4, j : j + 4], weight[:, :, i, j])
+            copy = np.einsum("bcyx,co->boyx", x, turned.weight.numpy()[:, :, i, j])
+            spread[..., i : i + 5, j : j + 6] += copy
+    np.testing.assert_allclose(layer(Tensor(x)).numpy(), wanted, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(turned(Tensor(x)).numpy(), spread, rtol=1e-9, atol=1e-12)

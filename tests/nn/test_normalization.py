@@ -121,3 +121,25 @@ def test_what_does_not_fit_is_refused() -> None:
         nn.LayerNorm(4)(Tensor.ones(2, 3))
     with pytest.raises(ShapeError, match="3 groups do not divide 4 channels"):
         nn.GroupNorm(3, 4)
+
+
+def test_norms_are_their_definitions() -> None:
+    x = np.random.default_rng(0).standard_normal((2, 6, 3, 4))
+
+    def normal(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+        centred = values - values.mean(axes, keepdims=True)
+        return centred / np.sqrt((centred**2).mean(axes, keepdims=True) + 1e-5)
+
+    given = Tensor(x)
+    cases = [
+        (nn.LayerNorm(4), normal(x, (3,))),
+        (nn.LayerNorm((3, 4)), normal(x, (2, 3))),
+        (nn.GroupNorm(2, 6), normal(x.reshape(2, 2, 3, 3, 4), (2, 3, 4)).reshape(x.shape)),
+        (nn.InstanceNorm(6), normal(x, (2, 3))),
+        (nn.BatchNorm(6, track_running_stats=False), normal(x, (0, 2, 3))),
+        (nn.RMSNorm(4), x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6)),
+    ]
+    for layer, wanted in cases:
+        np.testing.assert_allclose(layer(given).numpy(), wanted, rtol=1e-9, atol=1e-12)
+        layer.weight.assign(layer.weight * 2)
+        np.testing.assert_allclose(layer(given).numpy(), 2 * wanted, rtol=1e-9, atol=1e-12)

@@ -105,6 +105,14 @@ def test_values_get_the_dtype_of_the_model() -> None:
     assert layer.weight.item() == 1.5
 
 
+def test_single_numbers_may_have_an_axis() -> None:
+    norm = BatchNorm(2)
+    others = {**get_state_dict(norm), "num_batches_tracked": Tensor([7])}
+    load_state_dict(norm, others)
+    assert norm.num_batches_tracked.shape == ()
+    assert norm.num_batches_tracked.item() == 7
+
+
 def test_what_does_not_fit_is_listed() -> None:
     wrong = given(extra__more=Tensor([1]), scale=Tensor([1.0, 2.0]))
     del wrong["layers.1.weight"]
