@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from reference import RULES, Array, numpy_dtype
+from reference import RULES, Array, numpy_dtype, recurrence
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.stages import Kernel, Schedule
@@ -82,6 +82,8 @@ class _Grid:
             return self._load(node.src[0])
         if op is Ops.REDUCE:
             return self._reduce(node)
+        if op is Ops.SCAN:
+            return self._scan(node)
         if op is Ops.STAGE:
             return done[node.src[0]]
         if op is Ops.STORE:
@@ -101,6 +103,21 @@ class _Grid:
         axes = tuple(self.axis[found] for found in node.bound)
         wide = np.broadcast_to(value, shape)
         return REDUCERS[node.arg].reduce(wide, axis=axes, keepdims=True, dtype=value.dtype)
+
+    def _scan(self, node: UOp) -> Array:
+        """Along all of its ranges as if they were one axis, outermost first."""
+        values = [self.done[source] for source in node.src[: len(node.src) - len(node.bound)]]
+        shape = list(np.broadcast_shapes(*[value.shape for value in values]))
+        for found in node.bound:
+            shape[self.axis[found]] = found.size
+        axes = [self.axis[found] for found in node.bound]
+        wide = [np.moveaxis(np.broadcast_to(v, shape), axes, range(len(axes))) for v in values]
+        flat = [value.reshape(-1, *value.shape[len(axes) :]) for value in wide]
+        if node.arg is Ops.MULACC:
+            done = recurrence(flat[0], flat[1], 0)
+        else:
+            done = REDUCERS[node.arg].accumulate(flat[0], axis=0, dtype=flat[0].dtype)
+        return np.moveaxis(done.reshape(wide[0].shape), range(len(axes)), axes)
 
     def _place(self, index: UOp, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
         """Where to look, made safe, and where that counts."""

@@ -43,6 +43,7 @@ from random_reductions import (
     step_mean,
     step_one_hot,
     step_reduce,
+    step_scan,
     step_softmax,
 )
 from reference import Array
@@ -75,6 +76,7 @@ STEPS: dict[Step, int] = {  # and how often each is tried
     step_shear: 2,
     step_gather: 2,
     step_reduce: 8,
+    step_scan: 4,
     step_mean: 2,
     step_softmax: 2,
     step_layernorm: 2,

@@ -29,6 +29,18 @@ def step_reduce(pool: Pool) -> Value:
     return reduced(pool, op, x, axes, keepdim=pool.rng.random() < 0.4)
 
 
+def step_scan(pool: Pool) -> Value:
+    x = pool.pick(lambda value: has_axes(value) and value.dtype.kind != "bool")
+    op = pool.rng.choice((Ops.ADD, Ops.MAX, Ops.MIN, Ops.MUL, Ops.MULACC))
+    axis = pool.rng.randrange(len(x.shape))
+    if op is not Ops.MULACC:
+        exact = x.exact and op is not Ops.MUL
+        return pool.add(UOp(Ops.SCAN, x.dtype, (x.uop,), (op, axis)), exact)
+    same = (x.dtype, x.shape)
+    factor = pool.pick(lambda value: (value.dtype, value.shape) == same)
+    return pool.add(UOp(Ops.SCAN, x.dtype, (x.uop, factor.uop), (op, axis)), exact=False)
+
+
 def step_mean(pool: Pool) -> Value:
     x = pool.pick(lambda value: is_float(value) and is_full(value))
     axes = random_axes(pool.rng, len(x.shape))

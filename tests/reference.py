@@ -195,6 +195,22 @@ REDUCERS: dict[Ops, np.ufunc] = {
 }  # fmt: skip
 
 
+def _scan(node: UOp, x: Array, factor: Array | None = None) -> Array:
+    op, axis = node.arg
+    if factor is None:
+        return np.asarray(REDUCERS[op].accumulate(x, axis=axis, dtype=x.dtype))
+    return recurrence(x, factor, axis)
+
+
+def recurrence(x: Array, factor: Array, axis: int) -> Array:
+    """y[i] = y[i-1] * factor[i] + x[i]"""
+    out = np.moveaxis(np.array(x), axis, 0)
+    along = np.moveaxis(factor, axis, 0)
+    for i in range(1, len(out)):
+        out[i] += out[i - 1] * along[i]
+    return np.moveaxis(out, 0, axis)
+
+
 def _assign(node: UOp, target: Array, value: Array) -> Array:
     places = np.arange(target.size).reshape(target.shape)
     for op, arg in node.arg or ():
@@ -253,6 +269,7 @@ RULES: dict[Ops, Callable[..., Any]] = {
     Ops.SHEAR: _shear,
     Ops.GATHER: _gather,
     Ops.REDUCE: _reduce,
+    Ops.SCAN: _scan,
     Ops.CONTIGUOUS: _same,
     Ops.DETACH: _same,
     Ops.COPY: _same,

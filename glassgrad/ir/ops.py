@@ -101,6 +101,7 @@ class Ops(IntEnum):
 
     # reductions and everything that has a place in memory
     REDUCE = MANY, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
+    SCAN = MANY, GRAPH | KERNEL, "x combined with all before it; arg: (op, axis), or op and ranges"
     CONTIGUOUS = 1, GRAPH, "x, in a buffer of its own"
     DETACH = 1, GRAPH, "x, but no gradient flows"
     CUSTOM = MANY, GRAPH, "x; its gradient is what the function arg makes of it"
@@ -145,6 +146,7 @@ class OpGroup:
         + (Ops.WINDOW, Ops.SHEAR, Ops.GATHER)
     )
     REDUCING = frozenset((Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN))
+    SCANNING = REDUCING | {Ops.MULACC}  # y[i] = y[i-1]*b[i] + x[i] for sources x, b
 
 
 class AxisKind(Enum):

@@ -139,6 +139,7 @@ SHAPE_OF |= {
     Ops.SHEAR: _shear,
     Ops.GATHER: _gather,
     Ops.REDUCE: _reduce,
+    Ops.SCAN: _same,
     Ops.CONTIGUOUS: _same,
     Ops.DETACH: _same,
     Ops.CUSTOM: _same,

@@ -152,14 +152,19 @@ KERNEL_CLAIMS = (
     claim("its arg is a Param", [Ops.PARAM], lambda node: isinstance(node.arg, Param)),
     claim("it has one index per axis of a PARAM, STAGE or STORE", [Ops.INDEX], _is_index_of),
     claim("it loads from an INDEX", [Ops.LOAD], lambda node: node.src[0].op is Ops.INDEX),
-    claim("it has its source's dtype", [Ops.LOAD, Ops.REDUCE, Ops.STAGE], _as_first),
+    claim("it has its source's dtype", [Ops.LOAD, Ops.REDUCE, Ops.SCAN, Ops.STAGE], _as_first),
     claim("it has one index per axis of its shape", [Ops.STAGE], _is_stage),
     claim(
         "it combines by ADD, MUL, MAX or MIN",
         [Ops.REDUCE],
         lambda node: node.arg in OpGroup.REDUCING,
     ),
-    claim("it works over RANGEs", [Ops.REDUCE], lambda node: _are_ranges(node.src[1:])),
+    claim("it works over RANGEs", [Ops.REDUCE, Ops.SCAN], lambda node: _are_ranges(node.bound)),
+    claim(
+        "it combines by ADD, MUL, MAX, MIN or MULACC",
+        [Ops.SCAN],
+        lambda node: node.arg in OpGroup.SCANNING and bool(node.bound),
+    ),
     claim("it stores a value of the INDEX's dtype", [Ops.STORE], _stores),
     claim("it runs under RANGEs", [Ops.STORE], lambda node: _are_ranges(node.src[2:])),
     claim(

@@ -10,7 +10,7 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
 KEEPS_DTYPE = OpGroup.MOVEMENT | {
-    Ops.REDUCE, Ops.CONTIGUOUS, Ops.DETACH, Ops.CUSTOM, Ops.COPY, Ops.ASSIGN,
+    Ops.REDUCE, Ops.SCAN, Ops.CONTIGUOUS, Ops.DETACH, Ops.CUSTOM, Ops.COPY, Ops.ASSIGN,
 }  # fmt: skip
 
 
@@ -93,6 +93,15 @@ def _reduces(node: UOp) -> bool:
     return is_one and _is_sorted_axes(axes, len(node.src[0].shape))
 
 
+def _scans(node: UOp) -> bool:
+    op, axis = node.arg
+    count = 2 if op is Ops.MULACC else 1
+    fits = all(source.shape == node.shape for source in node.src)
+    return (
+        op in OpGroup.SCANNING and len(node.src) == count and fits and 0 <= axis < len(node.shape)
+    )
+
+
 def _assigns(node: UOp) -> bool:
     target, value = node.src
     if target.op not in (Ops.BUFFER, Ops.ASSIGN) or target.dtype is not value.dtype:
@@ -132,6 +141,7 @@ GRAPH_CLAIMS: tuple[Row, ...] = (
     ("its windows come from an axis of that size", [Ops.SHEAR], _shears),
     ("it has an int index that differs in shape at the axis only", [Ops.GATHER], _gathers),
     ("its arg is ADD, MUL, MAX or MIN and sorted axes", [Ops.REDUCE], _reduces),
+    ("its arg is an op and an axis, its sources have its shape", [Ops.SCAN], _scans),
     ("it writes a value of that dtype to a BUFFER or ASSIGN", [Ops.ASSIGN], _assigns),
     ("its arg names a device", [Ops.COPY], lambda node: isinstance(node.arg, str)),
 )

@@ -233,9 +233,14 @@ class UOp:
 
     @property
     def bound(self) -> tuple[UOp, ...]:
-        """The ranges that a REDUCE, STORE or STAGE runs over, outermost first."""
+        """The ranges that a REDUCE, SCAN, STORE or STAGE runs over, outermost first.
+
+        Those of a SCAN are free in it: it has a value for each of their steps.
+        """
         if self.op is Ops.REDUCE:
             return self.src[1:]
+        if self.op is Ops.SCAN:
+            return self.src[2 if self.arg is Ops.MULACC else 1 :]
         return self.src[2:] if self.op is Ops.STORE else self.src[1 + len(self.arg) :]
 
     @property

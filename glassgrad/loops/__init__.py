@@ -9,7 +9,7 @@ from glassgrad.loops.lanes import choose_lanes
 from glassgrad.loops.merge import merge_axes
 from glassgrad.loops.moves import apply_moves
 from glassgrad.loops.names import name_nest
-from glassgrad.loops.nest import change_kind
+from glassgrad.loops.nest import change_kind, is_scanned
 
 
 def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest:
@@ -25,6 +25,7 @@ def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest
 def spread_over_grid(nest: Nest, target: Target) -> Nest:
     """On a machine with threads, outer loops are coordinates of the launch grid."""
     if target.has_threads:
-        for axis in nest.outer[-len(target.grid_sizes) :]:
+        free = [axis for axis in nest.outer if not is_scanned(nest, axis)]
+        for axis in free[-len(target.grid_sizes) :]:
             nest = change_kind(nest, axis, AxisKind.GLOBAL)
     return nest

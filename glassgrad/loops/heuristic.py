@@ -10,7 +10,7 @@ from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
-from glassgrad.loops.nest import axes
+from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
 
 ROWS = 8  # rows that are added before their sum goes to memory
@@ -77,8 +77,24 @@ def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
         draft.attempt(Opt(OptOps.UPCAST, axis.axis, _amount(draft, axis, draft.lanes(block))))
         draft.attempt(Opt(OptOps.UPCAST, across.axis, _amount(draft, across, draft.lanes(block))))
         return
+    if is_scanned(draft.nest, axis):
+        _vectorize_scan(draft, block, axis)
+        return
     wide = 2 if _collects(draft, axis) else 1
     amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block) * wide)
+    draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+
+
+def _vectorize_scan(draft: Draft, block: UOp, axis: UOp) -> None:
+    """Whole vectors of steps, for which the axis may have to be made longer."""
+    lanes = draft.lanes(block)
+    amount = lanes * draft.vectors(block)
+    while amount > 1 and amount // 2 >= axis.size:
+        amount //= 2
+    if axis.size % lanes:
+        draft.attempt(Opt(OptOps.PADTO, axis.axis, amount))
+    while amount > 1 and find_axis(draft.nest, axis.axis).size % amount:
+        amount //= 2
     draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
 
 
@@ -101,8 +117,9 @@ def _written_along(block: UOp) -> UOp | None:
 
 
 def _collects(draft: Draft, axis: UOp) -> bool:
-    """Are sums collected along this axis? Each of their steps should read a good run of memory."""
-    return any(axis in block.ranges for block in draft.blocks(Ops.REDUCE))
+    """Are sums collected side by side along this axis? Each step then reads a run of memory."""
+    collecting = draft.blocks(Ops.REDUCE) + draft.blocks(Ops.SCAN)
+    return any(axis in block.ranges for block in collecting)
 
 
 def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
@@ -163,6 +180,7 @@ def _use_cores(draft: Draft) -> None:
     if target.cores < 2 or draft.steps() * STEP_NS < target.core_work_ns:
         return
     loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    loops = [r for r in loops if not is_scanned(draft.nest, r)]
     wide = [r for r in loops if r.size >= 4 * target.cores] or [r for r in loops if r.size > 1]
     if wide:
         draft.attempt(Opt(OptOps.CORE, wide[0].axis))

@@ -20,6 +20,7 @@ from glassgrad.loops.nest import (
     exchange,
     find_axis,
     is_reduced,
+    is_scanned,
     next_number,
     reorder,
 )  # fmt: skip
@@ -69,6 +70,7 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
     coarse = make_range(axis.axis, -(-size // amount), outer)
     start = scale(coarse, amount)
     if size % amount:
+        _require(not is_scanned(nest, axis), "no step of a scan is done twice")
         _require(not nest.rewrites, "storing an element twice would read what was written")
         if outer is AxisKind.GLOBAL:
             _require(not _reads_back(nest), "two groups would store what one of them reads again")
@@ -138,6 +140,8 @@ def swap(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:
     """for i: for j: …  ->  for j: for i: …"""
     partner = find_axis(nest, other)
     _require(partner is not axis, "an axis does not change places with itself")
+    is_ordered = is_scanned(nest, axis) or is_scanned(nest, partner)
+    _require(not is_ordered, "a scan runs inside of all other loops")
     both_outer = axis in nest.outer and partner in nest.outer
     one, two = blocks(nest, axis), blocks(nest, partner)
     inner = one == two and axis not in nest.outer and partner not in nest.outer
@@ -151,6 +155,7 @@ def core(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
     _require(not target.has_threads, "this machine has threads, not cores")
     _require(axis in nest.outer, "only a loop that all statements share is divided among cores")
     _require(axis.kind is AxisKind.LOOP, "this axis is not a plain loop")
+    _require(not is_scanned(nest, axis), "the steps of a scan are done in order")
     _require(all(r.kind is not AxisKind.CORE for r in nest.outer), "one loop is divided already")
     rest = [r for r in nest.outer if r is not axis]
     moved = reorder(nest, dict(zip(nest.outer, (axis, *rest), strict=True)))

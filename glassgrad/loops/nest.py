@@ -10,7 +10,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range, toposort
 from glassgrad.loops.opts import IllegalMove
 
-BLOCKS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE))
+BLOCKS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE, Ops.SCAN))
 
 
 def axes(nest: Nest) -> list[UOp]:
@@ -32,12 +32,17 @@ def next_number(nest: Nest) -> int:
 
 
 def blocks(nest: Nest, axis: UOp) -> list[UOp]:
-    """The STOREs, STAGEs and REDUCEs that run over this axis."""
+    """The STOREs, STAGEs, REDUCEs and SCANs that run over this axis."""
     return [node for node in nest.body.toposort() if node.op in BLOCKS and axis in node.bound]
 
 
 def is_reduced(nest: Nest, axis: UOp) -> bool:
     return any(block.op is Ops.REDUCE for block in blocks(nest, axis))
+
+
+def is_scanned(nest: Nest, axis: UOp) -> bool:
+    """Must the steps of this axis be done in order?"""
+    return any(block.op is Ops.SCAN for block in blocks(nest, axis))
 
 
 def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
@@ -78,7 +83,7 @@ def reorder(nest: Nest, new_order: dict[UOp, UOp]) -> Nest:
     done: dict[UOp, UOp] = {}
     for node in nest.body.toposort():
         src = tuple([done[source] for source in node.src])
-        if node.op in BLOCKS and node.bound:
+        if node.op in BLOCKS and node.op is not Ops.SCAN and node.bound:
             fixed = len(node.src) - len(node.bound)
             loops = tuple([new_order.get(r, r) for r in src[fixed:]])
             src = (*src[:fixed], *loops)

@@ -21,6 +21,7 @@ from glassgrad.lower.check import check
 from glassgrad.lower.division import hardware_division
 from glassgrad.lower.memory import load, stage
 from glassgrad.lower.reduction import find_mates, reduction
+from glassgrad.lower.scan import scan
 from glassgrad.lower.scope import GRID, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
@@ -35,7 +36,7 @@ FOLDED: dict[Ops, Callable[[int, int], int]] = {
 }
 
 Instance = Mapping[UOp, int]  # unrolled range -> its value
-ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.STAGE, Ops.INDEX))
+ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.INDEX))
 
 
 class Emitter:
@@ -172,6 +173,8 @@ class Emitter:
             return load(self, node, instance)
         if op is REDUCE:
             return reduction(self, node, instance)
+        if op is Ops.SCAN:
+            return scan(self, node, instance)
         if op is Ops.STAGE:
             return stage(self, node, instance)
         if op is CHECK:

@@ -107,8 +107,20 @@ def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     pointer, stride = address(emitter, index, instance, lane)
     if stride == 1:
         return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
+    if stride == -1 and (index.gate is None or lane not in index.gate.ranges):
+        return _load_backwards(emitter, node, instance, lane)
     each = tuple([emitter.value(node, {**instance, lane: i}) for i in range(lane.size)])
     return emitter.scopes.emit(UOp(STACK, node.dtype.vec(lane.size), each))
+
+
+def _load_backwards(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp:
+    """A vector that ends where the first lane is, turned around."""
+    last = {**instance, lane: lane.size - 1}
+    pointer = address(emitter, node.src[0], last, None).pointer
+    vector = emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
+    parts = [UOp(Ops.GEP, node.dtype, (vector,), i) for i in reversed(range(lane.size))]
+    each = tuple([emitter.scopes.emit(part) for part in parts])
+    return emitter.scopes.emit(UOp(STACK, vector.dtype, each))
 
 
 def _free_lane(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:

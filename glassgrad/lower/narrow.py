@@ -264,7 +264,7 @@ def _table(rule: Rule, ops: Iterable[Ops]) -> dict[Ops, Rule]:
 
 
 RULES: dict[Ops, Rule] = {
-    **_table(_arithmetic, (*ARITHMETIC, Ops.REDUCE)),
+    **_table(_arithmetic, (*ARITHMETIC, Ops.REDUCE, Ops.SCAN)),
     **_table(_compare, OpGroup.COMPARISON),
     **_table(_buffer, (Ops.PARAM, Ops.INDEX)),
     Ops.LOAD: _load,

@@ -103,7 +103,7 @@ def _begin(emitter: Emitter, node: UOp, base: Instance, depth: int, has_loops: b
     if has_loops:
         start = emitter.constant(UOp(Ops.CONST, node.dtype, (), identity(node.arg, node.dtype)))
         start = emitter.spread(start, width)
-        registers = [[_register(emitter, start, depth) for _ in range(chains)] for _ in wanted]
+        registers = [[new_register(emitter, start, depth) for _ in range(chains)] for _ in wanted]
     return Sums(node, wanted, steps, chains, width, registers, {})
 
 
@@ -139,7 +139,7 @@ def _width(emitter: Emitter, node: UOp, instance: Instance) -> int:
     return own[0] if own else emitter.lanes(node, instance)
 
 
-def _register(emitter: Emitter, start: UOp, depth: int) -> UOp:
+def new_register(emitter: Emitter, start: UOp, depth: int) -> UOp:
     emitter.accumulators += 1
     acc = UOp(Ops.ACC, start.dtype, (start,), emitter.accumulators - 1)
     return emitter.scopes.emit(acc, depth)

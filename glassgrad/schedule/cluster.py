@@ -45,7 +45,17 @@ def loop_size(loop: Loop) -> int:
 
 def single(statement: Statement) -> Cluster:
     loops = [{statement: axis} for axis, r in enumerate(statement.axes) if r is not ZERO]
-    return Cluster([statement], loops, first=statement.node.number)
+    return Cluster([statement], scanned_last(loops), first=statement.node.number)
+
+
+def is_scanned(loop: Loop) -> bool:
+    """Does a statement run along this loop in order?"""
+    return any(statement.scanned == axis for statement, axis in loop.items())
+
+
+def scanned_last(loops: list[Loop]) -> list[Loop]:
+    """What is carried from step to step lives in registers: all other loops are around."""
+    return sorted(loops, key=is_scanned)
 
 
 def precede(one: Cluster, two: Cluster) -> None:

@@ -15,7 +15,7 @@ from glassgrad.schedule.movement import Conditions, Indices, gathered, move, str
 INDEX, GATHER, CONST, IOTA, LOAD = Ops.INDEX, Ops.GATHER, Ops.CONST, Ops.IOTA, Ops.LOAD
 BIND = Ops.BIND
 VARIABLE, PAD, SHEAR, RANGE = Ops.VARIABLE, Ops.PAD, Ops.SHEAR, Ops.RANGE
-ELEMENTWISE, CHECK = OpGroup.ELEMENTWISE, Ops.CHECK
+ELEMENTWISE, CHECK, SCAN = OpGroup.ELEMENTWISE, Ops.CHECK, Ops.SCAN
 GUARDED = frozenset((PAD, SHEAR, GATHER))
 
 
@@ -82,6 +82,8 @@ class Expressions:
                 Place(source, stretch(indices, shape, source.shape), conditions)
                 for source in node.src
             ]
+        if op is SCAN:
+            return [Place(source, indices, conditions) for source in node.src]
         if op is CHECK:
             source = Place(node.src[0], indices, conditions)
             return [source, *self._atoms(source)] if conditions else [source]
@@ -132,6 +134,8 @@ class Expressions:
             return UOp(
                 node.op, node.dtype, tuple([self.done[source] for source in below]), node.arg
             )
+        if node.op is SCAN:
+            return self._scan(place, below)
         if node.op is CHECK:
             return self._check(place, below)
         if node.op is CONST or node.op is VARIABLE:
@@ -144,6 +148,14 @@ class Expressions:
         if node.op not in GUARDED or value.op is LOAD:
             return value
         return self._guard(place, below[0], value)
+
+    def _scan(self, place: Place, below: list[Place]) -> UOp:
+        """Along a range of its kernel; the only element of an axis has none before it."""
+        op, axis = place.node.arg
+        values, along = [self.done[source] for source in below], place.indices[axis]
+        if along.op is not RANGE:
+            return values[0]
+        return UOp(SCAN, place.node.dtype, (*values, along), op)
 
     def _check(self, place: Place, below: list[Place]) -> UOp:
         """Where nobody asks for an index, whatever stands there is no mistake."""

@@ -8,16 +8,16 @@ from math import prod
 
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
-from glassgrad.ir.size import expression
+from glassgrad.ir.size import Size, expression
 from glassgrad.ir.uop import UOp, make_range, toposort
 from glassgrad.schedule.cost import MOST_OPS, Cost, Costs, worth_keeping
 from glassgrad.schedule.movement import Indices, gathered, move, stretch
 from glassgrad.schedule.one_hot import one_hots
 
-ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
+ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.SCAN, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))
-POINTWISE, GATHER, INDEX = OpGroup.POINTWISE, Ops.GATHER, Ops.INDEX
+POINTWISE, GATHER, SCAN = OpGroup.POINTWISE, Ops.GATHER, Ops.SCAN
 
 
 @dataclass(eq=False, slots=True)
@@ -48,6 +48,17 @@ class Statement:
         return self.numel * prod(axis.size for axis in self.reduced)
 
     @property
+    def scanned(self) -> int | None:
+        """The axis along which it runs in order, each element made of the one before."""
+        axis: int = self.node.arg[1] if self.node.op is SCAN else -1
+        return axis if axis >= 0 and self.axes[axis] is not ZERO else None
+
+    @property
+    def is_reshaped(self) -> bool:
+        """Are its axes those of what it reshapes, not its own?"""
+        return self.node.op is Ops.RESHAPE and self.body is not self.node
+
+    @property
     def is_contraction(self) -> bool:
         """A reduction of operands that each lack an axis another has, as in a matrix product."""
         if not self.reduced:
@@ -68,7 +79,16 @@ def make_statement(node: UOp) -> Statement:
     """What is computed, and over which ranges, for a node that is materialised."""
     if node.op is Ops.REDUCE:
         return _reduction(node)
-    body = node.src[-1] if node.op in ALWAYS_KEPT else node
+    body = node if node.op not in ALWAYS_KEPT or node.op is SCAN else node.src[-1]
+    axes = tuple([make_axis(number, n) for number, n in enumerate(body.shape)])
+    return Statement(node, axes, (), body, axes)
+
+
+def _as_before(node: UOp) -> Statement:
+    """A RESHAPE that is only stored: over the axes of what is reshaped, which others share."""
+    body = node.src[0]
+    if any(isinstance(n, Size) for n in (*node.shape, *body.shape)):
+        return make_statement(node)
     axes = tuple([make_axis(number, n) for number, n in enumerate(body.shape)])
     return Statement(node, axes, (), body, axes)
 
@@ -92,7 +112,7 @@ def _reduction(node: UOp) -> Statement:
 
 def sources(node: UOp, indices: Indices) -> Iterator[tuple[UOp, Indices]]:
     """Where a node that is not materialised reads its sources."""
-    if node.op in POINTWISE:
+    if node.op in POINTWISE or node.op is SCAN:
         for source in node.src:
             yield source, stretch(indices, node.shape, source.shape)
     elif node.op is GATHER:
@@ -153,7 +173,8 @@ def _keep(
             continue
         is_kept = node not in lookups and _is_kept(node, uses[node], costs[node], levels)
         if is_kept or op in ALWAYS_KEPT or node in always:
-            statement = kept[node] = make_statement(node)
+            is_unread = not uses[node] and op is Ops.RESHAPE
+            statement = kept[node] = _as_before(node) if is_unread else make_statement(node)
             statement.ops = costs[node].ops
             statement.is_stored = node in outputs or op in STORED
             if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's

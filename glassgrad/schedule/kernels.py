@@ -15,7 +15,7 @@ from glassgrad.schedule.cluster import Cluster
 from glassgrad.schedule.collapse import collapse
 from glassgrad.schedule.expression import Expressions
 from glassgrad.schedule.fates import Statement
-from glassgrad.schedule.movement import Indices, destination
+from glassgrad.schedule.movement import Indices, destination, reshaped
 
 
 def place(node: UOp) -> UOp:
@@ -124,16 +124,18 @@ def _add(draft: Draft, statement: Statement, written: set[UOp]) -> UOp | None:
     axes = tuple([axes_of_outer.get(axis, ZERO) for axis in range(len(statement.axes))])
     value = _value(draft, statement, axes)
     node = statement.node
+    loops = tuple(sorted(fresh, key=lambda r: inner[fresh.index(r)] == statement.scanned))
     draft.inner_axes[node] = inner
     if statement not in draft.stored:
         is_urgent = any(place(read) in written for read in statement.reads)
         if inner or is_urgent:
             shape = tuple([r.size for r in fresh])
-            value = UOp(Ops.STAGE, node.dtype, (value, *fresh, *fresh), shape)
+            value = UOp(Ops.STAGE, node.dtype, (value, *fresh, *loops), shape)
         draft.values[node] = value
         return value if is_urgent else None
-    target = draft.param(node).index(*destination(node, axes))
-    store = UOp(Ops.STORE, dtypes.void, (target, value, *draft.outer, *fresh))
+    places = reshaped(node, axes) if statement.is_reshaped else destination(node, axes)
+    target = draft.param(node).index(*places)
+    store = UOp(Ops.STORE, dtypes.void, (target, value, *draft.outer, *loops))
     draft.values[node] = store if inner else value
     return store
 

@@ -15,6 +15,7 @@ from glassgrad.schedule.cluster import (
     loop_size,
     order_statements,
     precede,
+    scanned_last,
     single,
     something_between,
 )
@@ -102,7 +103,7 @@ def _same_loops(
 def _merge(one: Cluster, two: Cluster, shared: list[Loop], home: dict[Statement, Cluster]) -> None:
     """`one` takes in `two`."""
     one.statements = one.statements + two.statements
-    one.outer = shared
+    one.outer = scanned_last(shared)
     one.first, one.last = min(one.first, two.first), max(one.last, two.last)
     for statement in two.statements:
         home[statement] = one

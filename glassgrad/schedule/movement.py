@@ -204,6 +204,11 @@ def destination(node: UOp, axes: Indices) -> Indices:
     return axes
 
 
+def reshaped(node: UOp, axes: Indices) -> Indices:
+    """Where a RESHAPE has the element that its source has at `axes`."""
+    return reshape(node.src[0].shape, node.shape, axes)[0]
+
+
 SHAPES: dict[Ops, Callable[[Any, Shape], Shape]] = {
     Ops.RESHAPE: lambda arg, shape: arg,
     Ops.PERMUTE: lambda arg, shape: tuple([shape[axis] for axis in arg]),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, toposort
-from glassgrad.schedule.long import split_long
+from glassgrad.schedule.long import split_long, split_scan
 
 
 def normalize(roots: Sequence[UOp]) -> list[UOp]:
@@ -36,4 +36,6 @@ def _plain(node: UOp) -> UOp:
         nothing = const(identity(node.arg[0], node.dtype), node.dtype)
         ones = UOp(Ops.RESHAPE, node.dtype, (nothing,), (1,) * len(node.shape))
         return UOp(Ops.EXPAND, node.dtype, (ones,), node.shape) if node.shape else nothing
+    if node.op is Ops.SCAN:
+        return split_scan(node)
     return split_long(node) if node.op is Ops.REDUCE else node

@@ -8,7 +8,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.cluster import Cluster, Loop, leads_to, loop_size
+from glassgrad.schedule.cluster import Cluster, Loop, is_scanned, leads_to, loop_size
 from glassgrad.schedule.effects import older_versions
 from glassgrad.schedule.fates import Statement
 from glassgrad.schedule.movement import Indices
@@ -28,6 +28,8 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
     if any(s.node.op is Ops.COPY or s.is_scatter for s in one.statements + two.statements):
         return False
     if not _effects_allow(one, two, shared):
+        return False
+    if not _scans_allow(one, two, shared):
         return False
     if len(shared) == len(one.outer) == len(two.outer):
         return True
@@ -49,7 +51,7 @@ def may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> 
         return False
     if _is_too_large(one, two) or _parameters(one, two) > target.max_params:
         return False
-    if not _effects_allow(one, two, shared):
+    if not _effects_allow(one, two, shared) or not _scans_allow(one, two, shared):
         return False
     return not leads_to(one, two) and not leads_to(two, one)
 
@@ -103,6 +105,26 @@ def _effects_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:
                     if reader is not writer and not _same_place(writer, reader, indices, shared):
                         return False
     return True
+
+
+def _scans_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:
+    """Scans along one loop at most, which has no others inside; no register tiles around them."""
+    statements = one.statements + two.statements
+    scans = [s for s in statements if s.scanned is not None]
+    if not scans:
+        return True
+    if any(s.is_contraction for s in statements):
+        return False
+    ordered = [loop for loop in shared if is_scanned(loop)]
+    if not ordered:
+        return True
+    around = prod(loop_size(loop) for loop in shared if loop is not ordered[0])
+    if around < FEW and any(s.reduced for s in statements):
+        return False  # its steps are worth a core each
+    inside = [s for s in scans if s.scanned == ordered[0][s]]
+    return len(ordered) == 1 and all(
+        len(shared) == sum(r is not ZERO for r in s.axes) for s in inside
+    )
 
 
 def _same_place(writer: Statement, reader: Statement, indices: Indices, shared: list[Loop]) -> bool:

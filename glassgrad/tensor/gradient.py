@@ -17,6 +17,7 @@ from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import device_of
 from glassgrad.tensor.record import marked
+from glassgrad.tensor.scan_gradient import factor_gradient, source_gradient
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 ADD, MUL, MAX, FDIV, POW = Ops.ADD, Ops.MUL, Ops.MAX, Ops.FDIV, Ops.POW
@@ -260,6 +261,10 @@ RULES: dict[Ops, tuple[Rule | None, ...]] = {
     Ops.SHEAR: (_shear,),
     Ops.GATHER: (_gather, None),
     Ops.REDUCE: (_reduce,),
+    Ops.SCAN: (
+        lambda node, g: source_gradient(node, full(g, node.shape)),
+        lambda node, g: factor_gradient(node, full(g, node.shape)),
+    ),
     Ops.CONTIGUOUS: (lambda _, g: g,),
     Ops.COPY: (_copy,),
     Ops.ASSIGN: (_assigned_target, _assigned_value),

@@ -1,24 +1,17 @@
-"""Scans: running sums, products and extremes along an axis.
-
-Work is linear: blocks of 8 are scanned by sliding windows, the totals of the blocks are scanned
-in the same way, and every block adds what came before it.
-"""
+"""Scans: running sums, products and extremes along an axis, each one pass in order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Self, TypeVar
+from typing import Self
 
-from glassgrad.base.dtype import ConstType, dtypes, sum_dtype
+from glassgrad.base.dtype import dtypes, sum_dtype
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.arrangement import Arrangement
-from glassgrad.tensor.record import BOOL, axis_of
+from glassgrad.tensor.record import BOOL, axis_of, record
 from glassgrad.tensor.reduce import accumulator
 
-ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
-BLOCK = 8
-T = TypeVar("T", bound=Arrangement)
+SCAN, ADD, MUL, MAX, MIN = Ops.SCAN, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 
 
 class Scan(Arrangement):
@@ -33,7 +26,7 @@ class Scan(Arrangement):
         [1, 3, 6]
         """
         wanted = sum_dtype(self.uop.dtype)
-        return self.cast(accumulator(wanted))._scanned(ADD, axis, 0).cast(wanted)
+        return self.cast(accumulator(wanted))._scanned(ADD, axis).cast(wanted)
 
     def cumprod(self, axis: int) -> Self:
         """Running products along an axis.
@@ -42,7 +35,7 @@ class Scan(Arrangement):
         [1, 2, 6, 24]
         """
         wanted = sum_dtype(self.uop.dtype)
-        return self.cast(accumulator(wanted))._scanned(MUL, axis, 1).cast(wanted)
+        return self.cast(accumulator(wanted))._scanned(MUL, axis).cast(wanted)
 
     def cummax(self, axis: int = 0) -> tuple[Self, Self]:
         """The largest so far along an axis, and where it was last.
@@ -67,69 +60,42 @@ class Scan(Arrangement):
         [1000.0, 1000.693]
         """
         x = self if self.is_floating_point() else self.cast(dtypes.default_float)
-        place = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.shape:
             return x
-        return scanned(x, place, lambda w: w.logsumexp(-1), type(x).logaddexp, -math.inf)
+        # Everything is a multiple of exp(the largest so far), which changes from step to step.
+        largest = x.detach()._scanned(MAX, axis)
+        before = largest._after_nothing(axis_of(axis, self.ndim))
+        most, last = [y.isfinite().where(y, 0.0) for y in (largest, before)]
+        factor = before.eq(-math.inf).where(0.0, (last - most).exp())
+        return (x - most).exp()._scanned(Ops.MULACC, axis, factor).log() + most
+
+    def _after_nothing(self, axis: int) -> Self:
+        """Everything one place on along an axis; the first is the logarithm of nothing."""
+        pairs, box = [(0, 0)] * self.ndim, [(0, int(n)) for n in self.shape]
+        pairs[axis], box[axis] = (1, 0), (0, int(self.shape[axis]) - 1)
+        return self.shrink(tuple(box)).pad(tuple(pairs), value=-math.inf)
 
     def _extremes(self, op: Ops, axis: int) -> tuple[Self, Self]:
         place = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.shape:
             return self._made(self.uop), self.cast(dtypes.int32).zeros_like()
         plain = (self.cast(dtypes.uint8) if self.uop.dtype is BOOL else self).detach()
-        start = dtypes.min(plain.dtype) if op is MAX else dtypes.max(plain.dtype)
-        best = plain._scanned(op, axis, start)
+        best = plain._scanned(op, axis)
         is_best = plain.eq(best) | plain.isnan()
         size = int(self.shape[place])
         line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - place)))
-        index = is_best.where(line, 0)._scanned(MAX, axis, 0)
+        index = is_best.where(line, 0)._scanned(MAX, axis)
         # Looked up again, so that the gradient goes to where the value was.
         values = self._at(place, index) if self.is_floating_point() else best.cast(self.dtype)
         return values, index
 
-    def _scanned(self, op: Ops, axis: int, start: ConstType) -> Self:
-        """An op of reductions applied to all elements up to each one."""
+    def _scanned(self, op: Ops, axis: int, factor: Self | None = None) -> Self:
+        """An op of reductions applied to all elements up to each one.
+
+        With MULACC what there was is multiplied by `factor` before each element is added.
+        """
         place = axis_of(axis, self.ndim)
-        if not self.ndim or 0 in self.shape:
+        if not self.ndim or 0 in self.shape or self.shape[place] == 1:
             return self._made(self.uop)
-        return scanned(
-            self,
-            place,
-            lambda window: window._reduced(op, (window.ndim - 1,), keepdim=False),
-            lambda before, inner: before._binary(op, inner, "combine"),
-            start,
-        )
-
-
-def scanned(
-    x: T, axis: int, reduced: Callable[[T], T], combine: Callable[[T, T], T], start: ConstType
-) -> T:
-    """Running values along an axis; `start` changes nothing when it is combined."""
-    size = int(x.shape[axis])
-    if size <= 2 * BLOCK:
-        return _short(x, axis, reduced, start)
-    count = -(-size // BLOCK)
-    blocks = _widened(x, axis, 0, count * BLOCK - size, start).unflatten(axis, (count, BLOCK))
-    inner = _short(blocks, axis + 1, reduced, start)
-    totals = _cut(inner, axis + 1, BLOCK - 1, BLOCK).squeeze(axis + 1)
-    before = _widened(scanned(totals, axis, reduced, combine, start), axis, 1, -1, start)
-    whole = combine(before.unsqueeze(axis + 1), inner)
-    return _cut(whole.flatten(axis, axis + 1), axis, 0, size)
-
-
-def _short(x: T, axis: int, reduced: Callable[[T], T], start: ConstType) -> T:
-    """Each element reduced with all before it: windows that reach back over the beginning."""
-    size = int(x.shape[axis])
-    return reduced(_widened(x, axis, size - 1, 0, start)._window(axis, size))
-
-
-def _widened(x: T, axis: int, before: int, after: int, value: ConstType) -> T:
-    pairs = [(0, 0)] * x.ndim
-    pairs[axis] = (before, after)
-    return x.pad(tuple(pairs), value=value)
-
-
-def _cut(x: T, axis: int, start: int, stop: int) -> T:
-    pairs: list[tuple[int, int] | None] = [None] * x.ndim
-    pairs[axis] = (start, stop)
-    return x.shrink(pairs)
+        sources = (self.uop,) if factor is None else (self.uop, factor.uop)
+        return self._made(record(SCAN, self.uop.dtype, sources, (op, place)))

@@ -1,0 +1,54 @@
+"""STACK and GEP -> LLVM: vectors made of scalars, their elements, and elements in another order."""
+
+from __future__ import annotations
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.render.llvm_values import Row, Writer, llvm_type
+
+
+def _stack(w: Writer, u: UOp) -> str:
+    kind, scalar, count = llvm_type(u.dtype), llvm_type(u.dtype.scalar), u.dtype.count
+    if all(source.is_const for source in u.src):
+        return f"<{', '.join(f'{scalar} {w.name(source)}' for source in u.src)}>"
+    vector = _rearranged(u)
+    if vector is not None:
+        return _shuffle(w, u, vector)
+    if all(source is u.src[0] for source in u.src):
+        one = w.line("splat", f"insertelement {kind} poison, {scalar} {w.name(u.src[0])}, i64 0")
+        lanes = f"<{count} x i32> zeroinitializer"
+        return w.line("splat", f"shufflevector {kind} {one}, {kind} poison, {lanes}")
+    made = "poison"
+    for lane, source in enumerate(u.src):
+        element = f"{scalar} {w.name(source)}"
+        made = w.line("stack", f"insertelement {kind} {made}, {element}, i64 {lane}")
+    return made
+
+
+def _rearranged(u: UOp) -> UOp | None:
+    """The vector of which a STACK only reorders the elements, beside constants."""
+    vectors = {source.src[0] for source in u.src if source.op is Ops.GEP}
+    known = all(source.op is Ops.GEP or source.is_const for source in u.src)
+    vector = vectors.pop() if known and len(vectors) == 1 else None
+    return vector if vector is not None and vector.dtype is u.dtype else None
+
+
+def _shuffle(w: Writer, u: UOp, vector: UOp) -> str:
+    kind, scalar, count = llvm_type(u.dtype), llvm_type(u.dtype.scalar), u.dtype.count
+    numbers = [f"{scalar} {w.name(s) if s.is_const else 'poison'}" for s in u.src]
+    places = [count + i if s.is_const else s.arg for i, s in enumerate(u.src)]
+    order = f"<{count} x i32> <{', '.join(f'i32 {place}' for place in places)}>"
+    rest = f"{kind} <{', '.join(numbers)}>"
+    return w.line("shuffle", f"shufflevector {kind} {w.name(vector)}, {rest}, {order}")
+
+
+def _gep(w: Writer, u: UOp) -> str:
+    source = u.src[0]
+    kind, lanes = llvm_type(source.dtype), u.arg if isinstance(u.arg, tuple) else (u.arg,)
+    if len(lanes) == 1:
+        return w.line("lane", f"extractelement {kind} {w.name(source)}, i64 {lanes[0]}")
+    order = f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
+    return w.line("lanes", f"shufflevector {kind} {w.name(source)}, {kind} poison, {order}")
+
+
+VECTORS: dict[Ops, Row] = {Ops.STACK: _stack, Ops.GEP: _gep}

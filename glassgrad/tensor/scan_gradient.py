@@ -1,0 +1,61 @@
+"""SCAN -> gradients of its sources: scans that run from the end to the beginning.
+
+Every result i is made of all sources up to i, so every source collects from all results behind it.
+What it collects is carried from step to step, as the results were.
+"""
+
+from __future__ import annotations
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+
+SCAN, ADD, MUL, MULACC = Ops.SCAN, Ops.ADD, Ops.MUL, Ops.MULACC
+FLIP, PAD, SHRINK = Ops.FLIP, Ops.PAD, Ops.SHRINK
+
+
+def source_gradient(node: UOp, g: UOp) -> UOp:
+    """Of the first source: what all results behind it want from it."""
+    op, axis = node.arg
+    if op is ADD:
+        return _flipped(UOp(SCAN, g.dtype, (_flipped(g, axis),), (ADD, axis)), axis)
+    if op is MULACC:
+        return _collected(g, node.src[1], axis)
+    # The largest so far is looked up by its place, and so has its gradient from there.
+    assert op is MUL, f"only sums and products have gradients: {node}"
+    before = _moved(node, axis, 1)
+    return _is_first(node, axis).where(before.const_like(1), before) * _collected(
+        g, node.src[0], axis
+    )
+
+
+def factor_gradient(node: UOp, g: UOp) -> UOp:
+    """y = y before · b + x: of b, which multiplied what was there before."""
+    axis = node.arg[1]
+    return _collected(g, node.src[1], axis) * _moved(node, axis, 1)
+
+
+def _collected(g: UOp, factor: UOp, axis: int) -> UOp:
+    """h[i] = g[i] + factor[i+1] · h[i+1], from the end on"""
+    following = _flipped(_moved(factor, axis, -1), axis)
+    return _flipped(UOp(SCAN, g.dtype, (_flipped(g, axis), following), (MULACC, axis)), axis)
+
+
+def _flipped(x: UOp, axis: int) -> UOp:
+    return UOp(FLIP, x.dtype, (x,), (axis,))
+
+
+def _moved(x: UOp, axis: int, by: int) -> UOp:
+    """Everything one place on or back, with a 0 where nothing comes."""
+    size = x.shape[axis]
+    box, around = [(0, n) for n in x.shape], [(0, 0)] * len(x.shape)
+    box[axis], around[axis] = ((0, size - 1), (1, 0)) if by > 0 else ((1, size), (0, 1))
+    rest = UOp(SHRINK, x.dtype, (x,), tuple(box))
+    return UOp(PAD, x.dtype, (rest,), tuple(around))
+
+
+def _is_first(x: UOp, axis: int) -> UOp:
+    size = x.shape[axis]
+    places = UOp(Ops.IOTA, dtypes.int32, (), size)
+    shape = (size, *(1,) * (len(x.shape) - 1 - axis))
+    return UOp(Ops.RESHAPE, dtypes.int32, (places,), shape).eq(0)
