@@ -13,9 +13,9 @@ from glassgrad.engine.bad_index import BadIndex
 from glassgrad.engine.cache import KERNELS, PLANS, signature
 from glassgrad.engine.choose import chooser
 from glassgrad.engine.collector import collector_paused
+from glassgrad.engine.compiling import compiler
 from glassgrad.engine.debug import (
     passes_shown,
-    report_executable,
     report_nest,
     report_program,
     report_source,
@@ -24,10 +24,11 @@ from glassgrad.engine.estimate import estimate
 from glassgrad.engine.place import device_of, move_between_devices
 from glassgrad.engine.plan import Plan, make_plan
 from glassgrad.engine.recording import recorder
+from glassgrad.engine.remember import key_of, recall, remember
 from glassgrad.engine.run import run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.spec import check
-from glassgrad.ir.stages import Executable, Kernel, Launch
+from glassgrad.ir.stages import Executable, Kernel, Launch, Source, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
@@ -60,27 +61,52 @@ def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Pl
     """Everything that can be decided before the data is there."""
     enter("schedule", values)
     made = schedule(values, device.target)
-    launches = [build(kernel, device) for kernel in made.kernels]
+    launches = build(made.kernels, device)
     return make_plan(made, launches, values, leaves)
 
 
-def build(kernel: Kernel, device: Device) -> Launch:
-    """One kernel on its way to machine code; equal kernels go it once."""
-    key = (kernel, device.name, device.target, chooser().key)
-    found = KERNELS.get(key)
-    if found is None:
+def build(kernels: Sequence[Kernel], device: Device) -> list[Launch]:
+    """Kernels on their way to machine code; equal ones go it once.
+
+    While the compiler works on one, the next is being written.
+    """
+    who = (device.name, device.target, chooser().key)
+    found: dict[Kernel, Launch | None] = {
+        kernel: KERNELS.get((kernel, *who)) for kernel in dict.fromkeys(kernels)
+    }
+    new = [kernel for kernel, launch in found.items() if launch is None]
+    with compiler(device, len(new)) as compile_later:
+        waiting = [compile_later(source_of(kernel, device)) for kernel in new]
+        for kernel, executable in zip(new, waiting, strict=True):
+            found[kernel] = KERNELS[kernel, *who] = launch_of(kernel, executable())
+    return [launch for kernel in kernels if (launch := found[kernel]) is not None]
+
+
+def source_of(kernel: Kernel, device: Device) -> Source:
+    """The source of a kernel, from disk if it was written before."""
+    name = key_of(kernel, device.target, chooser().key)
+    source = recall(name)
+    if source is None:
         with passes_shown(kernel):
-            executable = compile_kernel(kernel, device)
-        variables = sorted(
-            (uop for uop in kernel.body.toposort() if uop.op is Ops.VARIABLE), key=lambda u: u.arg
-        )
-        found = KERNELS[key] = Launch(executable, (), *estimate(kernel), tuple(variables))
-    return found
+            source = write_source(kernel, device.target)
+        remember(name, source)
+    return source
+
+
+def launch_of(kernel: Kernel, executable: Executable) -> Launch:
+    variables = [uop for uop in kernel.body.toposort() if uop.op is Ops.VARIABLE]
+    ordered = tuple(sorted(variables, key=lambda u: u.arg))
+    return Launch(executable, (), *estimate(kernel), ordered)
 
 
 def compile_kernel(kernel: Kernel, device: Device) -> Executable:
     """Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ Executable"""
-    target = device.target
+    with compiler(device, 1) as compile_later:
+        return compile_later(write_source(kernel, device.target))()
+
+
+def write_source(kernel: Kernel, target: Target) -> Source:
+    """Kernel ──▶ Nest ──▶ Program ──▶ Source"""
     check(kernel.body, "kernel")
     enter("loops", kernel)
     nest = optimize(kernel, target, chooser())
@@ -93,10 +119,7 @@ def compile_kernel(kernel: Kernel, device: Device) -> Executable:
     enter("render", program)
     source = render(program, target)
     report_source(source)
-    enter("devices", source)
-    executable = device.compile(source)
-    report_executable(executable)
-    return executable
+    return source
 
 
 def enter(stage: str, value: object) -> None:

@@ -1,0 +1,74 @@
+"""Sources -> Executables: compiled in a thread beside us, with a bar where that takes long."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from time import perf_counter
+
+from glassgrad.base.config import DEBUG
+from glassgrad.base.events import LISTENERS, StageEntered, announce
+from glassgrad.base.progress import tqdm
+from glassgrad.devices.protocol import Device
+from glassgrad.engine.debug import report_executable
+from glassgrad.ir.stages import Executable, Source
+
+LONG = 1.0  # seconds of compiling before a bar is shown
+
+CompileLater = Callable[[Source], Callable[[], Executable]]
+
+
+@contextmanager
+def compiler(device: Device, count: int) -> Iterator[CompileLater]:
+    """A function that starts to compile a source, and gives one that waits for the result.
+
+    One source alone, or where somebody looks on, is compiled at once.
+    """
+    if count < 2 or LISTENERS or DEBUG >= 3:
+        yield partial(_compiled, device=device)
+        return
+    bar = _Bar(count)
+    with ThreadPoolExecutor(1, "glassgrad-compiler") as thread:
+
+        def later(source: Source) -> Callable[[], Executable]:
+            result = thread.submit(device.compile, source)
+            result.add_done_callback(lambda _: bar.step())
+            return result.result
+
+        try:
+            yield later
+        finally:
+            thread.shutdown(cancel_futures=True)
+            bar.close()
+
+
+def _compiled(source: Source, device: Device) -> Callable[[], Executable]:
+    if LISTENERS:
+        announce(StageEntered("devices", source))
+    executable = device.compile(source)
+    report_executable(executable)
+    return lambda: executable
+
+
+class _Bar:
+    """How many kernels are compiled: only on a terminal, and only once it has taken a while."""
+
+    def __init__(self, count: int) -> None:
+        self.start, self.count, self.done = perf_counter(), count, 0
+        self.shown: tqdm[None] | None = None
+
+    def step(self) -> None:
+        self.done += 1
+        if self.shown is not None:
+            self.shown.update(1)
+        elif perf_counter() - self.start > LONG and sys.stderr.isatty():
+            self.shown = tqdm(desc="compiling", total=self.count, unit="kernel")
+            self.shown.start = self.start
+            self.shown.update(self.done)
+
+    def close(self) -> None:
+        if self.shown is not None:
+            self.shown.update(close=True)

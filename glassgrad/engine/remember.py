@@ -1,0 +1,94 @@
+"""Kernel -> Source, read from disk: what was lowered once need not be lowered by the next process.
+
+A kernel is written down as its structure, so that equal kernels of all processes have one name. The
+name also tells of the machine, of who chose the moves, and of the state of this package's own code.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from glassgrad.base.config import DEBUG
+from glassgrad.base.events import LISTENERS
+from glassgrad.devices.objects import object_key, read_object, write_object
+from glassgrad.ir.stages import Kernel, Program, Source, Target
+from glassgrad.ir.uop import UOp
+
+LANGUAGES = frozenset(("llvm", "c"))
+FACTS = ("name", "cores", "groups", "threads", "scratch_bytes", "label")
+
+
+def key_of(kernel: Kernel, target: Target, choice: str) -> str | None:
+    """The name of a kernel's source on disk; None if somebody wants to see how it is made."""
+    if LISTENERS or DEBUG >= 3 or target.language not in LANGUAGES:
+        return None
+    return object_key(structure(kernel), written_target(target), choice, own_code())
+
+
+def recall(key: str | None) -> Source | None:
+    """The source kept under a key. Its program has no instructions: they are in the text."""
+    stored = None if key is None else read_object(key)
+    if stored is None:
+        return None
+    try:
+        found = json.loads(stored)
+        facts = {name: found[name] for name in FACTS}
+        facts |= {name: tuple(facts[name]) for name in ("groups", "threads")}
+        program = Program(uops=(), **facts)
+        return Source(found["name"], found["text"], found["language"], program)
+    except (ValueError, KeyError, TypeError):  # written by another version: as if it were not there
+        return None
+
+
+def remember(key: str | None, source: Source) -> None:
+    if key is not None:
+        found: dict[str, Any] = {name: getattr(source.program, name) for name in FACTS}
+        found |= {"text": source.text, "language": source.language, "name": source.name}
+        write_object(key, json.dumps(found).encode())
+
+
+def structure(kernel: Kernel) -> str:
+    """A kernel as text: its nodes, sources first, in an order that only depends on structure."""
+    numbers: dict[UOp, int] = {}
+    lines: list[str] = []
+    for root in (kernel.body, *kernel.outer):
+        _write(root, numbers, lines)
+    outer = [numbers[r] for r in kernel.outer]
+    return "\n".join([*lines, f"{outer} {kernel.rewrites}"])
+
+
+def _write(root: UOp, numbers: dict[UOp, int], lines: list[str]) -> None:
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        missing = [source for source in node.src if source not in numbers]
+        if missing:
+            stack.extend(reversed(missing))
+            continue
+        stack.pop()
+        if node not in numbers:
+            numbers[node] = len(numbers)
+            sources = [numbers[source] for source in node.src]
+            lines.append(f"{node.op.name} {node.dtype!r} {node.arg!r} {sources}")
+
+
+@cache
+def written_target(target: Target) -> str:
+    """A target's facts; sets in order."""
+    parts = []
+    for field in fields(target):
+        value = getattr(target, field.name)
+        parts.append(repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value))
+    return " ".join(parts)
+
+
+@cache
+def own_code() -> str:
+    """The state of our own code: a change of any file makes new names."""
+    package = Path(__file__).parent.parent
+    states = [(path, path.stat()) for path in sorted(package.glob("*/*.py"))]
+    return " ".join(f"{path.name} {s.st_size} {s.st_mtime_ns}" for path, s in states)
