@@ -24,6 +24,7 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench
+	$(BIN)/python bench/side/run.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

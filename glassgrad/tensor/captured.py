@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from sys import getrefcount
 from typing import Any, NamedTuple
@@ -260,6 +260,7 @@ class Captured:
         returned_ones = {output.made for output in self.outputs}
         self.kept = [self.made[o.made] for _, o in self.stored if o.made not in returned_ones]
         self.template = rebuilt(result, iter([Hole()] * len(returned)))
+        self.is_one_tensor = isinstance(self.template, Hole) and self.outputs == [Output()]
 
     def _sort_bases(self, watching: Recorder, before: Before) -> None:
         """Tell arguments, random counters and known memory apart; what is left is constant."""
@@ -328,7 +329,7 @@ class Captured:
             self.replayed.point(base, uops[number].arg.address - before)
         return True
 
-    def __call__(self, arguments: list[Core], values: Bound) -> Any:
+    def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
         """Replay: point at this call's memory, run, and hand out the results."""
         if values:
             self.replayed.bind(values)
@@ -350,10 +351,12 @@ class Captured:
                 tensor.uop = made[output.made][output.number]
         for found in self.kept:
             found.settle()
+        if self.is_one_tensor:
+            return self.kind._of(made[0][0])
         results = [self._result(output, made, arguments) for output in self.outputs]
         return rebuilt(self.template, iter(results))
 
-    def _result(self, output: Output, made: list[list[UOp]], arguments: list[Core]) -> Any:
+    def _result(self, output: Output, made: list[list[UOp]], arguments: Sequence[Core]) -> Any:
         argument, tensor, window, *_ = output
         if tensor is not None:
             return tensor
