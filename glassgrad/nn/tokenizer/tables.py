@@ -50,7 +50,7 @@ def read_tables(path: Path) -> Tables:
         elif (path / "vocab.json").exists() and (path / "merges.txt").exists():
             merges = (path / "merges.txt").read_text("utf-8").split("\n")
             rules = [line for line in merges if line and not line.startswith("#version")]
-            return _tables(_json(path / "vocab.json"), rules, {}, GPT2_PATTERN)
+            return checked(_json(path / "vocab.json"), rules, {}, GPT2_PATTERN)
         else:
             raise FormatError(f"{path} holds no tokenizer.json, and no vocab.json and merges.txt")
     whole = _json(path)
@@ -63,7 +63,7 @@ def read_tables(path: Path) -> Tables:
     except (TypeError, KeyError, ValueError):
         raise FormatError(f"{path.name} has added_tokens without content or id") from None
     pattern = _pattern(whole.get("pre_tokenizer"))
-    return _tables(model.get("vocab"), model.get("merges"), specials, pattern)
+    return checked(model.get("vocab"), model.get("merges"), specials, pattern)
 
 
 HINT = "glassgrad.nn.tokenizer.foreign.ForeignTokenizer reads it through the package tokenizers"
@@ -99,7 +99,7 @@ def _pattern(rule: Any) -> str:
     return pattern
 
 
-def _tables(vocab: Any, merges: Any, specials: dict[str, int], pattern: str) -> Tables:
+def checked(vocab: Any, merges: Any, specials: dict[str, int], pattern: str) -> Tables:
     """Names -> bytes and numbers, all of them checked."""
     if not isinstance(vocab, dict) or not isinstance(merges, list):
         raise FormatError("a vocabulary is an object, and merges are a list")

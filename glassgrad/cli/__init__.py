@@ -1,0 +1,30 @@
+"""`glassgrad …`, or `python -m glassgrad …`: words on a command line -> what they ask for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from glassgrad.base.errors import GlassgradError
+from glassgrad.cli.arguments import parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 if all went well."""
+    options = parser().parse_args(argv)
+    # Each command is imported when it is asked for: `--help` waits for nothing.
+    command = import_module(f"glassgrad.cli.{options.command}")
+    try:
+        return int(command.run(options))
+    except GlassgradError as error:
+        hint = f"\n  hint: {error.hint}" if error.hint else ""
+        print(f"glassgrad: {error.message}{hint}", file=sys.stderr)
+    except FileNotFoundError as error:
+        print(f"glassgrad: there is no file or folder {error.filename}", file=sys.stderr)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    return 1

@@ -1,0 +1,163 @@
+"""`glassgrad train`: text -> a model in a folder, with its progress on the screen."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from types import FrameType
+
+from glassgrad.base.errors import SettingError
+from glassgrad.base.progress import tqdm
+from glassgrad.base.terminal import clock, si
+from glassgrad.cli.arguments import wanted
+from glassgrad.nn.gpt.config import Config
+from glassgrad.nn.gpt.corpus import TOKENIZER, gathered, prepare
+from glassgrad.nn.gpt.generate import generate
+from glassgrad.nn.gpt.sampler import Sampler
+from glassgrad.nn.gpt.training import CONFIG, Plan, Step, Training
+from glassgrad.nn.state import get_parameters
+from glassgrad.nn.tokenizer import Tokenizer
+
+SAVE_EVERY = 60.0  # seconds
+LINE_EVERY = 5.0  # seconds, where no bar can be drawn
+SAMPLE = 160  # tokens
+
+
+def run(options: Namespace) -> int:
+    training = _resumed(options) if options.resume else _begun(options)
+    folder = training.folder
+    count = sum(param.numel() for param in get_parameters(training.model))
+    print(f"a model of {si(count)} parameters learns, {_length(training)}; Ctrl-C saves and stops")
+    if not _learn(training):
+        training.save()
+        print(f"\nstopped and saved at step {training.number}; this goes on with it:")
+        print(f"    glassgrad train --resume {folder}")
+        return 130
+    training.save()
+    print(f"loss on text it never saw: {training.test():.3f}")
+    print(f"saved; let it write more with: glassgrad generate {folder} {options.prompt!r}\n")
+    tokenizer = Tokenizer.load(folder / TOKENIZER)
+    print(options.prompt, end="")
+    sampler = Sampler(0.7, seed=training.plan.seed)
+    for piece in generate(training.model, tokenizer, options.prompt, SAMPLE, sampler):
+        print(piece, end="", flush=True)
+    print()
+    return 0
+
+
+def _begun(options: Namespace) -> Training:
+    folder: Path = options.out
+    if (folder / CONFIG).exists() and next(folder.glob("step-*"), None):
+        raise SettingError(
+            f"{folder} holds a model already",
+            hint=f"go on with --resume {folder}, or take another folder with --out",
+        )
+    start = perf_counter()
+    text = gathered(options.text, options.files)
+    print(f"{si(len(text))} characters of text; learning {options.vocab} tokens …", flush=True)
+    tokenizer = prepare(folder, text, options.vocab)
+    print(f"tokens are ready ({perf_counter() - start:.1f} s)")
+    config = Config.named(
+        options.model,
+        vocab_size=tokenizer.vocab_size,
+        **wanted(options, "context", "layers"),
+    )
+    plan = Plan(
+        seconds=60 * (options.minutes or 0.0),
+        batch=options.batch,
+        rate=options.rate,
+        seed=options.seed,
+        **wanted(options, "steps"),
+    )
+    return Training.begin(folder, config, plan)
+
+
+def _resumed(options: Namespace) -> Training:
+    changes = wanted(options, "steps")
+    if options.minutes is not None:
+        changes["seconds"] = 60 * options.minutes
+    training = Training.resume(options.resume, **changes)
+    print(f"{options.resume} goes on from step {training.number}")
+    return training
+
+
+def _length(training: Training) -> str:
+    plan = training.plan
+    return f"for {plan.seconds / 60:.1f} minutes" if plan.seconds else f"for {plan.steps} steps"
+
+
+def _learn(training: Training) -> bool:
+    """To the end of the plan, or until somebody presses Ctrl-C: then False."""
+    saved = perf_counter()
+    plan = training.plan
+    shown = Progress(plan.batch * training.config.context)
+    with _interrupts() as interrupts:
+        for step in training.steps():
+            shown.step(step)
+            if interrupts:
+                break
+            if perf_counter() - saved > SAVE_EVERY:
+                training.save()
+                saved = perf_counter()
+    shown.close()
+    return not interrupts
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """The interrupts so far: the first waits for the end of a step, a second ends everything."""
+    found: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if found:
+            raise KeyboardInterrupt
+        found.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Progress:
+    """A bar with loss, tokens per second and time left; lines where there is no terminal."""
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens  # of a step
+        self.is_terminal = sys.stderr.isatty()
+        self.bar: tqdm[None] = tqdm(
+            unit="tok", unit_scale=True, total=0, rate=10, disable=not self.is_terminal
+        )
+        self.loss = 0.0
+        self.steps = 0
+        self.written = perf_counter() - LINE_EVERY + 1  # the first line comes early
+
+    def step(self, step: Step) -> None:
+        self.steps += 1
+        # A running mean says more than one batch; it begins with the mean of all.
+        share = max(1 / self.steps, 0.05)
+        self.loss += (step.loss - self.loss) * share
+        self.bar.total = int(step.number * self.tokens / max(step.done, 1e-9))
+        self.bar.n = (step.number - 1) * self.tokens
+        self.bar.set_description(f"loss {self.loss:.3f}")
+        self.bar.update(self.tokens)
+        if not self.is_terminal and (perf_counter() - self.written > LINE_EVERY or step.done >= 1):
+            self.written = perf_counter()
+            print(self.line(step), file=sys.stderr, flush=True)
+
+    def line(self, step: Step) -> str:
+        """What is printed where no bar can be drawn."""
+        elapsed = perf_counter() - self.bar.start
+        speed = self.steps * self.tokens / elapsed
+        left = clock(step.seconds / step.done - step.seconds)
+        return f"step {step.number:6}  loss {self.loss:.3f}  {si(speed)} tok/s  {left} left"
+
+    def close(self) -> None:
+        if self.steps:
+            self.bar.update(close=True)

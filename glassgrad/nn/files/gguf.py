@@ -1,0 +1,148 @@
+"""GGUF files -> metadata and tensors by name: plain ones as windows on the file, others as float32.
+
+A file is "GGUF", a version, how many tensors and how many facts there are; the facts; where each
+tensor lies; and, from the next multiple of the alignment on, the elements. Nothing is believed.
+"""
+
+from __future__ import annotations
+
+import struct
+from math import prod
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.mapped import Bytes, are_sizes, mapped, part, tensor
+from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.tensor.tensor import Tensor
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+NUMBERS = ("B", "b", "H", "h", "I", "i", "f", "?", None, None, "Q", "q", "d")  # kinds 0 to 12
+BOOL, STRING, ARRAY = 7, 8, 9
+PLAIN: dict[int, DType] = {
+    0: dtypes.float32,
+    1: dtypes.float16,
+    24: dtypes.int8,
+    25: dtypes.int16,
+    26: dtypes.int32,
+    27: dtypes.int64,
+    28: dtypes.float64,
+    30: dtypes.bfloat16,
+}
+LONGEST_NAME = 1 << 16
+DEEPEST = 4  # arrays in arrays
+USUAL_ALIGNMENT = 32
+
+
+class Entry(NamedTuple):
+    """Where a tensor lies: bytes from the beginning of the elements on."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: int
+    offset: int
+
+
+def gguf_load(fn: Tensor | str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The facts of a file, and its tensors."""
+    raw = mapped(fn)
+    reader = Reader(raw)
+    if bytes(reader.take(4)) != MAGIC:
+        raise FormatError("this is no GGUF file: it does not begin with GGUF")
+    version = reader.number("I")
+    if version not in VERSIONS:
+        raise FormatError(f"a GGUF file of version {version} cannot be read, only 2 and 3")
+    tensors, facts = reader.number("Q"), reader.number("Q")
+    metadata = {}
+    for _ in range(reader.count(facts, 12)):
+        key = reader.text(LONGEST_NAME)
+        metadata[key] = reader.value(reader.number("I"))
+    entries = [reader.entry() for _ in range(reader.count(tensors, 24))]
+    start = reader.place + -reader.place % _alignment(metadata)
+    names = {entry.name for entry in entries}
+    if len(names) != len(entries):
+        raise FormatError("a tensor's name stands twice in this file")
+    return metadata, {entry.name: _tensor(raw, start, entry) for entry in entries}
+
+
+class Reader:
+    """Values one behind the other; what would lie past the end is an error before it is read."""
+
+    def __init__(self, raw: Bytes) -> None:
+        self.raw, self.place = raw, 0
+
+    def take(self, size: int) -> Bytes:
+        found = part(self.raw, self.place, size, "a value")
+        self.place += size
+        return found
+
+    def count(self, number: int, least: int) -> int:
+        """How many things follow, if the rest of the file could hold them."""
+        if number * least > len(self.raw) - self.place:
+            raise FormatError(f"{number} entries do not fit into the rest of the file")
+        return number
+
+    def number(self, kind: str) -> Any:
+        (found,) = struct.unpack(f"<{kind}", self.take(struct.calcsize(f"<{kind}")).tobytes())
+        return found
+
+    def text(self, longest: int) -> str:
+        size = self.number("Q")
+        if size > longest:
+            raise FormatError(f"a text of {size} bytes is too long here")
+        return self.take(size).tobytes().decode("utf-8", "replace")
+
+    def value(self, kind: int, depth: int = 0) -> Any:
+        if kind == STRING:
+            return self.text(len(self.raw))
+        if kind == ARRAY and depth < DEEPEST:
+            return self._array(depth)
+        letter = NUMBERS[kind] if 0 <= kind < len(NUMBERS) else None
+        if letter is None:
+            raise FormatError(f"a value of the unknown kind {kind}")
+        return self.number(letter)
+
+    def _array(self, depth: int) -> Any:
+        """Numbers as an array of NumPy, anything else as a list."""
+        kind, size = self.number("I"), self.number("Q")
+        letter = NUMBERS[kind] if 0 <= kind < len(NUMBERS) else None
+        if letter is None:
+            return [self.value(kind, depth + 1) for _ in range(self.count(size, 8))]
+        dtype = np.dtype(letter if kind == BOOL else f"<{letter}")
+        return self.take(self.count(size, dtype.itemsize) * dtype.itemsize).view(dtype).copy()
+
+    def entry(self) -> Entry:
+        name = self.text(LONGEST_NAME)
+        sizes = [self.number("Q") for _ in range(self.count(self.number("I"), 8))]
+        if not are_sizes(sizes):
+            raise FormatError(f"{name:.60} has a shape that is none")
+        # The axis that is written first is the innermost one.
+        return Entry(name, tuple(sizes[::-1]), self.number("I"), self.number("Q"))
+
+
+def _alignment(metadata: dict[str, Any]) -> int:
+    found = metadata.get("general.alignment", USUAL_ALIGNMENT)
+    if type(found) is not int or not 8 <= found <= 1 << 20 or found % 8:
+        raise FormatError(f"elements cannot be aligned to {found!r:.40}")
+    return found
+
+
+def _tensor(raw: Bytes, start: int, entry: Entry) -> Tensor:
+    name, shape, kind, offset = entry
+    count = prod(shape)
+    plain = PLAIN.get(kind)
+    if plain is not None:
+        return tensor(part(raw, start + offset, count * plain.itemsize, name), plain, shape)
+    packed = FORMATS.get(kind)
+    if packed is None:
+        raise FormatError(f"{name:.60} has the unknown format {kind}")
+    if not shape or shape[-1] % packed.numbers:
+        raise FormatError(f"{name:.60} of shape {shape} is no whole number of blocks")
+    blocks = part(raw, start + offset, count // packed.numbers * packed.nbytes, name)
+    with np.errstate(all="ignore"):  # scales may be anything
+        numbers = packed.read(blocks.reshape(-1, packed.nbytes))
+    return Tensor(np.ascontiguousarray(numbers, np.float32).reshape(shape), requires_grad=False)

@@ -1,0 +1,106 @@
+"""blocks of GGUF's quantised formats -> float32: a few bits per number, and scales per block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Format(NamedTuple):
+    """How many numbers a block holds, in how many bytes; how blocks (n, bytes) are read."""
+
+    numbers: int
+    nbytes: int
+    read: Callable[[Array], Array]
+
+
+def _float16(blocks: Array, at: int) -> Array:
+    return np.ascontiguousarray(blocks[:, at : at + 2]).view(np.float16).astype(np.float32)
+
+
+def _nibbles(codes: Array) -> Array:
+    """The lower halves of all bytes, then the upper ones."""
+    return np.concatenate([codes & 15, codes >> 4], -1).astype(np.float32)
+
+
+def q4_0(blocks: Array) -> Array:
+    """scale, 32 x 4 bits:  (code - 8) scale"""
+    return (_nibbles(blocks[:, 2:]) - 8) * _float16(blocks, 0)
+
+
+def q4_1(blocks: Array) -> Array:
+    """scale, least, 32 x 4 bits:  code scale + least"""
+    return _nibbles(blocks[:, 4:]) * _float16(blocks, 0) + _float16(blocks, 2)
+
+
+def q5_0(blocks: Array) -> Array:
+    """scale, 32 fifth bits, 32 x 4 bits:  (code - 16) scale"""
+    fifth = np.unpackbits(blocks[:, 2:6], axis=1, bitorder="little").astype(np.float32)
+    return (_nibbles(blocks[:, 6:]) + fifth * 16 - 16) * _float16(blocks, 0)
+
+
+def q8_0(blocks: Array) -> Array:
+    """scale, 32 x 8 bits:  code scale"""
+    return np.ascontiguousarray(blocks[:, 2:]).view(np.int8) * _float16(blocks, 0)
+
+
+def _six_bit_scales(packed: Array) -> tuple[Array, Array]:
+    """12 bytes  ->  8 scales and 8 least values of 6 bits
+
+    The first four of each have bytes of their own, whose upper two bits are those of the last four.
+    """
+    scales, leasts, mixed = packed[:, 0:4], packed[:, 4:8], packed[:, 8:12]
+    last_scales = (mixed & 15) | ((scales >> 6) << 4)
+    last_leasts = (mixed >> 4) | ((leasts >> 6) << 4)
+    return (
+        np.concatenate([scales & 63, last_scales], 1).astype(np.float32),
+        np.concatenate([leasts & 63, last_leasts], 1).astype(np.float32),
+    )
+
+
+def _scaled_by_32(blocks: Array, codes: Array) -> Array:
+    """8 x 32 codes, each 32 with a scale and a least value, which have common scales."""
+    scales, leasts = _six_bit_scales(blocks[:, 4:16])
+    scales, leasts = scales * _float16(blocks, 0), leasts * _float16(blocks, 2)
+    numbers: Array = codes * scales[:, :, None] - leasts[:, :, None]
+    return numbers.reshape(len(blocks), 256)
+
+
+def q4_k(blocks: Array) -> Array:
+    """two scales, 12 bytes of scales, 256 x 4 bits"""
+    codes = _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 8, 32)
+    return _scaled_by_32(blocks, codes)
+
+
+def q5_k(blocks: Array) -> Array:
+    """two scales, 12 bytes of scales, 256 fifth bits, 256 x 4 bits"""
+    codes = _nibbles(blocks[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32)
+    fifth = (blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None]) & 1
+    return _scaled_by_32(blocks, codes + fifth.astype(np.float32) * 16)
+
+
+def q6_k(blocks: Array) -> Array:
+    """256 x 4 bits, 256 x 2 upper bits, 16 scales of 8 bits, a scale:  (code - 32) scale scale"""
+    low = blocks[:, :128].reshape(-1, 2, 2, 32)  # two halves of 128 numbers
+    low = np.concatenate([low & 15, low >> 4], 2)  # (n, 2, 4, 32)
+    shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
+    high = (blocks[:, 128:192].reshape(-1, 2, 1, 32) >> shifts) & 3
+    codes = (low | (high << 4)).astype(np.float32).reshape(-1, 16, 16) - 32
+    scales = np.ascontiguousarray(blocks[:, 192:208]).view(np.int8) * _float16(blocks, 208)
+    numbers: Array = codes * scales[:, :, None]
+    return numbers.reshape(len(blocks), 256)
+
+
+FORMATS = {
+    2: Format(32, 18, q4_0),
+    3: Format(32, 20, q4_1),
+    6: Format(32, 22, q5_0),
+    8: Format(32, 34, q8_0),
+    12: Format(256, 144, q4_k),
+    13: Format(256, 176, q5_k),
+    14: Format(256, 210, q6_k),
+}
