@@ -15,6 +15,7 @@ class GlobalCounters:
     time_sum_s: ClassVar[float] = 0.0
     kernel_count: ClassVar[int] = 0
     mem_used: ClassVar[int] = 0  # bytes allocated now
+    mem_peak: ClassVar[int] = 0  # the most that was allocated at once
     mem_used_per_device: ClassVar[defaultdict[str, int]] = defaultdict(int)
 
     # Reentrant, because memory is also freed by the garbage collector, at any moment.
@@ -27,6 +28,7 @@ class GlobalCounters:
             GlobalCounters.global_ops = GlobalCounters.global_mem = 0
             GlobalCounters.time_sum_s = 0.0
             GlobalCounters.kernel_count = 0
+            GlobalCounters.mem_peak = GlobalCounters.mem_used
 
     @staticmethod
     def count(kernels: int, operations: int, nbytes: int, seconds: float = 0.0) -> None:
@@ -42,4 +44,5 @@ class GlobalCounters:
         """Memory was taken; a negative number says that it was given back."""
         with GlobalCounters._lock:
             GlobalCounters.mem_used += nbytes
+            GlobalCounters.mem_peak = max(GlobalCounters.mem_peak, GlobalCounters.mem_used)
             GlobalCounters.mem_used_per_device[device] += nbytes

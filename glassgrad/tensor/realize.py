@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
-from glassgrad.base.errors import CaptureError
+from glassgrad.base.errors import CaptureError, OutOfMemoryError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
@@ -26,6 +26,7 @@ from glassgrad.tensor.record import bound, record
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
 NUMBER = attrgetter("number")
+MOST_NAMED = 8  # tensors in a message about memory
 OVERWRITTEN: WeakSet[View] = WeakSet()
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
 
@@ -55,7 +56,23 @@ def run(values: Sequence[UOp]) -> tuple[View, ...]:
     """Walk the whole road."""
     from glassgrad.engine.pipeline import realize
 
-    return realize(values)
+    try:
+        return realize(values)
+    except OutOfMemoryError as error:
+        raise _with_largest(error) from None
+
+
+def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
+    """The error, and who has the memory: the largest tensors with the lines that made them."""
+    held = {t.uop.arg.storage: t for t in living() if t.uop.op is BUFFER}
+    largest = sorted(held.items(), key=lambda pair: -pair[0].nbytes)[:MOST_NAMED]
+    rows = [
+        f"  {storage.nbytes:>15,} bytes  {tensor.shape} {tensor.dtype.name}"
+        f"{'' if tensor.uop.origin is None else f'   {tensor.uop.origin}'}"
+        for storage, tensor in largest
+    ]
+    message = "\n".join([error.message, *(["the largest tensors:"] if rows else []), *rows])
+    return OutOfMemoryError(message, error.hint, error.origin)
 
 
 def current(uop: UOp) -> UOp | None:
@@ -118,6 +135,7 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         if root.op is ASSIGN and view is _base(value).arg:
             view = view.renewed()
         held[root] = UOp(BUFFER, root.dtype, (), view)
+        held[root].origin = root.origin
     for write in writes:
         OVERWRITTEN.add(_base(_resolved_target(write)).arg)
     for root, buffer in held.items():

@@ -50,3 +50,14 @@ def test_threads_lose_no_counts():
         thread.join()
     assert GlobalCounters.kernel_count == 8_000
     assert GlobalCounters.global_mem == 24_000
+
+
+def test_the_peak_is_the_most_that_was_in_use_since_the_last_reset() -> None:
+    GlobalCounters.reset()
+    start = GlobalCounters.mem_used
+    for nbytes in (100, 50, -100, 20):
+        GlobalCounters.allocated("TEST", nbytes)
+    assert (GlobalCounters.mem_peak, GlobalCounters.mem_used) == (start + 150, start + 70)
+    GlobalCounters.reset()
+    assert GlobalCounters.mem_peak == start + 70
+    GlobalCounters.allocated("TEST", -70)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from random import Random
 
 import numpy as np
 import pytest
 
 import glassgrad.tensor.realize
-from glassgrad import Tensor
+from glassgrad import Context, GlobalCounters, Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.realize import collect, current, prepared
 
@@ -200,3 +201,16 @@ def test_random_programs_of_writes_and_reads_agree_with_numpy(seed: int) -> None
             assert tensors[i].tolist() == arrays[i].tolist()
     for tensor, array in zip(tensors, arrays, strict=True):
         assert tensor.tolist() == array.tolist()
+
+
+def test_without_memory_the_largest_tensors_are_named_with_their_lines(road: str) -> None:
+    if road == "interpreted":
+        pytest.skip("the reference has no memory limit")
+    large = (Tensor.ones(1000, 100) * 2).contiguous().realize()
+    gc.collect()
+    limit = GlobalCounters.mem_used + 1000
+    with Context(MEM_LIMIT=limit), pytest.raises(MemoryError) as caught:
+        (large + 1).contiguous().realize()
+    assert "400,000 bytes  (1000, 100) float32" in str(caught.value)
+    assert "large = (Tensor.ones(1000, 100) * 2).contiguous().realize()" in str(caught.value)
+    assert large.sum().item() == 200_000  # nothing is lost
