@@ -68,12 +68,10 @@ def move(nest: Nest, op: OptOps, axis: int, arg: object = None, target: Target =
 def results(nest: Nest) -> list[Array]:
     """What every argument holds after the nest ran on numbers that depend on the slot alone."""
     params = {n.arg.slot: n for n in nest.body.toposort() if n.op is Ops.PARAM}
-    arrays = [
-        (np.arange(np.prod(param.arg.shape)) % (5 + slot))
-        .reshape(param.arg.shape)
-        .astype(numpy_dtype(param.dtype))
-        for slot, param in sorted(params.items())
-    ]
+    arrays = [np.zeros(0)] * (max(params) + 1)  # a slot may be left over
+    for slot, param in params.items():
+        counted = np.arange(np.prod(param.arg.shape)) % (5 + slot)
+        arrays[slot] = counted.reshape(param.arg.shape).astype(numpy_dtype(param.dtype))
     run_kernel(nest, arrays)
     return arrays
 

@@ -14,6 +14,7 @@ from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
 
 ROWS = 8  # rows that are added before their sum goes to memory
+STREAMS = 4  # rows of memory that are read side by side
 SHORT = 16  # a reduction of so few steps has no loop
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
@@ -59,16 +60,29 @@ def _collect_in_memory(draft: Draft) -> None:
 def _use_vectors(draft: Draft) -> None:
     """Every block walks through memory along its unit-stride axis, a few vectors at a time."""
     taken: set[int] = set()  # axes whose steps are reductions that have vectors of their own
-    for number in range(len(draft.blocks(Ops.REDUCE))):
-        blocks = draft.blocks(Ops.REDUCE)
-        if number < len(blocks):
-            taken |= _vectorize_reduction(draft, blocks[number])
+    reduced: set[int] = set()
+    while (block := _next_reduction(draft, reduced)) is not None:
+        reduced |= {r.axis for r in block.bound}
+        taken |= _vectorize_reduction(draft, block)
     for op in (Ops.STORE, Ops.STAGE):
-        for number in range(len(draft.blocks(op))):
-            block = draft.blocks(op)[number]  # as it is after the moves before
-            axis = _written_along(block)
-            if axis is not None and axis.kind is AxisKind.LOOP and axis.axis not in taken:
-                _vectorize_writes(draft, block, axis)
+        while (found := _next_written(draft, op, taken)) is not None:
+            taken.add(found[1].axis)
+            _vectorize_writes(draft, *found)
+
+
+def _next_reduction(draft: Draft, done: set[int]) -> UOp | None:
+    """A reduction as it is after the moves so far."""
+    blocks = draft.blocks(Ops.REDUCE)
+    return next((b for b in blocks if done.isdisjoint(r.axis for r in b.bound)), None)
+
+
+def _next_written(draft: Draft, op: Ops, done: set[int]) -> tuple[UOp, UOp] | None:
+    """A block as it is after the moves so far, and the axis along which it writes."""
+    for block in draft.blocks(op):
+        axis = _written_along(block)
+        if axis is not None and axis.kind is AxisKind.LOOP and axis.axis not in done:
+            return block, axis
+    return None
 
 
 def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
@@ -130,13 +144,26 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
     inside = [r for r in block.bound if r.kind is AxisKind.REDUCE]
     axis = _own_axis(draft, block, inside)
     if axis is not None:
-        amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
-        draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
+        beside = _rows_beside(draft, block, axis)
+        vectors = draft.vectors(block) if beside is None else 1
+        amount = _amount(draft, axis, draft.lanes(block) * vectors)
+        if draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount)) and beside is not None:
+            draft.attempt(Opt(OptOps.UPCAST, beside.axis, STREAMS))
         return {r.axis for r in block.ranges}
     if prod(r.size for r in inside) <= SHORT:
         for short in inside:
             draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
     return set()
+
+
+def _rows_beside(draft: Draft, block: UOp, axis: UOp) -> UOp | None:
+    """Rows that all need what one load gives, as in a matrix times a vector: a few at a time."""
+    loads = [index for index in draft.loads(block) if axis in index.ranges]
+    for rows in reversed(draft.nest.outer):
+        has_rows = [rows in index.ranges for index in loads]
+        if any(has_rows) and not all(has_rows) and rows.kind is AxisKind.LOOP:
+            return rows if rows.size % STREAMS == 0 or not draft.nest.rewrites else None
+    return None
 
 
 def _own_axis(draft: Draft, block: UOp, inside: list[UOp]) -> UOp | None:

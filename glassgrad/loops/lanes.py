@@ -29,9 +29,23 @@ def _candidate(nest: Nest, op: Ops, target: Target) -> tuple[UOp, int] | None:
         for axis in node.bound:
             lanes = _fitting(axis.size, width)
             if axis.kind in (UPCAST, UNROLL) and lanes > 1 and _is_unit_stride(node, axis):
-                if not _meets_lanes(nodes, axis):
+                if not _meets_lanes(nodes, axis) and not _jumps(node, axis):
                     return axis, lanes
     return None
+
+
+def _jumps(block: UOp, axis: UOp) -> bool:
+    """Do sums read all over memory along this axis, but in a row along their own?"""
+    if block.op is Ops.REDUCE:
+        return False
+    sums = [node for node in block.toposort() if node.op is Ops.REDUCE and axis in node.ranges]
+    for node in sums:
+        loads = [n.src[0] for n in node.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
+        own = [r for r in node.bound if r.kind is UNROLL]
+        is_along = any(all(stride(index, r) == 1 for index in loads) for r in own)
+        if is_along and any(stride(index, axis) not in (0, 1) for index in loads):
+            return True
+    return False
 
 
 def _meets_lanes(nodes: list[UOp], axis: UOp) -> bool:

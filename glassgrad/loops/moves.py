@@ -12,6 +12,7 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.accumulate import accumulate
 from glassgrad.loops.nest import (
@@ -37,8 +38,9 @@ def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
     axis = find_axis(nest, opt.axis)
     if opt.op not in ANY_SIZE:
         _require(axis.src[0].is_const, "the size of this axis is known only at launch")
-    in_order = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
-    _require(not in_order or axis in nest.outer, "additions to memory happen in order")
+    added = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
+    is_apart = axis in nest.outer or all(written_stride(block, axis) for block in added)
+    _require(is_apart, "additions to one place happen in order")
     moved = MOVES[opt.op](nest, axis, opt.arg, target)
     return replace(moved, recipe=(*nest.recipe, opt))
 
@@ -117,6 +119,8 @@ def upcast(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     _require(not is_reduced(nest, axis), "a reduction is unrolled with UNROLL")
     _require(not axis.kind.is_unrolled, "this axis is unrolled already")
     _require(axis.kind is not AxisKind.CORE, "upcast an axis before it is divided among cores")
+    scans = [block for block in blocks(nest, axis) if block.op is Ops.SCAN]
+    _require(all(scan.bound[-1] is axis for scan in scans), "steps that follow each other only")
     return split(nest, axis, amount or axis.size, AxisKind.UPCAST, axis.kind)
 
 

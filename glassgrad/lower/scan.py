@@ -46,12 +46,13 @@ def _run(
 ) -> dict[tuple[UOp, tuple[int | None, ...]], UOp]:
     """One register's way through the steps that have no loop; what it ends as goes to the next."""
     loops = loops_of(node.bound)
-    lanes = emitter.lanes(node, wanted)
+    steps = emitter.instances(node.bound, wanted)
+    lanes = emitter.lanes(node, steps[0])
     carried = _start(emitter, node, lanes, loops)
     acc = carried if loops else None
     is_along = any(emitter.is_vector(r) for r in node.bound)
     found = {}
-    for step in emitter.instances(node.bound, wanted):
+    for step in steps:
         terms = [
             emitter.spread(emitter.value(source, step), lanes)
             for source in node.src[: len(node.src) - len(node.bound)]

@@ -83,7 +83,9 @@ class Expressions:
                 for source in node.src
             ]
         if op is SCAN:
-            return [Place(source, indices, conditions) for source in node.src]
+            is_alone = indices[node.arg[1]].op is not RANGE  # an axis of one element
+            needed = node.src[:1] if is_alone else node.src
+            return [Place(source, indices, conditions) for source in needed]
         if op is CHECK:
             source = Place(node.src[0], indices, conditions)
             return [source, *self._atoms(source)] if conditions else [source]
@@ -150,7 +152,7 @@ class Expressions:
         return self._guard(place, below[0], value)
 
     def _scan(self, place: Place, below: list[Place]) -> UOp:
-        """Along a range of its kernel; the only element of an axis has none before it."""
+        """Along a range of its kernel; where there is none, nothing comes before the element."""
         op, axis = place.node.arg
         values, along = [self.done[source] for source in below], place.indices[axis]
         if along.op is not RANGE:

@@ -21,18 +21,27 @@ def source_gradient(node: UOp, g: UOp) -> UOp:
         return _flipped(UOp(SCAN, g.dtype, (_flipped(g, axis),), (ADD, axis)), axis)
     if op is MULACC:
         return _collected(g, node.src[1], axis)
-    # The largest so far is looked up by its place, and so has its gradient from there.
-    assert op is MUL, f"only sums and products have gradients: {node}"
+    if op is not MUL:
+        kept = _kept_share(node, axis)
+        return (kept.const_like(1) - kept) * _collected(g, kept, axis)
     before = _moved(node, axis, 1)
-    return _is_first(node, axis).where(before.const_like(1), before) * _collected(
-        g, node.src[0], axis
-    )
+    start = _is_first(node, axis).where(before.const_like(1), before)
+    return start * _collected(g, node.src[0], axis)
 
 
 def factor_gradient(node: UOp, g: UOp) -> UOp:
     """y = y before · b + x: of b, which multiplied what was there before."""
     axis = node.arg[1]
     return _collected(g, node.src[1], axis) * _moved(node, axis, 1)
+
+
+def _kept_share(node: UOp, axis: int) -> UOp:
+    """1 where the extreme so far stays, 0 where an element takes its place, half where they tie."""
+    x, before = node.src[0], _moved(node, axis, 1)
+    one, zero = x.const_like(1), x.const_like(0)
+    stays = x < before if node.arg[0] is Ops.MAX else before < x
+    share = stays.where(one, x.eq(before).where(x.const_like(0.5), zero))
+    return _is_first(node, axis).where(zero, share)
 
 
 def _collected(g: UOp, factor: UOp, axis: int) -> UOp:
@@ -48,6 +57,8 @@ def _flipped(x: UOp, axis: int) -> UOp:
 def _moved(x: UOp, axis: int, by: int) -> UOp:
     """Everything one place on or back, with a 0 where nothing comes."""
     size = x.shape[axis]
+    if size == 0:
+        return x
     box, around = [(0, n) for n in x.shape], [(0, 0)] * len(x.shape)
     box[axis], around[axis] = ((0, size - 1), (1, 0)) if by > 0 else ((1, size), (0, 1))
     rest = UOp(SHRINK, x.dtype, (x,), tuple(box))
