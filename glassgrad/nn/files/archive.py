@@ -13,7 +13,6 @@ from glassgrad.nn.files.mapped import Bytes, mapped, part, tensor
 from glassgrad.tensor.tensor import Tensor
 
 LOCAL = 30  # bytes of a zip file's header before each file, without the name
-MOST_FILES = 1_000_000
 IS_ENCRYPTED = 1
 
 
@@ -44,9 +43,10 @@ def zip_entries(raw: Bytes) -> list[ZipInfo]:
     """What an archive says it holds."""
     try:
         with ZipFile(_Stream(raw)) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            everything = archive.infolist()
     except (BadZipFile, ValueError, OverflowError, NotImplementedError, OSError) as error:
         raise FormatError(f"this is no zip archive: {error}") from None
+    entries = [entry for entry in everything if not entry.filename.endswith("/")]
     if len({entry.filename for entry in entries}) != len(entries):
         raise FormatError("a file's name stands twice in this archive")
     return entries

@@ -1,0 +1,131 @@
+"""Ten thousand damaged files: each is read, or refused with a FormatError; nothing else happens."""
+
+from __future__ import annotations
+
+import io
+import random
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from gguf_files import gguf_file
+from torch_files import torch_file
+
+from glassgrad import Tensor
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.archive import tar_extract, zip_extract
+from glassgrad.nn.files.gguf import gguf_load
+from glassgrad.nn.files.npy import npy_load, npz_load
+from glassgrad.nn.files.pytorch import torch_load
+
+X = np.arange(60, dtype=np.float32).reshape(3, 20)
+EACH = 1700  # of six readers
+MOST_MEMORY = 4_000_000  # bytes; the files have a few thousand
+
+
+def _npy() -> bytes:
+    out = io.BytesIO()
+    np.save(out, X)
+    return out.getvalue()
+
+
+def _npz() -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, x=X, y=X.T)
+    return out.getvalue()
+
+
+def _zip() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a", b"1" * 50)
+        archive.writestr("b/c", b"2" * 60)
+    return out.getvalue()
+
+
+def _tar() -> bytes:
+    import tarfile
+
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name in ("a", "b/c"):
+            info = tarfile.TarInfo(name)
+            info.size = 600
+            archive.addfile(info, io.BytesIO(b"3" * 600))
+    return out.getvalue()
+
+
+def _gguf() -> bytes:
+    blocks = np.arange(2 * 144, dtype=np.uint8).tobytes()
+    facts = {
+        "general.architecture": ("str", "llama"), "n": ("u32", 7), "names": ("[str]", ["a", "b"]),
+        "ids": ("[i32]", [1, 2, 3]),
+    }  # fmt: skip
+    return gguf_file(facts, {"x": X, "y": (12, (1, 512), blocks)})
+
+
+READERS: dict[str, tuple[Callable[[Any], Any], bytes]] = {
+    "npy": (npy_load, _npy()),
+    "npz": (npz_load, _npz()),
+    "zip": (zip_extract, _zip()),
+    "tar": (tar_extract, _tar()),
+    "gguf": (gguf_load, _gguf()),
+    "torch": (torch_load, torch_file({"x": X, "y": [X.T, 3, "text"], "n": None})),
+}
+
+
+def damaged(raw: bytes, chance: random.Random) -> bytes:
+    """Bytes exchanged, runs of 0 or 255, parts moved, the end cut off."""
+    data = bytearray(raw)
+    for _ in range(chance.choice((1, 1, 1, 2, 5, 20))):
+        at = chance.randrange(len(data))
+        match chance.randrange(5):
+            case 0:
+                data[at] = chance.randrange(256)
+            case 1:
+                data[at] ^= 1 << chance.randrange(8)
+            case 2:
+                run = chance.choice((2, 4, 8))
+                data[at : at + run] = bytes([chance.choice((0, 255, 127))]) * run
+            case 3:
+                other = chance.randrange(len(data))
+                data[at : at + 8] = data[other : other + 8]
+            case 4:
+                del data[at : at + chance.choice((1, 7, 200))]
+        data = data or bytearray(b"\0")
+    if not chance.randrange(8):
+        del data[chance.randrange(len(data)) + 1 :]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_damaged_files_are_read_or_refused(name: str) -> None:
+    read, raw = READERS[name]
+    read(Tensor(raw))
+    refused = 0
+    for number in range(EACH):
+        file = damaged(raw, random.Random(f"{name} {number}"))
+        try:
+            read(Tensor(file))
+        except FormatError:
+            refused += 1
+    assert refused > EACH // 20
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_damaged_files_take_little_memory(name: str) -> None:
+    read, raw = READERS[name]
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            try:
+                read(Tensor(damaged(raw, random.Random(f"memory {name} {number}"))))
+            except FormatError:
+                pass
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < MOST_MEMORY

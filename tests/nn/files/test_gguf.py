@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gguf_files import gguf_file
+
+from glassgrad import Tensor
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.gguf import gguf_load
+from glassgrad.nn.files.quantised import FORMATS
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def test_facts_of_every_kind_are_read(tmp_path: Path) -> None:
+    facts = {
+        "a": ("u8", 200), "b": ("i8", -3), "c": ("u16", 60000), "d": ("i16", -300),
+        "e": ("u32", 1 << 31), "f": ("i32", -5), "g": ("f32", 0.5), "h": ("bool", True),
+        "i": ("str", "naïve"), "j": ("u64", 1 << 63), "k": ("i64", -(1 << 62)), "l": ("f64", 0.1),
+        "m": ("[str]", ["x", "yz"]), "n": ("[i32]", [1, -2, 3]),
+    }  # fmt: skip
+    (tmp_path / "x.gguf").write_bytes(gguf_file(facts, {}))
+    found, tensors = gguf_load(tmp_path / "x.gguf")
+    assert tensors == {}
+    assert found.pop("n").tolist() == [1, -2, 3]
+    assert found == {key: value for key, (_, value) in facts.items() if key != "n"}
+
+
+def test_plain_tensors_are_windows_on_the_file(tmp_path: Path) -> None:
+    arrays = {"x": X, "half": X.astype(np.float16), "whole": X.astype(np.int64)}
+    (tmp_path / "x.gguf").write_bytes(gguf_file({}, arrays))
+    _, found = gguf_load(str(tmp_path / "x.gguf"))
+    for name, array in arrays.items():
+        assert np.array_equal(found[name].numpy(), array)
+        assert not found[name].numpy().flags.writeable
+
+
+def test_bfloat16_is_read() -> None:
+    raw = (X.view(np.uint32) >> 16).astype(np.uint16).tobytes()
+    _, found = gguf_load(Tensor(gguf_file({}, {"x": (30, (3, 4), raw)})))
+    assert found["x"].dtype.name == "bfloat16"
+    assert np.array_equal(found["x"].float().numpy(), X)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_quantised_tensors_are_float32(kind: int) -> None:
+    size, nbytes, read = FORMATS[kind]
+    blocks = np.random.default_rng(1).integers(0, 60, (6, nbytes), np.uint8)
+    file = gguf_file({}, {"first": X, "x": (kind, (3, 2 * size), blocks.tobytes())})
+    _, found = gguf_load(Tensor(file))
+    assert np.array_equal(found["x"].numpy(), read(blocks).reshape(3, 2 * size))
+
+
+def test_the_alignment_is_what_the_file_says() -> None:
+    _, found = gguf_load(Tensor(gguf_file({"general.alignment": ("u32", 128)}, {"x": X}, 128)))
+    assert np.array_equal(found["x"].numpy(), X)
+
+
+GOOD = gguf_file({"k": ("u32", 1)}, {"x": X})
+CHANGES = {
+    "nothing": (b"", "a value should be bytes 0 to 4"),
+    "no GGUF": (b"GGML" + GOOD[4:], "does not begin with GGUF"),
+    "another version": (b"GGUF" + struct.pack("<I", 9) + GOOD[8:], "version 9"),
+    "cut short": (GOOD[:-20], "the file is cut short"),
+    "too many tensors": (GOOD[:8] + struct.pack("<Q", 1 << 40) + GOOD[16:], "entries do not fit"),
+    "too many facts": (GOOD[:16] + struct.pack("<Q", 1 << 60) + GOOD[24:], "entries do not fit"),
+    "a long name": (GOOD[:24] + struct.pack("<Q", 1 << 50) + GOOD[32:], "too long here"),
+    "a huge array": (
+        gguf_file({"k": ("[f32]", [1.0])}, {}).replace(
+            struct.pack("<IIQ", 9, 6, 1), struct.pack("<IIQ", 9, 6, 1 << 60)
+        ),
+        "entries do not fit",
+    ),
+    "an odd alignment": (gguf_file({"general.alignment": ("u32", 3)}, {"x": X}), "aligned to 3"),
+    "an unknown kind": (GOOD.replace(b"k\x04\0\0\0", b"k\x63\0\0\0"), "unknown kind 99"),
+    "an unknown format": (gguf_file({}, {"x": (99, (4,), b"")}), "unknown format 99"),
+    "half a block": (gguf_file({}, {"x": (2, (33,), b"")}), "no whole number of blocks"),
+    "a huge shape": (gguf_file({}, {"x": (0, (1 << 40, 1 << 40), b"")}), "shape that is none"),
+    "past the end": (gguf_file({}, {"x": (0, (1 << 30,), b"")}), "the file is cut short"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_files_that_lie_are_refused(name: str) -> None:
+    raw, message = CHANGES[name]
+    with pytest.raises(FormatError, match=message):
+        gguf_load(Tensor(raw) if raw else Tensor.empty(0, dtype="uint8"))

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import importlib.util
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_files import Named, archive_of, torch_file
+
+from glassgrad import Tensor
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.pytorch import Stored, strided, torch_load
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def plain(found: Any) -> Any:
+    if isinstance(found, Tensor):
+        return found.tolist()
+    if isinstance(found, dict):
+        return {key: plain(value) for key, value in found.items()}
+    return [plain(item) for item in found] if isinstance(found, list) else found
+
+
+def test_tensors_numbers_texts_lists_and_dicts_are_read() -> None:
+    given = {"x": X, "turned": X.T, "step": 7, "rate": 0.5, "name": "naïve", "all": [X[0], None]}
+    found = torch_load(Tensor(torch_file(given)))
+    assert plain(found) == {
+        "x": X.tolist(), "turned": X.T.tolist(), "step": 7, "rate": 0.5, "name": "naïve",
+        "all": [X[0].tolist(), None],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "uint8", "bool"])
+def test_every_dtype_keeps_its_values(dtype: str) -> None:
+    found = torch_load(Tensor(torch_file(X.astype(dtype))))
+    assert np.array_equal(found.numpy(), X.astype(dtype))
+    assert found.dtype.name == dtype
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+def test_what_pytorch_saves_is_read(tmp_path: Path) -> None:
+    import torch
+
+    layer = torch.nn.Linear(3, 2)
+    big = torch.arange(24.0).reshape(2, 3, 4)
+    given = {
+        "model": layer.state_dict(), "part": big[:, 1:, ::2], "turned": big.permute(2, 0, 1),
+        "brain": big.bfloat16(), "parameter": layer.weight, "shape": big.shape,
+        "half": big.half(), "empty": torch.zeros(0, 3), "scalar": torch.tensor(3),
+    }  # fmt: skip
+    torch.save(given, tmp_path / "x.pt")
+    found = torch_load(tmp_path / "x.pt")
+    assert found["model"].keys() == given["model"].keys()
+    assert found["shape"] == (2, 3, 4)
+    for name in given.keys() - {"model", "shape"}:
+        assert found[name].shape == tuple(given[name].shape)
+        assert np.array_equal(found[name].float().numpy(), given[name].detach().float().numpy())
+
+
+class Evil:
+    """Runs a command when Python's own reader loads it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_that_calls_things_is_refused_and_nothing_is_called(tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    raw = archive_of(pickle.dumps({"x": Evil(touched)}, 2), [])
+    with pytest.raises(FormatError, match="the file asks to call"):
+        torch_load(Tensor(raw))
+    assert not touched.exists()
+
+
+NOTHING = np.zeros(4, np.float32)
+BAD = {
+    "system": (Named("os", "system", "true"), "asks to call os.system"),
+    "eval": (Named("builtins", "eval", "1"), "asks to call builtins.eval"),
+    "no storage": (
+        Named("torch._utils", "_rebuild_tensor_v2", 1, 0, (2,), (1,)),
+        "without a storage",
+    ),
+    "too few": (Named("torch._utils", "_rebuild_tensor_v2", 1), "asks to call"),
+    "a parameter of nothing": (Named("torch._utils", "_rebuild_parameter", 3), "asks to call"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_other_calls_are_refused(name: str) -> None:
+    obj, message = BAD[name]
+    with pytest.raises(FormatError, match=message):
+        torch_load(Tensor(torch_file({"x": obj})))
+
+
+@pytest.mark.parametrize(
+    ("offset", "shape", "strides"),
+    [
+        (0, (5,), (1,)),
+        (3, (2,), (1,)),
+        (-1, (2,), (1,)),
+        (0, (2,), (-1,)),
+        (0, (2, 3), (1,)),
+        (0, (1 << 60,), (0,)),
+        (0, (100,), (0,)),
+        (0, (1 << 40, 1 << 40), (0, 0)),
+        (0, "ab", (1, 1)),
+    ],
+)
+def test_tensors_that_leave_their_storage_are_refused(
+    offset: Any, shape: Any, strides: Any
+) -> None:
+    from glassgrad import dtypes
+
+    storage = Stored(dtypes.float32, NOTHING.view(np.uint8), 4)
+    with pytest.raises(FormatError):
+        strided(storage, offset, shape, strides)
+
+
+def test_old_files_and_other_archives_are_refused() -> None:
+    with pytest.raises(FormatError, match=r"before PyTorch 1\.6"):
+        torch_load(Tensor(pickle.dumps([1], 2)))
+    with pytest.raises(FormatError, match=r"has one data\.pkl"):
+        torch_load(Tensor(archive_of(b"", []).replace(b"data.pkl", b"data.pkx")))
+
+
+def test_a_missing_storage_is_refused() -> None:
+    raw = torch_file(X).replace(b"archive/data/0", b"archive/data/9")
+    with pytest.raises(FormatError, match="there is no storage '0'"):
+        torch_load(Tensor(raw))
