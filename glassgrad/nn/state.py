@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from importlib import import_module
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -25,8 +26,21 @@ __all__ = [
     "safe_save",
 ]
 
+# Readers of other formats, loaded when they are first asked for.
+LATER = {
+    "gguf_load": "glassgrad.nn.files.gguf",
+    "tar_extract": "glassgrad.nn.files.archive",
+    "torch_load": "glassgrad.nn.files.pytorch",
+    "zip_extract": "glassgrad.nn.files.archive",
+}
 CLOSED = (type, ModuleType, FunctionType, MethodType, TinyJit)  # what they hold is not the model's
 MOST_NAMES = 8  # that a message lists
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module 'glassgrad.nn.state' has no attribute {name!r}")
+    return getattr(import_module(LATER[name]), name)
 
 
 def get_state_dict(

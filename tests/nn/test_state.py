@@ -9,7 +9,7 @@ import pytest
 
 from glassgrad import Tensor, TinyJit, dtypes
 from glassgrad.base.errors import FormatError
-from glassgrad.nn import BatchNorm, Linear
+from glassgrad.nn import BatchNorm, Linear, state
 from glassgrad.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 
 
@@ -79,10 +79,10 @@ def given(**changed: Any) -> dict[str, Tensor]:
 
 
 def test_a_model_gets_the_values_of_another() -> None:
-    model, state = Model(), given()
-    assert len(load_state_dict(model, state)) == 6
+    model, others = Model(), given()
+    assert len(load_state_dict(model, others)) == 6
     for name, tensor in get_state_dict(model).items():
-        np.testing.assert_array_equal(tensor.numpy(), state[name].numpy())
+        np.testing.assert_array_equal(tensor.numpy(), others[name].numpy())
     assert model.scale.is_param
     assert not model.steps.is_param
 
@@ -159,3 +159,10 @@ def test_running_statistics_are_saved_too(tmp_path: Any) -> None:
     load_state_dict(other, safe_load(path))
     np.testing.assert_allclose(other.running_mean.numpy(), [0.2, 0.4], rtol=1e-6)
     assert other.num_batches_tracked.item() == 1
+
+
+def test_readers_of_other_formats_are_found_here() -> None:
+    for name in state.LATER:
+        assert callable(getattr(state, name))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        state.nonsense
