@@ -21,6 +21,7 @@ from glassgrad.loops.opts import Opt, OptOps
 FEW_COLUMNS = 4  # half a vector; with fewer, lanes along the sum are better
 MOST_LANES = 8  # with fewer columns, a sum may lie better in memory
 SHORT = 4  # a loop of so few steps is written out
+SKINNY = 32  # rows: packing an operand for so few takes longer than it saves
 ENOUGH_REUSE = 4  # times that a packed element should be read
 
 
@@ -43,6 +44,8 @@ def contraction_recipe(draft: Draft) -> bool:
     """Shape a contraction; False, and nothing done, if the nest is none."""
     found = _find(draft)
     columns = 0 if found is None else found.columns.size
+    if found is not None and _is_skinny(found):
+        columns = 0  # a row of the result reads all of `right`: as it lies, not packed
     if columns < MOST_LANES and dot_recipe(draft, columns):
         _divide(draft, [r.axis for r in draft.nest.outer])
         return True
@@ -59,6 +62,10 @@ def contraction_recipe(draft: Draft) -> bool:
     else:
         _block(draft, found, vectors * lanes)
     return True
+
+
+def _is_skinny(found: Contraction) -> bool:
+    return found.rows.size <= SKINNY and stride(found.right, found.columns) != 1
 
 
 def _overlaps(found: Contraction) -> bool:
