@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from sys import getrefcount
+from threading import get_ident
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -418,11 +419,12 @@ def _holders() -> dict[Storage, list[ref[Core]]]:
 
 def _escaped(before: Before, returned: list[Core]) -> list[Core]:
     """Tensors that were made inside of the call and are still there, but were not returned."""
-    own = {id(tensor) for tensor in returned}
+    own, thread = {id(tensor) for tensor in returned}, get_ident()
     return [
         tensor
         for key, held in list(LIVING.items())
-        if before.tensors.get(key) is not held
+        if held.thread == thread
+        and before.tensors.get(key) is not held
         and (tensor := held()) is not None
         and id(tensor) not in own
     ]

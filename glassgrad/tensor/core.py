@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from threading import get_ident
 from typing import Any, Self, cast
 from weakref import ref
 
@@ -23,10 +24,11 @@ ENDS = frozenset((BUFFER, CONST, DETACH))  # where no gradient flows on
 
 
 class _Living(ref["Core"]):
-    """A weak reference that knows where it is filed."""
+    """A weak reference that knows where it is filed, and which thread made its tensor."""
 
-    __slots__ = ("key",)
+    __slots__ = ("key", "thread")
     key: int
+    thread: int
 
 
 # Assigning to a buffer must find the lazy tensors that still read what it held.
@@ -66,6 +68,7 @@ class Core(metaclass=Modes):
         self.is_asked = False
         held = _Living(self, _forget)
         held.key = key = id(self)
+        held.thread = get_ident()
         LIVING[key] = held
 
     def _made(self, uop: UOp) -> Self:
