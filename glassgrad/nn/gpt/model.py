@@ -12,7 +12,8 @@ from glassgrad.nn.linear import Dropout, Embedding, Linear
 from glassgrad.nn.normalization import LayerNorm, RMSNorm
 from glassgrad.tensor.tensor import Tensor
 
-SPREAD = 0.02  # of the weights at the beginning, as in GPT-2
+SPREAD = 0.02  # of the weights at the beginning, as in GPT-2, which is
+WIDTH = 768  # wide; narrower models begin with larger weights, and learn faster
 
 
 class Sight(Protocol):
@@ -135,20 +136,21 @@ class GPT:
     def _begin(self) -> None:
         """Small weights; smaller ones where layers add up."""
         config = self.config
+        spread = SPREAD * sqrt(WIDTH / config.width)
         linears = [self.head] if self.head is not None else []
         for layer in self.layers:
             feed, attention = layer.feed, layer.attention
             linears += [attention.qkv, feed.up, *([feed.gate] if feed.gate is not None else [])]
             for last in (attention.out, feed.down):
-                last.weight = _normal(last.weight, SPREAD / sqrt(2 * config.layers))
+                last.weight = _normal(last.weight, spread / sqrt(2 * config.layers))
         for linear in linears:
-            linear.weight = _normal(linear.weight, SPREAD)
+            linear.weight = _normal(linear.weight, spread)
         for layer in self.layers:
             for one in (layer.attention.qkv, layer.attention.out, layer.feed.up, layer.feed.down):
                 one.bias = None if one.bias is None else Tensor.zeros(*one.bias.shape)
         for table in (self.tokens, self.places):
             if table is not None:
-                table.weight = _normal(table.weight, SPREAD)
+                table.weight = _normal(table.weight, spread)
 
 
 def _norm(config: Config) -> LayerNorm | RMSNorm:

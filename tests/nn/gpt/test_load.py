@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gguf_files import gguf_file
+from gpt_reference import TINY, tiny
+from torch_files import torch_file
+
+from glassgrad import Tensor
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.gpt import GPT, Config
+from glassgrad.nn.gpt.load import load
+from glassgrad.nn.state import get_state_dict, safe_save
+from glassgrad.nn.tokenizer import Tokenizer
+from glassgrad.nn.tokenizer.tables import letters
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+TOKENS = Tensor([[3, 1, 4, 1, 5]])
+
+
+def arrays(model: GPT) -> Arrays:
+    return {name: tensor.numpy() for name, tensor in get_state_dict(model).items()}
+
+
+def gpt2_names(model: GPT) -> Arrays:
+    """As GPT-2's checkpoints name them, with weights (in, out) and the masks of old ones."""
+    pairs = (
+        ("tokens", "wte"), ("places", "wpe"), ("layers", "h"), ("attention_norm", "ln_1"),
+        ("feed_norm", "ln_2"), ("attention.qkv", "attn.c_attn"), ("attention.out", "attn.c_proj"),
+        ("feed.up", "mlp.c_fc"), ("feed.down", "mlp.c_proj"),
+    )  # fmt: skip
+    found = {}
+    for name, array in arrays(model).items():
+        for ours, theirs in pairs:
+            name = name.replace(ours, theirs)
+        name = name.replace("norm.", "ln_f.") if name.startswith("norm.") else name
+        turned = array.T if name.startswith("h.") and array.ndim == 2 else array
+        found[f"transformer.{name}"] = np.ascontiguousarray(turned)
+    found["transformer.h.0.attn.bias"] = np.ones((1, 1, 4, 4), np.float32)
+    found["lm_head.weight"] = found["transformer.wte.weight"]
+    return found
+
+
+def llama_names(model: GPT) -> Arrays:
+    pairs = (
+        ("tokens", "model.embed_tokens"), ("layers", "model.layers"), ("head", "lm_head"),
+        ("attention_norm", "input_layernorm"), ("feed_norm", "post_attention_layernorm"),
+        ("attention.out", "self_attn.o_proj"), ("feed.", "mlp."), ("mlp.gate", "mlp.gate_proj"),
+        ("mlp.up", "mlp.up_proj"), ("mlp.down", "mlp.down_proj"),
+    )  # fmt: skip
+    return split_names(model, pairs, "attention", "self_attn", "{}_proj", "model.norm")
+
+
+def gguf_names(model: GPT) -> Arrays:
+    pairs = (
+        ("tokens", "token_embd"), ("layers", "blk"), ("head", "output"),
+        ("attention_norm", "attn_norm"), ("feed_norm", "ffn_norm"), ("feed.", "ffn_"),
+        ("attention.out", "attn_output"), ("places", "position_embd"),
+    )  # fmt: skip
+    return split_names(model, pairs, "attention.", "attn_", "{}", "output_norm")
+
+
+def split_names(
+    model: GPT, pairs: tuple[tuple[str, str], ...], old: str, new: str, form: str, norm: str
+) -> Arrays:
+    config, found = model.config, {}
+    q, kv = (config.head_width * heads for heads in (config.heads, config.kv_heads))
+    for name, array in arrays(model).items():
+        if name.startswith("norm."):
+            found[name.replace("norm", norm)] = array
+            continue
+        if "qkv" in name:
+            for letter, piece in zip("qkv", np.split(array, [q, q + kv]), strict=True):
+                part = name.replace(old, new).replace("qkv", form.format(letter))
+                found[renamed(part, pairs)] = np.ascontiguousarray(piece)
+            continue
+        found[renamed(name, pairs)] = array
+    return found
+
+
+def renamed(name: str, pairs: tuple[tuple[str, str], ...]) -> str:
+    for ours, theirs in pairs:
+        name = name.replace(ours, theirs)
+    return name
+
+
+def tokenizer(vocab_size: int = 300) -> Tokenizer:
+    return Tokenizer.train(["the cat and the hat and the bat"] * 2, vocab_size)
+
+
+CONFIGS = {
+    "gpt2": {
+        "model_type": "gpt2", "vocab_size": 50, "n_positions": 40, "n_layer": 2, "n_head": 2,
+        "n_embd": 16,
+    },
+    "llama": {
+        "model_type": "llama", "vocab_size": 50, "max_position_embeddings": 40,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "hidden_size": 16, "intermediate_size": 24, "rms_norm_eps": 1e-5,
+    },
+}  # fmt: skip
+NAMES = {"gpt2": gpt2_names, "llama": llama_names}
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "pickle"])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_folder_of_hugging_face_is_loaded(name: str, kind: str, tmp_path: Path) -> None:
+    model = tiny(name)
+    given = NAMES[name](model)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIGS[name]))
+    tokenizer().save(tmp_path / "tokenizer.json")
+    if kind == "pickle":
+        (tmp_path / "pytorch_model.bin").write_bytes(torch_file(given))
+    else:
+        halves = [dict(list(given.items())[i::2]) for i in range(2)]
+        for number, half in enumerate(halves):
+            tensors = {name: Tensor(array) for name, array in half.items()}
+            safe_save(tensors, tmp_path / f"model-{number}.safetensors")
+    found = load(tmp_path)
+    assert found.model.config == TINY[name]
+    assert np.array_equal(found.model(TOKENS).numpy(), model(TOKENS).numpy())
+    assert found.tokenizer.decode(found.tokenizer.encode("the hat")) == "the hat"
+
+
+def paired(array: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
+    """The halves of each head interleaved, as files of Llama have them."""
+    halves = array.reshape(heads, 2, -1, *array.shape[1:])
+    return np.ascontiguousarray(halves.swapaxes(1, 2).reshape(array.shape))
+
+
+def facts_of(config: Config, kind: str) -> dict[str, tuple[str, Any]]:
+    names = list(letters())
+    return {
+        "general.architecture": ("str", kind),
+        f"{kind}.context_length": ("u32", config.context),
+        f"{kind}.block_count": ("u32", config.layers),
+        f"{kind}.attention.head_count": ("u32", config.heads),
+        f"{kind}.attention.head_count_kv": ("u32", config.kv_heads),
+        f"{kind}.embedding_length": ("u32", config.width),
+        f"{kind}.feed_forward_length": ("u32", config.hidden),
+        f"{kind}.attention.layer_norm_epsilon": ("f64", config.eps),
+        f"{kind}.attention.layer_norm_rms_epsilon": ("f64", config.eps),
+        "tokenizer.ggml.model": ("str", "gpt2"),
+        "tokenizer.ggml.tokens": ("[str]", [*names, "th", "the", "<|end|>"]),
+        "tokenizer.ggml.token_type": ("[i32]", [1] * 258 + [3]),
+        "tokenizer.ggml.merges": ("[str]", ["t h", "th e"]),
+        "tokenizer.ggml.eos_token_id": ("u32", 258),
+    }
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> None:
+    model = tiny(name)
+    config = model.config
+    given = gguf_names(model)
+    if name == "gpt2":
+        given = {
+            key.replace(f"attn_{letter}.", "attn_qkv."): array
+            for key, array in given.items()
+            for letter in ["q"]
+            if "attn_k." not in key and "attn_v." not in key
+        }
+        whole = arrays(model)
+        for key in [key for key in given if "attn_qkv" in key]:
+            ours = key.replace("blk", "layers").replace("attn_qkv", "attention.qkv")
+            given[key] = whole[ours]
+    else:
+        for key in list(given):
+            if "attn_q." in key or "attn_k." in key:
+                heads = config.heads if "attn_q." in key else config.kv_heads
+                given[key] = paired(given[key], heads)
+    (tmp_path / "x.gguf").write_bytes(gguf_file(facts_of(config, name), given))
+    found = load(tmp_path / "x.gguf")
+    assert found.model.config == config
+    assert np.array_equal(found.model(TOKENS).numpy(), model(TOKENS).numpy())
+    assert found.tokenizer.encode("the") == [257]
+    assert found.stop == 258
+
+
+def test_a_tensor_of_another_model_is_refused(tmp_path: Path) -> None:
+    model = tiny("gpt2")
+    (tmp_path / "config.json").write_text(json.dumps(CONFIGS["gpt2"]))
+    tokenizer().save(tmp_path / "tokenizer.json")
+    given = {name: Tensor(array) for name, array in gpt2_names(model).items()}
+    safe_save({**given, "pooler.weight": Tensor([1.0])}, tmp_path / "model.safetensors")
+    with pytest.raises(FormatError, match=r"pooler\.weight belongs to no model"):
+        load(tmp_path)
+
+
+def test_missing_keys_and_values_are_named(tmp_path: Path) -> None:
+    given = llama_names(tiny("llama"))
+    del given["model.layers.1.self_attn.v_proj.weight"]
+    (tmp_path / "config.json").write_text(json.dumps(CONFIGS["llama"]))
+    tokenizer().save(tmp_path / "tokenizer.json")
+    safe_save({name: Tensor(array) for name, array in given.items()}, tmp_path / "m.safetensors")
+    with pytest.raises(FormatError, match="comes without its keys and values"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"general.architecture": ("str", "bert")}, "'bert' are unknown"),
+        ({"general.architecture": ("str", "llama")}, "no table of tokens"),
+    ],
+)
+def test_gguf_files_of_other_models_are_refused(
+    facts: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x.gguf").write_bytes(gguf_file(facts, {}))
+    with pytest.raises(FormatError, match=message):
+        load(tmp_path / "x.gguf")
+
+
+def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"is no folder and no \.gguf file"):
+        load(tmp_path / "nothing")
