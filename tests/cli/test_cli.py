@@ -1,0 +1,178 @@
+"""The commands, run as people run them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from glassgrad.cli import main
+
+TEXT = "".join(f"def f{i % 7}(x):\n    return x + {i % 5}\n\n" for i in range(500))
+SMALL = ["--vocab", "280", "--context", "16", "--layers", "1", "--batch", "4"]
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "glassgrad", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("cli")
+    (made / "text.txt").write_text(TEXT)
+    return made
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    for word in ("train", "generate", "explain", "devices", "bench", "cache", "--version"):
+        assert word in shown
+
+
+@pytest.mark.parametrize("command", ["train", "generate", "explain", "devices", "bench", "cache"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"usage: glassgrad {command}" in capsys.readouterr().out
+
+
+def test_a_model_is_trained_resumed_and_writes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(folder / "run")
+    text = str(folder / "text.txt")
+    assert main(["train", text, "--out", out, "--steps", "8", *SMALL]) == 0
+    first = capsys.readouterr()
+    assert "loss on text it never saw" in first.out
+    assert "step      8  loss" in first.err
+    assert "tok/s  00:00 left" in first.err
+    assert main(["train", "--resume", out, "--steps", "10"]) == 0
+    assert "goes on from step 8" in capsys.readouterr().out
+    written = []
+    for _ in range(2):
+        assert main(["generate", out, "def f", "--tokens", "12", "--seed", "3"]) == 0
+        written.append(capsys.readouterr().out)
+    assert written[0] == written[1]
+    assert written[0].startswith("def f")
+    assert main(["train", text, "--out", out]) == 1
+    assert "holds a model already" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent")
+def test_ctrl_c_saves_and_says_how_to_go_on(folder: Path) -> None:
+    out = folder / "stopped"
+    words = ["train", str(folder / "text.txt"), "--out", str(out), "--steps", "100000", *SMALL]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glassgrad", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert "loss" in process.stderr.readline()  # it learns
+        process.send_signal(signal.SIGINT)
+        shown, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert f"glassgrad train --resume {out}" in shown
+    assert next(out.glob("step-*.safetensors"))
+
+
+def test_an_expression_is_explained_down_to_machine_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "Tensor([1.0, -2.0, 3.0]).relu().sum()"]) == 0
+    shown = capsys.readouterr().out
+    titles = ["graph", "kernel 1 of 1", "nest 1 of 1", "program 1 of 1", "source 1 of 1", "machine"]
+    places = [shown.index(f"── {title}") for title in titles]
+    assert places == sorted(places)
+    assert "Ops.REDUCE" in shown
+    assert "define void" in shown
+    assert "ret" in shown[places[-1] :]
+
+
+def test_one_stage_of_an_expression_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "Tensor.ones(4) + Tensor.ones(4)", "--only", "graph"]) == 0
+    shown = capsys.readouterr().out
+    assert "── graph" in shown
+    assert "── program" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["explain", "foo"], "cannot read the expression: name 'foo'"),
+        (["explain", "(("], "cannot read the expression"),
+        (["explain", "3"], "is a int, not a Tensor"),
+        (["explain", "Tensor([1, 2]) + Tensor([1, 2, 3])"], "cannot add (2,) and (3,)"),
+        (["generate", "nowhere"], "is no folder and no .gguf file"),
+        (["train", "nowhere.txt"], "there is no file or folder nowhere.txt"),
+        (["train", "--resume", "nowhere"], "holds no model that was trained here"),
+        (["train", "--model", "gpt9", __file__], "there is no model named 'gpt9'"),
+    ],
+)
+def test_errors_are_one_message_without_a_traceback(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("glassgrad: ")
+    assert message in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    "words", [["train", "--steps", "0"], ["train", "--rate", "x"], ["bench", "--fast"], []]
+)
+def test_options_that_make_no_sense_show_the_usage(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+
+
+def test_devices_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == 0
+    shown = capsys.readouterr().out
+    assert "* CPU" in shown
+    assert "PYTHON" in shown
+
+
+def test_the_cache_is_shown_pruned_and_cleared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from glassgrad import Context
+    from glassgrad.devices.objects import write_object
+
+    with Context(CACHE=str(tmp_path)):
+        for number in range(4):
+            write_object(f"ab{number}", b"x" * 1000)
+        assert main(["cache"]) == 0
+        assert "compiled kernels       4" in capsys.readouterr().out
+        assert main(["cache", "prune", "--most", "0.0025"]) == 0
+        assert "removed 2 kernels" in capsys.readouterr().out
+        assert main(["cache", "clear"]) == 0
+        assert "removed 2 kernels" in capsys.readouterr().out
+
+
+def test_the_package_runs_as_a_module() -> None:
+    found = run("--version")
+    assert found.returncode == 0
+    assert found.stdout.startswith("glassgrad ")
+
+
+def test_a_few_things_are_timed() -> None:
+    found = run("bench", "--quick")
+    assert found.returncode == 0, found.stderr
+    assert "product 256 x 256" in found.stdout
+    assert "writing with nano" in found.stdout
