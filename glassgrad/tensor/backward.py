@@ -53,7 +53,7 @@ class Backward(LinearAlgebra):
         seed = self._seed(gradient)
         nodes = frozenset(toposort((self.uop,)))
         params = [tensor for tensor in living() if _takes_part(tensor, nodes)]
-        params = [tensor for tensor in params if tensor.is_asked] or params
+        params = [tensor for tensor in params if tensor._is_asked] or params
         found = gradients(self.uop, [tensor.uop for tensor in params], seed)
         if not found:
             raise GradientError(
@@ -91,7 +91,7 @@ class Backward(LinearAlgebra):
         >>> Tensor([1.0]).is_param_(is_param=False).is_param
         False
         """
-        self.is_param = self.is_asked = is_param
+        self.is_param = self._is_asked = is_param
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -113,7 +113,7 @@ class Backward(LinearAlgebra):
 
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
-        self.is_param, self.is_asked = value is not False, value is True
+        self.is_param, self._is_asked = value is not False, value is True
 
 
 def _check_contents(found: dict[UOp, UOp]) -> None:

@@ -51,21 +51,21 @@ class Core(metaclass=Modes):
 
     `is_param` says whether `backward()` leaves a gradient here. It is true for tensors that were
     made from data or by a creation function; for results of operations `is_param_()` turns it on.
-    `is_asked` says that somebody asked for it: where there are such tensors, only they get one.
+    `_is_asked` says that somebody asked for it: where there are such tensors, only they get one.
     """
 
-    __slots__ = ("__weakref__", "grad", "is_asked", "is_param", "uop")
+    __slots__ = ("__weakref__", "_is_asked", "grad", "is_param", "uop")
 
     uop: UOp
     grad: Self | None
     is_param: bool
-    is_asked: bool
+    _is_asked: bool
 
     def _hold(self, uop: UOp, is_param: bool) -> None:
         self.uop = uop
         self.grad = None
         self.is_param = is_param
-        self.is_asked = False
+        self._is_asked = False
         held = _Living(self, _forget)
         held.key = key = id(self)
         held.thread = get_ident()
@@ -87,7 +87,7 @@ class Core(metaclass=Modes):
     def _leaf(cls, uop: UOp, requires_grad: bool | None) -> Self:
         """A tensor that no operation on others made."""
         made = cls._of(uop, requires_grad is not False)
-        made.is_asked = requires_grad is True
+        made._is_asked = requires_grad is True
         return made
 
     # ------------------------------------------------------------------ facts

@@ -65,7 +65,7 @@ class Tensor(Spellings, Border):
         else:
             uop = node_of(data, wanted, canonical(device))
         self._hold(uop, is_param=requires_grad is not False)
-        self.is_asked = requires_grad is True
+        self._is_asked = requires_grad is True
 
     # ------------------------------------------------------------------ writing
 
