@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import sys
 from pathlib import Path
@@ -53,3 +54,57 @@ def test_a_kernel_by_hand_has_a_gradient(
     lines = output("custom_kernel.py", capsys, monkeypatch)
     assert lines[0].split(":")[1].strip() == lines[1].split(":")[1].strip()
     assert number_after("loss ", lines[-1]) < 0.01 * number_after("loss ", lines[3])
+
+
+def test_a_gpt_learns_and_writes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = output("gpt.py", capsys, monkeypatch)
+    losses = [number_after("loss ", line) for line in lines if line.startswith("step")]
+    assert len(losses) == 5
+    assert losses[-1] < 5.2  # equal chances for 512 tokens are 6.24
+    assert any(line.startswith("def ") for line in lines)
+
+
+def test_a_resnet_looks_at_images(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = output("resnet18.py", capsys, monkeypatch)
+    assert lines[0] == "11,689,512 parameters"
+    assert [line.split(":")[0] for line in lines[1:]] == ["batch 1", "batch 2"]
+    assert all(number_after("class ", line.replace(",", "")) < 1000 for line in lines[1:])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_a_resnet_computes_what_pytorch_does() -> None:
+    import torch
+    from torch.nn import functional as F
+
+    from glassgrad import Tensor
+    from glassgrad.nn.state import get_state_dict
+
+    model = runpy.run_path(str(FOLDER / "resnet18.py"))["ResNet18"](10)
+    w = {name: torch.tensor(t.numpy()) for name, t in get_state_dict(model).items()}
+    assert {"layer2.0.downsample.1.running_var", "layer4.1.conv2.weight", "fc.bias"} <= w.keys()
+
+    def norm(x: torch.Tensor, name: str) -> torch.Tensor:
+        parts = (w[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias"))
+        return F.batch_norm(x, *parts)
+
+    def block(x: torch.Tensor, name: str, stride: int) -> torch.Tensor:
+        y = F.conv2d(x, w[f"{name}.conv1.weight"], stride=stride, padding=1)
+        y = F.conv2d(norm(y, f"{name}.bn1").relu(), w[f"{name}.conv2.weight"], padding=1)
+        if f"{name}.downsample.0.weight" in w:
+            x = F.conv2d(x, w[f"{name}.downsample.0.weight"], stride=stride)
+            x = norm(x, f"{name}.downsample.1")
+        return (norm(y, f"{name}.bn2") + x).relu()
+
+    image = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    x = norm(F.conv2d(image, w["conv1.weight"], stride=2, padding=3), "bn1").relu()
+    x = F.max_pool2d(x, 3, 2, 1)
+    for layer in range(1, 5):
+        x = block(x, f"layer{layer}.0", 1 if layer == 1 else 2)
+        x = block(x, f"layer{layer}.1", 1)
+    wanted = F.linear(x.mean((2, 3)), w["fc.weight"], w["fc.bias"]).numpy()
+    found = model(Tensor(image.numpy())).numpy()
+    assert abs(found - wanted).max() < 1e-3 * abs(wanted).max()
