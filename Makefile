@@ -5,8 +5,10 @@ READY := .venv/ready
 
 .PHONY: demo test check format bench clean
 
+# A GPT learns to write Python from the standard library's source text, for a bit over a minute.
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	rm -rf build/demo
+	$(BIN)/glassgrad train --out build/demo --minutes 1.2
 
 # pytest runs last, so its summary is the last thing on the screen.
 test: check
