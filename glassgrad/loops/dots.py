@@ -41,6 +41,9 @@ def dot_recipe(draft: Draft, others: int) -> bool:
     for axis, amount in tile:
         if amount > 1:
             draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+    outside, inside = sorted([axis for axis, _ in tile], key=loops.index)
+    if outside.size < inside.size:  # the larger operand goes by once, the other one stays near
+        draft.attempt(Opt(OptOps.SWAP, outside.axis, inside.axis))
     return True
 
 

@@ -8,12 +8,12 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
+from glassgrad.loops.collecting import collect_in_memory
 from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
 
-ROWS = 8  # rows that are added before their sum goes to memory
 STREAMS = 4  # rows of memory that are read side by side
 SHORT = 16  # a reduction of so few steps has no loop
 STEP_NS = 0.15  # one step of an inner loop, very roughly
@@ -25,33 +25,10 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     draft = Draft(nest, target)
     if target.has_threads:
         _use_threads(draft)
-    elif not contraction_recipe(draft):
-        _collect_in_memory(draft)
+    elif collect_in_memory(draft) or not contraction_recipe(draft):
         _use_vectors(draft)
         _use_cores(draft)
     return draft.nest.recipe
-
-
-def _collect_in_memory(draft: Draft) -> None:
-    """Sums of columns of a matrix that lies row by row: walk along its rows."""
-    reduces = draft.blocks(Ops.REDUCE)
-    if len(reduces) != 1 or len(reduces[0].bound) != 1 or not draft.nest.outer:
-        return
-    (reduce,), inner = reduces, draft.nest.outer[-1]
-    (axis,) = reduce.bound
-    wide = [index for index in draft.loads(reduce) if inner in index.ranges]
-    if not wide or any(stride(index, inner) != 1 or stride(index, axis) == 1 for index in wide):
-        return
-    if axis.size % ROWS or axis.size < 8 * ROWS or inner.size < 64:
-        return
-    room = draft.target.l1_bytes // 2 // reduce.dtype.itemsize
-    share = -(-inner.size // draft.target.cores) if len(draft.nest.outer) == 1 else inner.size
-    tile = min(room, share)
-    if tile < inner.size and inner.size % tile == 0:
-        draft.attempt(Opt(OptOps.TILE, inner.axis, tile))
-    if draft.attempt(Opt(OptOps.ACCUMULATE, axis.axis, ROWS)):
-        (rows,) = draft.blocks(Ops.REDUCE)
-        draft.attempt(Opt(OptOps.UNROLL, rows.bound[0].axis, ROWS))
 
 
 # ---------------------------------------------------------------------- vectors
@@ -95,7 +72,9 @@ def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
         _vectorize_scan(draft, block, axis)
         return
     wide = 2 if _collects(draft, axis) else 1
-    amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block) * wide)
+    copies = prod(r.size for r in block.bound if r.kind is AxisKind.UPCAST)
+    vectors = max(1, draft.vectors(block) * wide // copies)
+    amount = _amount(draft, axis, draft.lanes(block) * vectors)
     draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
 
 

@@ -12,7 +12,7 @@ from schedules import leaf, reduce
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import long
-from glassgrad.schedule.long import FEW_RESULTS, LONG, PARTS, split_long
+from glassgrad.schedule.long import FEW_RESULTS, LONG, PARTS, split_long, split_scan
 
 REDUCING = (Ops.ADD, Ops.MAX, Ops.MIN)
 
@@ -67,4 +67,28 @@ def test_parts_give_the_same_value(
         patch.setattr(long, "FEW_RESULTS", 3)
         made = split_long(node)
     assert made.shape == node.shape
+    np.testing.assert_array_equal(evaluate(made), evaluate(node))
+
+
+def scan(x: UOp, op: Ops, axis: int) -> UOp:
+    return UOp(Ops.SCAN, x.dtype, (x,), (op, axis))
+
+
+@pytest.mark.parametrize("shape", [(LONG - 32,), (FEW_RESULTS, LONG), (LONG + 1,)])
+def test_a_scan_that_is_short_has_rows_or_no_equal_parts_stays_one(shape: tuple[int, ...]) -> None:
+    node = scan(empty(*shape), Ops.ADD, len(shape) - 1)
+    assert split_scan(node) is node
+
+
+@pytest.mark.parametrize("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN])
+@pytest.mark.parametrize(("shape", "axis"), [((128,), 0), ((2, 96), 1), ((96, 3), 0)])
+def test_a_scan_in_parts_is_the_scan(
+    op: Ops, shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long, "LONG", 64)
+    monkeypatch.setattr(long, "STEPS", 8)
+    rng = np.random.default_rng(1)
+    node = scan(leaf(rng.integers(1, 3, shape) * rng.choice([-1, 1], shape), "int64"), op, axis)
+    made = split_scan(node)
+    assert made is not node
     np.testing.assert_array_equal(evaluate(made), evaluate(node))
