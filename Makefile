@@ -8,7 +8,7 @@ READY := .venv/ready
 # A GPT learns to write Python from the standard library's source text, for a bit over a minute.
 demo: $(READY)
 	rm -rf build/demo
-	$(BIN)/glassgrad train --out build/demo --minutes 1.2
+	$(BIN)/glassgrad train --out build/demo --minutes 1.5
 
 # pytest runs last, so its summary is the last thing on the screen.
 test: check

@@ -12,7 +12,7 @@ glassgrad: a deep-learning tensor compiler that you can see through.
 
   glassgrad train                         learn to write Python from the standard library's source
   glassgrad train novels/ --minutes 10    learn from any text file or folder
-  glassgrad generate run "def "           let the trained model write
+  glassgrad generate run "class"          let the trained model write
   glassgrad explain "Tensor([1., -2.]).relu().sum()"
                                           follow one expression down to its machine code
 """
@@ -76,7 +76,7 @@ def _train(made: ArgumentParser) -> None:
     made.add_argument("--batch", type=_whole, default=8, help="texts learned from at once (8)")
     made.add_argument("--rate", type=_number, default=3e-3, help="learning rate (0.003)")
     made.add_argument("--seed", type=int, default=0, help="of all random numbers (0)")
-    made.add_argument("--prompt", default="def ", help="a sample of what follows it ends the run")
+    made.add_argument("--prompt", default="def", help="a sample of what follows it ends the run")
 
 
 GENERATE = """\
@@ -86,9 +86,7 @@ The model is a folder that `glassgrad train` made, a folder from Hugging Face (c
 
 def _generate(made: ArgumentParser) -> None:
     made.add_argument("model", type=Path, help="a folder, or a .gguf file")
-    made.add_argument(
-        "prompt", nargs="?", default="def ", help="what the text begins with ('def ')"
-    )
+    made.add_argument("prompt", nargs="?", default="def", help="what the text begins with (def)")
     made.add_argument("--tokens", type=_whole, default=200, help="how many (200)")
     made.add_argument("--temperature", type=_number, default=0.7, help="0: the likeliest (0.7)")
     made.add_argument("--top-k", type=_whole, help="draw from so many of the likeliest")

@@ -135,11 +135,13 @@ class Progress:
             unit="tok", unit_scale=True, total=0, rate=10, disable=not self.is_terminal
         )
         self.loss = 0.0
-        self.steps = 0
+        self.steps, self.began = 0, perf_counter()
         self.written = perf_counter() - LINE_EVERY + 1  # the first line comes early
 
     def step(self, step: Step) -> None:
         self.steps += 1
+        if self.steps == 1:  # the bar counts what earlier runs did, too
+            self.bar.start = perf_counter() - step.seconds
         # A running mean says more than one batch; it begins with the mean of all.
         share = max(1 / self.steps, 0.05)
         self.loss += (step.loss - self.loss) * share
@@ -153,7 +155,7 @@ class Progress:
 
     def line(self, step: Step) -> str:
         """What is printed where no bar can be drawn."""
-        elapsed = perf_counter() - self.bar.start
+        elapsed = perf_counter() - self.began
         speed = self.steps * self.tokens / elapsed
         left = clock(step.seconds / step.done - step.seconds)
         return f"step {step.number:6}  loss {self.loss:.3f}  {si(speed)} tok/s  {left} left"
