@@ -81,5 +81,6 @@ def _ints(address: int, ndim: int) -> Ints:
     return _axes[ndim].unpack(ctypes.string_at(address, ndim * _word.size)) if ndim else ()
 
 
-def give_back(view: MemoryView) -> None:
-    _release_buffer(view.private_data)
+def give_back(view: MemoryView, release: Any = _release_buffer) -> None:
+    # Held by a default: at exit the names of a module are gone before its users.
+    release(view.private_data)
