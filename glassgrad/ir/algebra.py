@@ -184,9 +184,15 @@ def simplify_cast(found: UOp) -> UOp | None:
         return UOp(Ops.CONST, found.dtype, (), value)
     if source.op is Ops.CAST:
         first = source.src[0]
-        if can_skip(first.dtype, source.dtype, found.dtype):
+        if can_skip(first.dtype, source.dtype, found.dtype) or _stays(first, source.dtype):
             return first.cast(found.dtype)
     return None
+
+
+def _stays(value: UOp, dtype: DType) -> bool:
+    """Is every whole number that this can be also one of the dtype?"""
+    are_whole = dtypes.is_int(value.dtype) and dtypes.is_int(dtype)
+    return are_whole and _fits(value.vmin, dtype) and _fits(value.vmax, dtype)
 
 
 @ALGEBRA.rule(Ops.BITCAST)

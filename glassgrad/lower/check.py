@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp
 
@@ -20,23 +20,51 @@ UNSIGNED = {32: dtypes.uint32, 64: dtypes.uint64}
 
 
 def check(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
-    """x  ->  if size ≤ unsigned(x): cells[number] = x; x or 0"""
-    for lane in emitter.unrolled(node):
-        if lane.kind is AxisKind.LANE and lane not in instance:
-            each = [emitter.value(node, {**instance, lane: i}) for i in range(lane.size)]
-            return emitter.scopes.emit(UOp(Ops.STACK, node.dtype.vec(lane.size), tuple(each)))
+    """x  ->  if size ≤ unsigned(x): cells[number] = x; x or 0
+
+    The lanes of a vector are looked at together, also where one of them is asked for.
+    """
     emit, (size, slot, number) = emitter.scopes.emit, node.arg
-    value = emitter.value(node.src[0], instance)
-    bits = emit(value.bitcast(UNSIGNED[value.dtype.bits]))
-    last = emit(bits.const_like(min(size - 1, int(dtypes.max(value.dtype)))))
-    is_bad = emit(last < bits)
+    for lane in emitter.unrolled(node):
+        if emitter.is_vector(lane) and lane in instance:
+            together = {r: v for r, v in instance.items() if r is not lane}
+            vector = emitter.value(node, together)
+            return emit(UOp(Ops.GEP, node.dtype, (vector,), instance[lane]))
+    lanes = emitter.lanes(node, instance)
+    value = emitter.spread(emitter.value(node.src[0], instance), lanes)
+    dtype = UNSIGNED[node.dtype.bits]
+    bits = emit(value.bitcast(dtype.vec(lanes)))
+    last = emitter.constant(UOp(Ops.CONST, dtype, (), min(size - 1, int(dtypes.max(node.dtype)))))
+    is_bad = emit(emitter.spread(last, lanes) < bits)
     if emitter.target.reports_indices:
-        place = emit(_cells(emitter, slot).index(emitter.number(number)))
-        report = UOp(Ops.STORE, dtypes.void, (place, emit(value.cast(dtypes.int64))))
-        opened = UOp(Ops.IF, dtypes.void, (is_bad,))
-        closed = UOp(Ops.ENDIF, dtypes.void, (opened,))
-        emitter.scopes.stack[emitter.scopes.where(is_bad)].lines += [opened, report, closed]
-    return emit(is_bad.where(emit(value.const_like(0)), value))
+        _report(emitter, _cells(emitter, slot).index(emitter.number(number)), value, is_bad)
+    zero = emitter.constant(node.const_like(0))
+    return emit(is_bad.where(emitter.spread(zero, lanes), value))
+
+
+def _report(emitter: Emitter, place: UOp, value: UOp, is_bad: UOp) -> None:
+    """One branch for all lanes, which is hardly ever taken; then one for each."""
+    emit = emitter.scopes.emit
+    emit(place)
+    lanes, pairs = value.dtype.count, [(is_bad, value)]
+    if lanes > 1:
+        bad = [emit(UOp(Ops.GEP, dtypes.bool, (is_bad,), i)) for i in range(lanes)]
+        each = [emit(UOp(Ops.GEP, value.dtype.scalar, (value,), i)) for i in range(lanes)]
+        pairs = list(zip(bad, each, strict=True))
+    is_any = pairs[0][0]
+    for one, _ in pairs[1:]:
+        is_any = emit(is_any | one)
+    lines = emitter.scopes.stack[emitter.scopes.where(is_any)].lines
+    words = [emit(found.cast(dtypes.int64)) for _, found in pairs]
+    opened = UOp(Ops.IF, dtypes.void, (is_any,))
+    lines.append(opened)
+    for (one, _), word in zip(pairs, words, strict=True):
+        gated = (
+            place if lanes == 1 else UOp(Ops.INDEX, place.dtype, (place, emitter.number(0), one))
+        )
+        lines += [] if gated is place else [gated]
+        lines.append(UOp(Ops.STORE, dtypes.void, (gated, word)))
+    lines.append(UOp(Ops.ENDIF, dtypes.void, (opened,)))
 
 
 def _cells(emitter: Emitter, slot: int) -> UOp:
