@@ -39,7 +39,9 @@ def run(options: Namespace) -> int:
         print(f"    glassgrad train --resume {folder}")
         return 130
     training.save()
-    print(f"loss on text it never saw: {training.test():.3f}")
+    loss = training.test()
+    if loss is not None:
+        print(f"loss on text it never saw: {loss:.3f}")
     print(f"saved; let it write more with: glassgrad generate {folder} {options.prompt!r}\n")
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     print(options.prompt, end="")

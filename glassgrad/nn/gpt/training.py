@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from glassgrad.base.config import Context
-from glassgrad.base.errors import FormatError
+from glassgrad.base.errors import FormatError, ShapeError
 from glassgrad.nn.checkpoint import Checkpoints
 from glassgrad.nn.files.atomic import written_whole
 from glassgrad.nn.gpt.config import Config
@@ -131,10 +131,14 @@ class Training:
                 if self._done() >= 1.0:
                     return
 
-    def test(self) -> float:
-        """The mean loss of a few batches that are never learned from."""
+    def test(self) -> float | None:
+        """The mean loss of a few batches that are never learned from; None for a short text."""
         losses: list[float] = []
-        for batch in self._loader(TESTED, None):
+        try:
+            loader = self._loader(TESTED, None)
+        except ShapeError:  # not even one window was kept
+            return None
+        for batch in loader:
             losses.append(float(self._measure(*_pairs(batch)).item()))
             if len(losses) == TEST_BATCHES:
                 break

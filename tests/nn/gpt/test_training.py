@@ -26,11 +26,14 @@ def begun(folder: Path) -> Training:
 def test_losses_fall_and_the_plan_is_kept(tmp_path: Path) -> None:
     training = begun(tmp_path)
     before = training.test()
+    assert before is not None
     steps = list(training.steps())
     assert [step.number for step in steps] == list(range(1, 13))
     assert steps[-1].done == 1.0
     assert steps[-1].loss < steps[0].loss
-    assert training.test() < before
+    after = training.test()
+    assert after is not None
+    assert after < before
 
 
 def test_a_run_that_stops_goes_on_bit_for_bit(tmp_path: Path) -> None:
@@ -53,6 +56,14 @@ def test_a_saved_model_is_loaded_with_its_tokenizer(tmp_path: Path) -> None:
     for name, tensor in get_state_dict(found.model).items():
         assert np.array_equal(tensor.numpy(), get_state_dict(training.model)[name].numpy())
     assert found.tokenizer.decode(found.tokenizer.encode("def f1")) == "def f1"
+
+
+def test_a_short_text_is_learned_from_and_not_tested(tmp_path: Path) -> None:
+    tokenizer = prepare(tmp_path, TEXT[:300], 280)
+    config = Config(vocab_size=tokenizer.vocab_size, context=16, layers=1, heads=2, width=16)
+    training = Training.begin(tmp_path, config, PLAN)
+    assert len(list(training.steps())) == 12
+    assert training.test() is None
 
 
 def test_a_run_by_the_clock_ends() -> None:
