@@ -64,3 +64,12 @@ def test_accumulators_fit_the_registers() -> None:
         program = lower(nest, TARGET)
         sums = sum(uop.op is Ops.ACC for uop in program.uops)
         assert sums < TARGET.registers
+
+
+def test_few_rows_times_a_transposed_matrix_are_dot_products_and_pack_nothing() -> None:
+    nest = optimize(kernel_of(memory(8, 768) @ memory(3072, 768).T), TARGET)
+    assert OptOps.STAGE not in ops_of(nest)
+    (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
+    assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"
+    loops = [r.size for r in nest.outer if not r.kind.is_unrolled]
+    assert loops == sorted(loops, reverse=True), "the large matrix goes by once"

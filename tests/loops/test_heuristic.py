@@ -7,7 +7,7 @@ from dataclasses import replace
 from nests import kernel_of, kinds, ops_of
 from schedules import TARGET, memory
 
-from glassgrad.ir.ops import AxisKind
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import OptOps
 from glassgrad.lower import lower
@@ -46,3 +46,10 @@ def test_every_row_of_a_softmax_is_the_work_of_one_core() -> None:
     nest = optimize(kernel_of(memory(512, 1024).softmax()), TARGET)
     assert kinds(nest)[AxisKind.CORE] == [512]
     assert lower(nest, TARGET).scratch_bytes == 1024 * 4
+
+
+def test_a_matrix_times_a_vector_reads_four_rows_side_by_side() -> None:
+    nest = optimize(kernel_of(memory(4096, 4096) @ memory(4096)), ONE_CORE)
+    assert kinds(nest)[AxisKind.UPCAST] == [4]
+    (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
+    assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"

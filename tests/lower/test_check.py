@@ -56,3 +56,11 @@ def test_every_lane_of_a_vector_of_indices_is_looked_at() -> None:
         lookup = table.gather(0, Tensor(indices) + 0)
         with pytest.raises(AxisError, match="index 3 is out of range"):
             (lookup + Tensor(np.ones(16, np.float32))).realize()
+
+
+def test_the_lanes_of_a_vector_are_asked_about_once() -> None:
+    indices = Tensor(np.zeros((4, 64), np.int64)).realize()
+    lookup = Tensor(np.zeros((4, 9), np.float32)).realize().gather(1, indices)
+    uops = program(lookup, Target("CPU", "llvm", reports_indices=True)).uops
+    checks = [uop for uop in uops if uop.op is Ops.CMPLT and uop.dtype.count == 4]
+    assert checks and sum(uop.op is Ops.IF for uop in uops) == len(checks)

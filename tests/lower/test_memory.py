@@ -9,6 +9,7 @@ from nests import added, move, nest_of, numbers, product
 from programs import all_of, count, depths, loads_by_depth, program_of
 from schedules import TARGET, leaf, memory, planned, reduce
 
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
@@ -120,3 +121,12 @@ def test_results_of_one_kernel_that_others_read_are_read_where_they_were_stored(
     program = program_of(nest_of(x * total, total + 1.0))
     assert count(program, Ops.STORE) == 2
     assert count(program, Ops.ACC) == 1
+
+
+def test_a_vector_that_is_read_backwards_is_one_load() -> None:
+    x = UOp(Ops.FLIP, dtypes.float32, (numbers(64),), (0,))
+    program = program_of(move(nest_of(x + 1.0), OptOps.UPCAST, 0, 8))
+    (load,) = all_of(program, Ops.LOAD)
+    assert load.dtype.count == 8
+    turned = [u for u in all_of(program, Ops.STACK) if u.src[0].op is Ops.GEP]
+    assert [part.arg for part in turned[0].src] == [7, 6, 5, 4, 3, 2, 1, 0]
