@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 BLOCK = 32  # tokens of a prompt that are read at once
+USUAL_CONTEXT = 4096  # models that see more are given memory for this much, unless asked
 
 
 class Memory:
@@ -69,7 +70,7 @@ class Decoder:
 
     def __init__(self, model: GPT, batch: int = 1, context: int | None = None) -> None:
         self.model, self.batch = model, batch
-        self.context = min(context or model.config.context, model.config.context)
+        self.context = min(context or USUAL_CONTEXT, model.config.context)
         self.memory = Memory(model, batch, self.context)
         self.place = 0  # how many tokens were read
         self._at = Variable("at", 0, self.context - 1)

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.checkpoint import Checkpoints
 from glassgrad.nn.files.gguf import gguf_load
 from glassgrad.nn.files.pytorch import torch_load
 from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.model import GPT
-from glassgrad.nn.gpt.names import GGUF, GPT2, LLAMA, renamed, unpaired
+from glassgrad.nn.gpt.names import GGUF, GPT2, LLAMA, Style, renamed, unpaired
 from glassgrad.nn.gpt.training import CONFIG, read_config
 from glassgrad.nn.state import load_state_dict, safe_load
 from glassgrad.nn.tokenizer import Tokenizer
@@ -45,8 +47,8 @@ def load(path: Path, tokenizer: Path | None = None) -> Loaded:
     coder = _tokenizer(tokenizer or path)
     found = _json(path / CONFIG)
     if "model_type" in found:
-        model = GPT(Config.from_json(found))
-        _fill(model, _weights(path), LLAMA if model.config.is_rotary else GPT2)
+        config = Config.from_json(found)
+        model = _filled(config, _weights(path), LLAMA if config.is_rotary else GPT2)
     else:
         model = GPT(read_config(path)[0])
         newest = Checkpoints(path).newest()
@@ -83,8 +85,13 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     raise FormatError(f"{folder} holds no weights", hint="*.safetensors or pytorch_model.bin")
 
 
-def _fill(model: GPT, given: Mapping[str, Tensor], style: Any) -> None:
-    load_state_dict(model, renamed(given, style, model.config))
+def _filled(config: Config, given: Mapping[str, Tensor], style: Style) -> GPT:
+    """A model that holds these tensors."""
+    if config.layers > len(given):  # before a model of so many is made
+        raise FormatError(f"{config.layers} layers cannot be made of {len(given)} tensors")
+    model = GPT(config)
+    load_state_dict(model, renamed(given, style, config))
+    return model
 
 
 def _tokenizer(path: Path) -> Coder:
@@ -113,13 +120,12 @@ def _from_gguf(path: Path, tokenizer: Path | None) -> Loaded:
     facts, tensors = gguf_load(path)
     config = gguf_config(facts, tensors)
     if facts.get("general.architecture") == "llama":
-        for name, heads in (("attn_q", config.heads), ("attn_k", config.kv_heads)):
-            for layer in range(config.layers):
-                key = f"blk.{layer}.{name}.weight"
-                if key in tensors:
-                    tensors[key] = unpaired(tensors[key], heads)
-    model = GPT(config)
-    _fill(model, tensors, GGUF)
+        for name, tensor in tensors.items():
+            part = name.removesuffix(".weight").rpartition(".")[2]
+            heads = {"attn_q": config.heads, "attn_k": config.kv_heads}.get(part)
+            if heads is not None and tensor.shape[0] % (2 * heads) == 0:
+                tensors[name] = unpaired(tensor, heads)
+    model = _filled(config, tensors, GGUF)
     coder = _tokenizer(tokenizer) if tokenizer else gguf_tokenizer(facts)
     stop = facts.get("tokenizer.ggml.eos_token_id")
     return Loaded(model, coder, stop if isinstance(stop, int) else _stop(coder))
@@ -169,7 +175,8 @@ def gguf_tokenizer(facts: Mapping[str, Any]) -> Tokenizer:
         )
     if not all(isinstance(name, str) for name in names):
         raise FormatError("a token of this file is no text")
-    kinds = facts.get("tokenizer.ggml.token_type", ())
+    kinds = facts.get("tokenizer.ggml.token_type")
+    kinds = kinds.tolist() if isinstance(kinds, np.ndarray) else []
     pairs = zip(names, enumerate(kinds), strict=False)
     specials = {name: number for name, (number, kind) in pairs if kind == CONTROL}
     vocab = {name: number for number, name in enumerate(names)}

@@ -88,7 +88,7 @@ def renamed(given: Mapping[str, Tensor], style: Style, config: Config) -> dict[s
         if ours is None or (ours.startswith("head.") and config.is_tied):
             continue
         is_matrix = name.endswith(".weight") and tensor.ndim == 2
-        if style.has_turned_weights and is_matrix and ".norm" not in ours and "layers." in ours:
+        if style.has_turned_weights and is_matrix and ours.startswith("layers."):
             tensor = tensor.transpose().contiguous()  # once, not at every product
         found[ours] = tensor
     return _joined(found)

@@ -18,6 +18,7 @@ from glassgrad.nn.tokenizer.training import Pair
 from glassgrad.nn.tokenizer.words import GPT2_PATTERN
 
 MOST_TOKENS = 10_000_000
+MOST_GAPS = 1024  # numbers that no token has
 
 
 class Tables(NamedTuple):
@@ -48,7 +49,7 @@ def read_tables(path: Path) -> Tables:
         if (path / "tokenizer.json").exists():
             path = path / "tokenizer.json"
         elif (path / "vocab.json").exists() and (path / "merges.txt").exists():
-            merges = (path / "merges.txt").read_text("utf-8").split("\n")
+            merges = (path / "merges.txt").read_text("utf-8", "replace").split("\n")
             rules = [line for line in merges if line and not line.startswith("#version")]
             return checked(_json(path / "vocab.json"), rules, {}, GPT2_PATTERN)
         else:
@@ -103,11 +104,11 @@ def checked(vocab: Any, merges: Any, specials: dict[str, int], pattern: str) -> 
     """Names -> bytes and numbers, all of them checked."""
     if not isinstance(vocab, dict) or not isinstance(merges, list):
         raise FormatError("a vocabulary is an object, and merges are a list")
-    numbers = {*vocab.values(), *specials.values()}
+    numbers = [*vocab.values(), *specials.values()]
     if not all(type(number) is int and 0 <= number < MOST_TOKENS for number in numbers):
         raise FormatError("a token's number is not what it should be")
     size = max(vocab.values(), default=-1) + 1
-    if size > len(numbers) + 1024:
+    if size > len(set(numbers)) + MOST_GAPS:
         raise FormatError(f"{len(vocab)} tokens have numbers up to {size}")
     tokens = [b""] * size
     for name, number in vocab.items():

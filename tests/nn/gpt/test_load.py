@@ -201,6 +201,14 @@ def test_missing_keys_and_values_are_named(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_more_layers_than_tensors_are_refused(tmp_path: Path) -> None:
+    facts = facts_of(TINY["gpt2"], "gpt2") | {"gpt2.block_count": ("u32", 1 << 23)}
+    tokens = np.zeros((50, 16), np.float32)
+    (tmp_path / "x.gguf").write_bytes(gguf_file(facts, {"token_embd.weight": tokens}))
+    with pytest.raises(FormatError, match="8388608 layers cannot be made of 1 tensors"):
+        load(tmp_path / "x.gguf")
+
+
 @pytest.mark.parametrize(
     ("facts", "message"),
     [

@@ -67,6 +67,7 @@ CHANGES = {
     "no vocabulary": (lambda t: t["model"].update(vocab=[]), "a vocabulary is an object"),
     "a huge number": (lambda t: t["model"]["vocab"].update(zz=9_000_000), "numbers up to"),
     "a number that is none": (lambda t: t["model"]["vocab"].update(zz="1"), "token's number"),
+    "a list for a number": (lambda t: t["model"]["vocab"].update(zz=[1]), "token's number"),
     "a bad merge": (lambda t: t["model"]["merges"].append(["a"]), "does not merge two tokens"),
     "an unknown merge": (lambda t: t["model"]["merges"].append("q z"), "is no token"),
     "a missing byte": (lambda t: t["model"]["vocab"].pop("Q"), "lacks 1 of the 256"),
