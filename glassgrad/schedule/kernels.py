@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.linear import ZERO
@@ -106,8 +106,28 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
     written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
     stores = [line for s in cluster.statements if (line := _add(draft, s, written)) is not None]
     body = guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores)))
+    body, slots = _without_unused(body, tuple(draft.slots))
     checks = tuple([Check(node.arg, node.origin) for node in draft.checks])
-    return Kernel(body, outer, bool(written & draft.loaded), checks), tuple(draft.slots)
+    return Kernel(body, outer, bool(written & draft.loaded), checks), slots
+
+
+def _without_unused(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
+    """Arguments numbered anew where one is left over: its reader is never asked, as it turns out."""
+    nodes = body.toposort()
+    used = {n.arg.slot for n in nodes if n.op is Ops.PARAM}
+    used |= {slot for slot, value in enumerate(slots) if value is CELLS}
+    if len(used) == len(slots):
+        return body, slots
+    number = {slot: i for i, slot in enumerate(sorted(used))}
+    done: dict[UOp, UOp] = {}
+    for node in nodes:
+        arg = node.arg
+        if node.op is Ops.PARAM:
+            arg = replace(arg, slot=number[arg.slot])
+        elif node.op is Ops.CHECK:
+            arg = (arg[0], number[arg[1]], *arg[2:])
+        done[node] = UOp(node.op, node.dtype, tuple([done[source] for source in node.src]), arg)
+    return done[body], tuple([slots[slot] for slot in sorted(used)])
 
 
 def _add(draft: Draft, statement: Statement, written: set[UOp]) -> UOp | None:

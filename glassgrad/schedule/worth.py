@@ -15,7 +15,7 @@ from glassgrad.schedule.movement import Indices
 
 FEW = 16  # fewer outer iterations than this leave cores and registers idle
 SMALL_BYTES = 1 << 16  # below this, nobody minds one core
-MOST_STATEMENTS = 32
+MOST_STATEMENTS = 8  # more are no faster, and take the compiler longer than they save
 MOST_OPS = 1000
 
 
