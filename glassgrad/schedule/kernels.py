@@ -112,7 +112,7 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
 
 
 def _without_unused(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
-    """Arguments numbered anew where one is left over: its reader is never asked, as it turns out."""
+    """Arguments numbered anew where one is left over: it was read where nobody asks, after all."""
     nodes = body.toposort()
     used = {n.arg.slot for n in nodes if n.op is Ops.PARAM}
     used |= {slot for slot, value in enumerate(slots) if value is CELLS}
