@@ -15,6 +15,7 @@ from glassgrad.ir.uop import UOp, toposort
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device
     from glassgrad.engine.plan import Plan
+    from glassgrad.ir.shape import Shape
     from glassgrad.memory.view import View
 
 CONST = Ops.CONST
@@ -53,13 +54,16 @@ class Recorder:
 
     `is_strict`: values may not be looked at. `numbers` are the constants of each graph: in a replay
     they stay what they were. `counters` are the buffers that say where random numbers begin, which
-    do change.
+    do change. `sized` are the results whose shapes variables decide, with those shapes.
+    `nodes` are all that was computed, as it was written.
     """
 
     is_strict: bool
     runs: list[Run] = field(default_factory=list)
     numbers: list[Numbers] = field(default_factory=list)
     counters: list[tuple[UOp, int]] = field(default_factory=list)
+    nodes: set[UOp] = field(default_factory=set)
+    sized: dict[View, Shape] = field(default_factory=dict)
 
     def notice(self, values: Sequence[UOp]) -> None:
         """Write down the constants of a graph that is about to run."""

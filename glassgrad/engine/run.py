@@ -13,7 +13,7 @@ from glassgrad.engine.bad_index import look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Plan, Result
 from glassgrad.engine.recording import Run, recorder
-from glassgrad.ir.size import UNBOUND, Bound, concrete
+from glassgrad.ir.size import UNBOUND, Bound, concrete, sizes_in
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
@@ -37,11 +37,14 @@ def run(
         launch_one_by_one(plan.launches, addresses, device, values)
     elif plan.launches:
         _launch(plan, addresses, device, values)
+    results = tuple([_result(views[end.place], end, values) for end in plan.results])
     if (watching := recorder()) is not None:
         watching.runs.append(Run(plan, leaves, views[len(leaves) :], device))
+        pairs = zip(results, plan.results, strict=True)
+        watching.sized |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
     for cells in plan.cells:
         look_for_bad_index(cells, words_of(views[cells.place]))
-    return tuple([_result(views[end.place], end, values) for end in plan.results])
+    return results
 
 
 def _result(view: View, end: Result, values: Bound) -> View:

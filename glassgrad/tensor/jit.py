@@ -30,13 +30,14 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.ir.uop import next_number
-from glassgrad.tensor.core import LIVING, Core
+from glassgrad.tensor.core import LIVING, Core, living
 from glassgrad.tensor.random import GENERATOR
-from glassgrad.tensor.realize import finish_writes, realize
+from glassgrad.tensor.realize import finish_writes, realize, written_lazily
 from glassgrad.tensor.structure import spread
 
 if TYPE_CHECKING:
-    from glassgrad.tensor.captured import Captured, Constants
+    from glassgrad.tensor.captured import Captured
+    from glassgrad.tensor.watched import Constants
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,6 +58,7 @@ class Last(NamedTuple):
             and all(map(is_, args, self.tensors))
             and [tensor.uop for tensor in args] == self.captured.seen
             and TRAINING.value == self.training
+            and self.captured.is_valid()
         )
 
 
@@ -113,15 +115,16 @@ class TinyJit(Generic[P, R]):
             if lazy:
                 realize(lazy)
             found = self.captures.get(key)
-            if callable(found) and found.accepts(tensors):
-                if not kwargs and not values and len(tensors) == len(args):
+            if callable(found) and found.accepts(tensors) and found.is_valid():
+                if not kwargs and not values and list(map(id, args)) == list(map(id, tensors)):
                     self._last = Last(args, found, TRAINING.value)
                 return found(tensors, values)  # type: ignore[no-any-return]
             return self._watch(key, tensors, values, partial(self.fxn, *args, **kwargs))
 
     def _watch(self, key: Any, tensors: list[Core], values: Bound, call: Callable[[], R]) -> R:
         """A first or a second call."""
-        from glassgrad.tensor.captured import Before, Captured, Constants
+        from glassgrad.tensor.captured import Captured
+        from glassgrad.tensor.watched import Before, Constants, found_lazy
 
         found = self.captures.get(key)
         if found is None and self.strict and self.captures:
@@ -130,17 +133,18 @@ class TinyJit(Generic[P, R]):
                 hint="pass it as a Tensor, or without strict=True it is captured again",
             )
         finish_writes()
-        before = Before(tensors, next_number(), GENERATOR.used, values, dict(LIVING))
+        alive, nodes = dict(LIVING), {id(tensor): tensor.uop for tensor in living()}
+        used, keys = GENERATOR.used, GENERATOR.keys
+        before = Before(tensors, next_number(), used, keys, values, alive, nodes)
         returned: list[Core] = []
         with recording(is_strict=found is not None) as watching:
             result = call()
             spread(result, returned, is_key=False)
-            realize(returned)
-        if found is None:
-            self.captures[key] = Constants(watching, before)
+            realize([*returned, *written_lazily()])
+        if found is None or found_lazy(before):
+            self.captures[key] = Constants(watching, before, returned)
         else:
-            first = found if isinstance(found, Constants) else found.constants
-            self.captures[key] = Captured(first, watching, before, result, returned)
+            self.captures[key] = Captured(found, watching, before, result, returned)
         if len(self.captures) > MOST_CAPTURES:
             self.captures.popitem(last=False)
         return result

@@ -120,7 +120,12 @@ def look(tensor: Core) -> View:
 
 def finish_writes() -> None:
     """Do all writes that were asked for."""
-    realize([tensor for tensor in living() if tensor.uop.op is ASSIGN])
+    realize(written_lazily())
+
+
+def written_lazily() -> list[Core]:
+    """The tensors whose writes may not have happened yet."""
+    return [tensor for tensor in living() if tensor.uop.op is ASSIGN]
 
 
 def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
@@ -128,6 +133,8 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
     if not wanted:
         return
     roots, writes = collect([tensor.uop for tensor in wanted])
+    if (watching := recorder()) is not None:
+        watching.nodes.update(walk(roots))
     values = prepared(roots)
     views = run(values)
     held: dict[UOp, UOp] = {}

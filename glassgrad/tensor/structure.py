@@ -45,7 +45,20 @@ def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
     if is_dataclass(value) and not isinstance(value, type):
         inside = [spread(getattr(value, f.name), found, is_key) for f in fields(value)]
         return kind, *inside
-    return _constant(value) if is_key else None
+    if is_key:
+        return _constant(value)
+    _refuse_unfinished(value)
+    return None
+
+
+def _refuse_unfinished(value: Any) -> None:
+    """What a function returns must not be computed when somebody asks for it."""
+    if isinstance(value, Iterator) or getattr(value, "__closure__", None):
+        raise CaptureError(
+            f"a captured function cannot return a {type(value).__name__}: what it is going to "
+            "compute would not be captured",
+            hint="return the tensors, in a list",
+        )
 
 
 def _constant(value: Any) -> Hashable:

@@ -1,0 +1,73 @@
+"""Known: memory that a captured function reads or writes and that tensors outside hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from sys import getrefcount
+from weakref import ref
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.realize import OVERWRITTEN, realize
+
+BUFFER = Ops.BUFFER
+
+
+@dataclass(slots=True)
+class Known:
+    """Memory that tensors outside hold. It is read by reference: they may change what is in it."""
+
+    storage: Storage
+    holders: list[ref[Core]]
+    is_written: bool
+
+    def is_held(self) -> bool:
+        """Whether all holders are where they were; one that moved may be the one that is read."""
+        here = moved = False
+        for held in self.holders:
+            if (tensor := held()) is not None:
+                if tensor.uop.op is not BUFFER:
+                    realize([tensor])
+                is_here = tensor.uop.arg.storage is self.storage
+                here, moved = here or is_here, moved or not is_here
+        if here:
+            return not moved
+        view = f"{self.storage.size} elements of {self.storage.dtype.name}"
+        raise CaptureError(
+            f"a tensor ({view}) that the captured function read is no longer there",
+            hint="change it in place with assign(), or pass it as an argument",
+        )
+
+    def renew(self) -> None:
+        for held in self.holders:
+            if (tensor := held()) is not None and tensor.uop.arg.storage is self.storage:
+                renew(tensor)
+
+
+ALONE = 3  # references to a node that only a tensor holds: its own, a variable's and a call's
+
+
+def renew(tensor: Core) -> None:
+    """The memory was written: what the tensor holds from now on is another version.
+
+    If nothing was made of the old one, nobody could tell them apart.
+    """
+    uop = tensor.uop
+    if getrefcount(uop) == ALONE:
+        return
+    old: View = uop.arg
+    OVERWRITTEN.add(old)
+    tensor.uop = UOp(BUFFER, old.dtype, (), old.renewed())
+
+
+def holders() -> dict[Storage, list[ref[Core]]]:
+    """For each storage, the tensors that hold it."""
+    found: dict[Storage, list[ref[Core]]] = {}
+    for tensor in living():
+        if tensor.uop.op is BUFFER:
+            found.setdefault(tensor.uop.arg.storage, []).append(ref(tensor))
+    return found

@@ -1,0 +1,143 @@
+"""Before, Constants: what is known before a watched call, and what of it replays may rely on."""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import Any, NamedTuple
+from weakref import WeakSet
+
+from glassgrad.base.dtype import DType
+from glassgrad.base.errors import CaptureError
+from glassgrad.engine.recording import Recorder
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import Bound
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.random import GENERATOR
+
+BUFFER = Ops.BUFFER
+Ints = tuple[int, ...]
+
+
+class Before(NamedTuple):
+    """What is known before a call that is watched."""
+
+    arguments: list[Core]
+    first_number: int  # nodes made inside have greater numbers
+    random_numbers: int  # that were handed out
+    keys: Any  # of random numbers; manual_seed() makes others
+    values: Bound  # of variables among the arguments
+    tensors: dict[int, Any]  # the living
+    nodes: dict[int, UOp]  # what they held
+
+    @property
+    def storages(self) -> list[Storage]:
+        """Where the arguments were."""
+        return [self.nodes[id(tensor)].arg.storage for tensor in self.arguments]
+
+
+# ---------------------------------------------------------------------- constants
+
+
+class Constants:
+    """What a replay takes for constant: numbers in graphs, and data that became tensors."""
+
+    def __init__(self, watching: Recorder, before: Before, returned: list[Core]) -> None:
+        self.numbers: dict[tuple[Any, ...], tuple[str, ...]] = {
+            graph.outline: graph.values for graph in watching.numbers
+        }
+        self.data = {_contents(leaf.arg) for leaf in _made_inside(watching, before)}
+        self.storages = storages_seen(watching, before, returned)
+
+    @property
+    def constants(self) -> Constants:
+        return self
+
+    def check(self, watching: Recorder, before: Before) -> None:
+        """Refuse to capture what was something else in the call before."""
+        for graph in watching.numbers:
+            known = self.numbers.get(graph.outline, graph.values)
+            for new, old, origin in zip(graph.values, known, graph.origins, strict=True):
+                if new != old:
+                    raise CaptureError(
+                        f"a captured function uses the number {new}, which was {old} in the call "
+                        "before: replays would not see it change",
+                        hint="pass it as a Tensor, or as an argument of the function",
+                        origin=origin,
+                    )
+        for leaf in _made_inside(watching, before):
+            if _contents(leaf.arg) not in self.data:
+                raise CaptureError(
+                    f"data of shape {leaf.shape} became a tensor inside of a captured function, "
+                    "and was different in the call before: replays would not see it change",
+                    hint="make the tensor outside and pass it as an argument",
+                    origin=leaf.origin,
+                )
+
+
+def storages_seen(watching: Recorder, before: Before, returned: list[Core]) -> WeakSet[Storage]:
+    """All memory that a call was given, found or returned."""
+    found = WeakSet(leaf.arg.storage for run in watching.runs for leaf in run.leaves)
+    found.update([*before.storages, *(tensor.uop.arg.storage for tensor in returned)])
+    return found
+
+
+def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
+    """The buffers that a call read and that neither existed before nor were computed by it."""
+    known = {leaf.arg.storage for leaf, _ in watching.counters}
+    known |= {view.storage for run in watching.runs for view in run.made}
+    known |= set(before.storages)
+    known |= {leaf.arg.storage for leaf in GENERATOR.keys.values()}
+    leaves = {leaf: None for run in watching.runs for leaf in run.leaves}
+    known |= {leaf.arg.storage for leaf in leaves if leaf.number < before.first_number}
+    return {leaf: None for leaf in leaves if leaf.arg.storage not in known}
+
+
+def _contents(view: View) -> tuple[DType, Ints, Ints, bytes]:
+    return view.dtype, view.shape, view.strides, bytes(view.storage.as_buffer())
+
+
+# ---------------------------------------------------------------------- effects
+
+
+def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
+    """Effects of a call that a replay would not have."""
+    if GENERATOR.keys is not before.keys:
+        raise CaptureError(
+            "a captured function restarts the random numbers: replays would not",
+            hint="call manual_seed() outside",
+        )
+    if any(leaf.arg in watching.sized for run in watching.runs for leaf in run.leaves):
+        raise CaptureError(
+            "a captured function realizes a value whose shape a variable decides, and goes on with "
+            "it: replays would use the shape it had",
+            hint="leave out the realize()",
+        )
+    for tensor, old in _changed(before):
+        is_there = tensor.uop.op is BUFFER and tensor.uop.arg.storage is old.arg.storage
+        if not is_there:
+            raise CaptureError(
+                f"a captured function replaces a tensor of shape {tensor.shape}, which was there "
+                "before: replays would not",
+                hint="change it in place with assign(), or return the new one",
+                origin=tensor.uop.origin,
+            )
+
+
+def found_lazy(before: Before) -> bool:
+    """Whether a call computed tensors of others, which it would find in memory the next time."""
+    return any(old.op is not BUFFER for _, old in _changed(before))
+
+
+def _changed(before: Before) -> list[tuple[Core, UOp]]:
+    """Tensors of this thread that were there before a call and hold other nodes now."""
+    thread = get_ident()
+    return [
+        (tensor, before.nodes[key])
+        for key, held in before.tensors.items()
+        if held.thread == thread
+        and (tensor := held()) is not None
+        and tensor.uop is not before.nodes[key]
+    ]

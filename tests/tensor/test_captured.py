@@ -1,0 +1,183 @@
+"""Captured: effects, memory that is seen twice, and sizes are in replays what they are in calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glassgrad import Tensor, TinyJit, Variable, jit
+from glassgrad.base.errors import CaptureError
+
+ON_COMPILED_ROAD = True
+
+
+def row(*values: float) -> Tensor:
+    return Tensor(np.array(values, np.float32)).realize()
+
+
+def test_a_write_that_nobody_asked_for_inside_is_part_of_the_capture() -> None:
+    total = row(0)
+
+    @jit
+    def count(x: Tensor) -> None:
+        total.assign(total + x)
+
+    for number in range(5):
+        count(row(1))
+        assert total.item() == number + 1
+
+
+def test_an_argument_may_be_written_and_not_returned() -> None:
+    @jit
+    def grow(x: Tensor) -> Tensor:
+        x.assign(x * 2)
+        return x.sum() + 1
+
+    for number in range(5):
+        x = row(number, 1)
+        assert (grow(x).item(), x.tolist()) == (2 * number + 3, [2 * number, 2])
+
+
+def test_a_list_and_a_number_are_not_taken_for_two_tensors() -> None:
+    scaled = jit(lambda pair, factor: (pair[0] + pair[1]) * factor)
+    pair = [row(1), row(2)]
+    assert [scaled(pair, 3).item() for _ in range(4)] == [9] * 4
+
+
+@pytest.mark.parametrize("first", ["the weight", "a slice of the weight"])
+def test_an_argument_may_be_a_tensor_that_is_read_as_well(first: str) -> None:
+    weight = row(1, 2)
+    argument = weight if first == "the weight" else weight.reshape(2).realize()
+    added = jit(lambda x: x + weight.sum())
+    for _ in range(3):
+        assert added(argument).tolist() == [4, 5]
+    for number in range(3):
+        assert added(row(number, 0)).tolist() == [number + 3, 3]
+    assert added(argument).tolist() == [4, 5]
+
+
+def test_a_tensor_that_is_written_may_become_an_argument() -> None:
+    weight = row(1)
+
+    @jit
+    def step(x: Tensor) -> Tensor:
+        weight.assign(weight + 1)
+        return x * 2
+
+    for _ in range(3):
+        assert step(row(5)).item() == 10
+    assert step(weight).item() == 2 * weight.item() == 10
+
+
+def test_a_returned_weight_is_not_taken_for_the_argument_it_once_was() -> None:
+    weight = row(1)
+    both = jit(lambda x: (x + 1, weight))
+    for x in (row(2), weight, row(3), row(4)):
+        assert both(x)[1] is weight
+
+
+def test_arguments_may_come_to_overlap() -> None:
+    @jit
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        y.assign(y + 1)
+        return x.sum()
+
+    array = np.arange(4, dtype=np.float32)
+    for _ in range(3):
+        step(Tensor(array), row(1, 1))
+    for number in range(3):
+        assert step(Tensor(array), Tensor(array[1:3])).item() == 6 + 2 * (number + 1)
+
+
+def test_of_two_holders_the_one_that_moved_may_be_the_one_that_is_read() -> None:
+    weight = row(1)
+    alias = weight.detach().realize()
+    added = jit(lambda x: x + weight)
+    for _ in range(3):
+        assert added(row(0)).item() == 1
+    weight.replace(row(5))
+    assert added(row(0)).item() == 5
+    assert alias.item() == 1
+
+
+def test_a_lazy_tensor_outside_is_not_computed_by_every_replay() -> None:
+    source = row(1)
+    lazy: list[Tensor] = []
+
+    @jit
+    def added(x: Tensor) -> Tensor:
+        return x + lazy[-1]
+
+    lazy.append(row(0))
+    added(row(0))
+    lazy[0] = source * 2
+    assert [added(row(0)).item() for _ in range(2)] == [2, 2]
+    source.assign(row(7))
+    assert added(row(0)).item() == 2
+
+
+def _replace(weight: Tensor) -> Callable[[Tensor], Any]:
+    def call(x: Tensor) -> None:
+        weight.replace((weight + x).realize())
+
+    return call
+
+
+def _replace_lazily(weight: Tensor) -> Callable[[Tensor], Any]:
+    def call(x: Tensor) -> None:
+        x.replace(x + weight)
+
+    return call
+
+
+def _seed(weight: Tensor) -> Callable[[Tensor], Any]:
+    def call(x: Tensor) -> Tensor:
+        Tensor.manual_seed(3)
+        return Tensor.rand(2) + x
+
+    return call
+
+
+def _generate(weight: Tensor) -> Callable[[Tensor], Any]:
+    return lambda x: (x * factor for factor in (1, 2))
+
+
+def _postpone(weight: Tensor) -> Callable[[Tensor], Any]:
+    return lambda x: lambda: x + weight
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (_replace, "replaces a tensor of shape"),
+        (_replace_lazily, "replaces a tensor of shape"),
+        (_seed, "restarts the random numbers"),
+        (_generate, "cannot return a generator"),
+        (_postpone, "cannot return a function"),
+    ],
+)
+def test_effects_that_a_replay_would_not_have_are_refused(made: Any, words: str) -> None:
+    call = jit(made(row(1)))
+    with pytest.raises(CaptureError, match=words):
+        for _ in range(2):
+            call(row(1))
+
+
+def test_results_have_the_sizes_of_their_call() -> None:
+    x, count = Tensor(np.arange(10, dtype=np.float32)).realize(), Variable("n", 1, 9)
+    parts = jit(lambda x, n: (x[:n] * 2, x[n:].reshape(1, -1) + 1))
+    held = [(n, *parts(x, count.bind(n))) for n in (3, 4, 5, 5, 9, 1, 4)]
+    for n, low, high in held:
+        assert low.tolist() == [2 * i for i in range(n)]
+        assert high.tolist() == [[i + 1 for i in range(n, 10)]]
+
+
+def test_going_on_with_a_realized_value_of_variable_size_is_refused() -> None:
+    count = Variable("n", 1, 4)
+    call = TinyJit(lambda x, n: (x[:n] * 2).realize() + 1)
+    with pytest.raises(CaptureError, match="whose shape a variable decides"):
+        for n in (2, 3):
+            call(row(1, 2, 3, 4), count.bind(n))
