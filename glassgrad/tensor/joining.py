@@ -8,10 +8,11 @@ from typing import Any, Self, TypeVar
 from glassgrad.base.dtype import ConstType, dtypes, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import Size
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.creation import Creation
 from glassgrad.tensor.movement import is_pair
-from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, scalar, whole
+from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, record, scalar, whole
 
 MOST_AT_ONCE = 32  # tensors that one kernel joins
 GROUP = 16
@@ -124,17 +125,19 @@ def _chosen(parts: list[UOp], axis: int) -> UOp:
     before, after = ((0, 0),) * axis, ((0, 0),) * (len(shape) - 1 - axis)
     ends = list(accumulate(part.shape[axis] for part in parts))
     total = ends[-1]
-    line = UOp(Ops.IOTA, dtypes.int32, (), total)
-    place = UOp(Ops.RESHAPE, dtypes.int32, (line,), (total, *(1,) * len(after)))
+    line = record(Ops.IOTA, dtypes.int32, (), total)
+    place = record(Ops.RESHAPE, dtypes.int32, (line,), (total, *(1,) * len(after)))
     found = [
-        UOp(Ops.PAD, part.dtype, (part,), (*before, (end - part.shape[axis], total - end), *after))
+        record(
+            Ops.PAD, part.dtype, (part,), (*before, (end - part.shape[axis], total - end), *after)
+        )
         for part, end in zip(parts, ends, strict=True)
         if part.shape[axis]
     ]
-    ends = sorted(set(ends))[-len(found) :]
+    ends = list(dict.fromkeys(ends))[-len(found) :]
     while len(found) > 1:  # neighbours become one, and so do their ends
         pairs = zip(found[::2], found[1::2], ends[::2], strict=False)
-        joined = [(place < end).where(one, two) for one, two, end in pairs]
+        joined = [(place < scalar(end, dtypes.int32)).where(one, two) for one, two, end in pairs]
         found, ends = joined + found[len(joined) * 2 :], ends[1::2] + ends[len(joined) * 2 :]
     return found[0] if found else parts[0]
 
@@ -157,7 +160,12 @@ def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
         raise ShapeError(
             f"padding {padding!r} does not fit {ndim} axes", hint="give (before, after) for each"
         )
-    return tuple((0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in padding)
+    return tuple((0, 0) if pair is None else (_width(pair[0]), _width(pair[1])) for pair in padding)
+
+
+def _width(value: Any) -> int:
+    """A plain int, or a size that is known only at launch."""
+    return value if isinstance(value, Size) else int(value)
 
 
 def _continued(x: Joining, pairs: tuple[tuple[int, int], ...], mode: str) -> Joining:

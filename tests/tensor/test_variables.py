@@ -167,3 +167,14 @@ def test_gradients_flow_through_variable_sizes() -> None:
         wanted = np.zeros_like(ROWS)
         wanted[:value] = 3
         assert np.array_equal(grad.numpy(), wanted)
+
+
+def test_padding_and_joining_by_variable_sizes() -> None:
+    data = np.arange(1, 7, dtype=np.float32)
+    x, n = Tensor(data).realize(), Variable("n", 1, 4)
+    for value in (2, 4, 1):
+        count = n.bind(value)
+        padded = x.pad(((count, 1),)).numpy()
+        np.testing.assert_array_equal(padded, np.pad(data, (value, 1)))
+        joined = x[:count].cat(x[4:], x[count:]).numpy()
+        np.testing.assert_array_equal(joined, np.r_[data[:value], data[4:], data[value:]])
