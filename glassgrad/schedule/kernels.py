@@ -87,6 +87,8 @@ class Draft:
             self.loaded.add(place(node))
             return self.param(node).index(*indices, gate=gate).load()
         value, inner = self.values[node], self.inner_axes[node]
+        if value.op is Ops.STORE:  # it is read back from the buffer
+            self.loaded.add(place(node))
         if not inner:
             zero = value.const_like(0)
             return value if gate is None else gate.where(value, zero)
