@@ -147,7 +147,7 @@ class Emitter:
         """The instruction that holds this expression's value."""
         nodes = self._orders.get(root)
         if nodes is None:
-            nodes = self._orders[root] = root.toposort(stop=_is_entered_specially)
+            nodes = self._orders[root] = _in_order(root)
         for node in nodes:
             self._node(node, instance)
         return self._node(root, instance)
@@ -244,6 +244,23 @@ class Emitter:
         if lanes == 1 or value.dtype.count == lanes:
             return value
         return self.scopes.emit(UOp(STACK, value.dtype.vec(lanes), (value,) * lanes))
+
+
+def _in_order(root: UOp) -> list[UOp]:
+    """What an expression is made of, sources first and from left to right: an order that depends on
+    nothing but its structure, so that equal kernels become equal programs in every process.
+    """
+    found: dict[UOp, None] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        below = () if _is_entered_specially(node) else node.src
+        missing = [source for source in below if source not in found]
+        if missing:
+            stack.extend(reversed(missing))
+        else:
+            found[stack.pop()] = None
+    return list(found)
 
 
 def _is_entered_specially(node: UOp) -> bool:

@@ -3,10 +3,10 @@ typedef unsigned short ushort8u __attribute__((vector_size(16),aligned(2)));
 typedef unsigned int uint8 __attribute__((vector_size(32)));
 static inline uint8 uint8_of(unsigned int x) { return (uint8){x,x,x,x,x,x,x,x}; }
 typedef int int8 __attribute__((vector_size(32)));
+typedef signed char bool8 __attribute__((vector_size(8)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef float float8u __attribute__((vector_size(32),aligned(4)));
 static inline float8 float8_of(float x) { return (float8){x,x,x,x,x,x,x,x}; }
-typedef signed char bool8 __attribute__((vector_size(8)));
 static inline uint8 where_uint8(bool8 x, uint8 y, uint8 z) { int8 mask = __builtin_convertvector(x, int8); return (uint8)((mask & (int8)y) | (~mask & (int8)z)); }
 void E_8(void** args, char* scratch, long long begin, long long end) {
   float* data0 = args[0];

@@ -12,9 +12,9 @@ void E_8(void** args, char* scratch, long long begin, long long end) {
   float8 val0 = *((float8u*)((data1+0)));
   float8 alu0 = min_float8(max_float8(((val0*float8_of(2.0f))+float8_of(1.0f)),float8_of(-104.66522f)),float8_of(89.415985f));
   float8 alu1 = mulacc_float8(alu0,float8_of(1.442695f),float8_of(12582912.0f));
-  int8 alu2 = ((int8)alu1);
-  int8 alu3 = (alu2>>int8_of(1));
-  float8 alu4 = (alu1+float8_of(-12582912.0f));
-  float8 alu5 = mulacc_float8(alu4,float8_of(-3.1946183e-05f),mulacc_float8(alu4,float8_of(-0.69311523f),alu0));
-  *((float8u*)((data0+0))) = max_float8((((mulacc_float8(mulacc_float8(mulacc_float8(mulacc_float8(mulacc_float8(mulacc_float8(float8_of(0.0013926629f),alu5,float8_of(0.008375632f)),alu5,float8_of(0.04166653f)),alu5,float8_of(0.1666641f)),alu5,float8_of(0.5f)),alu5,float8_of(1.0f)),alu5,float8_of(1.0f))*((float8)((alu3<<int8_of(23))+int8_of(1065353216))))*((float8)(((alu2-alu3)<<int8_of(23))+int8_of(1065353216))))-val0),float8_of(0.0f));
+  float8 alu2 = (alu1+float8_of(-12582912.0f));
+  float8 alu3 = mulacc_float8(alu2,float8_of(-3.1946183e-05f),mulacc_float8(alu2,float8_of(-0.69311523f),alu0));
+  int8 alu4 = ((int8)alu1);
+  int8 alu5 = (alu4>>int8_of(1));
+  *((float8u*)((data0+0))) = max_float8((((mulacc_float8(mulacc_float8(mulacc_float8(mulacc_float8(mulacc_float8(mulacc_float8(float8_of(0.0013926629f),alu3,float8_of(0.008375632f)),alu3,float8_of(0.04166653f)),alu3,float8_of(0.1666641f)),alu3,float8_of(0.5f)),alu3,float8_of(1.0f)),alu3,float8_of(1.0f))*((float8)((alu5<<int8_of(23))+int8_of(1065353216))))*((float8)(((alu4-alu5)<<int8_of(23))+int8_of(1065353216))))-val0),float8_of(0.0f));
 }

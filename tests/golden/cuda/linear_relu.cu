@@ -3,14 +3,14 @@
 extern "C" __global__ void __launch_bounds__(1) r_4_8_8(float* data0, float* data1, float* data2, float* data3) {
   int gidx0 = blockIdx.x; /* 4 */
   int gidx1 = blockIdx.y; /* 8 */
-  float val0 = *(data3+gidx1);
   float acc0 = 0.0f;
   int alu0 = (gidx0<<3);
   for (int ridx0 = 0; ridx0 < 8; ridx0++) {
-    float val1 = *(data1+(alu0+ridx0));
-    float val2 = *(data2+(gidx1+(ridx0<<3)));
-    acc0 = fma(val1,val2,acc0);
+    float val0 = *(data1+(alu0+ridx0));
+    float val1 = *(data2+(gidx1+(ridx0<<3)));
+    acc0 = fma(val0,val1,acc0);
   }
-  float alu1 = (acc0+val0);
+  float val2 = *(data3+gidx1);
+  float alu1 = (acc0+val2);
   *(data0+(alu0+gidx1)) = (0.0f>alu1?0.0f:alu1);
 }

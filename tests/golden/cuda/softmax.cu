@@ -2,8 +2,8 @@
 #define NAN (__int_as_float(0x7fffffff))
 extern "C" __global__ void __launch_bounds__(1) r_4_16_16_16(float* data0, float* data1) {
   int gidx0 = blockIdx.x; /* 4 */
-  float acc0 = -INFINITY;
   int alu0 = (gidx0<<4);
+  float acc0 = -INFINITY;
   for (int ridx1 = 0; ridx1 < 16; ridx1++) {
     float val0 = *(data1+(alu0+ridx1));
     acc0 = (acc0!=acc0||acc0>val0?acc0:val0);

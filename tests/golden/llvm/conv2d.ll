@@ -53,9 +53,9 @@ loop5:
   %add1 = add i64 %i2, %i5
   %cmplt2 = icmp slt i64 %add1, 6
   %and0 = and i1 %cmplt0, %cmplt2
+  %and1 = and i1 %and0, %cmplt1
   %sub1 = sub i64 %neg1, %i5
   %cmplt3 = icmp slt i64 %sub1, 0
-  %and1 = and i1 %and0, %cmplt1
   %and2 = and i1 %and1, %cmplt3
   %at9 = getelementptr float, ptr %at7, i64 %i5
   %at10 = getelementptr float, ptr %at9, i64 -6

@@ -2,8 +2,8 @@
 using namespace metal;
 kernel void r_4_16_16_16(device float* data0, device float* data1, uint3 gid [[threadgroup_position_in_grid]], uint3 lid [[thread_position_in_threadgroup]]) {
   int gidx0 = gid.x; /* 4 */
-  float acc0 = -INFINITY;
   int alu0 = (gidx0<<4);
+  float acc0 = -INFINITY;
   for (int ridx1 = 0; ridx1 < 16; ridx1++) {
     float val0 = *(data1+(alu0+ridx1));
     acc0 = (acc0!=acc0||acc0>val0?acc0:val0);

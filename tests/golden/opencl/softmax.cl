@@ -1,7 +1,7 @@
 __kernel void r_4_16_16_16(__global float* data0, __global float* data1) {
   int gidx0 = get_group_id(0); /* 4 */
-  float acc0 = -INFINITY;
   int alu0 = (gidx0<<4);
+  float acc0 = -INFINITY;
   for (int ridx1 = 0; ridx1 < 16; ridx1++) {
     float val0 = *(data1+(alu0+ridx1));
     acc0 = (acc0!=acc0||acc0>val0?acc0:val0);
