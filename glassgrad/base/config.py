@@ -138,7 +138,7 @@ SPEC = Setting("SPEC", 0, "1: check after every pass that each node is legal at 
 TRAINING = Setting("TRAINING", 0, "1: dropout and batch norm work as in training")
 NO_GRAD = Setting("NO_GRAD", 0, "1: no gradient flows through the results of operations")
 WINO = Setting("WINO", 0, "1: 3x3 convolutions by Winograd's method")
-FUSE_OPTIM = Setting("FUSE_OPTIM", 0, "1: optimisers update all parameters in one kernel")
+FUSE_OPTIM = Setting("FUSE_OPTIM", 0, "scripts set it; updates share kernels in any case")
 MEM_LIMIT = Setting(
     "MEM_LIMIT", 0, "most bytes that a device may hand out, such as 4G; 0: no limit"
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from glassgrad.nn.gpt.training import CONFIG, read_config
 from glassgrad.nn.state import load_state_dict, safe_load
 from glassgrad.nn.tokenizer import Tokenizer
 from glassgrad.nn.tokenizer.foreign import ForeignTokenizer
-from glassgrad.nn.tokenizer.tables import checked
+from glassgrad.nn.tokenizer.tables import checked, read_json
 from glassgrad.nn.tokenizer.tokenizer import Coder
 from glassgrad.nn.tokenizer.words import GPT2_PATTERN
 from glassgrad.tensor.tensor import Tensor
@@ -45,7 +44,7 @@ def load(path: Path, tokenizer: Path | None = None) -> Loaded:
     if not path.is_dir():
         raise FormatError(f"{path} is no folder and no .gguf file")
     coder = _tokenizer(tokenizer or path)
-    found = _json(path / CONFIG)
+    found = read_json(path / CONFIG)
     if "model_type" in found:
         config = Config.from_json(found)
         model = _filled(config, _weights(path), LLAMA if config.is_rotary else GPT2)
@@ -59,16 +58,6 @@ def load(path: Path, tokenizer: Path | None = None) -> Loaded:
         chosen = {n.removeprefix(prefix): t for n, t in saved.items() if n.startswith(prefix)}
         load_state_dict(model, chosen)
     return Loaded(model, coder, _stop(coder))
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path} is not the JSON it should be: {error}") from None
-    if not isinstance(found, dict):
-        raise FormatError(f"{path} should be an object")
-    return found
 
 
 def _weights(folder: Path) -> dict[str, Tensor]:

@@ -51,10 +51,10 @@ def read_tables(path: Path) -> Tables:
         elif (path / "vocab.json").exists() and (path / "merges.txt").exists():
             merges = (path / "merges.txt").read_text("utf-8", "replace").split("\n")
             rules = [line for line in merges if line and not line.startswith("#version")]
-            return checked(_json(path / "vocab.json"), rules, {}, GPT2_PATTERN)
+            return checked(read_json(path / "vocab.json"), rules, {}, GPT2_PATTERN)
         else:
             raise FormatError(f"{path} holds no tokenizer.json, and no vocab.json and merges.txt")
-    whole = _json(path)
+    whole = read_json(path)
     model = whole.get("model")
     if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
         raise FormatError(f"{path.name} is no tokenizer of byte pairs", hint=HINT)
@@ -70,7 +70,8 @@ def read_tables(path: Path) -> Tables:
 HINT = "glassgrad.nn.tokenizer.foreign.ForeignTokenizer reads it through the package tokenizers"
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The object that a JSON file holds."""
     try:
         found = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
