@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from glassgrad.base.config import NOOPT
+from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops.heuristic import heuristic
+from glassgrad.loops.opts import Recipe
 
 
 @dataclass(frozen=True)
@@ -15,10 +16,25 @@ class Chooser:
     """Chooses a recipe; `key` tells choosers apart in caches."""
 
     key: str
+    choose: Callable[[Nest, Target], Recipe] = field(repr=False)
 
-    def __call__(self, nest: Nest, target: Target) -> tuple[Any, ...]:
-        return () if self.key == "none" else heuristic(nest, target)
+    def __call__(self, nest: Nest, target: Target) -> Recipe:
+        return self.choose(nest, target)
 
 
 def chooser() -> Chooser:
-    return Chooser("none" if NOOPT else "heuristic")
+    if NOOPT:
+        return Chooser("none", _nothing)
+    if BEAM:
+        return Chooser(f"beam {BEAM.value}", _searched)
+    return Chooser("heuristic", heuristic)
+
+
+def _nothing(nest: Nest, target: Target) -> Recipe:
+    return ()
+
+
+def _searched(nest: Nest, target: Target) -> Recipe:
+    from glassgrad.engine.search import search  # most processes never search
+
+    return search(nest, target, BEAM.value)

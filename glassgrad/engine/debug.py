@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from glassgrad.base.config import DEBUG
@@ -39,6 +39,15 @@ def report_nest(nest: Nest) -> None:
             print(f"    {opt}")
         for param in buffers(nest.body):
             print(f"    data{param.arg.slot} {param.dtype.name} {param.arg.shape}")
+
+
+def report_search(
+    sources: Sequence[Source], seconds: tuple[float, float], count: int, spent: float
+) -> None:
+    """search r_64_16: 12.40us -> r_8_8_16: 9.10us, 211 recipes in 8.2 s"""
+    labels = [source.program.label for source in sources]
+    texts = [f"{label}: {s * 1e6:.2f}us" for label, s in zip(labels, seconds, strict=True)]
+    print(f"search {' -> '.join(texts)}, {count} recipes in {spent:.1f} s")
 
 
 def buffers(body: UOp) -> list[UOp]:

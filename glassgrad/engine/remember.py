@@ -15,7 +15,7 @@ from typing import Any
 from glassgrad.base.config import DEBUG
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.objects import object_key, read_object, write_object
-from glassgrad.ir.stages import Kernel, Program, Source, Target
+from glassgrad.ir.stages import Kernel, Nest, Program, Source, Target
 from glassgrad.ir.uop import UOp
 
 LANGUAGES = frozenset(("llvm", "c"))
@@ -35,23 +35,29 @@ def recall(key: str | None) -> Source | None:
     if stored is None:
         return None
     try:
-        found = json.loads(stored)
-        facts = {name: found[name] for name in FACTS}
-        facts |= {name: tuple(facts[name]) for name in ("groups", "threads")}
-        program = Program(uops=(), **facts)
-        return Source(found["name"], found["text"], found["language"], program)
+        return read_source(json.loads(stored))
     except (ValueError, KeyError, TypeError):  # written by another version: as if it were not there
         return None
 
 
 def remember(key: str | None, source: Source) -> None:
     if key is not None:
-        found: dict[str, Any] = {name: getattr(source.program, name) for name in FACTS}
-        found |= {"text": source.text, "language": source.language, "name": source.name}
-        write_object(key, json.dumps(found).encode())
+        write_object(key, json.dumps(written_source(source)).encode())
 
 
-def structure(kernel: Kernel) -> str:
+def written_source(source: Source) -> dict[str, Any]:
+    """What a device needs of a source, as JSON has it."""
+    facts = {name: getattr(source.program, name) for name in FACTS}
+    return facts | {"text": source.text, "language": source.language, "name": source.name}
+
+
+def read_source(found: dict[str, Any]) -> Source:
+    facts = {name: found[name] for name in FACTS}
+    facts |= {name: tuple(facts[name]) for name in ("groups", "threads")}
+    return Source(found["name"], found["text"], found["language"], Program(uops=(), **facts))
+
+
+def structure(kernel: Kernel | Nest) -> str:
     """A kernel as text: its nodes, sources first, in an order that only depends on structure."""
     numbers: dict[UOp, int] = {}
     lines: list[str] = []

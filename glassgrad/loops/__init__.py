@@ -18,8 +18,12 @@ def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest
     nest = merge_axes(nest)
     nest = spread_over_grid(nest, target)
     nest = apply_moves(nest, choose(nest, target), target)
-    nest = choose_lanes(nest, target)
-    return name_nest(nest)
+    return finish(nest, target)
+
+
+def finish(nest: Nest, target: Target) -> Nest:
+    """What is left to do once all moves are made."""
+    return name_nest(choose_lanes(nest, target))
 
 
 def spread_over_grid(nest: Nest, target: Target) -> Nest:
