@@ -21,6 +21,7 @@ from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.keeping import values_to_keep
 from glassgrad.tensor.record import bound, record
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
@@ -133,8 +134,11 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
     if not wanted:
         return
     roots, writes = collect([tensor.uop for tensor in wanted])
+    nodes = walk(roots)
     if (watching := recorder()) is not None:
-        watching.nodes.update(walk(roots))
+        watching.nodes.update(nodes)
+    more = values_to_keep(nodes, (tensor.uop for tensor in living()), set(roots))
+    roots, kept = [*roots, *more], kept.union(more)
     values = prepared(roots)
     views = run(values)
     held: dict[UOp, UOp] = {}

@@ -1,0 +1,55 @@
+"""values to compute -> values on the way that are kept: what living tensors would compute again.
+
+Whoever realizes a part of what he builds (a cache that is written to in every layer, say) has the
+rest computed later. Two kinds of values are then not computed twice: those that `contiguous()` asked
+memory for, and those that are small beside what is read to make them, like a matrix times a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.uop import UOp
+
+CONTIGUOUS, REDUCE, ADD, MUL = Ops.CONTIGUOUS, Ops.REDUCE, Ops.ADD, Ops.MUL
+MOVED = (OpGroup.MOVEMENT | {Ops.CAST}) - {Ops.GATHER}
+PASSED = OpGroup.MOVEMENT | OpGroup.ELEMENTWISE | {Ops.CAST, Ops.BITCAST, Ops.DETACH}
+SMALLER = 64  # times than what is read to make it
+
+
+def values_to_keep(nodes: Iterable[UOp], held: Iterable[UOp], roots: set[UOp]) -> list[UOp]:
+    """Those of the nodes under the roots that values which somebody holds are made of, too."""
+    wanted = {node for node in nodes if node.realized is None and _is_worth_memory(node)} - roots
+    if not wanted:
+        return []
+    oldest = min(node.number for node in wanted)
+    found: dict[UOp, None] = {}
+    seen: set[UOp] = set()
+    stack = [uop for uop in held if uop.number >= oldest]
+    while stack:
+        node = stack.pop()
+        if node.number < oldest or node in seen or node.realized is not None:
+            continue
+        seen.add(node)
+        if node in wanted:
+            found[node] = None
+        elif node.op in PASSED:
+            stack.extend(node.src)
+    return sorted(found, key=lambda node: node.number)
+
+
+def _is_worth_memory(node: UOp) -> bool:
+    if node.op is CONTIGUOUS:
+        return True
+    if node.op is not REDUCE or node.arg[0] is not ADD or node.src[0].op is not MUL:
+        return False
+    read = sum(prod(_unmoved(operand).shape) for operand in node.src[0].src)
+    return read >= SMALLER * prod(node.shape)
+
+
+def _unmoved(uop: UOp) -> UOp:
+    while uop.op in MOVED:
+        uop = uop.src[0]
+    return uop
