@@ -1,8 +1,9 @@
 """values to compute -> values on the way that are kept: what living tensors would compute again.
 
-Whoever realizes a part of what he builds (a cache that is written to in every layer, say) has the
-rest computed later. Two kinds of values are then not computed twice: those that `contiguous()` asked
-memory for, and those that are small beside what is read to make them, like a matrix times a vector.
+Whoever realizes a part of what is built (a cache that is written to in every layer, say) has the
+rest computed later. Two kinds of values are then not computed twice: those that `contiguous()`
+asked memory for, and those that are small beside what is read to make them, like a matrix times a
+vector.
 """
 
 from __future__ import annotations
