@@ -44,14 +44,14 @@ class Compiler(NamedTuple):
 
 
 @cache
-def find_compiler(search: str | None) -> Compiler:
+def find_compiler(search: str | None, who: str = "device CLANG") -> Compiler:
     """The first C compiler on the search path."""
     for name in COMPILERS:
         if path := shutil.which(name, path=search):
             found = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
             return Compiler(path, found.stdout)
     raise DeviceError(
-        f"device CLANG needs a C compiler, and there is no {', '.join(COMPILERS)} on the PATH",
+        f"{who} needs a C compiler, and there is no {', '.join(COMPILERS)} on the PATH",
         hint="install clang or gcc (apt install clang, or xcode-select --install), or use DEV=CPU",
     )
 

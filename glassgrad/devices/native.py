@@ -6,6 +6,7 @@ llvmlite is large, so it is imported when the first thing is compiled.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from threading import RLock
@@ -92,6 +93,15 @@ def compile_text(text: str, level: int = CODEGEN_LEVEL) -> bytes:
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}") from error
         return bytes(_machine(level).emit_object(module))
+
+
+def compile_together(texts: Sequence[str], level: int = CODEGEN_LEVEL) -> bytes:
+    """Several texts as one object file; no two may define the same name."""
+    with COMPILING:
+        first, *others = [llvm().parse_assembly(text) for text in texts]
+        for other in others:
+            first.link_in(other)
+        return bytes(_machine(level).emit_object(first))
 
 
 def assembly(text: str) -> str:

@@ -24,6 +24,7 @@ from glassgrad.devices.pool_code import (
     FUTEX_CALLS,
     LAUNCH_BYTES,
     PAUSES,
+    PYTHON_ENTRY,
     SYMBOLS,
     pool_text,
 )
@@ -80,6 +81,7 @@ class Pool:
     def __init__(self, threads: int, has_futex: bool | None = None) -> None:
         self.threads = threads if can_start_threads() else 1
         self.has_futex = has_futex
+        self.code: Linked | None = None  # machine code that came with a loaded function
         self._forget()
         LIVING.add(self)
 
@@ -124,7 +126,7 @@ class Pool:
     # ------------------------------------------------------------------ starting
 
     def _start(self) -> None:
-        code = load_code(self.has_futex)
+        code = self.code or load_code(self.has_futex)
         self.enter = python_function(code.address("run_from_python"))
         self.dismiss = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("dismiss"))
         self.boxes = ctypes.create_string_buffer(BOX_BYTES * (self.threads + 1))
@@ -163,6 +165,7 @@ class Pool:
 # ---------------------------------------------------------------------- the code
 
 METH_O = 8
+LEVEL = 0  # it waits more than it computes: fast code saves nothing and takes 20 ms more to make
 
 
 class _MethodDef(ctypes.Structure):
@@ -182,11 +185,15 @@ METHODS: list[_MethodDef] = []  # CPython keeps pointers to these
 @cache
 def load_code(has_futex: bool | None) -> Linked:
     """The pool's machine code, once per process."""
+    return build(text_for_host(has_futex), SYMBOLS, LEVEL)
+
+
+def text_for_host(has_futex: bool | None = None, entry: str = PYTHON_ENTRY) -> str:
+    """The pool's code for this machine; it sleeps on a futex where the system has one."""
     machine = host().triple.partition("-")[0].replace("arm64", "aarch64")
     if has_futex is None:
         has_futex = sys.platform == "linux" and machine in FUTEX_CALLS
-    # It waits more than it computes: fast code would save nothing and take 20 ms more to make.
-    return build(pool_text(machine, has_futex), SYMBOLS, level=0)
+    return pool_text(machine, has_futex, entry)
 
 
 @cache

@@ -317,10 +317,10 @@ ATTRIBUTES = "attributes #0 = { nounwind }\n"
 SYMBOLS = ("worker", "dismiss", "run_from_python")
 
 
-def pool_text(machine: str, has_futex: bool) -> str:
+def pool_text(machine: str, has_futex: bool, entry: str = PYTHON_ENTRY) -> str:
     """The pool's code for a processor such as "x86_64"."""
     declare_pause, pause = PAUSE_CALLS.get(machine, ("", ""))
     sleeping = WITH_FUTEX.format(number=FUTEX_CALLS[machine]) if has_futex else WITH_CONDITION
     waiting, worker = WAITING.format(pause=pause), WORKER.format(open=OPEN)
     parts = (sleeping, waiting, WORK, worker, DISMISS, RUN.format(open=OPEN, runs=RUNS))
-    return declare_pause + "".join(parts) + PYTHON_ENTRY + ATTRIBUTES
+    return declare_pause + "".join(parts) + entry + ATTRIBUTES

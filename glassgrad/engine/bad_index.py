@@ -6,10 +6,20 @@ never does, since axes without elements are refused when they are indexed).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from glassgrad.base.errors import AxisError
-from glassgrad.engine.plan import Cells
 from glassgrad.ir.stages import Check
 from glassgrad.memory.view import View
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The place where a launch writes bad indices: one element for each of its CHECKs."""
+
+    place: int
+    launch: int
+    checks: tuple[Check, ...]
 
 
 class BadIndex(Exception):

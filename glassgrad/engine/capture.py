@@ -16,9 +16,9 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.bad_index import BadIndex, look_for_bad_index, words_of
+from glassgrad.engine.arena import Life, assign_offsets
+from glassgrad.engine.bad_index import BadIndex, Cells, look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
-from glassgrad.engine.plan import Cells, Life, assign_offsets
 from glassgrad.engine.recording import Run
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch

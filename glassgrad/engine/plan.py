@@ -8,15 +8,15 @@ from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.engine.arena import Life, assign_offsets
+from glassgrad.engine.bad_index import Cells
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.size import Bound, concrete
-from glassgrad.ir.stages import CELLS, Check, Launch, Schedule
+from glassgrad.ir.stages import CELLS, Launch, Schedule
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.schedule import place
-
-ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,6 @@ class Made:
         whole = View.empty(device, room, self.dtype)
         shape = concrete(self.shape, values)
         return whole if shape == room else replace(whole, shape=shape)
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The place where a launch writes bad indices: one element for each of its CHECKs."""
-
-    place: int
-    launch: int
-    checks: tuple[Check, ...]
 
 
 @dataclass
@@ -113,15 +104,6 @@ def _cells(made: Schedule, first: int) -> list[Cells]:
     return [Cells(first + i, number, kernel.checks) for i, (number, kernel) in enumerate(checking)]
 
 
-@dataclass(frozen=True)
-class Life:
-    """From which launch to which a temporary is needed, and how many bytes it has."""
-
-    first: int
-    last: int
-    nbytes: int
-
-
 def _temporaries(made: Schedule, known: dict[UOp, int]) -> dict[UOp, Life]:
     found: dict[UOp, Life] = {}
     for number, slots in enumerate(made.buffers):
@@ -131,34 +113,3 @@ def _temporaries(made: Schedule, known: dict[UOp, int]) -> dict[UOp, Life]:
             first = found[node].first if node in found else number
             found[node] = Life(first, number, prod(map(int, node.shape)) * node.dtype.itemsize)
     return found
-
-
-def assign_offsets(lives: dict[Any, Life]) -> tuple[dict[Any, int], int]:
-    """A place in one arena for each: largest first, each as low as those it meets allow."""
-    placed: list[tuple[Life, int]] = []
-    offsets: dict[Any, int] = {}
-    for node, life in sorted(lives.items(), key=lambda item: -item[1].nbytes):
-        size = -(-life.nbytes // ALIGNMENT) * ALIGNMENT
-        met = sorted(
-            (start, start + -(-other.nbytes // ALIGNMENT) * ALIGNMENT)
-            for other, start in placed
-            if other.first <= life.last and life.first <= other.last
-        )
-        at = 0
-        for start, stop in met:
-            if start - at >= size:
-                break
-            at = max(at, stop)
-        offsets[node] = at
-        placed.append((life, at))
-    total = max((offsets[n] + lives[n].nbytes for n in lives), default=0)
-    return {node: offsets[node] for node in lives}, total
-
-
-def peak_by_lifetime(lives: dict[Any, Life]) -> int:
-    """The least any plan can need: the most bytes alive at one launch."""
-    steps = max((life.last for life in lives.values()), default=-1) + 1
-    return max(
-        (sum(x.nbytes for x in lives.values() if x.first <= i <= x.last) for i in range(steps)),
-        default=0,
-    )

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 from typing import Any, NamedTuple
 from weakref import ref
 
-from glassgrad.base.dtype import DType
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.capture import Capture, Replay, join
 from glassgrad.engine.recording import Recorder
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.size import UNBOUND, Bound
+from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core
+from glassgrad.tensor.counting import Counters
 from glassgrad.tensor.handed import Made, Output, Window
+from glassgrad.tensor.layouts import layouts, refuse_others
 from glassgrad.tensor.outside import Known, holders, renew
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.realize import OVERWRITTEN
@@ -28,38 +28,6 @@ from glassgrad.tensor.watched import Before, Constants, refuse_what_is_lost, sto
 
 BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]
-
-
-# ---------------------------------------------------------------------- arguments
-
-
-class Layout(NamedTuple):
-    """What a capture relies on in an argument: what it is, and where other arguments lie in it."""
-
-    shape: Ints
-    dtype: DType
-    device: str
-    strides: Ints
-    alias: int  # the first argument in the same memory
-    distance: int  # elements from its beginning to this one's
-
-
-def layouts(arguments: Iterable[Core]) -> list[Layout]:
-    first: dict[Storage, tuple[int, int]] = {}
-    found = []
-    for number, tensor in enumerate(arguments):
-        view: View = tensor.uop.arg
-        alias, start = first.setdefault(view.storage, (number, view.offset))
-        where = (alias, view.offset - start)
-        found.append(Layout(view.shape, view.dtype, view.device, view.strides, *where))
-    return found
-
-
-def _described(found: Layout) -> str:
-    return f"{found.shape} {found.dtype.name} on {found.device}"
-
-
-# ---------------------------------------------------------------------- captures
 
 
 class Argument(NamedTuple):
@@ -109,7 +77,7 @@ class Captured:
         returned_ones = {output.made for output in self.outputs}
         self.kept = [self.made[o.made] for _, o in self.stored if o.made not in returned_ones]
         self.template = rebuilt(result, iter([Hole()] * len(returned)))
-        self.is_one_tensor = isinstance(self.template, Hole) and self.outputs == [Output()]
+        self.is_one_tensor = isinstance(self.template, Hole) and self.outputs[0].is_first_made
 
     def _sort_bases(self, watching: Recorder, before: Before) -> None:
         """Tell arguments, random counters and known memory apart; what is left is constant."""
@@ -122,23 +90,19 @@ class Captured:
         held = holders()
         self.arguments: list[Argument] = []
         self.known: list[Known] = []
-        self.random: list[int | None] = []  # where a counter starts in this call; None: the key
-        self.random_total = GENERATOR.used - before.random_numbers
-        random_bases = []
+        counters: dict[int, int | None] = {}
         for base, storage in enumerate(self.replayed.capture.given):
             own = [n for n, tensor in enumerate(arguments) if tensor.uop.arg.storage is storage]
             if own:
                 view: View = arguments[own[0]].uop.arg
                 self.arguments.append(Argument(own[0], base, view.offset * view.dtype.itemsize))
             elif storage in starts:
-                self.random.append(starts[storage])
-                random_bases.append(base)
+                counters[base] = starts[storage]
             elif storage in held:
                 self.known.append(Known(storage, held[storage], storage in written))
         self.written = [n for n, t in enumerate(arguments) if t.uop.arg.storage in written]
-        self.cells = (ctypes.c_uint64 * max(len(self.random), 1))()
-        for number, base in enumerate(random_bases):
-            self.replayed.point(base, ctypes.addressof(self.cells) + 8 * number)
+        total = GENERATOR.used - before.random_numbers
+        self.random = Counters(counters, total, self.replayed)
 
     def _find_doubts(self, earlier: Constants | Captured, before: Before) -> None:
         """Arguments whose memory the call before had as well may be read as tensors outside too.
@@ -174,13 +138,7 @@ class Captured:
         if uops == self.seen:
             return True
         found = layouts(arguments)
-        for number, (new, old) in enumerate(zip(found, self.layouts, strict=True)):
-            if new[:3] != old[:3]:
-                raise CaptureError(
-                    f"argument {number} of a captured function is {_described(new)}; it was "
-                    f"captured with {_described(old)}",
-                    hint="call another TinyJit for it, or reset() this one",
-                )
+        refuse_others(found, self.layouts, "call another TinyJit for it, or reset() this one")
         if found != self.layouts or not self._are_apart([uop.arg.storage for uop in uops]):
             return False
         self.seen = uops
@@ -208,8 +166,8 @@ class Captured:
         if values:
             self.replayed.bind(values)
         made = [found.ready(self.replayed) for found in self.made]
-        if self.random:
-            self._count_random()
+        if self.random.starts:
+            self.random.advance()
         self.replayed.run()
         for known in self.known:
             if known.is_written:
@@ -225,26 +183,8 @@ class Captured:
             found.settle()
         if self.is_one_tensor:
             return self.kind._of(made[0][0])
-        results = [self._result(output, made, arguments) for output in self.outputs]
+        results = [output.tensor_of(self.kind, made, arguments) for output in self.outputs]
         return rebuilt(self.template, iter(results))
-
-    def _result(self, output: Output, made: list[list[UOp]], arguments: Sequence[Core]) -> Any:
-        argument, tensor, window, *_ = output
-        if tensor is not None:
-            return tensor
-        if argument is None:
-            return self.kind._of(made[output.made][output.number])
-        if window is None:
-            return arguments[argument]
-        view: View = arguments[argument].uop.arg
-        moved = window._replace(offset=window.offset + view.offset)
-        return self.kind._of(moved.on(view.storage, UNBOUND))
-
-    def _count_random(self) -> None:
-        """Random numbers go on where the last ones ended, as if the function had run."""
-        for number, start in enumerate(self.random):
-            self.cells[number] = GENERATOR.seed if start is None else GENERATOR.used + start
-        GENERATOR.used += self.random_total
 
     def _poison(self) -> None:
         """Lazy tensors that the captured call left behind know nothing of this one: refuse them."""

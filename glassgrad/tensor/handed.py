@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import getrefcount
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import DType
 from glassgrad.engine.capture import Replay
@@ -80,3 +81,19 @@ class Output(NamedTuple):
     window: Window | None = None
     made: int = 0
     number: int = 0
+
+    @property
+    def is_first_made(self) -> bool:
+        """Whether it is just the first window of the first memory that was made."""
+        return self.argument is None and self.tensor is None and not (self.made or self.number)
+
+    def tensor_of(self, kind: Any, made: list[list[UOp]], arguments: Sequence[Core]) -> Any:
+        if self.tensor is not None:
+            return self.tensor
+        if self.argument is None:
+            return kind._of(made[self.made][self.number])
+        if self.window is None:
+            return arguments[self.argument]
+        view: View = arguments[self.argument].uop.arg
+        moved = self.window._replace(offset=self.window.offset + view.offset)
+        return kind._of(moved.on(view.storage, UNBOUND))

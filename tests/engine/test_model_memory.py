@@ -7,8 +7,9 @@ import pytest
 from glassgrad import Tensor, nn
 from glassgrad.base.config import Context
 from glassgrad.devices.registry import Device
+from glassgrad.engine.arena import assign_offsets, peak_by_lifetime
 from glassgrad.engine.cache import signature
-from glassgrad.engine.plan import _temporaries, assign_offsets, peak_by_lifetime
+from glassgrad.engine.plan import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters
 from glassgrad.schedule import place, schedule

@@ -41,6 +41,19 @@ def test_an_argument_may_be_written_and_not_returned() -> None:
         assert (grow(x).item(), x.tolist()) == (2 * number + 3, [2 * number, 2])
 
 
+def test_a_tensor_outside_may_be_all_that_is_returned() -> None:
+    total = row(4, 5, 6)
+    before = total.numpy().copy()
+
+    @TinyJit
+    def add(x: Tensor) -> Tensor:
+        return total.assign(total + x)
+
+    for n in range(1, 5):
+        assert add(Tensor([1.0, 2.0, 3.0])) is total
+        np.testing.assert_allclose(total.numpy(), before + [n, 2 * n, 3 * n], rtol=1e-6)
+
+
 def test_a_list_and_a_number_are_not_taken_for_two_tensors() -> None:
     scaled = jit(lambda pair, factor: (pair[0] + pair[1]) * factor)
     pair = [row(1), row(2)]

@@ -1,0 +1,78 @@
+"""a manifest and parts <-> one file: checked as a whole when it is read, mapped and not copied.
+
+    MAGIC   sha256 of the manifest   its length   manifest (JSON)   parts, each on a 64-byte line
+
+The manifest says where the parts lie and what they hash to.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from glassgrad.base.errors import FormatError
+
+MAGIC = b"glassgrad export 1\n"
+HEAD_BYTES = len(MAGIC) + 32 + 8
+LINE_BYTES = 64
+
+
+class Bundle(NamedTuple):
+    """What a file holds. Writing into the parts is private to this process."""
+
+    manifest: dict[str, Any]
+    parts: dict[str, memoryview]
+
+
+def write_bundle(
+    path: Path, manifest: dict[str, Any], parts: Mapping[str, bytes | memoryview]
+) -> None:
+    """Write it beside its place first: a file that is there is whole."""
+    rows, at = {}, 0
+    for name, part in parts.items():
+        rows[name] = (at, len(part), sha256(part).hexdigest())
+        at += -(-len(part) // LINE_BYTES) * LINE_BYTES
+    text = json.dumps(manifest | {"parts": rows}).encode()
+    text += b" " * (-(HEAD_BYTES + len(text)) % LINE_BYTES)
+    beside = path.with_name(f".{path.name}-{os.urandom(4).hex()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(MAGIC + sha256(text).digest() + len(text).to_bytes(8, "little") + text)
+            for part in parts.values():
+                file.write(part)
+                file.write(bytes(-len(part) % LINE_BYTES))
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def read_bundle(path: Path) -> Bundle:
+    """The file, mapped into memory. One byte that is not what was written is an error."""
+    with path.open("rb") as file:
+        if not file.read(len(MAGIC)) == MAGIC:
+            raise FormatError(
+                f"{path} is no function that this glassgrad exported",
+                hint="write one with glassgrad.export(function, path)",
+            )
+        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    start = HEAD_BYTES + int.from_bytes(mapped[HEAD_BYTES - 8 : HEAD_BYTES], "little")
+    text = bytes(mapped[HEAD_BYTES:start])
+    if sha256(text).digest() != mapped[len(MAGIC) : HEAD_BYTES - 8]:
+        raise _damaged(path)
+    manifest = json.loads(text)
+    parts = {}
+    for name, (at, nbytes, digest) in manifest.pop("parts").items():
+        part = mapped[start + at : start + at + nbytes]
+        if sha256(part).hexdigest() != digest:
+            raise _damaged(path)
+        parts[name] = part
+    return Bundle(manifest, parts)
+
+
+def _damaged(path: Path) -> FormatError:
+    return FormatError(f"{path} is damaged: it is not what was written", hint="export it again")

@@ -1,0 +1,28 @@
+"""Counters: random numbers of a replay go on where the last ones ended."""
+
+from __future__ import annotations
+
+import ctypes
+
+from glassgrad.engine.capture import Replay
+from glassgrad.tensor.random import GENERATOR
+
+
+class Counters:
+    """The cells that a replay reads its counters and keys from.
+
+    `starts` says for each base where a counter starts within a call; None: the cell has the key.
+    """
+
+    def __init__(self, starts: dict[int, int | None], total: int, replayed: Replay) -> None:
+        self.starts = starts
+        self.total = total
+        self.cells = (ctypes.c_uint64 * max(len(starts), 1))()
+        for number, base in enumerate(starts):
+            replayed.point(base, ctypes.addressof(self.cells) + 8 * number)
+
+    def advance(self) -> None:
+        """Count as if the function had run."""
+        for number, start in enumerate(self.starts.values()):
+            self.cells[number] = GENERATOR.seed if start is None else GENERATOR.used + start
+        GENERATOR.used += self.total

@@ -1,0 +1,215 @@
+"""export: a captured function -> one file, or a shared object that C can call.
+
+The file holds machine code, constants, and the memory that the function reads and writes outside of
+its arguments. `load` (loading.py) runs it in a process that never imports the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.engine.bundle import write_bundle
+from glassgrad.engine.c_text import CText, c_name
+from glassgrad.engine.packing import Library, Row, pack, pack_size, pool_code
+from glassgrad.memory.sharing import SEEN
+from glassgrad.memory.storage import Storage
+from glassgrad.tensor.captured import Captured
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.handed import Output, Window
+from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.plain import key_text, pack_result
+from glassgrad.tensor.realize import finish_writes, realize
+from glassgrad.tensor.structure import TENSOR
+
+SHARED = ".so"
+
+
+def export(
+    function: TinyJit[..., Any],
+    path: str | PathLike[str],
+    state: Mapping[str, Core] | None = None,
+) -> None:
+    """Write what a captured function does to a file, for `glassgrad.load`.
+
+    A path that ends in .so makes a shared object instead, and a C header beside it. `state` gives
+    names to tensors outside that the function reads or writes, such as a model's weights; it is
+    what `load(path).state` has.
+    """
+    finish_writes()
+    if state is not None:
+        realize(state.values())
+    packed = Packed(function, state or {})
+    target = Path(path)
+    if target.suffix == SHARED:
+        _write_shared(packed, target)
+        return
+    parts: dict[str, bytes | memoryview] = {
+        "kernels": packed.library.code(),
+        "pool": pool_code(),
+    }
+    parts |= {f"storage {n}": storage.as_buffer() for storage, n in packed.storages.items()}
+    write_bundle(target, packed.row(), parts)
+
+
+def _write_shared(packed: Packed, path: Path) -> None:
+    """C has one function of one form, so there must be one capture."""
+    from glassgrad.engine.c_library import write_library
+
+    if len(packed.entries) > 1:
+        raise CaptureError(
+            f"the function was captured {len(packed.entries)} times, and C can call only one: "
+            + " or ".join(entry["called"][0] for entry in packed.entries),
+            hint="reset() it, and capture it in one way",
+        )
+    text = CText(packed.row(), packed.entries[0], packed.argument_names)
+    contents = {str(number): storage.as_buffer() for storage, number in packed.storages.items()}
+    write_library(path, text, packed.library, contents)
+
+
+class Packed:
+    """Everything of a function that a file holds."""
+
+    def __init__(self, function: TinyJit[..., Any], state: Mapping[str, Core]) -> None:
+        captures = _captures(function)
+        name = c_name(getattr(function, "__name__", ""), "function")
+        self.library = Library(name)
+        self.storages: dict[Storage, int] = {}  # whose contents the file has
+        self.written: set[int] = set()
+        self.argument_names = _names(function, next(iter(captures)))
+        self.entries = [self._entry(key, found) for key, found in captures.items()]
+        self.state = {name: self._named(name, tensor) for name, tensor in state.items()}
+        self._refuse_overlaps()
+
+    def row(self) -> Row:
+        return self.library.row() | {
+            "storages": [(storage.dtype.name, storage.size) for storage in self.storages],
+            "written": sorted(self.written),
+            "state": self.state,
+            "entries": self.entries,
+        }
+
+    def _entry(self, key: Any, captured: Captured) -> Row:
+        """One capture: what it is called with, what it runs, what it returns."""
+        args, kwargs, training = key
+        for known in captured.known:
+            number = self.storages.setdefault(known.storage, len(self.storages))
+            if known.is_written:
+                self.written.add(number)
+        return {
+            "called": [key_text(args), None if kwargs is None else key_text(kwargs)],
+            "training": training,
+            "layouts": [
+                (layout.shape, layout.dtype.name, *layout[3:]) for layout in captured.layouts
+            ],
+            "capture": pack(captured.replayed.capture, self.library),
+            "bases": self._bases(captured),
+            "random_total": captured.random.total,
+            "written": captured.written,
+            "outputs": [self._output(output, captured) for output in captured.outputs],
+            "result": pack_result(captured.template),
+        }
+
+    def _bases(self, captured: Captured) -> list[Row]:
+        arguments = {found.base: found for found in captured.arguments}
+        capture = captured.replayed.capture
+        cells = {id(view.storage) for _, view in capture.cells}
+        rows: list[Row] = []
+        for base, storage in enumerate(capture.given):
+            if base in arguments:
+                found = arguments[base]
+                rows.append({"argument": found.number, "before": found.before})
+            elif base in captured.random.starts:
+                rows.append({"random": captured.random.starts[base]})
+            elif id(storage) in cells:
+                rows.append({"cells": storage.size})
+            else:
+                number = self.storages.setdefault(storage, len(self.storages))
+                rows.append({"storage": number})
+        return rows
+
+    def _output(self, output: Output, captured: Captured) -> Row:
+        if output.tensor is not None:
+            return {"storage": self._numbered(output.tensor)} | _window(_seen(output.tensor))
+        if output.argument is None:
+            window = captured.made[output.made].windows[output.number]
+            return {"made": output.made} | _window(window)
+        return {"argument": output.argument} | _window(output.window)
+
+    def _numbered(self, tensor: Core) -> int:
+        return self.storages.setdefault(tensor.uop.arg.storage, len(self.storages))
+
+    def _named(self, name: str, tensor: Core) -> Row:
+        number = self.storages.get(tensor.uop.arg.storage)
+        if number is None:
+            raise CaptureError(
+                f"state {name!r}, of shape {tensor.shape}, is nothing that the captured function "
+                "reads or writes",
+                hint="leave it out",
+            )
+        return {"storage": number} | _window(_seen(tensor))
+
+    def _refuse_overlaps(self) -> None:
+        """Memory is written to the file block by block, so blocks must not have bytes in common."""
+        by_number = list(self.storages)
+        for number in self.written:
+            if any(other in self.storages for other in SEEN.sharing(by_number[number])):
+                raise CaptureError(
+                    f"a captured function writes to memory ({by_number[number].nbytes:,} bytes) "
+                    "that it also reads through another tensor: a file would have it twice",
+                    hint="copy one of them with clone() before the capture",
+                )
+
+
+def _captures(function: Any) -> dict[Any, Captured]:
+    if not isinstance(function, TinyJit):
+        raise CaptureError(
+            f"only captured functions can be exported, not a {type(function).__name__}",
+            hint="decorate it with @TinyJit and call it twice",
+        )
+    found = {key: one for key, one in function.captures.items() if isinstance(one, Captured)}
+    if not found:
+        raise CaptureError(
+            "the function has not been captured yet",
+            hint="call it twice with tensors as it will get later, then export it",
+        )
+    return found
+
+
+def _names(function: TinyJit[..., Any], key: Any) -> list[str]:
+    """A name in C for each tensor among the arguments."""
+    args, kwargs, _ = key
+    known = [*getattr(getattr(function.fxn, "__code__", None), "co_varnames", ())]
+    given = [n if (n := known[i : i + 1]) else [f"x{i}"] for i in range(len(args) - 1)]
+    pairs = [(name[0], part) for name, part in zip(given, args[1:], strict=True)]
+    if kwargs is not None:
+        pairs += zip(kwargs[1::2], kwargs[2::2], strict=True)
+    return [name for first, part in pairs for name in _names_inside(first, part)]
+
+
+def _names_inside(name: str, key: Any) -> list[str]:
+    if key == TENSOR:
+        return [name]
+    first, *rest = key
+    numbered: list[tuple[Any, Any]] = []
+    if first == "dict":
+        numbered += zip(rest[::2], rest[1::2], strict=True)
+    elif first != TENSOR and (isinstance(first, str) or is_dataclass(first)):
+        numbered += enumerate(rest)
+    return [found for n, part in numbered for found in _names_inside(f"{name}_{n}", part)]
+
+
+def _seen(tensor: Core) -> Window:
+    view = tensor.uop.arg
+    return Window(view.dtype, view.shape, view.strides, view.offset)
+
+
+def _window(window: Window | None) -> Row:
+    if window is None:
+        return {}
+    shape = list(map(pack_size, window.shape))
+    return {"window": (window.dtype.name, shape, window.strides, window.offset)}

@@ -1,0 +1,49 @@
+"""arguments -> Layouts: what a captured call relies on in the tensors that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from glassgrad.base.dtype import DType
+from glassgrad.base.errors import CaptureError
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core
+
+Ints = tuple[int, ...]
+
+
+class Layout(NamedTuple):
+    """What an argument is, and where other arguments lie in it."""
+
+    shape: Ints
+    dtype: DType
+    device: str
+    strides: Ints
+    alias: int  # the first argument in the same memory
+    distance: int  # elements from its beginning to this one's
+
+    def __str__(self) -> str:
+        return f"{self.shape} {self.dtype.name} on {self.device}"
+
+
+def layouts(arguments: Iterable[Core]) -> list[Layout]:
+    first: dict[Storage, tuple[int, int]] = {}
+    found = []
+    for number, tensor in enumerate(arguments):
+        view: View = tensor.uop.arg
+        alias, start = first.setdefault(view.storage, (number, view.offset))
+        where = (alias, view.offset - start)
+        found.append(Layout(view.shape, view.dtype, view.device, view.strides, *where))
+    return found
+
+
+def refuse_others(found: Sequence[Layout], wanted: Sequence[Layout], hint: str) -> None:
+    """Arguments must have the shapes, dtypes and devices that were captured."""
+    for number, (new, old) in enumerate(zip(found, wanted, strict=True)):
+        if new[:3] != old[:3]:
+            raise CaptureError(
+                f"argument {number} of a captured function is {new}; it was captured with {old}",
+                hint=hint,
+            )

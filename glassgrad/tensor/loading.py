@@ -1,0 +1,213 @@
+"""load: a file that `export` wrote -> a function of tensors. Nothing is compiled."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Hashable, Sequence
+from os import PathLike
+from pathlib import Path
+from threading import RLock
+from typing import Any, cast
+from weakref import ref
+
+from glassgrad.base.config import TRAINING
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import CaptureError
+from glassgrad.devices.cpu import CpuDevice
+from glassgrad.devices.registry import Device
+from glassgrad.engine.bundle import Bundle, read_bundle
+from glassgrad.engine.capture import Replay
+from glassgrad.engine.packing import Linked, Row, unpack, unpack_size
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import Bound, Size, bindings
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import BufferSpec, Storage
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.counting import Counters
+from glassgrad.tensor.handed import Made, Output, Window
+from glassgrad.tensor.layouts import Layout, layouts, refuse_others
+from glassgrad.tensor.outside import Known, renew
+from glassgrad.tensor.plain import differing, key_text, unpack_result
+from glassgrad.tensor.realize import realize
+from glassgrad.tensor.structure import rebuilt, spread
+from glassgrad.tensor.tensor import Tensor
+
+BUFFER = Ops.BUFFER
+
+
+def load(path: str | PathLike[str]) -> Loaded:
+    """The function that `glassgrad.export` wrote to a file.
+
+    It takes and returns what the captured function did. Tensors outside that it reads or writes
+    come with it, as they were when it was exported: those with names are in `.state`.
+    Like any program, a file from a stranger can do anything: load only what you trust.
+    """
+    return Loaded(read_bundle(Path(path)))
+
+
+class Loaded:
+    """A function from a file. It may be called from several threads; they take turns."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        row, parts = bundle
+        device = cast(CpuDevice, Device["CPU"])
+        linked = Linked(row, bytes(parts["kernels"]), bytes(parts["pool"]), device)
+        self.__name__ = row["name"]
+        storages = [
+            _mapped(parts[f"storage {number}"], dtypes.named(dtype), size)
+            for number, (dtype, size) in enumerate(row["storages"])
+        ]
+        self.state = {name: _tensor(found, storages) for name, found in row["state"].items()}
+        self._entries = [Entry(found, storages, linked) for found in row["entries"]]
+        held = [*self.state.values(), *(t for entry in self._entries for t in entry.held)]
+        written = {storages[number] for number in row["written"]}
+        for entry in self._entries:
+            entry.known = _known(held, written)
+        self._found: dict[Hashable, Entry] = {}
+        self._lock = RLock()
+
+    def __repr__(self) -> str:
+        return f"<Loaded {self.__name__}: {' or '.join(e.called for e in self._entries)}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors: list[Any] = []
+        key = (spread(args, tensors), spread(kwargs, tensors) if kwargs else None, TRAINING.value)
+        values = bindings(tuple(tensors))
+        tensors = [found for found in tensors if type(found) is not Size]
+        with self._lock:
+            entry = self._found.get(key) or self._find(key)
+            realize([tensor for tensor in tensors if tensor.uop.op is not BUFFER])
+            return entry(tensors, values)
+
+    def _find(self, key: tuple[Any, Any, int]) -> Entry:
+        """The capture for a call: of two that differ only in it, the one of this training mode."""
+        called = _called(key_text(key[0]), None if key[1] is None else key_text(key[1]))
+        fitting = [entry for entry in self._entries if entry.called == called]
+        if not fitting:
+            raise differing(called, [entry.called for entry in self._entries])
+        fitting.sort(key=lambda entry: entry.training != key[2])
+        self._found[key] = fitting[0]
+        return fitting[0]
+
+
+class Entry:
+    """One capture of a loaded function."""
+
+    def __init__(self, row: Row, storages: list[Storage], linked: Linked) -> None:
+        self.called = _called(*row["called"])
+        self.training: int = row["training"]
+        self.layouts = [
+            Layout(tuple(shape), dtypes.named(dtype), "CPU", tuple(strides), *rest)
+            for shape, dtype, strides, *rest in row["layouts"]
+        ]
+        self.written: list[int] = row["written"]
+        self.known: list[Known] = []  # memory of the function that somebody outside can see
+        given = [_given(base, storages) for base in row["bases"]]
+        self.own = {storage for storage in given if storage in storages}
+        capture = unpack(row["capture"], given, linked)
+        smallest = {found: found.arg[1] for found in linked.variables}
+        self.replayed = Replay(capture, smallest)
+        self.arguments = [
+            (base, found["argument"], found["before"])
+            for base, found in enumerate(row["bases"])
+            if "argument" in found
+        ]
+        starts = {n: base["random"] for n, base in enumerate(row["bases"]) if "random" in base}
+        self.random = Counters(starts, row["random_total"], self.replayed)
+        self.made = [Made(n, s, []) for n, s in enumerate(capture.made, len(given))]
+        self.outputs = [self._output(found, storages) for found in row["outputs"]]
+        self.held = [output.tensor for output in self.outputs if output.tensor is not None]
+        self.template = unpack_result(row["result"])
+        for found in self.made:
+            if not found.windows:  # nobody sees it, as gradients that nobody returned
+                found.windows.append(Window(found.like.dtype, (found.like.size,), (1,), 0))
+
+    def _output(self, row: Row, storages: list[Storage]) -> Output:
+        if "storage" in row:
+            return Output(tensor=_tensor(row, storages))
+        window = _window(row) if "window" in row else None
+        if "argument" in row:
+            return Output(row["argument"], window=window)
+        assert window is not None
+        windows = self.made[row["made"]].windows
+        windows.append(window)
+        return Output(made=row["made"], number=len(windows) - 1)
+
+    def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
+        self._point(arguments)
+        if values:
+            self.replayed.bind(values)
+        made = [found.ready(self.replayed) for found in self.made]
+        if self.random.starts:
+            self.random.advance()
+        self.replayed.run()
+        for known in self.known:
+            if known.is_written:
+                known.renew()
+        for number in self.written:
+            renew(arguments[number])
+        results = [output.tensor_of(Tensor, made, arguments) for output in self.outputs]
+        return rebuilt(self.template, iter(results))
+
+    def _point(self, arguments: Sequence[Core]) -> None:
+        """Let the launches work on this call's arguments, if these are as the captured ones."""
+        found = layouts(arguments)
+        refuse_others(found, self.layouts, "it takes what it was exported with")
+        for number, (new, old) in enumerate(zip(found, self.layouts, strict=True)):
+            if new != old:
+                raise CaptureError(
+                    f"argument {number} lies in memory with strides {new.strides} and shares it "
+                    f"with argument {new.alias}; the exported function takes strides "
+                    f"{old.strides} and memory of argument {old.alias}",
+                    hint="pass copies, such as Tensor(numpy.array(x, order='C', copy=True))",
+                )
+        if any(tensor.uop.arg.storage in self.own for tensor in arguments):
+            raise CaptureError(
+                "an argument is memory of the exported function itself", hint="pass a copy"
+            )
+        if not all(map(Known.is_held, self.known)):
+            raise CaptureError(
+                "a tensor in .state was replaced: the exported function would not see it",
+                hint="change it in place with assign()",
+            )
+        for base, number, before in self.arguments:
+            self.replayed.point(base, arguments[number].uop.arg.address - before)
+
+
+def _called(args: str, kwargs: str | None) -> str:
+    return args if kwargs is None else f"{args} and {kwargs}"
+
+
+def _known(held: list[Core], written: set[Storage]) -> list[Known]:
+    holders: dict[Storage, list[ref[Core]]] = {}
+    for tensor in held:
+        holders.setdefault(tensor.uop.arg.storage, []).append(ref(tensor))
+    return [Known(storage, found, storage in written) for storage, found in holders.items()]
+
+
+def _mapped(part: memoryview, dtype: Any, size: int) -> Storage:
+    """Memory of the file: read when it is touched, written privately."""
+    if not size:
+        return Storage("CPU", 0, dtype)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(part))
+    return Storage("CPU", size, dtype, BufferSpec(external_ptr=address), owner=part)
+
+
+def _given(base: Row, storages: list[Storage]) -> Storage:
+    """The memory of a base; arguments and counters are pointed at later."""
+    if "storage" in base:
+        return storages[base["storage"]]
+    return Storage("CPU", base.get("cells", 1), dtypes.int64).allocate()
+
+
+def _window(row: Row) -> Window:
+    dtype, shape, strides, offset = row["window"]
+    sizes = tuple(map(unpack_size, shape))
+    return Window(dtypes.named(dtype), sizes, tuple(strides), offset)
+
+
+def _tensor(row: Row, storages: list[Storage]) -> Tensor:
+    window = _window(row)
+    view = View(storages[row["storage"]], *window)
+    return Tensor._of(UOp(BUFFER, window.dtype, (), view), is_param=True)

@@ -1,0 +1,92 @@
+"""keys and results of captures <-> text and JSON: structures that a file can hold."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+from typing import Any
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.ir.size import written
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.structure import PLAIN, TENSOR, Hole
+
+TEXTS = (type(None), bool, int, float, str)  # what JSON has, too
+
+
+def key_text(key: Any) -> str:
+    """A key of `structure.spread` as people write it; equal keys of all processes are equal texts.
+
+    >>> key_text(("tuple", TENSOR, ("dict", "n", (int, "2"))))
+    'tuple(a tensor, {n: 2})'
+    """
+    if key == TENSOR:
+        return TENSOR
+    first, *rest = key
+    if first == TENSOR:
+        return _variable(rest[0])
+    if isinstance(first, str) and first != "dict":
+        return f"{first}({', '.join(map(key_text, rest))})"
+    if first == "dict":
+        pairs = zip(rest[::2], rest[1::2], strict=True)
+        return "{" + ", ".join(f"{name}: {key_text(part)}" for name, part in pairs) + "}"
+    if first in PLAIN:
+        return str(rest[0])
+    return _of_class(first, rest)
+
+
+def _variable(uop: UOp) -> str:
+    found = [node for node in uop.toposort() if node.arg is not None and not node.src]
+    bounds = [f"{n.arg[0]} from {n.arg[1]} to {n.arg[2]}" for n in found if not n.is_const]
+    return f"{written(uop)} ({', '.join(bounds)})"
+
+
+def _of_class(kind: type, parts: list[Any]) -> str:
+    """A dataclass by its parts; other constants as they show themselves."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if is_dataclass(kind):
+        return f"{name}({', '.join(map(key_text, parts))})"
+    shown = repr(parts[0])
+    if " at 0x" in shown:
+        raise CaptureError(
+            f"a function with the argument {shown} cannot be exported: another process has "
+            "no such object",
+            hint="bind it to the function with a lambda or functools.partial",
+        )
+    return f"{name} {shown}"
+
+
+def pack_result(template: Any) -> Any:
+    """The structure of a result for JSON."""
+    if isinstance(template, Hole):
+        return "tensor"
+    kind = type(template)
+    if kind in (tuple, list):
+        return [kind.__name__, *map(pack_result, template)]
+    if kind is dict and all(type(name) is str for name in template):
+        return {name: pack_result(part) for name, part in template.items()}
+    if kind in TEXTS:
+        return ["plain", template]
+    raise CaptureError(
+        f"a function that returns a {kind.__name__} cannot be exported: a file cannot hold it",
+        hint="return tensors and numbers in tuples, lists, or dicts with text for names",
+    )
+
+
+def unpack_result(packed: Any) -> Any:
+    if packed == "tensor":
+        return Hole()
+    if isinstance(packed, dict):
+        return {name: unpack_result(part) for name, part in packed.items()}
+    kind, *parts = packed
+    if kind == "plain":
+        return parts[0]
+    return (tuple if kind == "tuple" else list)(map(unpack_result, parts))
+
+
+def differing(asked: str, known: list[str]) -> CaptureError:
+    """What to say to a call that was never captured."""
+    return CaptureError(
+        f"the exported function was called with {asked}, and was captured with "
+        f"{' or '.join(known)}",
+        hint="call it as it was called before it was exported",
+    )
