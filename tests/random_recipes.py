@@ -45,6 +45,8 @@ class RandomChooser:
             arg = self.rng.choice(found).axis
         elif op in (OptOps.STAGE, OptOps.WINDOW):
             arg = self.rng.randrange(5)
+        elif op is OptOps.PARTIAL:
+            arg = (self.rng.choice(found).axis, self.rng.choice((1, *AMOUNTS)))
         elif op is OptOps.CORE:
             arg = None
         return Opt(op, axis.axis, arg)

@@ -16,7 +16,7 @@ def choose_lanes(nest: Nest, target: Target) -> Nest:
     """Stores first, then scratch, then reductions whose place has no lanes."""
     for op in (Ops.STORE, Ops.STAGE, Ops.REDUCE):
         while (found := _candidate(nest, op, target)) is not None:
-            nest = _vectorize(nest, *found)
+            nest = as_lanes(nest, *found)
     return nest
 
 
@@ -29,7 +29,7 @@ def _candidate(nest: Nest, op: Ops, target: Target) -> tuple[UOp, int] | None:
         for axis in node.bound:
             lanes = _fitting(axis.size, width)
             if axis.kind in (UPCAST, UNROLL) and lanes > 1 and _is_unit_stride(node, axis):
-                if not _meets_lanes(nodes, axis) and not _jumps(node, axis):
+                if not meets_lanes(nodes, axis) and not _jumps(node, axis):
                     return axis, lanes
     return None
 
@@ -48,7 +48,7 @@ def _jumps(block: UOp, axis: UOp) -> bool:
     return False
 
 
-def _meets_lanes(nodes: list[UOp], axis: UOp) -> bool:
+def meets_lanes(nodes: list[UOp], axis: UOp) -> bool:
     """Does another block that depends on this axis have lanes of its own?"""
     return any(
         node.op in BLOCKS and (axis in node.bound or axis in node.ranges) and _has_lanes(node)
@@ -90,7 +90,7 @@ def _is_block(node: UOp) -> bool:
     return node.op in (Ops.REDUCE, Ops.STAGE)
 
 
-def _vectorize(nest: Nest, axis: UOp, lanes: int) -> Nest:
+def as_lanes(nest: Nest, axis: UOp, lanes: int) -> Nest:
     """registers of n elements  ->  n/8 registers of 8 lanes"""
     if axis.size == lanes:
         return change_kind(nest, axis, LANE)

@@ -15,6 +15,7 @@ from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.accumulate import accumulate
+from glassgrad.loops.lanes import as_lanes, meets_lanes
 from glassgrad.loops.nest import (
     blocks,
     change_kind,
@@ -26,6 +27,7 @@ from glassgrad.loops.nest import (
     reorder,
 )  # fmt: skip
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
+from glassgrad.loops.partial import partial
 from glassgrad.loops.staging import stage
 from glassgrad.loops.window import window
 
@@ -129,6 +131,15 @@ def unroll(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     _require(is_reduced(nest, axis), "only reductions are unrolled; use UPCAST")
     _require(axis.kind is AxisKind.REDUCE, "this axis is unrolled already")
     return split(nest, axis, amount or axis.size, AxisKind.UNROLL, axis.kind)
+
+
+def lanes(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
+    """y[0] = …; … y[15] = …  ->  y[0:8] = …; y[8:16] = …, also where y does not lie in a row"""
+    _require(axis.kind is AxisKind.UPCAST, "only registers become lanes")
+    fits = 1 < amount <= target.vector_bytes and axis.size % amount == 0
+    _require(fits, f"{axis.size} registers are no vectors of {amount}")
+    _require(not meets_lanes(nest.body.toposort(), axis), "there are lanes already")
+    return as_lanes(nest, axis, amount)
 
 
 def tile(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
@@ -273,6 +284,7 @@ def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
 MOVES: dict[OptOps, Move] = {
     OptOps.UPCAST: upcast,
     OptOps.UNROLL: unroll,
+    OptOps.LANES: lanes,
     OptOps.TILE: tile,
     OptOps.SWAP: swap,
     OptOps.CORE: core,
@@ -283,4 +295,5 @@ MOVES: dict[OptOps, Move] = {
     OptOps.STAGE: stage,
     OptOps.WINDOW: window,
     OptOps.ACCUMULATE: accumulate,
+    OptOps.PARTIAL: partial,
 }

@@ -12,6 +12,7 @@ class OptOps(Enum):
 
     UPCAST = "several output elements in registers at once"
     UNROLL = "several steps of a reduction at once"
+    LANES = "registers as the lanes of vectors"
     TILE = "an axis as blocks, and elements of a block"
     SWAP = "two loops change places"
     CORE = "the iterations of a loop divided among cores"
@@ -20,6 +21,7 @@ class OptOps(Enum):
     GROUPTOP = "several threads share a reduction, each a run of it"
     PADTO = "an axis made longer, with the new elements masked"
     ACCUMULATE = "sums kept in memory while rows go by"
+    PARTIAL = "sums collected in scratch while parts of what is summed go by"
     WINDOW = "the part of a buffer that a loop reads, copied into scratch as it lies"
     STAGE = "what a loop reads of a buffer, copied into scratch first"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -24,7 +25,7 @@ def stage(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     made: dict[UOp, UOp] = {}
     number = next_number(nest)
     for load in loads_inside(nest, axis, slot):
-        inner = sorted(load.ranges - around, key=lambda r: _place(nest, r))
+        inner = reading_order(nest, load.ranges - around)
         made[load] = _staged(load, tuple(inner), number)
         number += len(inner)
     if not made:
@@ -79,10 +80,14 @@ def _loops_of(nest: Nest, load: UOp) -> set[UOp]:
     return found
 
 
-def _place(nest: Nest, r: UOp) -> tuple[bool, bool, int, int]:
+def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
     """Loops in the order in which they run, then registers, then lanes."""
-    outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
-    return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r.axis
+
+    def place(r: UOp) -> tuple[bool, bool, int, int]:
+        outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
+        return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r.axis
+
+    return sorted(ranges, key=place)
 
 
 def _staged(load: UOp, inner: tuple[UOp, ...], number: int) -> UOp:

@@ -58,6 +58,14 @@ def window(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     return replace(nest, body=nest.body.substitute(made))
 
 
+def window_size(nest: Nest, axis: UOp, slot: int) -> int:
+    """How many elements the move would copy at a time."""
+    around = loops_around(nest, axis)
+    windows = [load.src[0].indices for load in loads_inside(nest, axis, slot)]
+    parts = [[_parted(i, around)[1] for i in indices] for indices in windows]
+    return sum(prod(inner.vmax - inner.vmin + 1 for inner in inners) for inners in parts)
+
+
 def _windowed(load: UOp, around: Around, number: int) -> UOp:
     index = load.src[0]
     places = [_coordinate(i, around, number + n) for n, i in enumerate(index.indices)]

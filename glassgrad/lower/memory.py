@@ -295,15 +295,12 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     with emitter.scopes.at(depth):
         if _is_shared(node) and depth:  # others may still read what the last round left there
             emitter.scopes.stack[depth].lines.append(UOp(Ops.BARRIER))
-        for r in ranges:
-            emitter.open(r)
         index = UOp(INDEX, node.dtype, (node, *indices))
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
-        for found in emitter.instances(ranges, base):
-            _fill(emitter, index, value, found, ranges)
-        last = emitter.scopes.stack[-1].lines[-1]
-        for r in reversed(ranges):
-            last = emitter.close(r) or last
+        placed = tuple([r for r in ranges if any(r in i.ranges for i in indices)])
+        if len(placed) < len(ranges):
+            _fill(emitter, index, node.const_like(0), placed, base)
+        last = _fill(emitter, index, value, ranges, base, adds=len(placed) < len(ranges))
         if _is_shared(node):
             last = UOp(Ops.BARRIER, dtypes.void, (last,))
             emitter.scopes.stack[depth].lines.append(last)
@@ -311,12 +308,28 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
 
 
 def _fill(
-    emitter: Emitter, index: UOp, value: UOp, instance: Instance, ranges: tuple[UOp, ...]
-) -> None:
-    own = next((r for r in ranges if emitter.is_vector(r)), None)
-    lane = own or _free_lane(emitter, index.src[0], instance)
-    found = emitter.value(value, instance)
-    _write_all(emitter, _spread_writes(emitter, index, found, instance, lane))
+    emitter: Emitter,
+    index: UOp,
+    value: UOp,
+    ranges: tuple[UOp, ...],
+    base: Instance,
+    adds: bool = False,
+) -> UOp:
+    """Loops that write a value to scratch, or add it to what is there; their last line."""
+    for r in ranges:
+        emitter.open(r)
+    for instance in emitter.instances(ranges, base):
+        own = next((r for r in ranges if emitter.is_vector(r)), None)
+        lane = own or _free_lane(emitter, index.src[0], instance)
+        found = emitter.value(value, instance)
+        writes = _spread_writes(emitter, index, found, instance, lane)
+        if adds:
+            writes = [_added(emitter, Ops.ADD, *write) for write in writes]
+        _write_all(emitter, writes)
+    last = emitter.scopes.stack[-1].lines[-1]
+    for r in reversed(ranges):
+        last = emitter.close(r) or last
+    return last
 
 
 def _is_shared(stage: UOp) -> bool:

@@ -1,0 +1,25 @@
+"""Which loop is divided among cores: enough equal parts, and work that is worth waking them."""
+
+from __future__ import annotations
+
+from glassgrad.ir.ops import AxisKind
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.opts import Opt, OptOps
+
+PRODUCT_NS = 0.03  # one product of a register tile, very roughly
+
+
+def divide_tiles(draft: Draft, preferred: list[int]) -> None:
+    """Cores take whole blocks of the first of these axes that has enough of them.
+
+    Axes come in an order in which no panel is packed twice if the first is taken.
+    """
+    target = draft.target
+    if target.cores < 2 or draft.steps() * PRODUCT_NS < target.core_work_ns:
+        return
+    loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    for number in preferred:
+        size = loops[number].size if number in loops else 1
+        if size > 1 and (size % target.cores == 0 or size >= 4 * target.cores):
+            draft.attempt(Opt(OptOps.CORE, number))
+            return

@@ -1,0 +1,52 @@
+"""How large a tile of sums to keep in registers: so many rows of so many vectors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.draft import Draft
+
+MOST_ROWS = 8
+MOST_VECTORS = 3
+ENOUGH_SUMS = 8  # vectors that keep the multipliers busy
+
+
+class Tile(NamedTuple):
+    """`cost` is the time per product in units of a perfect tile's: what is wasted at the edges, and
+    loads that products wait for.
+    """
+
+    cost: float
+    rows: int
+    vectors: int
+
+
+def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int) -> Tile:
+    """The cheapest tile that fits the registers."""
+    found = [
+        Tile(_cost(rows.size, columns.size, count, vectors, lanes), count, vectors)
+        for vectors in range(1, MOST_VECTORS + 1)
+        for count in range(1, MOST_ROWS + 1)
+        if count * vectors + vectors + 1 <= draft.target.registers
+        and fits(draft, rows, count)
+        and fits(draft, columns, vectors * lanes)
+    ]
+    return min(found, default=Tile(float("inf"), 1, 1))
+
+
+def _cost(rows: int, columns: int, count: int, vectors: int, lanes: int) -> float:
+    width = vectors * lanes
+    waste = -(-rows // count) * count * -(-columns // width) * width / (rows * columns)
+    loads = 1 + 0.3 * (count + vectors) / (count * vectors) + 0.8 / count
+    return waste * loads * max(1.0, ENOUGH_SUMS / (vectors * count))
+
+
+def fits(draft: Draft, axis: UOp, amount: int) -> bool:
+    """Can the axis be cut so, without storing an element twice where that would be wrong?"""
+    return amount <= axis.size and not (draft.nest.rewrites and axis.size % amount)
+
+
+def lanes_along(draft: Draft, reduce: UOp, axis: UOp) -> int:
+    """As many lanes as a vector has, or fewer if the axis is that short."""
+    return min(draft.lanes(reduce), 1 << (axis.size.bit_length() - 1))

@@ -1,0 +1,252 @@
+"""Recipes for sums over windows: convolutions, and their gradients.
+
+One operand, the *image*, is read where a place of the result and a step of the sum meet: its reads
+overlap. The other, the *weights*, has channels of the result that the image lacks. Lanes are either
+places along a row of the image, or channels: those need no row that is long or read step by step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import inf, prod
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.strides import stride, written_stride
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.cores import divide_tiles
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.nest import find_axis, next_number
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.tile import Tile, choose_tile, lanes_along
+from glassgrad.loops.window import window_size
+
+SHORT = 7  # a loop of so few steps is written out
+MOST_PRODUCTS = 64  # that are written out in one step of a loop
+MOST_VECTORS = 8  # of a row that is copied without a loop
+ENOUGH_REUSE = 4  # times that a copied element should be read
+BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
+JUMP = 2.5  # times as long, if the lanes of the image must be collected one by one
+SCATTER = 24  # steps of the sum that take as long as writing a tile whose lanes lie apart
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A sum of products of overlapping reads, with a choice of rows and lanes for its tile."""
+
+    reduce: UOp
+    image: UOp
+    weights: UOp
+    rows: UOp
+    columns: UOp
+    lanes: int
+    tile: Tile
+
+    @property
+    def has_channel_lanes(self) -> bool:
+        return self.columns in self.weights.ranges
+
+    @property
+    def channels(self) -> UOp:
+        return self.columns if self.has_channel_lanes else self.rows
+
+
+def windows_recipe(draft: Draft) -> bool:
+    """Shape a sum over windows; False, and nothing done, if the nest is none."""
+    found = _find(draft)
+    if found is None:
+        return False
+    number = next_number(draft.nest)
+    width = found.tile.vectors * found.lanes
+    if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, width)):
+        return False
+    if found.has_channel_lanes:
+        draft.attempt(Opt(OptOps.LANES, number, found.lanes))
+    if found.tile.rows > 1:
+        draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, found.tile.rows))
+    if _first_part(draft.target, found.reduce) is not None:
+        _block_parts(draft, found)
+    elif found.has_channel_lanes:
+        _block_channels(draft, found)
+    else:
+        _block_places(draft, found)
+    _write_out(draft, found)
+    _copy_in_vectors(draft)
+    return True
+
+
+# ---------------------------------------------------------------------- which tile
+
+
+def _find(draft: Draft) -> Windows | None:
+    """The better of two tiles: lanes along the image, or along the weights' channels."""
+    reduces, stores = draft.blocks(Ops.REDUCE), draft.blocks(Ops.STORE)
+    if len(reduces) != 1 or not stores or reduces[0].arg is not Ops.ADD:
+        return None
+    (reduce,) = reduces
+    loads = draft.loads(reduce)
+    outer = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    found: list[tuple[float, Windows]] = []
+    for image, weights in (loads, loads[::-1]) if len(loads) == 2 else ():
+        shared = _overlapping(image, reduce)
+        places = [r for r in outer if r in image.ranges and r not in weights.ranges]
+        if shared.isdisjoint(places):
+            continue
+        if _first_part(draft.target, reduce) is None:  # tiles of other axes need more windows
+            places = [r for r in places if r in shared]
+        channels = [r for r in outer if r in weights.ranges and r not in image.ranges]
+        for place, channel in product(places, channels):
+            for rows, columns in ((place, channel), (channel, place)):
+                lanes = lanes_along(draft, reduce, columns)
+                tile = choose_tile(draft, rows, columns, lanes)
+                made = Windows(reduce, image, weights, rows, columns, lanes, tile)
+                found.append((_cost(made, stores, draft.target), made))
+    best = min(found, key=lambda pair: pair[0], default=(inf, None))
+    return best[1] if best[0] < inf else None
+
+
+def _overlapping(image: UOp, reduce: UOp) -> set[UOp]:
+    """Places of the result that share an index with steps of the sum."""
+    reduced = set(reduce.bound)
+    mixed = [i.ranges for i in image.indices if not reduced.isdisjoint(i.ranges)]
+    return set[UOp]().union(*mixed) - reduced
+
+
+def _first_part(target: Target, reduce: UOp) -> UOp | None:
+    """The axis of a sum that goes by in parts, if a tile reads more than the cache holds."""
+    width = target.vector_bytes * 2
+    first, depth = reduce.bound[0], prod(r.size for r in reduce.bound)
+    return first if depth * width > target.l2_bytes and len(reduce.bound) > 1 else None
+
+
+def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
+    """Time per product, in units of a perfect tile's."""
+    depth, size = prod(r.size for r in found.reduce.bound), found.reduce.dtype.itemsize
+    if _first_part(target, found.reduce) is not None and not found.has_channel_lanes:
+        return inf
+    cost = found.tile.cost * target.vector_bytes / (found.lanes * size)
+    written = [stride(store.src[0], found.columns) for store in stores]
+    if not found.has_channel_lanes:
+        if any(step != 1 for step in written):
+            return inf
+        return cost * (BESIDE if stride(found.image, found.columns) == 1 else JUMP)
+    if all(step == 1 for step in written):
+        return cost
+    is_row = all(stride(store.src[0], found.rows) == 1 for store in stores)
+    return cost + SCATTER / depth * (1 if is_row else 4)
+
+
+# ---------------------------------------------------------------------- loops around it
+
+
+def _block_channels(draft: Draft, found: Windows) -> None:
+    """Blocks of channels whose weights fit the cache; places; channels of a block; a row."""
+    target, size = draft.target, found.reduce.dtype.itemsize
+    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    inside = [r.axis for r in loops if r.axis == found.rows.axis]
+    panels = next((r for r in loops if r.axis == found.channels.axis), None)
+    around = [r.axis for r in loops if r.axis not in (found.rows.axis, found.channels.axis)]
+    total = prod(r.size for r in found.weights.ranges) * size
+    if panels is None or total <= target.l2_bytes // 2:
+        order = [*around, *([] if panels is None else [panels.axis]), *inside]
+    else:
+        most = max(1, target.l2_bytes // 2 * panels.size // total)
+        count = next(n for n in range(min(most, panels.size), 0, -1) if panels.size % n == 0)
+        number = next_number(draft.nest)
+        is_cut = 1 < count < panels.size and draft.attempt(Opt(OptOps.TILE, panels.axis, count))
+        order = [panels.axis, *around, *([number] if is_cut else []), *inside]
+    _arrange(draft, order)
+    divide_tiles(draft, order)
+    order = [r.axis for r in draft.nest.outer if not r.kind.is_unrolled]
+    if found.image.gate is not None:
+        _copy_window(draft, found, order)
+    if order:
+        draft.attempt(Opt(OptOps.STAGE, order[0], found.weights.src[0].arg.slot))
+
+
+def _block_parts(draft: Draft, found: Windows) -> None:
+    """A panel of channels; a part of the sum; all results of the panel take their share of it.
+
+    Where one panel is all, the shortest loop is around: every step of it copies the parts again.
+    """
+    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    if not loops:
+        return
+    first = min(loops, key=lambda r: (r.axis != found.channels.axis, r.size)).axis
+    _arrange(draft, [first, *[r.axis for r in loops if r.axis != first]])
+    divide_tiles(draft, [first])
+    part = found.reduce.bound[0].axis
+    if not draft.attempt(Opt(OptOps.PARTIAL, part, (first, 1))):
+        return
+    if found.image.gate is not None:
+        draft.attempt(Opt(OptOps.WINDOW, part, found.image.src[0].arg.slot))
+    draft.attempt(Opt(OptOps.STAGE, part, found.weights.src[0].arg.slot))
+
+
+def _copy_window(draft: Draft, found: Windows, order: list[int]) -> None:
+    """A window of the image, with the zeros around it, in the outermost loop where it is small."""
+    slot = found.image.src[0].arg.slot
+    for number in order:
+        axis = find_axis(draft.nest, number)
+        elements = window_size(draft.nest, axis, slot)
+        if elements * found.image.dtype.itemsize <= draft.target.l2_bytes:
+            draft.attempt(Opt(OptOps.WINDOW, number, slot))
+            return
+
+
+def _block_places(draft: Draft, found: Windows) -> None:
+    """Rows and columns innermost; around them a window of the image, copied once for all rows."""
+    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    inside = {found.rows.axis, found.columns.axis}
+    around = [r.axis for r in loops if r.axis not in inside]
+    if not around:
+        divide_tiles(draft, [r.axis for r in loops])
+        return
+    within = sorted([r.axis for r in loops if r.axis in inside], key=found.columns.axis.__eq__)
+    _arrange(draft, [*around, *within])
+    divide_tiles(draft, [*around, *within])
+    if found.rows.size >= ENOUGH_REUSE:
+        draft.attempt(Opt(OptOps.WINDOW, around[-1], found.image.src[0].arg.slot))
+    size = prod(r.size for r in found.weights.ranges) * found.reduce.dtype.itemsize
+    place = around[0] if size <= draft.target.l2_bytes else found.rows.axis
+    draft.attempt(Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot))
+
+
+def _arrange(draft: Draft, order: list[int]) -> None:
+    """Loops in this order, outermost first."""
+    for place, number in enumerate(order):
+        now = [r.axis for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+        if now[place] != number:
+            draft.attempt(Opt(OptOps.SWAP, now[place], number))
+
+
+def _write_out(draft: Draft, found: Windows) -> None:
+    """Few steps of the sum have no loop, unless they would read the same places of the image: those
+    that stay in registers from step to step are too many.
+    """
+    products = found.tile.rows * found.tile.vectors
+    tile = set() if not found.has_channel_lanes else {found.rows}
+    apart = [
+        r
+        for r in found.reduce.bound
+        if not any(r in i.ranges and not tile.isdisjoint(i.ranges) for i in found.image.indices)
+    ]
+    if apart and apart[-1].size <= SHORT and apart[-1].size * products <= MOST_PRODUCTS:
+        draft.attempt(Opt(OptOps.UNROLL, apart[-1].axis, apart[-1].size))
+
+
+def _copy_in_vectors(draft: Draft) -> None:
+    """Scratch is filled along memory, a vector at a time; a row of few vectors has no loop, so that
+    it is known beforehand which of its elements lie beside the image.
+    """
+    for number in range(len(draft.blocks(Ops.STAGE))):
+        block = draft.blocks(Ops.STAGE)[number]
+        for axis in block.bound:
+            if axis.kind is AxisKind.LOOP and written_stride(block, axis) == 1:
+                amount = min(draft.lanes(block), 1 << (axis.size.bit_length() - 1))
+                draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+                count = -(-axis.size // amount)
+                if 1 < count <= MOST_VECTORS:
+                    draft.attempt(Opt(OptOps.UPCAST, axis.axis, count))
+                break

@@ -1,0 +1,58 @@
+"""Sums over windows: which axis has the lanes, what is copied, and that values are right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from programs import TARGET
+from schedules import memory, planned
+
+from glassgrad import Tensor
+from glassgrad.engine.choose import chooser
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.loops import optimize
+from glassgrad.loops.opts import OptOps
+
+
+def shaped(batch: int, channels: int, out: int, size: int, padding: int = 0) -> Nest:
+    y = memory(batch, channels, size, size).conv2d(memory(out, channels, 3, 3), padding=padding)
+    (kernel,) = planned(y).kernels
+    return optimize(kernel, TARGET, chooser())
+
+
+def moves(nest: Nest) -> list[OptOps]:
+    return [opt.op for opt in nest.recipe]
+
+
+def test_small_images_have_lanes_along_channels() -> None:
+    found = moves(shaped(2, 32, 32, 9))
+    assert OptOps.LANES in found
+    assert OptOps.WINDOW not in found  # no zeros around: it is read where it is
+
+
+def test_few_steps_of_the_sum_have_lanes_along_rows() -> None:
+    assert OptOps.LANES not in moves(shaped(2, 1, 32, 34))
+
+
+def test_a_padded_image_is_copied_with_its_zeros() -> None:
+    nest = shaped(2, 32, 32, 14, padding=1)
+    assert OptOps.WINDOW in moves(nest)
+    shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
+    assert (1, 32, 16, 16) in shapes or (32, 16, 16) in shapes
+    elements = sum(int(np.prod(shape)) for shape in shapes)
+    assert elements <= 32 * 16 * 16 + 32 * 32 * 9  # an image and the weights, not every window
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize(("channels", "out", "size"), [(5, 7, 9), (16, 24, 7), (3, 33, 13)])
+def test_values_are_right(channels: int, out: int, size: int, padding: int, stride: int) -> None:
+    rng = np.random.default_rng(size)
+    x = rng.standard_normal((2, channels, size, size)).astype(np.float32)
+    w = rng.standard_normal((out, channels, 3, 3)).astype(np.float32)
+    found = Tensor(x).conv2d(Tensor(w), padding=padding, stride=stride).numpy()
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    expected = np.einsum("ncyxij,ocij->noyx", windows[:, :, ::stride, ::stride], w)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
