@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from glassgrad.base.config import Context, getenv
+from glassgrad.base.config import VIZ, Context, getenv
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.registry import Device
@@ -57,3 +57,7 @@ def __getattr__(name: str) -> Any:
     module, attribute = LATER[name]
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
+
+
+if VIZ:
+    import_module("glassgrad.viz.ending").watch()

@@ -143,7 +143,7 @@ MEM_LIMIT = Setting(
     "MEM_LIMIT", 0, "most bytes that a device may hand out, such as 4G; 0: no limit"
 )
 PROFILE = Setting("PROFILE", 0, "1: keep the time of every launch")
-VIZ = Setting("VIZ", 0, "1: keep every step of every kernel for the web page")
+VIZ = Setting("VIZ", 0, "1: when the program ends, write a page that shows all it computed")
 CI = Setting("CI", 0, "1: a machine that runs tests")
 NO_COLOR = Setting("NO_COLOR", 0, "1: print no colours")
 

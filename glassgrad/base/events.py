@@ -45,6 +45,16 @@ class PassDone:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphPlanned:
+    """A graph was cut into kernels, and these became code that can be launched."""
+
+    schedule: Any
+    launches: Any  # one per kernel
+    device: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class KernelCompiled:
     """A kernel became machine code; `cached` if it was found on disk."""
 
@@ -75,7 +85,15 @@ class BufferAllocated:
     nbytes: int
 
 
-Event = StageEntered | RuleFired | PassDone | KernelCompiled | KernelLaunched | BufferAllocated
+Event = (
+    StageEntered
+    | RuleFired
+    | PassDone
+    | GraphPlanned
+    | KernelCompiled
+    | KernelLaunched
+    | BufferAllocated
+)
 Listener = Callable[[Event], None]
 
 LISTENERS: list[Listener] = []

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import (
+    REMAINDER,
+    ArgumentParser,
+    ArgumentTypeError,
+    RawDescriptionHelpFormatter,
+)
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,6 +20,7 @@ glassgrad: a deep-learning tensor compiler that you can see through.
   glassgrad generate run "class"          let the trained model write
   glassgrad explain "Tensor([1., -2.]).relu().sum()"
                                           follow one expression down to its machine code
+  glassgrad viz train.py                  run a script, and look at all it did in a browser
 """
 LAST_WORDS = (
     "`glassgrad COMMAND --help` says more. Settings such as DEBUG=2 are read from the environment."
@@ -43,6 +49,7 @@ def parser() -> ArgumentParser:
     _train(command("train", "train a small GPT on text", TRAIN))
     _generate(command("generate", "let a model write", GENERATE))
     _explain(command("explain", "show every stage of one expression", EXPLAIN))
+    _viz(command("viz", "look at what a script or an expression does, in a browser", VIZ))
     command("devices", "list what can compute here")
     bench = command("bench", "time a few things on this machine, beside NumPy")
     bench.add_argument("--quick", action="store_true", help="less exact, in a few seconds")
@@ -108,6 +115,19 @@ def _explain(made: ArgumentParser) -> None:
     made.add_argument("--only", nargs="+", choices=STAGES, default=list(STAGES), metavar="STAGE",
                       help=f"some of {', '.join(STAGES)}")  # fmt: skip
     made.add_argument("--device", help="for another device: CPU, CLANG, PYTHON")
+
+
+VIZ = """\
+The page shows each graph with the lines that made it, its kernels with their times, and for each
+kernel the formula, the loops, the passes, the program, the source and the machine code. It is one
+file that needs nothing else. VIZ=1 in the environment writes one for any program when that ends."""
+
+
+def _viz(made: ArgumentParser) -> None:
+    made.add_argument("--out", type=Path, metavar="FILE", help="write the page; serve nothing")
+    made.add_argument("--port", type=int, default=0, help="where to serve it (any that is free)")
+    made.add_argument("what", help="a Python file, or an expression as for explain")
+    made.add_argument("words", nargs=REMAINDER, help="what the file finds in sys.argv")
 
 
 def _cache(made: ArgumentParser) -> None:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
 
 from glassgrad.base.errors import FormatError
 from glassgrad.base.terminal import colored
 from glassgrad.devices.registry import Device
-from glassgrad.engine.choose import chooser
-from glassgrad.engine.debug import buffers, listing
-from glassgrad.ir.stages import Kernel, Nest
-from glassgrad.loops import optimize
-from glassgrad.lower import lower
-from glassgrad.render import render
 from glassgrad.tensor.tensor import Tensor
-
-Show = Callable[[str, str, str], None]
+from glassgrad.viz.artefacts import artefacts
 
 
 def run(options: Namespace) -> int:
@@ -33,7 +25,8 @@ def run(options: Namespace) -> int:
     show("graph", f"graph: {value.shape} of {value.dtype.name}", str(value.uop))
     kernels = value.schedule().kernels
     for number, kernel in enumerate(kernels, 1):
-        explain_kernel(kernel, machine.name, f" {number} of {len(kernels)}", show)
+        for stage, title, text in artefacts(kernel, machine):
+            show(stage, f"{title} ({number} of {len(kernels)})", text)
     if not kernels:
         print("no kernel is needed: the value is in memory, or a constant")
     return 0
@@ -52,24 +45,3 @@ def evaluated(expression: str) -> Tensor:
     if not isinstance(found, Tensor):
         raise FormatError(f"the expression is a {type(found).__name__}, not a Tensor")
     return found
-
-
-def explain_kernel(kernel: Kernel, device: str, which: str, show: Show) -> None:
-    """Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ machine code"""
-    machine = Device[device]
-    show("kernel", f"kernel{which}", str(kernel.body))
-    nest = optimize(kernel, machine.target, chooser())
-    show("nest", f"nest{which}: {nest.name}", _shaped(nest))
-    program = lower(nest, machine.target)
-    show("program", f"program{which}", "\n".join(listing(program)))
-    source = render(program, machine.target)
-    show("source", f"source{which}: {machine.target.language}", source.text)
-    assembly = getattr(machine.compile(source), "assembly", None)
-    if assembly is not None:
-        show("machine", f"machine code{which}", assembly())
-
-
-def _shaped(nest: Nest) -> str:
-    moves = [f"move    {opt}" for opt in nest.recipe] or ["no moves"]
-    rows = [f"buffer  data{p.arg.slot} {p.dtype.name} {p.arg.shape}" for p in buffers(nest.body)]
-    return "\n".join([*moves, *rows, str(nest.body)])

@@ -6,8 +6,9 @@ Tensor ──▶ graph ──▶ Kernel ──▶ Nest ──▶ Program ──�
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 
-from glassgrad.base.events import LISTENERS, StageEntered, announce
+from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.bad_index import BadIndex
 from glassgrad.engine.cache import KERNELS, PLANS, signature
@@ -59,9 +60,12 @@ def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...
 
 def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Plan:
     """Everything that can be decided before the data is there."""
+    start = perf_counter()
     enter("schedule", values)
     made = schedule(values, device.target)
     launches = build(made.kernels, device)
+    if LISTENERS:
+        announce(GraphPlanned(made, launches, device.name, perf_counter() - start))
     return make_plan(made, launches, values, leaves)
 
 

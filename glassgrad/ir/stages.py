@@ -84,11 +84,15 @@ CELLS = UOp(Ops.SINK)  # stands in `buffers` for the slot that a kernel's CHECKs
 
 @dataclass(frozen=True)
 class Schedule:
-    """Kernels in the order in which they run; `buffers[i]` are what kernel i's slots hold."""
+    """Kernels in the order in which they run; `buffers[i]` are what kernel i's slots hold.
+
+    `stored[i]` are the values that kernel i leaves in memory.
+    """
 
     kernels: tuple[Kernel, ...]
     buffers: tuple[tuple[UOp, ...], ...]
     outputs: tuple[UOp, ...]
+    stored: tuple[tuple[UOp, ...], ...]
 
     @property
     def checks(self) -> list[tuple[Check, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from glassgrad.base.terminal import colored
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp
 from glassgrad.loops.nest import axes
 
 ORDER = (
@@ -15,9 +16,14 @@ ORDER = (
 )  # fmt: skip
 
 
+def axes_in_order(nest: Nest) -> list[UOp]:
+    """The axes as a name lists them: from the machine's largest part to its smallest."""
+    return sorted(axes(nest), key=lambda r: (ORDER.index(r.kind), r.axis))
+
+
 def name_nest(nest: Nest) -> Nest:
     has_reduce = any(node.op is Ops.REDUCE for node in nest.body.toposort())
-    found = sorted(axes(nest), key=lambda r: (ORDER.index(r.kind), r.axis))
+    found = axes_in_order(nest)
     stem = "r" if has_reduce else "E"
     name = "_".join([stem, *[str(r.size) for r in found]])
     label = "_".join([stem, *[colored(str(r.size), r.kind.value) for r in found]])

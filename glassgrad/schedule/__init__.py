@@ -30,7 +30,8 @@ def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     stored = _stored(clusters, kept)
     made = [_kernel(cluster, stored & set(cluster.statements)) for cluster in clusters]
     kernels = tuple([kernel for kernel, _ in made])
-    return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values))
+    left = [tuple([s.node for s in c.statements if s in stored]) for c in clusters]
+    return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values), tuple(left))
 
 
 def mark_scatters(kept: dict[UOp, Statement]) -> None:

@@ -33,11 +33,13 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert stop.value.code == 0
     shown = capsys.readouterr().out
-    for word in ("train", "generate", "explain", "devices", "bench", "cache", "--version"):
+    for word in ("train", "generate", "explain", "viz", "devices", "bench", "cache", "--version"):
         assert word in shown
 
 
-@pytest.mark.parametrize("command", ["train", "generate", "explain", "devices", "bench", "cache"])
+@pytest.mark.parametrize(
+    "command", ["train", "generate", "explain", "viz", "devices", "bench", "cache"]
+)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([command, "--help"])
@@ -92,7 +94,7 @@ def test_an_expression_is_explained_down_to_machine_code(
 ) -> None:
     assert main(["explain", "Tensor([1.0, -2.0, 3.0]).relu().sum()"]) == 0
     shown = capsys.readouterr().out
-    titles = ["graph", "kernel 1 of 1", "nest 1 of 1", "program 1 of 1", "source 1 of 1", "machine"]
+    titles = ["graph", "kernel (1 of 1)", "nest: r_", "program", "source: llvm", "machine code"]
     places = [shown.index(f"── {title}") for title in titles]
     assert places == sorted(places)
     assert "Ops.REDUCE" in shown
@@ -114,6 +116,7 @@ def test_one_stage_of_an_expression_is_explained(capsys: pytest.CaptureFixture[s
         (["explain", "(("], "cannot read the expression"),
         (["explain", "3"], "is a int, not a Tensor"),
         (["explain", "Tensor([1, 2]) + Tensor([1, 2, 3])"], "cannot add (2,) and (3,)"),
+        (["viz", "nowhere.py"], "there is no file or folder nowhere.py"),
         (["generate", "nowhere"], "is no folder and no .gguf file"),
         (["train", "nowhere.txt"], "there is no file or folder nowhere.txt"),
         (["train", "--resume", "nowhere"], "holds no model that was trained here"),
@@ -176,3 +179,34 @@ def test_a_few_things_are_timed() -> None:
     assert found.returncode == 0, found.stderr
     assert "product 256 x 256" in found.stdout
     assert "writing with nano" in found.stdout
+
+
+def test_a_script_is_run_and_shown_in_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, page = tmp_path / "script.py", tmp_path / "page.html"
+    script.write_text(
+        "import sys\nfrom glassgrad import Tensor\n"
+        "print(sys.argv[1:], (Tensor([1.0, 2.0]) * 4).sum().item())\nraise SystemExit(3)\n"
+    )
+    assert main(["viz", "--out", str(page), str(script), "--words", "of", "its", "own"]) == 3
+    assert "['--words', 'of', 'its', 'own'] 12.0" in capsys.readouterr().out
+    assert "(Tensor([1.0, 2.0]) * 4)" in page.read_text()
+
+
+def test_a_script_that_fails_is_reported_and_shown_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, page = tmp_path / "script.py", tmp_path / "page.html"
+    script.write_text(
+        "from glassgrad import Tensor\n(Tensor([1.0]) + 41).realize()\nraise ValueError('oh')\n"
+    )
+    assert main(["viz", "--out", str(page), str(script)]) == 1
+    assert "ValueError: oh" in capsys.readouterr().err
+    assert "+ 41" in page.read_text()
+
+
+def test_an_expression_is_shown_in_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["viz", "--out", str(page), "Tensor([1.0, -2.0]).relu().sum()"]) == 0
+    assert '"graphs":[{' in page.read_text()

@@ -7,6 +7,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -54,6 +55,18 @@ def test_a_kernel_by_hand_has_a_gradient(
     lines = output("custom_kernel.py", capsys, monkeypatch)
     assert lines[0].split(":")[1].strip() == lines[1].split(":")[1].strip()
     assert number_after("loss ", lines[-1]) < 0.01 * number_after("loss ", lines[3])
+
+
+def test_a_layer_of_a_transformer_gives_what_numpy_gives(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["attention.py", "--quick"])
+    names = runpy.run_path(str(FOLDER / "attention.py"), run_name="__main__")
+    q, k, v = (names[name].numpy() for name in "qkv")
+    scores = np.exp(q @ k.swapaxes(-2, -1) / 8)
+    expected = scores / scores.sum(-1, keepdims=True) @ v
+    np.testing.assert_allclose(names["seen"].numpy(), expected, rtol=1e-3, atol=1e-4)
+    assert 0.1 < float(capsys.readouterr().out) < 10
 
 
 def test_a_gpt_learns_and_writes(

@@ -1,0 +1,70 @@
+"""Kernel -> what each stage makes of it, as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from glassgrad.base.events import Event, PassDone, listen
+from glassgrad.devices.protocol import Device
+from glassgrad.engine.choose import chooser
+from glassgrad.engine.debug import buffers, listing
+from glassgrad.ir.stages import Kernel, Nest
+from glassgrad.ir.uop import UOp
+from glassgrad.loops import optimize
+from glassgrad.lower import lower
+from glassgrad.render import render
+from glassgrad.viz.formula import formulas
+
+MOST_SHOWN = 2000  # nodes of a pass's result that are written out
+
+
+class Artefact(NamedTuple):
+    """What one stage hands on: which stage, a title, and the text."""
+
+    stage: str
+    title: str
+    text: str
+
+
+def artefacts(kernel: Kernel, machine: Device) -> Iterator[Artefact]:
+    """Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ machine code"""
+    yield Artefact("kernel", "kernel", f"{formulas(kernel.body)}\n\n{kernel.body}")
+    nest = optimize(kernel, machine.target, chooser())
+    yield Artefact(
+        "nest", f"nest: {nest.name}", f"{moves(nest)}\n\n{formulas(nest.body)}\n\n{nest.body}"
+    )
+    program = lower(nest, machine.target)
+    yield Artefact("program", "program", "\n".join(listing(program)))
+    source = render(program, machine.target)
+    yield Artefact("source", f"source: {machine.target.language}", source.text)
+    assembly = getattr(machine.compile(source), "assembly", None)
+    if assembly is not None:
+        yield Artefact("machine", "machine code", assembly())
+
+
+def moves(nest: Nest) -> str:
+    """The recipe, one move a line, and the buffers of a nest."""
+    rows = [f"move    {opt!s:<32}  {opt.op.value}" for opt in nest.recipe] or ["no moves"]
+    rows += [f"buffer  data{p.arg.slot} {p.dtype.name} {p.arg.shape}" for p in buffers(nest.body)]
+    return "\n".join(rows)
+
+
+def passes(kernel: Kernel, machine: Device) -> list[tuple[str, float, str]]:
+    """The passes that change a kernel on its way to a program: name, seconds, what it is then."""
+    seen: list[PassDone] = []
+
+    def notice(event: Event) -> None:
+        if isinstance(event, PassDone) and event.before is not event.after:
+            seen.append(event)
+
+    with listen(notice):
+        lower(optimize(kernel, machine.target, chooser()), machine.target)
+    return [(event.name, event.seconds, _after(event.after)) for event in seen]
+
+
+def _after(value: object) -> str:
+    if not isinstance(value, UOp):
+        return str(value)
+    count = len(value.toposort())
+    return formulas(value) if count <= MOST_SHOWN else f"{count:,} nodes"

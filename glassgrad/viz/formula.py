@@ -1,0 +1,144 @@
+"""Kernel or Nest -> formulas: its stores as a person would write them, one line per named value.
+
+i0 < 64  loop
+k1 < 64  reduce
+
+m1 = max over k1 of data1[i0, k1]
+data0[i0] = m1 * 2.0
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.uop import UOp
+
+MOST_LETTERS = 72  # a longer expression is given a name
+LETTERS = {AxisKind.LOOP: "i", AxisKind.REDUCE: "k", AxisKind.CORE: "c", AxisKind.UPCAST: "u"}
+LETTERS |= {AxisKind.LANE: "l", AxisKind.UNROLL: "n", AxisKind.GLOBAL: "g", AxisKind.LOCAL: "t"}
+WHOLE = 9  # binds tighter than any sign between two values
+INFIX = {  # how it is written, and how tight it binds
+    Ops.POW: ("**", 8),
+    Ops.MUL: ("*", 6), Ops.FDIV: ("/", 6), Ops.FLOORDIV: ("//", 6), Ops.FLOORMOD: ("%", 6),
+    Ops.CDIV: ("//", 6), Ops.CMOD: ("%", 6), Ops.ADD: ("+", 5), Ops.SUB: ("-", 5),
+    Ops.SHL: ("<<", 4), Ops.SHR: (">>", 4),
+    Ops.CMPLT: ("<", 3), Ops.CMPEQ: ("==", 3), Ops.CMPNE: ("!=", 3),
+    Ops.AND: ("and", 2), Ops.XOR: ("xor", 1), Ops.OR: ("or", 1),
+}  # fmt: skip
+TOTALS = {Ops.ADD: "sum", Ops.MUL: "product", Ops.MAX: "max", Ops.MIN: "min"}
+UNNAMED = frozenset((Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.INDEX, Ops.LOAD, Ops.VARIABLE))
+
+
+def formulas(body: UOp) -> str:
+    """The axes of a kernel's body, and its values in the order in which they can be computed."""
+    writer = Writer(body)
+    return "\n".join([*writer.axes(), "", *writer.lines]).strip("\n")
+
+
+class Writer:
+    """One body being written."""
+
+    def __init__(self, body: UOp) -> None:
+        self.nodes = body.toposort()
+        self.uses = Counter(source for node in self.nodes for source in node.src)
+        self.texts: dict[UOp, str] = {}
+        self.names: set[str] = set()
+        self.lines: list[str] = []
+        for node in self.nodes:
+            self._write(node)
+
+    def axes(self) -> Iterator[str]:
+        ranges = [node for node in self.nodes if node.op is Ops.RANGE]
+        for node in sorted(ranges, key=lambda r: int(r.axis)):
+            yield (
+                f"{self.texts[node]} < {self.texts[node.src[0]]}".ljust(14) + node.kind.name.lower()
+            )
+
+    def _write(self, node: UOp) -> None:
+        text = self._text(node)
+        if node.op is Ops.SINK:
+            return
+        is_value = node.op not in UNNAMED and node.dtype.kind not in ("index", "void")
+        is_long = len(text) > MOST_LETTERS or node.op in (Ops.REDUCE, Ops.SCAN)
+        if node.op in (Ops.STORE, Ops.STAGE):
+            where, value = text.split(" = ", 1)
+            self.lines.append(f"{where} = {value}")
+            self.texts[node] = where.split("[", 1)[0]
+        elif is_value and (is_long or self.uses[node] > 1):
+            name = f"{_stem(node)}{len(self.lines)}"
+            self.lines.append(f"{name} = {text}")
+            self.texts[node] = name
+            self.names.add(name)
+        else:
+            self.texts[node] = text
+
+    def _text(self, node: UOp) -> str:
+        says = [self.texts[source] for source in node.src if source in self.texts]
+        if node.op in SAID:
+            return SAID[node.op](node, says)
+        if node.op is Ops.INDEX:
+            return self._place(node)
+        if node.op is Ops.STAGE:
+            places = ", ".join(says[1 : 1 + len(node.arg)])
+            return f"scratch{len(self.lines)}[{places}] = {says[0]}"
+        if node.op is Ops.NEG:
+            return f"-{self._inner(node.src[0], 7)}"
+        if node.op in INFIX and len(says) == 2:
+            sign, level = INFIX[node.op]
+            left, right = node.src
+            return f"{self._inner(left, level)} {sign} {self._inner(right, level + 1)}"
+        return f"{node.op.name.lower()}({', '.join(says)})"
+
+    def _inner(self, node: UOp, level: int) -> str:
+        """A part of an expression, in parentheses if it would fall apart."""
+        text = self.texts[node]
+        if text in self.names or node.op not in INFIX or INFIX[node.op][1] >= level:
+            return text
+        return f"({text})"
+
+    def _place(self, node: UOp) -> str:
+        """An element of a buffer, and the gate that says whether it is there."""
+        gates = [source for source in node.src[1:] if source.dtype.kind == "bool"]
+        places = [self.texts[source] for source in node.src[1:] if source not in gates]
+        text = f"{self.texts[node.src[0]]}[{', '.join(places)}]"
+        return f"({text} if {self.texts[gates[0]]} else 0)" if gates else text
+
+
+def _stem(node: UOp) -> str:
+    """The first letter of a name: what kind of value it is."""
+    if node.op in (Ops.REDUCE, Ops.SCAN):
+        return {Ops.ADD: "s", Ops.MAX: "m", Ops.MIN: "m", Ops.MUL: "p"}.get(node.arg, "s")
+    return "x"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def _total(node: UOp, says: list[str]) -> str:
+    kind = TOTALS.get(node.arg, str(node.arg))
+    over = f" over {', '.join(says[1:])}" if len(says) > 1 else ""
+    return f"{'running ' if node.op is Ops.SCAN else ''}{kind}{over} of {says[0]}"
+
+
+def _cast(node: UOp, says: list[str]) -> str:
+    return says[0] if node.dtype.kind == "index" else f"{node.dtype.name}({says[0]})"
+
+
+SAID: dict[Ops, Callable[[UOp, list[str]], str]] = {  # from a node and what its sources are called
+    Ops.SINK: lambda node, says: "",
+    Ops.CONST: lambda node, says: _number(node.arg),
+    Ops.RANGE: lambda node, says: f"{LETTERS.get(node.kind, 'g')}{node.axis}",
+    Ops.VARIABLE: lambda node, says: str(node.arg[0]),
+    Ops.PARAM: lambda node, says: f"data{node.arg.slot}",
+    Ops.LOAD: lambda node, says: says[0],
+    Ops.STORE: lambda node, says: f"{says[0]} = {says[1]}",
+    Ops.REDUCE: _total,
+    Ops.SCAN: _total,
+    Ops.WHERE: lambda node, says: f"({says[1]} if {says[0]} else {says[2]})",
+    Ops.CAST: _cast,
+    Ops.BITCAST: _cast,
+}

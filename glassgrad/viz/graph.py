@@ -1,0 +1,130 @@
+"""Schedule -> plain data: nodes with the user's lines, and which kernel computes which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from math import prod
+from typing import Any
+
+from glassgrad.base.origin import Origin
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import CELLS, Kernel, Schedule
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.schedule import place
+from glassgrad.viz.formula import TOTALS
+
+MOST_LETTERS = 80  # of an op's argument
+
+
+@dataclass
+class Lines:
+    """The user's lines that were met, numbered."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    numbers: dict[Origin, int] = field(default_factory=dict)
+
+    def number(self, origin: Origin | None) -> int:
+        if origin is None:
+            return -1
+        if origin not in self.numbers:
+            self.numbers[origin] = len(self.rows)
+            row = {"file": origin.file, "line": origin.line, "text": origin.text}
+            self.rows.append(row)
+        return self.numbers[origin]
+
+
+def graph_of(
+    schedule: Schedule, codes: Sequence[int], lines: Lines, seconds: float
+) -> dict[str, Any]:
+    """A graph as the page shows it: {nodes, kernels, line, seconds}."""
+    nodes = toposort([*schedule.outputs, *chain.from_iterable(schedule.stored)])
+    numbers = {node: number for number, node in enumerate(nodes)}
+    makers: dict[UOp, int] = {}
+    kernels: list[dict[str, Any]] = []
+    for number, (kernel, slots) in enumerate(zip(schedule.kernels, schedule.buffers, strict=True)):
+        stored, written = schedule.stored[number], _written(kernel)
+        computed = sorted(_computed(stored, makers), key=lambda node: node.number)
+        kernels.append({
+            "code": codes[number],
+            "slots": [_slot(node, i in written, makers) for i, node in enumerate(slots)],
+            "nodes": [numbers[node] for node in computed],
+            "ends": [numbers[node] for node in stored],
+            "lines": _lines_of(stored, computed, lines),
+        })  # fmt: skip
+        for node in stored:
+            makers[node] = makers[place(node)] = number
+    for kernel_row in reversed(kernels):  # parts of what a later kernel finishes
+        for slot in kernel_row["slots"]:
+            if slot["maker"] >= 0 and not kernels[slot["maker"]]["lines"]:
+                kernels[slot["maker"]]["lines"] = kernel_row["lines"]
+    return {
+        "nodes": [_node(node, numbers, lines) for node in nodes],
+        "kernels": kernels,
+        "line": lines.number(schedule.outputs[0].origin),
+        "seconds": seconds,
+    }
+
+
+def _written(kernel: Kernel) -> set[int]:
+    """The slots that a kernel stores to."""
+    stores = [node for node in kernel.body.toposort() if node.op is Ops.STORE]
+    return {_param(store.src[0]).arg.slot for store in stores}
+
+
+def _param(node: UOp) -> UOp:
+    while node.op is not Ops.PARAM:
+        node = node.src[0]
+    return node
+
+
+def _computed(stored: Sequence[UOp], makers: dict[UOp, int]) -> set[UOp]:
+    """What a kernel computes: down from what it stores to what is in memory by then."""
+    seen: set[UOp] = set()
+    stack = list(stored)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if node.op is not Ops.BUFFER and (node not in makers or node in stored):
+                stack.extend(node.src)
+    return seen
+
+
+def _slot(node: UOp, is_written: bool, makers: dict[UOp, int]) -> dict[str, Any]:
+    if node is CELLS:
+        return {"role": "cells", "shape": [], "dtype": "int64", "bytes": 0, "maker": -1}
+    shape = [int(n) for n in node.shape]
+    return {
+        "role": "output" if is_written else "memory" if node.op is Ops.BUFFER else "input",
+        "shape": shape,
+        "dtype": node.dtype.name,
+        "bytes": prod(shape) * node.dtype.itemsize,
+        "maker": makers.get(node, -1),
+    }
+
+
+def _node(node: UOp, numbers: dict[UOp, int], lines: Lines) -> list[Any]:
+    """op, dtype, shape, argument, sources, line: a list, for there are thousands."""
+    sources = [numbers[source] for source in node.src]
+    shape = [int(n) for n in node.shape]
+    return [node.op.name, node.dtype.name, shape, _arg(node), sources, lines.number(node.origin)]
+
+
+def _arg(node: UOp) -> str:
+    if node.op is Ops.BUFFER:
+        return "" if node.arg.is_contiguous else f"strides {tuple(node.arg.strides)}"
+    if node.arg is None or node.op in (Ops.CUSTOM, Ops.CHECK):
+        return ""
+    if node.op is Ops.REDUCE:
+        return f"{TOTALS[node.arg[0]]} over {', '.join(map(str, node.arg[1]))}"
+    text = f"{node.arg:.7g}" if isinstance(node.arg, float) else str(node.arg)
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+
+
+def _lines_of(stored: Sequence[UOp], computed: Sequence[UOp], lines: Lines) -> list[int]:
+    """The lines of what a kernel stores; where the compiler made that, of what it is made of."""
+    found = [lines.number(node.origin) for node in stored if node.origin is not None]
+    found += [lines.number(node.origin) for node in reversed(computed) if node.origin is not None]
+    return list(dict.fromkeys(found))[: max(1, sum(n.origin is not None for n in stored))]

@@ -1,0 +1,417 @@
+"use strict";
+// The page: what happened is in DATA, what is looked at is in the address behind "#".
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const TABS = [["graph", "graph"], ["kernel", "formula"], ["nest", "loops"], ["passes", "passes"],
+              ["program", "program"], ["source", "source"], ["machine", "machine code"]];
+const MOVED = new Set(["RESHAPE", "PERMUTE", "EXPAND", "PAD", "SHRINK", "FLIP", "WINDOW", "SHEAR",
+                       "DETACH", "CONTIGUOUS"]);
+const SIGNS = {ADD: "+", SUB: "−", MUL: "×", FDIV: "÷", CMPLT: "<", CMPEQ: "=", CMPNE: "≠",
+               NEG: "−", SQRT: "√", RECIPROCAL: "1/x", WHERE: "if", MAX: "max", MIN: "min"};
+const SVG = "http://www.w3.org/2000/svg";
+const at = {graph: 0, kernel: 0, tab: "graph", view: "kernels", node: -1, line: -1, pass: 0};
+const $ = id => document.getElementById(id);
+
+// ------------------------------------------------------------------ making elements
+
+/** An element; texts only ever become text nodes, so nobody's names are taken for markup. */
+function make(tag, attributes = {}, ...children) {
+  const drawn = ["svg", "g", "path", "rect", "text", "title"].includes(tag);
+  const made = drawn ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "onclick") made.addEventListener("click", value);
+    else if (value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children.filter(child => child !== null));
+  return made;
+}
+
+function show(place, ...children) {
+  place.replaceChildren(...children.filter(child => child !== null));
+}
+
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).text();
+}
+
+function seconds(s) {
+  if (!s) return "–";
+  return s >= 1 ? `${s.toFixed(2)} s` : s >= 1e-3 ? `${(s * 1e3).toFixed(2)} ms` : `${(s * 1e6).toFixed(1)} µs`;
+}
+
+function bytes(n) {
+  return n >= 1e9 ? `${(n / 1e9).toFixed(2)} GB` : n >= 1e6 ? `${(n / 1e6).toFixed(1)} MB`
+       : n >= 1e3 ? `${(n / 1e3).toFixed(1)} kB` : `${n} B`;
+}
+
+function place(line) {
+  const row = DATA.lines[line];
+  return row ? `${row.file.split("/").slice(-2).join("/")}:${row.line}` : "";
+}
+
+function label(code) {
+  const parts = [code.name.split("_")[0]];
+  for (const [size, kind] of code.axes) parts.push("_", make("span", {class: `axis-${kind}`, title: DATA.kinds[kind]}, `${size}`));
+  return parts;
+}
+
+// ------------------------------------------------------------------ where we are
+
+const graph = () => DATA.graphs[at.graph];
+const kernel = () => graph().kernels[at.kernel];
+const code = (k = kernel()) => DATA.codes[k.code];
+
+function go(change, silent = false) {
+  if ("kernel" in change || "graph" in change) at.node = -1;
+  if ("graph" in change && !("kernel" in change)) at.kernel = 0;
+  Object.assign(at, change);
+  const hash = `#${at.graph}.${at.kernel}.${at.tab}.${at.view}.${at.line}`;
+  if (!silent && location.hash !== hash) history.replaceState(null, "", hash);
+  draw();
+}
+
+function fromAddress() {
+  const [g, k, tab, view, line] = location.hash.slice(1).split(".");
+  if (!(g in DATA.graphs) || !(k in DATA.graphs[g].kernels)) return {};
+  return {graph: +g, kernel: +k, tab: TABS.some(t => t[0] === tab) ? tab : "graph",
+          view: view === "lines" ? view : "kernels", line: line in DATA.lines ? +line : -1};
+}
+
+/** The kernels that compute a node of the line that is followed; null if none is. */
+function followed() {
+  if (at.line < 0) return null;
+  const nodes = graph().nodes;
+  return new Set(graph().kernels.flatMap((k, i) => k.nodes.some(n => nodes[n][5] === at.line) ? [i] : []));
+}
+
+// ------------------------------------------------------------------ the strip and the list
+
+function drawHeader() {
+  $("title").textContent = DATA.title;
+  const kernels = graph().kernels, total = kernels.reduce((sum, k) => sum + code(k).fastest, 0);
+  const distinct = new Set(kernels.map(k => k.code)).size;
+  $("totals").textContent = `${graph().nodes.length} nodes · ${kernels.length} kernels, ${distinct} distinct · ` +
+    `${seconds(total)} · planned and compiled in ${seconds(graph().seconds)}`;
+  const lit = followed();
+  show($("strip"), ...kernels.map((k, i) => make("i", {
+    style: `flex-grow: ${1e9 * Math.max(code(k).fastest, total / 2000) || 1}`, title: `${i + 1}  ${code(k).name}  ${seconds(code(k).fastest)}`,
+    class: `${code(k).name.startsWith("r") ? "sum" : ""} ${i === at.kernel ? "on" : ""} ${lit && !lit.has(i) ? "dim" : ""}`,
+    onclick: () => go({kernel: i})})));
+}
+
+function drawSwitch() {
+  document.querySelectorAll("[data-view]").forEach(b => b.classList.toggle("on", b.dataset.view === at.view));
+  if (!$("graphs").options.length) {
+    show($("graphs"), ...DATA.graphs.map((g, i) => make("option", {value: i},
+      `graph ${i + 1}: ${g.kernels.length} kernel${g.kernels.length > 1 ? "s" : ""}  ${place(g.line)}`)));
+  }
+  $("graphs").value = at.graph;
+}
+
+function drawKernels() {
+  const kernels = graph().kernels, most = Math.max(...kernels.map(k => code(k).fastest)), lit = followed();
+  const rows = kernels.map((k, i) => make("div", {
+    class: `row ${i === at.kernel ? "on" : ""} ${lit && !lit.has(i) ? "dim" : ""}`, onclick: () => go({kernel: i})},
+    make("span", {class: "number"}, `${i + 1}`), make("span", {class: "name"}, ...label(code(k))),
+    make("span", {class: "time"}, seconds(code(k).fastest)),
+    make("span", {class: "where"}, where(k)),
+    make("span", {class: "bar"}, make("i", {style: `width: ${most ? 100 * code(k).fastest / most : 0}%`}))));
+  show($("list"), ...rows, arcs(kernels));
+}
+
+function where(k) {
+  const line = k.lines.find(l => l >= 0);
+  return line === undefined ? "" : `${place(line)}  ${DATA.lines[line].text}`;
+}
+
+/** Arcs from each kernel to those that read what it made. */
+function arcs(kernels) {
+  const height = 44, paths = [], lit = [];
+  kernels.forEach((k, to) => {
+    for (const from of new Set(k.slots.map(s => s.maker))) {
+      if (from < 0 || from === to) continue;
+      const y0 = from * height + 22, y1 = to * height + 22, out = Math.min(40, 6 + Math.sqrt(to - from) * 5);
+      const kind = to === at.kernel ? "in" : from === at.kernel ? "out" : "";
+      const path = make("path", {class: `arc ${kind}`, d: `M46 ${y0}C${46 - out} ${y0} ${46 - out} ${y1} 46 ${y1}`});
+      (kind ? lit : paths).push(path);
+    }
+  });
+  return make("svg", {width: 50, height: kernels.length * height}, ...paths, ...lit);
+}
+
+function drawLines() {
+  const nodes = graph().nodes, count = new Map(), time = new Map();
+  for (const node of nodes) count.set(node[5], (count.get(node[5]) || 0) + 1);
+  for (const k of graph().kernels) {
+    const line = k.lines.find(l => l >= 0);
+    if (line !== undefined) time.set(line, (time.get(line) || 0) + code(k).fastest);
+  }
+  const most = Math.max(...time.values(), 1e-9);
+  const found = [...count.keys()].filter(l => l >= 0)
+    .sort((a, b) => DATA.lines[a].file < DATA.lines[b].file ? -1 : DATA.lines[a].file > DATA.lines[b].file ? 1 : DATA.lines[a].line - DATA.lines[b].line);
+  show($("list"), ...found.map(l => make("div", {class: `row code ${l === at.line ? "on" : ""}`,
+    onclick: () => follow(l === at.line ? -1 : l)},
+    make("span", {class: "text"}, DATA.lines[l].text || "(no source)"),
+    make("span", {class: "time"}, time.has(l) ? seconds(time.get(l)) : ""),
+    make("span", {class: "where"}, `${place(l)}  ${count.get(l)} nodes`),
+    make("span", {class: "bar"}, make("i", {style: `width: ${100 * (time.get(l) || 0) / most}%`})))));
+}
+
+/** Light up what a line became, and stand on the first kernel of it. */
+function follow(line) {
+  at.line = line;
+  const lit = followed();
+  go({line, ...(lit && lit.size && !lit.has(at.kernel) ? {kernel: [...lit][0]} : {})});
+}
+
+// ------------------------------------------------------------------ one kernel
+
+function drawHead() {
+  const k = kernel(), c = code(k), readers = [];
+  graph().kernels.forEach((other, i) => other.slots.some(s => s.maker === at.kernel) && readers.push(i));
+  const makers = [...new Set(k.slots.map(s => s.maker).filter(m => m >= 0 && m !== at.kernel))];
+  const rates = c.fastest ? [`${(c.operations / c.fastest / 1e9).toFixed(1)} GFLOP/s`, `${(c.bytes / c.fastest / 1e9).toFixed(1)} GB/s`] : [];
+  const link = (to, text) => make("span", {class: "link", onclick: () => go({kernel: to})}, text);
+  show($("head"), make("h2", {}, `${at.kernel + 1}  `, ...label(c)),
+    ...k.lines.filter((l, i) => l >= 0 && k.lines.indexOf(l) === i).slice(0, 3).map(l =>
+      make("p", {class: "user"}, `${place(l)}   `, make("b", {}, DATA.lines[l].text))),
+    make("div", {class: "chips"}, make("span", {title: "the fastest run"}, seconds(c.fastest)),
+      ...rates.map(rate => make("span", {}, rate)), make("span", {}, `${c.runs} run${c.runs === 1 ? "" : "s"}`),
+      ...makers.map(m => link(m, `← kernel ${m + 1}`)), ...readers.slice(0, 12).map(r => link(r, `→ kernel ${r + 1}`))));
+  show($("tabs"), ...TABS.filter(([tab]) => tab === "graph" || tab === "passes" || c.texts[tab]).map(([tab, name]) =>
+    make("button", {class: tab === at.tab ? "on" : "", role: "tab", onclick: () => go({tab})},
+      tab === "source" ? `${name} (${c.language})` : name)));
+}
+
+function drawFoot() {
+  if (at.tab !== "graph" || at.node < 0) {
+    const rows = kernel().slots.map((s, i) => s.role === "cells" ? null : make("span", {},
+      i ? " · " : "", make("code", {}, `data${i}`), ` ${s.dtype} (${s.shape.join(", ")}) ${bytes(s.bytes)}, ${
+        s.role === "output" ? "written" : s.maker >= 0 ? `from kernel ${s.maker + 1}` : "in memory"}`));
+    return show($("foot"), ...rows);
+  }
+  const [op, dtype, shape, arg, , line] = graph().nodes[at.node];
+  show($("foot"), make("code", {}, `${op} ${arg}`), `   ${dtype} (${shape.join(", ")})   `,
+    line < 0 ? "made by the compiler" : make("code", {}, `${place(line)}   ${DATA.lines[line].text}`));
+}
+
+async function drawView() {
+  const view = $("view"), c = code(), wanted = JSON.stringify(at);
+  if (at.tab === "graph") return show(view, drawing());
+  if (at.tab === "passes") return drawPasses(view, c);
+  if (!c.texts[at.tab]) return show(view, make("div", {class: "empty"}, "there is none for this device"));
+  const text = await unpacked(c.texts[at.tab]);
+  if (wanted !== JSON.stringify(at)) return;
+  const head = at.tab === "nest" ? `${c.recipe}\n\n` : "";
+  show(view, shownText(head + text));
+}
+
+async function drawPasses(view, c) {
+  if (!c.passes.length) return show(view, make("div", {class: "empty"}, "no pass changed this kernel"));
+  const number = Math.min(at.pass, c.passes.length - 1), wanted = JSON.stringify(at);
+  const text = await unpacked(c.passes[number][2]);
+  if (wanted !== JSON.stringify(at)) return;
+  show(view, make("div", {class: "columns"}, make("div", {}, ...c.passes.map(([name, s], i) =>
+    make("div", {class: `pass ${i === number ? "on" : ""}`, onclick: () => go({pass: i})},
+      make("b", {}, name), make("i", {}, seconds(s))))), shownText(text)));
+}
+
+// ------------------------------------------------------------------ texts: colours, and a word everywhere
+
+const KINDS = [["comment", /(?:^|\s)(?:;|#|\/\/).*$/gm], ["number", /\b(?:0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b/g],
+               ["name", /[%@][\w.]+|\bdata\d+|\bscratch\d+/g], ["control", /\b(?:br|phi|RANGE|END|IF|ENDIF|for|if|else|sum|max|min|over|of|move|buffer|j[a-z]{1,2})\b/g]];
+const MOST_COLOURED = 30000;
+
+function shownText(text) {
+  const pre = make("pre", {}, text), node = pre.firstChild;
+  if (!("highlights" in CSS) || !node) return pre;
+  CSS.highlights.clear();
+  for (const [kind, pattern] of KINDS) {
+    const ranges = [];
+    for (const found of text.matchAll(pattern)) {
+      ranges.push(part(node, found.index, found.index + found[0].length));
+      if (ranges.length > MOST_COLOURED) break;
+    }
+    CSS.highlights.set(kind, new Highlight(...ranges));
+  }
+  pre.addEventListener("click", event => mark(node, event));
+  return pre;
+}
+
+function part(node, start, end) {
+  const range = new StaticRange({startContainer: node, startOffset: start, endContainer: node, endOffset: end});
+  return range;
+}
+
+/** Every place of the word under the pointer: where a value is made, and where it is used. */
+function mark(node, event) {
+  const caret = document.caretPositionFromPoint ? document.caretPositionFromPoint(event.clientX, event.clientY)
+                                                : document.caretRangeFromPoint(event.clientX, event.clientY);
+  const offset = caret && (caret.offset ?? caret.startOffset), text = node.textContent;
+  if (!Number.isInteger(offset)) return;
+  let start = offset, end = offset;
+  while (start > 0 && /[\w%.@$]/.test(text[start - 1])) start--;
+  while (end < text.length && /[\w%.@$]/.test(text[end])) end++;
+  const word = text.slice(start, end), ranges = [];
+  for (let i = text.indexOf(word); word && i >= 0; i = text.indexOf(word, i + 1)) {
+    const alone = !/[\w.]/.test(text[i - 1] || " ") && !/[\w]/.test(text[i + word.length] || " ");
+    if (alone) ranges.push(part(node, i, i + word.length));
+  }
+  CSS.highlights.set("word", new Highlight(...ranges));
+}
+
+// ------------------------------------------------------------------ the graph of one kernel
+
+function drawing() {
+  const k = kernel(), all = graph().nodes, inside = new Set(k.nodes);
+  const makers = new Map();
+  graph().kernels.forEach((other, i) => other.ends && other.ends.forEach(n => makers.set(n, i)));
+  const shown = k.nodes.filter(n => all[n][0] !== "CONST" && all[n][0] !== "BIND");
+  if (!shown.length) return make("div", {class: "empty"}, "constants only");
+  const boxes = new Map(shown.map(n => [n, box(n, all, k, makers)]));
+  for (const b of boxes.values()) b.above = b.leaf ? [] : [...new Set(all[b.node][4])].filter(s => boxes.has(s) && inside.has(s));
+  join(boxes);
+  const [width, height] = lay(boxes);
+  const same = at.node >= 0 ? all[at.node][5] : at.line;
+  const edges = [], nodes = [];
+  for (const b of boxes.values()) {
+    for (const s of b.above) {
+      const a = boxes.get(s);
+      edges.push(make("path", {class: `edge ${s === at.node || b.node === at.node ? "on" : ""}`, d: way(a, b)}));
+    }
+    const lit = same >= 0 && all[b.node][5] === same;
+    nodes.push(make("g", {class: `node ${b.kind} ${lit ? "same" : ""} ${b.node === at.node ? "on" : ""}`,
+      transform: `translate(${b.x} ${b.y})`, onclick: () => b.maker >= 0 ? go({kernel: b.maker}) : go({node: b.node})},
+      make("rect", {width: b.w, height: b.h, rx: 7}),
+      make("text", {x: b.w / 2, y: 17, "text-anchor": "middle"}, b.text),
+      make("text", {x: b.w / 2, y: 31, "text-anchor": "middle", class: "small"}, b.shape)));
+  }
+  return make("svg", {width, height}, ...edges, ...nodes);
+}
+
+/** From one box down to another; around those between them if they stand in a column. */
+function way(a, b) {
+  const x0 = a.x + a.w / 2, x1 = b.x + b.w / 2;
+  if (b.layer - a.layer > 1 && Math.abs(x0 - x1) < 60) {
+    const r0 = a.x + a.w, r1 = b.x + b.w, y0 = a.y + a.h / 2, y1 = b.y + b.h / 2, side = Math.max(r0, r1) + 44;
+    return `M${r0} ${y0}C${side} ${y0} ${side} ${y1} ${r1} ${y1}`;
+  }
+  const y0 = a.y + a.h, y1 = b.y, bend = Math.max(18, (y1 - y0) / 2);
+  return `M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1}`;
+}
+
+function box(n, all, k, makers) {
+  const [op, dtype, shape, arg, sources] = all[n], ends = k.ends.includes(n);
+  const maker = !ends && makers.has(n) ? makers.get(n) : -1;
+  const leaf = op === "BUFFER" || maker >= 0;
+  const numbers = sources.filter(s => all[s][0] === "CONST").map(s => all[s][3]);
+  const sign = SIGNS[op] || op.toLowerCase();
+  const text = maker >= 0 ? `kernel ${maker + 1}` : op === "BUFFER" ? "memory" : op === "REDUCE" ? arg
+             : `${sign}${numbers.length ? ` ${numbers.join(" ")}` : ""}`;
+  const small = `${dtype} (${shape.join(", ")})`;
+  const kind = `${leaf ? "memory" : op === "REDUCE" || op === "SCAN" ? "sum" : MOVED.has(op) ? "moved" : ""} ${ends ? "end" : ""}`;
+  const made = {node: n, leaf, maker, ends, text, shape: small, kind, h: 38, x: 0, y: 0};
+  made.moves = !leaf && MOVED.has(op) ? [sign] : null;
+  made.w = widthOf(made);
+  return made;
+}
+
+/** A chain of movements becomes one box: memory is only looked at in another way. */
+function join(boxes) {
+  const readers = new Map();
+  for (const b of boxes.values()) for (const s of b.above) readers.set(s, (readers.get(s) || 0) + 1);
+  for (const b of [...boxes.values()].sort((a, b) => a.node - b.node)) {
+    if (!b.moves || b.above.length !== 1) continue;
+    const a = boxes.get(b.above[0]);
+    if (!a.moves || a.ends || readers.get(a.node) > 1) continue;
+    b.moves = [...a.moves, ...b.moves];
+    b.above = a.above;
+    b.text = b.moves.length > 3 ? `${b.moves[0]} … ${b.moves.at(-1)}` : b.moves.join(" ");
+    b.w = widthOf(b);
+    boxes.delete(a.node);
+  }
+}
+
+function widthOf(b) {
+  return Math.max(b.text.length * 7.4, b.shape.length * 6.1) + 18;
+}
+
+/** Layers by the longest way from memory; in each, boxes near to what they are made of. */
+function lay(boxes) {
+  const order = [...boxes.keys()].sort((a, b) => a - b), layers = [];
+  for (const n of order) {
+    const b = boxes.get(n);
+    b.layer = b.above.length ? 1 + Math.max(...b.above.map(s => boxes.get(s).layer)) : 0;
+  }
+  for (const n of [...order].reverse()) {  // memory stands just above its first reader
+    const b = boxes.get(n), below = order.filter(m => boxes.get(m).above.includes(n)).map(m => boxes.get(m).layer);
+    if (!b.above.length && below.length) b.layer = Math.min(...below) - 1;
+  }
+  for (const b of boxes.values()) (layers[b.layer] ||= []).push(b);
+  const rows = layers.filter(Boolean), gap = 22;
+  const spread = row => { let x = 0; for (const b of row) { b.x = x; x += b.w + gap; } };
+  rows.forEach(spread);
+  const middle = b => b.x + b.w / 2;
+  for (let sweep = 0; sweep < 6; sweep++) {
+    for (const row of sweep % 2 ? [...rows].reverse() : rows) {
+      for (const b of row) {
+        const near = sweep % 2 ? order.map(m => boxes.get(m)).filter(o => o.above.includes(b.node)) : b.above.map(s => boxes.get(s));
+        b.wish = near.length ? near.reduce((sum, o) => sum + middle(o), 0) / near.length : middle(b);
+      }
+      row.sort((a, b) => a.wish - b.wish);
+      let x = -Infinity;
+      for (const b of row) { b.x = Math.max(x, b.wish - b.w / 2); x = b.x + b.w + gap; }
+      const shift = row.reduce((sum, b) => sum + b.wish - middle(b), 0) / row.length;
+      for (const b of row) b.x += shift;
+    }
+  }
+  const left = Math.min(...[...boxes.values()].map(b => b.x));
+  rows.forEach((row, i) => row.forEach(b => { b.x += 24 - left; b.y = 20 + i * 58; }));
+  const width = Math.max(...[...boxes.values()].map(b => b.x + b.w)) + 24;
+  const spare = Math.max(0, ($("view").clientWidth - width) / 2 - 12);
+  for (const b of boxes.values()) b.x += spare;
+  return [width + spare + 24, rows.length * 58 + 20];
+}
+
+// ------------------------------------------------------------------ all of it
+
+function draw() {
+  const list = $("list"), scroll = list.scrollTop;
+  drawHeader();
+  drawSwitch();
+  at.view === "lines" ? drawLines() : drawKernels();
+  list.scrollTop = scroll;
+  list.querySelector(".row.on")?.scrollIntoView({block: "nearest"});
+  drawHead();
+  drawView();
+  drawFoot();
+}
+
+function step(list, now, by) {
+  return list[Math.min(list.length - 1, Math.max(0, list.indexOf(now) + by))];
+}
+
+document.addEventListener("keydown", event => {
+  if (event.target.tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
+  const kernels = [...graph().kernels.keys()], tabs = TABS.map(t => t[0]);
+  const moves = {ArrowDown: () => ({kernel: step(kernels, at.kernel, 1)}), j: () => ({kernel: step(kernels, at.kernel, 1)}),
+                 ArrowUp: () => ({kernel: step(kernels, at.kernel, -1)}), k: () => ({kernel: step(kernels, at.kernel, -1)}),
+                 ArrowRight: () => ({tab: step(tabs, at.tab, 1)}), ArrowLeft: () => ({tab: step(tabs, at.tab, -1)}),
+                 Escape: () => ({line: -1, node: -1})};
+  if (event.key in moves) { event.preventDefault(); go(moves[event.key]()); }
+});
+document.querySelectorAll("[data-view]").forEach(b => b.addEventListener("click", () => go({view: b.dataset.view})));
+$("graphs").addEventListener("change", event => go({graph: +event.target.value}));
+addEventListener("hashchange", () => go(fromAddress(), true));
+
+document.title = `${DATA.title} · glassgrad`;
+if (DATA.graphs.length) go({graph: largest(), ...fromAddress()});
+else show($("view"), make("div", {class: "empty"}, "nothing was computed"));
+
+/** The graph of most kernels: where people mean to look. */
+function largest() {
+  const counts = DATA.graphs.map(g => g.kernels.length);
+  return counts.indexOf(Math.max(...counts));
+}

@@ -1,0 +1,70 @@
+"""Recording -> one HTML file: data, style and script in it; nothing is fetched from anywhere."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from importlib.resources import files
+from typing import Any
+from zlib import compress
+
+from glassgrad.base.terminal import ansistrip
+from glassgrad.devices.registry import Device
+from glassgrad.engine.choose import chooser
+from glassgrad.ir.ops import AxisKind
+from glassgrad.loops import optimize
+from glassgrad.loops.names import axes_in_order
+from glassgrad.viz.artefacts import artefacts, moves, passes
+from glassgrad.viz.formula import formulas
+from glassgrad.viz.recording import Code, Recording
+
+
+def page_of(recording: Recording, title: str) -> str:
+    """The page, ready to be opened or served."""
+    codes = sorted(recording.codes.values(), key=lambda code: code.number)
+    data = {
+        "title": title,
+        "graphs": recording.graphs,
+        "lines": recording.lines.rows,
+        "codes": [code_of(code) for code in codes],
+        "leftOut": recording.left_out,
+        "kinds": {kind.name: kind.name.lower() for kind in AxisKind},
+    }
+    # A "<" in somebody's text must not end the script element that holds the data.
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    page = _part("page.html")
+    for mark, part in (("STYLE", _part("page.css")), ("SCRIPT", _part("page.js")), ("DATA", text)):
+        page = page.replace(f"/*{mark}*/", part)
+    return page
+
+
+def code_of(code: Code) -> dict[str, Any]:
+    """One kernel: its name by axes, its runs, and the texts of its stages, packed."""
+    machine = Device[code.device]
+    nest = optimize(code.kernel, machine.target, chooser())
+    texts = {found.stage: found.text for found in artefacts(code.kernel, machine)}
+    texts["kernel"] = formulas(code.kernel.body)
+    texts["nest"] = formulas(nest.body)
+    done = passes(code.kernel, machine)
+    return {
+        "name": ansistrip(code.executable.source.name),
+        "axes": [[int(r.size), r.kind.name] for r in axes_in_order(nest)],
+        "recipe": moves(nest),
+        "language": machine.target.language,
+        "operations": code.operations,
+        "bytes": code.bytes,
+        "runs": code.runs,
+        "fastest": code.fastest,
+        "total": code.seconds,
+        "texts": {stage: packed(text) for stage, text in texts.items()},
+        "passes": [[name, seconds, packed(text)] for name, seconds, text in done],
+    }
+
+
+def packed(text: str) -> str:
+    """Text that browsers unpack when it is looked at: machine code is long and repeats itself."""
+    return b64encode(compress(text.encode(), 6)).decode()
+
+
+def _part(name: str) -> str:
+    return files("glassgrad.viz").joinpath(name).read_text(encoding="utf-8")

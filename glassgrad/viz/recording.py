@@ -1,0 +1,80 @@
+"""events -> Recording: graphs, their kernels and how long these took, in plain data.
+
+Graphs are written down at once and let go, so that looking on keeps no tensor's memory alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from glassgrad.base.events import Event, GraphPlanned, KernelLaunched, listen
+from glassgrad.engine.cache import PLANS
+from glassgrad.ir.stages import Executable, Kernel
+from glassgrad.viz.graph import Lines, graph_of
+
+MOST_GRAPHS = 100  # later ones are only counted
+
+
+@dataclass
+class Code:
+    """A kernel that was built, and its runs."""
+
+    number: int
+    kernel: Kernel
+    executable: Executable
+    device: str
+    operations: int
+    bytes: int
+    runs: int = 0
+    seconds: float = 0.0
+    fastest: float = 0.0
+
+    def ran(self, seconds: float) -> None:
+        self.fastest = seconds if not self.runs else min(self.fastest, seconds)
+        self.runs += 1
+        self.seconds += seconds
+
+
+@dataclass
+class Recording:
+    """What a program did while somebody looked on."""
+
+    codes: dict[int, Code] = field(default_factory=dict)  # by the identity of the executable
+    graphs: list[dict[str, Any]] = field(default_factory=list)
+    lines: Lines = field(default_factory=Lines)
+    left_out: int = 0  # graphs
+
+    def notice(self, event: Event) -> None:
+        if isinstance(event, GraphPlanned) and event.schedule.kernels:
+            self._planned(event)
+        elif isinstance(event, KernelLaunched) and event.launch is not None:
+            code = self.codes.get(id(event.launch.executable))
+            if code is not None:
+                code.ran(event.seconds)
+
+    def _planned(self, event: GraphPlanned) -> None:
+        if len(self.graphs) >= MOST_GRAPHS:
+            self.left_out += 1
+            return
+        numbers = []
+        for kernel, launch in zip(event.schedule.kernels, event.launches, strict=True):
+            known = self.codes.get(id(launch.executable))
+            if known is None:
+                number = len(self.codes)
+                code = Code(number, kernel, launch.executable, event.device, launch.operations,
+                            launch.bytes)  # fmt: skip
+                known = self.codes[id(launch.executable)] = code
+            numbers.append(known.number)
+        self.graphs.append(graph_of(event.schedule, numbers, self.lines, event.seconds))
+
+
+@contextmanager
+def recorded() -> Iterator[Recording]:
+    """Look on. Plans made before are forgotten: their graphs would not be seen."""
+    PLANS.clear()
+    made = Recording()
+    with listen(made.notice):
+        yield made

@@ -1,0 +1,34 @@
+"""What each stage makes of a kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glassgrad import Device, Tensor
+from glassgrad.viz.artefacts import artefacts, passes
+
+
+def kernel_of(value: Tensor):
+    (kernel,) = value.schedule().kernels
+    return kernel
+
+
+def test_the_stages_come_in_the_order_of_the_road() -> None:
+    x = Tensor(np.ones((64, 64), np.float32)).realize()
+    found = list(artefacts(kernel_of(x.sum(1)), Device["CPU"]))
+    assert [one.stage for one in found] == ["kernel", "nest", "program", "source", "machine"]
+    assert "several steps of a reduction at once" in found[1].text
+
+
+def test_a_device_without_machine_code_ends_with_the_source() -> None:
+    x = Tensor(np.ones(8, np.float32)).realize()
+    found = list(artefacts(kernel_of(x + 1), Device["PYTHON"]))
+    assert [one.stage for one in found][-1] == "source"
+
+
+def test_passes_that_change_a_kernel_are_told_with_what_it_became() -> None:
+    x = Tensor(np.ones(64, np.float32)).realize()
+    found = passes(kernel_of(x.exp()), Device["CPU"])
+    texts = {name: text for name, _, text in found}
+    assert "exp2(" not in texts["expand functions"]
+    assert all(seconds >= 0 for _, seconds, _ in found)

@@ -1,0 +1,71 @@
+"""What looking on sees, and what it leaves alone."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+
+from glassgrad import Tensor, TinyJit
+from glassgrad.base.events import LISTENERS
+from glassgrad.viz import recording
+from glassgrad.viz.recording import recorded
+
+
+def memory(*shape: int) -> Tensor:
+    return Tensor(np.ones(shape, np.float32)).realize()
+
+
+def test_a_graph_that_ran_before_is_seen() -> None:
+    x = memory(16)
+    (x * 5 + 1).realize()
+    with recorded() as seen:
+        (x * 5 + 1).realize()
+    assert len(seen.graphs) == 1
+
+
+def test_every_run_is_counted_and_replays_of_captures_too() -> None:
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        return (x * 7 + 2).sum().realize()
+
+    x = memory(4096)
+    with recorded() as seen:
+        for _ in range(5):
+            step(x)
+    (code,) = seen.codes.values()
+    assert code.runs == 5
+    assert 0 < code.fastest <= code.seconds / 5
+    assert len(seen.graphs) == 1
+
+
+def test_equal_layers_share_their_code() -> None:
+    x, weights = memory(512), [memory(512, 512) for _ in range(4)]
+    with recorded() as seen:
+        for w in weights:
+            x = (w @ x).relu().contiguous()
+        x.realize()
+    (graph,) = seen.graphs
+    assert len(graph["kernels"]) == 4
+    assert len({kernel["code"] for kernel in graph["kernels"]}) < 4
+
+
+def test_looking_on_keeps_no_memory_alive_and_ends() -> None:
+    with recorded() as seen:
+        result = (memory(64) + 3).realize()
+        storage = weakref.ref(result.uop.arg.storage)
+        del result
+        gc.collect()
+        assert storage() is None
+    assert seen.graphs
+    assert seen.notice not in LISTENERS
+
+
+def test_graphs_beyond_the_most_are_counted_only(monkeypatch) -> None:
+    monkeypatch.setattr(recording, "MOST_GRAPHS", 2)
+    with recorded() as seen:
+        for number in range(5):
+            (memory(8) + 10.5 + number).realize()
+    assert len(seen.graphs) == 2
+    assert seen.left_out == 3
