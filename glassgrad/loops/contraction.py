@@ -16,6 +16,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.cores import divide_tiles
 from glassgrad.loops.dots import dot_recipe
 from glassgrad.loops.draft import Draft
+from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.tile import choose_tile, lanes_along
 from glassgrad.loops.windows import windows_recipe
@@ -23,6 +24,8 @@ from glassgrad.loops.windows import windows_recipe
 FEW_COLUMNS = 4  # half a vector; with fewer, lanes along the sum are better
 MOST_LANES = 8  # with fewer columns, a sum may lie better in memory
 SKINNY = 32  # rows: packing an operand for so few takes longer than it saves
+PART = 512  # steps of a sum, so that a panel of each operand fits the nearest cache
+ROW_TILES = 16  # in a block of rows, which fits the second cache
 ENOUGH_REUSE = 4  # times that a packed element should be read
 
 
@@ -96,6 +99,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         divide_tiles(draft, list(outer))
         return
     packs_left = any(stride(found.left, r) not in (0, 1) for r in found.reduce.bound)
+    if packs_left and _block_parts(draft, found):
+        return
     room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2
     panels = max(1, room // (found.depth * width * size))
     panels = min(panels, -(-columns.size // max(2, target.cores)))
@@ -108,6 +113,48 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
     if packs_left:
         draft.attempt(Opt(OptOps.STAGE, rows.axis, found.left.src[0].arg.slot))
+
+
+def _block_parts(draft: Draft, found: Contraction) -> bool:
+    """Both operands packed, a part of the sum at a time: nothing is packed twice for a core.
+
+    Blocks of columns; parts; blocks of rows; columns; rows.
+    """
+    part = _part(found.reduce)
+    loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    columns, rows = loops.get(found.columns.axis), loops.get(found.rows.axis)
+    if part is None or columns is None or rows is None:
+        return False
+    others = [axis for axis in loops if axis not in (columns.axis, rows.axis)]
+    must_divide, blocks = draft.nest.rewrites, 2 if others else 2 * draft.target.cores
+    panels = _even(columns.size, -(-columns.size // blocks), must_divide)
+    tiles = _even(rows.size, min(rows.size, ROW_TILES), must_divide)
+    number = next_number(draft.nest)
+    if panels < 2 or not draft.attempt(Opt(OptOps.TILE, columns.axis, panels)):
+        return False
+    order = [*others, columns.axis, number, rows.axis]
+    if 1 < tiles < rows.size and draft.attempt(Opt(OptOps.TILE, rows.axis, tiles)):
+        order = [*others, columns.axis, rows.axis, number, number + 1]
+    draft.arrange(order)
+    divide_tiles(draft, [*others, columns.axis])
+    axis, amount = part
+    if draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (columns.axis, amount))):
+        (sums,) = draft.blocks(Ops.STAGE)
+        _, first, *_ = [r for r in sums.bound if r.kind is AxisKind.LOOP]
+        place = axis if tiles == rows.size else first  # a block of rows, if there are several
+        draft.attempt(Opt(OptOps.STAGE, axis.axis, found.right.src[0].arg.slot))
+        draft.attempt(Opt(OptOps.STAGE, place.axis, found.left.src[0].arg.slot))
+    return True
+
+
+def _part(reduce: UOp) -> tuple[UOp, int] | None:
+    """How much of which axis to sum at a time, if all at once is too much for the nearest cache."""
+    first = reduce.bound[0]
+    rest = prod(r.size for r in reduce.bound[1:])
+    if first.size * rest < 2 * PART or not first.src[0].is_const:
+        return None
+    amounts = [n for n in range(1, first.size) if first.size % n == 0 and n * rest <= PART]
+    return (first, amounts[-1]) if amounts and amounts[-1] * rest >= PART // 4 else None
 
 
 def _even(size: int, most: int, must_divide: bool) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves import apply_opt
-from glassgrad.loops.opts import IllegalMove, Opt
+from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 # What an op becomes when it is expanded, in instructions; all others are about one.
 OP_WORK = {Ops.EXP2: 20, Ops.LOG2: 25, Ops.SIN: 100, Ops.POW: 150, Ops.THREEFRY: 120}
@@ -27,6 +27,13 @@ class Draft:
         except IllegalMove:
             return False
         return True
+
+    def arrange(self, order: list[int]) -> None:
+        """The shared loops in this order, outermost first."""
+        for place, number in enumerate(order):
+            now = [r.axis for r in self.nest.outer if r.kind is AxisKind.LOOP]
+            if now[place] != number:
+                self.attempt(Opt(OptOps.SWAP, now[place], number))
 
     def blocks(self, op: Ops) -> list[UOp]:
         return [node for node in self.nest.body.toposort() if node.op is op]

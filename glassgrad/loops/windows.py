@@ -156,7 +156,7 @@ def _block_channels(draft: Draft, found: Windows) -> None:
         number = next_number(draft.nest)
         is_cut = 1 < count < panels.size and draft.attempt(Opt(OptOps.TILE, panels.axis, count))
         order = [panels.axis, *around, *([number] if is_cut else []), *inside]
-    _arrange(draft, order)
+    draft.arrange(order)
     divide_tiles(draft, order)
     order = [r.axis for r in draft.nest.outer if not r.kind.is_unrolled]
     if found.image.gate is not None:
@@ -174,7 +174,7 @@ def _block_parts(draft: Draft, found: Windows) -> None:
     if not loops:
         return
     first = min(loops, key=lambda r: (r.axis != found.channels.axis, r.size)).axis
-    _arrange(draft, [first, *[r.axis for r in loops if r.axis != first]])
+    draft.arrange([first, *[r.axis for r in loops if r.axis != first]])
     divide_tiles(draft, [first])
     part = found.reduce.bound[0].axis
     if not draft.attempt(Opt(OptOps.PARTIAL, part, (first, 1))):
@@ -204,21 +204,13 @@ def _block_places(draft: Draft, found: Windows) -> None:
         divide_tiles(draft, [r.axis for r in loops])
         return
     within = sorted([r.axis for r in loops if r.axis in inside], key=found.columns.axis.__eq__)
-    _arrange(draft, [*around, *within])
+    draft.arrange([*around, *within])
     divide_tiles(draft, [*around, *within])
     if found.rows.size >= ENOUGH_REUSE:
         draft.attempt(Opt(OptOps.WINDOW, around[-1], found.image.src[0].arg.slot))
     size = prod(r.size for r in found.weights.ranges) * found.reduce.dtype.itemsize
     place = around[0] if size <= draft.target.l2_bytes else found.rows.axis
     draft.attempt(Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot))
-
-
-def _arrange(draft: Draft, order: list[int]) -> None:
-    """Loops in this order, outermost first."""
-    for place, number in enumerate(order):
-        now = [r.axis for r in draft.nest.outer if r.kind is AxisKind.LOOP]
-        if now[place] != number:
-            draft.attempt(Opt(OptOps.SWAP, now[place], number))
 
 
 def _write_out(draft: Draft, found: Windows) -> None:

@@ -82,3 +82,21 @@ def test_its_values_are_right(size: int, padding: int) -> None:
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     expected = np.einsum("noyx,ncyxij->ocij", g.astype(np.float64), windows)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-3, atol=2e-3)
+
+
+def test_a_deep_product_of_a_transposed_matrix_packs_nothing_twice() -> None:
+    (kernel,) = planned(memory(2048, 96).T @ memory(2048, 128)).kernels
+    nest = optimize(kernel, TARGET, chooser())
+    found = [opt for opt in nest.recipe if opt.op is OptOps.PARTIAL]
+    assert [opt.arg[1] for opt in found] == [512]
+    shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
+    assert len(shapes) == 3  # the sums of a block, and a part of each operand
+    assert all(int(np.prod(shape)) <= 512 * 128 for shape in shapes)
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(96, 2048, 128), (97, 1536, 130), (100, 1024, 48)])
+def test_deep_products_are_right(m: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(m)
+    a, b = rng.standard_normal((k, m)), rng.standard_normal((k, n))
+    found = Tensor(a.astype(np.float32)).T @ Tensor(b.astype(np.float32))
+    np.testing.assert_allclose(found.numpy(), a.T @ b, rtol=1e-3, atol=1e-3)
