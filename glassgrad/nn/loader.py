@@ -26,7 +26,8 @@ class Loader:
     TokenWindows), a Tensor, or a list of sequences, which are padded to the longest of the batch.
     Each epoch has an order of its own, decided by the seed; `seed=None` keeps the order of the
     data. `by_length` puts sequences of about the same length together. Batches are made by a
-    thread, `prefetch` ahead; it ends with the loop, however that ends.
+    thread, `prefetch` ahead; it ends with the loop, however that ends. A loop that is left early
+    does not end the epoch: the next one goes on with the batch behind.
 
     >>> [x.tolist() for x in Loader([[1], [2, 3]], batch_size=2, seed=None)]
     [[[1, 0], [2, 3]]]
@@ -54,7 +55,6 @@ class Loader:
         self.prefetch = prefetch
         self.lengths = self._lengths() if by_length else None
         self.epoch, self.place = 0, 0
-        self._start = 0
 
     def _lengths(self) -> list[int]:
         ragged = next((column for column in self.columns if column.is_ragged), None)
@@ -68,19 +68,17 @@ class Loader:
         return rounded // self.batch_size
 
     def __iter__(self) -> Iterator[Any]:
-        """One epoch; after seek(), the rest of one."""
-        start, self._start = self._start, 0
-        seed = None if self.seed is None else (self.seed, self.epoch)
+        """One epoch, or the rest of one that was left early or found by seek()."""
+        start, epoch = self.place, self.epoch
+        seed = None if self.seed is None else (self.seed, epoch)
         order = batch_indices(self.count, self.batch_size, seed, self.drop_last, self.lengths)
         made = (self._arrays(indices) for indices in order[start:])
-        try:
-            with closing(_ahead(made, self.prefetch) if self.prefetch else made) as batches:
-                for number, arrays in enumerate(batches, start):
-                    self.place = number + 1
-                    tensors = tuple(Tensor(array, requires_grad=False) for array in arrays)
-                    yield tensors if len(tensors) > 1 else tensors[0]
-        finally:
-            self.epoch, self.place = self.epoch + 1, 0
+        with closing(_ahead(made, self.prefetch) if self.prefetch else made) as batches:
+            for number, arrays in enumerate(batches, start):
+                is_last = number + 1 == len(order)
+                self.epoch, self.place = (epoch + 1, 0) if is_last else (epoch, number + 1)
+                tensors = tuple(Tensor(array, requires_grad=False) for array in arrays)
+                yield tensors if len(tensors) > 1 else tensors[0]
 
     def _arrays(self, indices: Any) -> list[np.ndarray[Any, Any]]:
         return [column.batch(indices) for column in self.columns]
@@ -94,9 +92,6 @@ class Loader:
     def seek(self, position: dict[str, int]) -> None:
         """Let the next loop go on from there."""
         self.epoch, self.place = position["epoch"], position["place"]
-        self._start = self.place
-        if self.place >= len(self):
-            self.epoch, self.place, self._start = self.epoch + 1, 0, 0
 
 
 class _Column:

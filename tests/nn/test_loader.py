@@ -117,6 +117,28 @@ def test_the_end_of_an_epoch_is_the_beginning_of_the_next() -> None:
     assert second.position() == first.position() == {"epoch": 1, "place": 0}
 
 
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_loop_that_is_left_early_does_not_end_the_epoch(prefetch: int) -> None:
+    whole = [x.tolist() for x in Loader(Y, batch_size=3, seed=1)]
+    loader = Loader(Y, batch_size=3, seed=1, prefetch=prefetch)
+    seen = []
+    for x in loader:
+        seen.append(x.tolist())
+        if len(seen) == 2:
+            break
+    assert loader.position() == {"epoch": 0, "place": 2}
+    seen += [x.tolist() for x in loader]
+    assert seen == whole
+    assert loader.position() == {"epoch": 1, "place": 0}
+
+
+def test_a_loop_that_is_left_at_the_last_batch_has_ended_the_epoch() -> None:
+    loader = Loader(Y, batch_size=len(Y), seed=1)
+    first = next(iter(loader)).tolist()
+    assert loader.position() == {"epoch": 1, "place": 0}
+    assert next(iter(loader)).tolist() != first
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ShapeError, match=r"data of one length, not \[9, 10\]"):
         Loader(X, Y[1:])

@@ -81,9 +81,8 @@ class Training:
         )
         self.loader = self._loader(LEARNED, plan.seed)
         self.saved = Checkpoints(
-            folder, keep=2, model=self.model, optimizer=self.optimizer, place=self
+            folder, keep=2, model=self.model, optimizer=self.optimizer, place=self.loader
         )
-        self._position = self.loader.position()
         self.number, self.seconds = 0, 0.0
         self._learn, self._measure = TinyJit(self._learned), TinyJit(self.model.loss)
 
@@ -108,14 +107,6 @@ class Training:
     def save(self) -> Path:
         return self.saved.save(self.number, {"seconds": self.seconds})
 
-    def position(self) -> dict[str, int]:
-        """Which batches were learned from; a loop that is left early does not change it."""
-        return self._position
-
-    def seek(self, position: dict[str, int]) -> None:
-        self._position = position
-        self.loader.seek(position)
-
     def steps(self) -> Iterator[Step]:
         """Learn to the end of the plan."""
         while self._done() < 1.0:
@@ -125,7 +116,6 @@ class Training:
                 with Context(TRAINING=1):
                     loss = self._learn(batch, Tensor([rate], requires_grad=False)).item()
                 self.number += 1
-                self._position = self.loader.position()
                 self.seconds += perf_counter() - start
                 yield Step(self.number, loss, self.seconds, self._done())
                 if self._done() >= 1.0:
