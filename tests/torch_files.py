@@ -71,3 +71,17 @@ def archive_of(pickled: bytes, storages: list[np.ndarray[Any, Any]]) -> bytes:
             archive.writestr(f"archive/data/{number}", storage.tobytes())
         archive.writestr("archive/version", b"3\n")
     return out.getvalue()
+
+
+def old_torch_file(obj: Any) -> bytes:
+    """As PyTorch wrote before 1.6: pickles behind each other, and then the storages."""
+    out = io.BytesIO()
+    writer = Writer(out)
+    writer.dump(obj)
+    facts = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"int": 4}}
+    keys = [str(number) for number in range(len(writer.storages))]
+    head = [pickle.dumps(one, 2) for one in (0x1950A86A20F9469CFC6C, 1001, facts)]
+    parts = [*head, out.getvalue(), pickle.dumps(keys, 2)]
+    for storage in writer.storages:
+        parts += [storage.size.to_bytes(8, "little"), storage.tobytes()]
+    return b"".join(parts)

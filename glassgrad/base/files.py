@@ -99,10 +99,14 @@ def _copy(request: urllib.request.Request, out: object, url: str) -> str:
             desc = url.rsplit("/", 1)[-1]
             bar: tqdm[int] = tqdm(total=size, unit="B", unit_scale=True, desc=desc, rate=10)
             with bar:
+                got = 0
                 while chunk := response.read(CHUNK):
                     out.write(chunk)  # type: ignore[attr-defined]
                     digest.update(chunk)
+                    got += len(chunk)
                     bar.update(len(chunk))
+            if got < size:  # a connection that breaks looks like an end
+                raise DownloadError(f"cannot fetch {url}: it ended after {got:,} of {size:,} bytes")
     except (urllib.error.URLError, OSError) as error:
         raise DownloadError(f"cannot fetch {url}: {error}", "is the machine online?") from None
     return digest.hexdigest()

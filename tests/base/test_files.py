@@ -1,10 +1,14 @@
-"""Downloads and kept results, without a network."""
+"""Downloads and kept results, from files and from a server on this machine."""
 
 import gzip
 import hashlib
 import io
+import socket
 import tarfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
@@ -74,6 +78,67 @@ def make_tar(path, name):
         entry = tarfile.TarInfo(name)
         entry.size = 2
         archive.addfile(entry, io.BytesIO(b"hi"))
+
+
+class Served(BaseHTTPRequestHandler):
+    """Weights, weights behind another address, half of the weights, and nothing."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self):
+        self.asked.append(self.headers["User-Agent"])
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/weights")
+            self.end_headers()
+            return
+        body = b"weights" * 1000
+        self.send_response(404 if self.path == "/nothing" else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if self.path == "/half" else body)
+
+    def log_message(self, format, *args):
+        pass
+
+
+@pytest.fixture
+def address():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Served) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        Served.asked.clear()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_files_come_over_http_once_with_their_hash_checked(address, cache):
+    digest = hashlib.sha256(b"weights" * 1000).hexdigest()
+    path = fetch(f"{address}/weights", sha256=digest)
+    assert path.read_bytes() == b"weights" * 1000
+    assert fetch(f"{address}/weights", sha256=digest) == path
+    assert Served.asked == ["glassgrad"]
+    assert fetch(f"{address}/moved", sha256=digest).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "sha256", "message"),
+    [
+        ("/half", None, "it ended after 3,500 of 7,000 bytes"),
+        ("/nothing", None, "404"),
+        ("/weights", "0" * 64, "hashes to"),
+    ],
+)
+def test_what_goes_wrong_over_http_leaves_nothing_behind(address, cache, path, sha256, message):
+    with pytest.raises((DownloadError, FormatError), match=message):
+        fetch(f"{address}{path}", sha256=sha256)
+    assert not [found for found in cache.rglob("*") if found.is_file()]
+
+
+def test_a_machine_that_does_not_answer_is_a_clear_error(cache):
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(DownloadError, match="is the machine online"):
+            fetch(f"http://127.0.0.1:{taken.getsockname()[1]}/weights")
 
 
 def test_archives_are_extracted(tmp_path):

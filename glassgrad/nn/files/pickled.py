@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pickletools import genops
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from glassgrad.base.errors import FormatError
 
@@ -29,14 +29,24 @@ class Builder(Protocol):
         """What a call of this name gives."""
 
 
+class File(Protocol):
+    """What is read from front to back."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def readline(self) -> bytes: ...
+
+    def tell(self) -> int: ...
+
+
 MARK = object()
 
 
-def unpickled(data: bytes, builder: Builder) -> Any:
-    """The value of a pickle."""
+def unpickled(data: bytes | File, builder: Builder) -> Any:
+    """The value of a pickle; a file is read to the end of the pickle, and no further."""
     machine = Machine(builder)
     try:
-        for opcode, arg, _ in genops(data):
+        for opcode, arg, _ in genops(cast(Any, data)):  # which asks for no more than a File has
             step = STEPS.get(opcode.name)
             if step is not None:
                 step(machine, arg)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gguf_files import gguf_file
-from torch_files import torch_file
+from torch_files import old_torch_file, torch_file
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
@@ -22,7 +22,7 @@ from glassgrad.nn.files.npy import npy_load, npz_load
 from glassgrad.nn.files.pytorch import torch_load
 
 X = np.arange(60, dtype=np.float32).reshape(3, 20)
-EACH = 1700  # of six readers
+EACH = 1450  # of seven readers
 MOST_MEMORY = 4_000_000  # bytes; the files have a few thousand
 
 
@@ -74,6 +74,7 @@ READERS: dict[str, tuple[Callable[[Any], Any], bytes]] = {
     "tar": (tar_extract, _tar()),
     "gguf": (gguf_load, _gguf()),
     "torch": (torch_load, torch_file({"x": X, "y": [X.T, 3, "text"], "n": None})),
+    "old torch": (torch_load, old_torch_file({"x": X, "y": [X.T, 3, "text"], "n": None})),
 }
 
 

@@ -1,0 +1,96 @@
+"""storages and descriptions in a pickle of PyTorch's -> tensors; no code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.mapped import Bytes, are_sizes, tensor
+from glassgrad.nn.files.pickled import Call
+from glassgrad.tensor.tensor import Tensor
+
+STORAGES: dict[str, DType] = {
+    "DoubleStorage": dtypes.float64,
+    "FloatStorage": dtypes.float32,
+    "HalfStorage": dtypes.float16,
+    "BFloat16Storage": dtypes.bfloat16,
+    "LongStorage": dtypes.int64,
+    "IntStorage": dtypes.int32,
+    "ShortStorage": dtypes.int16,
+    "CharStorage": dtypes.int8,
+    "ByteStorage": dtypes.uint8,
+    "BoolStorage": dtypes.bool,
+}
+Find = Callable[[str, DType, int], Bytes]  # a storage's key, dtype and number of elements
+
+
+class Stored(NamedTuple):
+    """A storage: its elements, not looked at yet."""
+
+    dtype: DType
+    raw: Bytes
+    elements: int
+
+
+class Builder:
+    """What the names in a pickle of PyTorch's stand for; `find` knows where storages are."""
+
+    def __init__(self, find: Find) -> None:
+        self.find = find
+
+    def persistent(self, found: Any) -> Stored:
+        """("storage", kind, key, where it was, how many elements); old files add a part, or None"""
+        if not isinstance(found, tuple) or len(found) not in (5, 6) or found[0] != "storage":
+            raise FormatError(f"a storage is described in an unknown way: {found!r:.60}")
+        _, kind, key, _, count = found[:5]
+        name = kind.name if isinstance(kind, Call) else ""
+        dtype = STORAGES.get(name.removeprefix("torch."))
+        if dtype is None or not isinstance(key, str) or not are_sizes([count]):
+            raise FormatError(f"there is no storage {key!r:.40} of {name!r:.40} in this file")
+        if len(found) == 6 and found[5] is not None:
+            raise FormatError("a storage is a part of another one")
+        return Stored(dtype, self.find(key, dtype, count), count)
+
+    def called(self, name: str, args: tuple[Any, ...]) -> Any:
+        """The few calls that a pickle of tensors makes."""
+        if name == "torch._utils._rebuild_tensor_v2" and len(args) >= 4:
+            return strided(*args[:4])
+        if name == "torch._utils._rebuild_parameter" and args and isinstance(args[0], Tensor):
+            return args[0]
+        if name == "collections.OrderedDict" and not args:
+            return {}
+        if name == "torch.Size" and len(args) == 1 and isinstance(args[0], tuple):
+            return args[0]
+        if name == "torch.device" and args and isinstance(args[0], str):
+            return args[0]
+        raise FormatError(
+            f"the file asks to call {name:.80}",
+            hint="only files of tensors, numbers, texts, lists and dicts are read",
+        )
+
+
+def strided(storage: Any, offset: Any, shape: Any, strides: Any) -> Tensor:
+    """Elements of a storage, `offset` from its beginning and `strides` apart."""
+    if not isinstance(storage, Stored) or not are_sizes([offset]):
+        raise FormatError("a tensor without a storage")
+    if not are_sizes(shape) or not are_sizes(strides) or len(shape) != len(strides):
+        raise FormatError(f"a tensor of shape {shape!r:.40} with strides {strides!r:.40}")
+    dtype, raw, count = storage
+    if 0 in shape:
+        return Tensor.empty(*shape, dtype=dtype, requires_grad=False)
+    last = offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    if last >= count or prod(shape) > count:
+        raise FormatError(f"a tensor of shape {tuple(shape)} does not fit into {count} elements")
+    size = dtype.itemsize
+    plain = tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    if all(n == 1 or step == usual for n, step, usual in zip(shape, strides, plain, strict=True)):
+        return tensor(raw[offset * size : (offset + prod(shape)) * size], dtype, tuple(shape))
+    # As bytes beside each other, put in order by a copy.
+    steps = (*(step * size for step in strides), 1)
+    view = np.ndarray((*shape, size), np.uint8, raw, offset * size, steps)
+    return tensor(np.ascontiguousarray(view).reshape(-1), dtype, tuple(shape))
