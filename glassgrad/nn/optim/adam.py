@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import log
+from typing import Unpack
 
-from glassgrad.nn.initial import state
-from glassgrad.nn.optim.optimizer import Optimizer
+from glassgrad.nn.optim.optimizer import Optimizer, Place
 from glassgrad.nn.optim.sgd import norm
 from glassgrad.tensor.tensor import Tensor
 
@@ -34,11 +34,12 @@ class Adam(Optimizer):
         b2: float = 0.999,
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        **place: Unpack[Place],
     ) -> None:
-        super().__init__(params, lr)
+        super().__init__(params, lr, **place)
         self.b1, self.b2, self.eps, self.weight_decay = b1, b2, eps, weight_decay
         self.mean, self.square = self._zeros(), self._zeros()
-        self.count = state(0.0, 1)  # steps; a float holds the first 16 million
+        self.count = self._number(0.0)  # steps; a float holds the first 16 million
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         self._set(self.count, self.count + 1)
@@ -74,8 +75,9 @@ class AdamW(Adam):
         b2: float = 0.999,
         eps: float = 1e-8,
         weight_decay: float = 0.01,
+        **place: Unpack[Place],
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay)
+        super().__init__(params, lr, b1, b2, eps, weight_decay, **place)
 
 
 class LAMB(AdamW):
@@ -89,8 +91,9 @@ class LAMB(AdamW):
         b2: float = 0.999,
         eps: float = 1e-6,
         weight_decay: float = 0.0,
+        **place: Unpack[Place],
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay)
+        super().__init__(params, lr, b1, b2, eps, weight_decay, **place)
 
     def _step(self, param: Tensor, step: Tensor) -> Tensor:
         step = step + param * self.weight_decay if self.weight_decay else step

@@ -7,16 +7,28 @@ captured step sees them change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.errors import GradientError
+from glassgrad.base.errors import DeviceError, GradientError
 from glassgrad.ir.ops import Ops
+from glassgrad.memory.allocator import is_file
 from glassgrad.nn.initial import state
 from glassgrad.tensor.core import living
+from glassgrad.tensor.place import canonical
 from glassgrad.tensor.tensor import Tensor
 
 ASSIGN = Ops.ASSIGN
+
+
+class Place(TypedDict, total=False):
+    """Where an optimiser works: on the device of its first parameter, unless told otherwise.
+
+    `fused` is what scripts say: updates share kernels in any case.
+    """
+
+    device: str | None
+    fused: bool
 
 
 class Optimizer:
@@ -25,7 +37,7 @@ class Optimizer:
     Where `guard` is a tensor that is false, a step leaves everything as it was.
     """
 
-    def __init__(self, params: Iterable[Tensor], lr: float) -> None:
+    def __init__(self, params: Iterable[Tensor], lr: float, **place: Unpack[Place]) -> None:
         self.params = list({id(param): param for param in params}.values())
         if not self.params:
             raise GradientError("an optimiser needs parameters", hint="pass a list of tensors")
@@ -36,7 +48,15 @@ class Optimizer:
                     hint="OptimizerGroup.of takes groups with options of their own",
                 )
             param.is_param_()
-        self.lr = state(float(lr), 1)
+        devices = [param.device for param in self.params if not is_file(param.device)]
+        self.device = canonical(place.get("device") or next(iter(devices), None))
+        elsewhere = [device for device in devices if device != self.device]
+        if elsewhere:
+            raise DeviceError(
+                f"an optimiser on {self.device} cannot move a parameter on {elsewhere[0]}",
+                hint=f"parameter.to_({self.device!r}), before the optimiser is made",
+            )
+        self.lr = self._number(float(lr))
         self.guard: Tensor | None = None
         Tensor.realize(*self.params)
 
@@ -91,6 +111,10 @@ class Optimizer:
         """Write, unless the guard forbids it; the target then holds what was written."""
         value = value.cast(target.dtype)
         return target.assign(value if self.guard is None else self.guard.where(value, target))
+
+    def _number(self, value: float) -> Tensor:
+        """A number that steps read and may write, where the parameters are."""
+        return state(value, 1).to(self.device).is_param_(is_param=False).realize()
 
     def _zeros(self) -> list[Tensor]:
         """Memory beside each parameter; sums of half floats would not grow."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Unpack
 
-from glassgrad.nn.optim.optimizer import Optimizer
+from glassgrad.nn.optim.optimizer import Optimizer, Place
 from glassgrad.tensor.tensor import Tensor
 
 
@@ -28,8 +29,9 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
+        **place: Unpack[Place],
     ) -> None:
-        super().__init__(params, lr)
+        super().__init__(params, lr, **place)
         self.alpha, self.eps, self.weight_decay = alpha, eps, weight_decay
         self.momentum, self.centered = momentum, centered
         self.square = self._zeros()

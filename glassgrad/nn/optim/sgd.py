@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
+from typing import Unpack
 
 from glassgrad.base.errors import GradientError
-from glassgrad.nn.optim.optimizer import Optimizer
+from glassgrad.nn.optim.optimizer import Optimizer, Place
 from glassgrad.tensor.tensor import Tensor
 
 
@@ -32,8 +33,9 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
         nesterov: bool = False,
         classic: bool = False,
+        **place: Unpack[Place],
     ) -> None:
-        super().__init__(params, lr)
+        super().__init__(params, lr, **place)
         self.momentum, self.weight_decay = momentum, weight_decay
         self.nesterov, self.classic = nesterov, classic
         self.velocity = self._zeros() if momentum else []
@@ -70,8 +72,9 @@ class LARS(SGD):
         nesterov: bool = False,
         classic: bool = True,
         tcoef: float = 0.001,
+        **place: Unpack[Place],
     ) -> None:
-        super().__init__(params, lr, momentum, weight_decay, nesterov, classic)
+        super().__init__(params, lr, momentum, weight_decay, nesterov, classic, **place)
         self.tcoef = tcoef
 
     def _trusted(self, step: Tensor, param: Tensor, gradient: Tensor) -> Tensor:
@@ -96,8 +99,9 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315),
         nesterov: bool = True,
+        **place: Unpack[Place],
     ) -> None:
-        super().__init__(params, lr)
+        super().__init__(params, lr, **place)
         vectors = [param.shape for param in self.params if param.ndim < 2]
         if vectors:
             raise GradientError(

@@ -10,7 +10,17 @@ from interpreted import interpreted
 
 from glassgrad import Tensor
 from glassgrad.base.errors import GradientError
-from glassgrad.nn.optim import SGD, Adam, AdamW, Optimizer, OptimizerGroup
+from glassgrad.nn.optim import (
+    LAMB,
+    LARS,
+    SGD,
+    Adam,
+    AdamW,
+    Muon,
+    Optimizer,
+    OptimizerGroup,
+    RMSprop,
+)
 
 START = np.array([1.0, -2.0, 3.0])
 
@@ -123,3 +133,13 @@ def test_a_guard_that_is_false_keeps_everything() -> None:
     w.grad = Tensor([1.0, 1.0])
     optimizer.step()
     assert w.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("make", [SGD, Adam, AdamW, LAMB, LARS, Muon, RMSprop])
+def test_scripts_may_say_where_and_whether_fused(make) -> None:
+    w = Tensor.ones(2, 2).realize()
+    optimizer = make([w], lr=0.5, device="CPU", fused=True)
+    w.square().sum().backward()
+    optimizer.step()
+    assert optimizer.device == "CPU"
+    assert w.tolist() != [[1.0, 1.0], [1.0, 1.0]]
