@@ -4,45 +4,48 @@ from __future__ import annotations
 
 from collections import defaultdict
 from threading import RLock
-from typing import ClassVar
 
 
-class GlobalCounters:
+class Counters:
     """What has been done since the start or the last `reset()`. Memory in use is not reset."""
 
-    global_ops: ClassVar[int] = 0  # arithmetic operations
-    global_mem: ClassVar[int] = 0  # bytes read and written by kernels
-    time_sum_s: ClassVar[float] = 0.0
-    kernel_count: ClassVar[int] = 0
-    mem_used: ClassVar[int] = 0  # bytes allocated now
-    mem_peak: ClassVar[int] = 0  # the most that was allocated at once
-    mem_used_per_device: ClassVar[defaultdict[str, int]] = defaultdict(int)
+    __slots__ = (
+        "_lock", "global_mem", "global_ops", "kernel_count", "mem_peak", "mem_used",
+        "mem_used_per_device", "time_sum_s",
+    )  # fmt: skip
 
-    # Reentrant, because memory is also freed by the garbage collector, at any moment.
-    _lock: ClassVar[RLock] = RLock()
+    def __init__(self) -> None:
+        self.global_ops = 0  # arithmetic operations
+        self.global_mem = 0  # bytes read and written by kernels
+        self.time_sum_s = 0.0
+        self.kernel_count = 0
+        self.mem_used = 0  # bytes allocated now
+        self.mem_peak = 0  # the most that was allocated at once
+        self.mem_used_per_device: defaultdict[str, int] = defaultdict(int)
+        # Reentrant, because memory is also freed by the garbage collector, at any moment.
+        self._lock = RLock()
 
-    @staticmethod
-    def reset() -> None:
+    def reset(self) -> None:
         """Count kernels, operations, bytes and seconds from zero again."""
-        with GlobalCounters._lock:
-            GlobalCounters.global_ops = GlobalCounters.global_mem = 0
-            GlobalCounters.time_sum_s = 0.0
-            GlobalCounters.kernel_count = 0
-            GlobalCounters.mem_peak = GlobalCounters.mem_used
+        with self._lock:
+            self.global_ops = self.global_mem = self.kernel_count = 0
+            self.time_sum_s = 0.0
+            self.mem_peak = self.mem_used
 
-    @staticmethod
-    def count(kernels: int, operations: int, nbytes: int, seconds: float = 0.0) -> None:
-        """Kernels ran."""
-        with GlobalCounters._lock:
-            GlobalCounters.kernel_count += kernels
-            GlobalCounters.global_ops += operations
-            GlobalCounters.global_mem += nbytes
-            GlobalCounters.time_sum_s += seconds
+    def count(self, kernels: int, operations: int, nbytes: int, seconds: float = 0.0) -> None:
+        """Kernels ran. There is no call in here, so the interpreter changes no thread meanwhile."""
+        self.kernel_count += kernels
+        self.global_ops += operations
+        self.global_mem += nbytes
+        self.time_sum_s += seconds
 
-    @staticmethod
-    def allocated(device: str, nbytes: int) -> None:
+    def allocated(self, device: str, nbytes: int) -> None:
         """Memory was taken; a negative number says that it was given back."""
-        with GlobalCounters._lock:
-            GlobalCounters.mem_used += nbytes
-            GlobalCounters.mem_peak = max(GlobalCounters.mem_peak, GlobalCounters.mem_used)
-            GlobalCounters.mem_used_per_device[device] += nbytes
+        with self._lock:
+            self.mem_used = used = self.mem_used + nbytes
+            if used > self.mem_peak:
+                self.mem_peak = used
+            self.mem_used_per_device[device] += nbytes
+
+
+GlobalCounters = Counters()

@@ -73,7 +73,7 @@ class CompiledC:
     pool: Pool
 
     def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
-        self.pool.run(Table(self.pool, (Call(self, pointers, values),)))
+        Table(self.pool, (Call(self, pointers, values),)).run()
 
 
 class ClangDevice:

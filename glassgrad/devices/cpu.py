@@ -25,7 +25,7 @@ class NativeCode:
     pool: Pool
 
     def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
-        self.pool.run(Table(self.pool, (Call(self, pointers, values),)))
+        Table(self.pool, (Call(self, pointers, values),)).run()
 
     def assembly(self) -> str:
         """The machine code, for people."""

@@ -35,7 +35,10 @@ WORD = 8
 
 
 class Table:
-    """Launches as the native loop reads them; pointers and values can be exchanged between runs."""
+    """Launches as the native loop reads them; pointers and values can be exchanged between runs.
+
+    They run in order, each one's CORE steps on all threads.
+    """
 
     def __init__(self, pool: Pool, calls: Sequence[Call]) -> None:
         self.pool = pool
@@ -72,7 +75,11 @@ class Table:
         self.arguments[self.starts[call] + self.pointer_counts[call] + number] = value
 
     def run(self) -> None:
-        self.pool.run(self)
+        pool = self.pool
+        with pool.lock:
+            if self.crew is not pool.crew:
+                pool._bind(self)
+            pool.enter(self.address)
 
 
 class Pool:
@@ -97,13 +104,6 @@ class Pool:
 
     def __del__(self) -> None:
         self.stop()
-
-    def run(self, table: Table) -> None:
-        """Run the launches of a table in order, each one's CORE steps on all threads."""
-        with self.lock:
-            if table.crew is not self.crew:
-                self._bind(table)
-            self.enter(table.address)
 
     def _bind(self, table: Table) -> None:
         """Tell a table who will run it: once, unless workers came or went."""

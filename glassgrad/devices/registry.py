@@ -43,6 +43,8 @@ class Registry:
         return f"{family}:{int(number)}" if number and int(number) else family
 
     def __getitem__(self, device: str | None) -> DeviceProtocol:
+        if device in self.opened:
+            return self.opened[device]
         name = self.canonicalize(device)
         with self.opening:
             found = self.opened.get(name)

@@ -115,6 +115,7 @@ class Replay:
             self.point(number, storage.address)
         if capture.arena_bytes:
             self.point(count, self.arena.ensure_allocated(zeroed=False).address)
+        self.launches = len(capture.launches)
         self.operations = sum(launch.operations for launch in capture.launches)
         self.bytes = sum(launch.bytes for launch in capture.launches)
         self.cells = [(cells, words_of(view)) for cells, view in capture.cells]
@@ -136,13 +137,13 @@ class Replay:
                 self.batch.set_value(call, place, values[variable])
 
     def run(self) -> None:
-        if LISTENERS or DEBUG >= 2:
+        if LISTENERS or DEBUG.value >= 2:
             addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
             capture = self.capture
             launch_one_by_one(capture.launches, addresses, capture.device, self.values)
         else:
             self.batch.run()
-            GlobalCounters.count(len(self.capture.launches), self.operations, self.bytes)
+            GlobalCounters.count(self.launches, self.operations, self.bytes)
         for cells, words in self.cells:
             try:
                 look_for_bad_index(cells, words)

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import LOOKERS, Size
 from glassgrad.ir.uop import UOp, toposort
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ class Recorder:
     `is_strict`: values may not be looked at. `numbers` are the constants of each graph: in a replay
     they stay what they were. `counters` are the buffers that say where random numbers begin, which
     do change. `sized` are the results whose shapes variables decide, with those shapes.
-    `nodes` are all that was computed, as it was written.
+    `nodes` are all that was computed, as it was written. `touched` are the tensors whose gradients
+    were set or added to.
     """
 
     is_strict: bool
@@ -64,6 +67,7 @@ class Recorder:
     counters: list[tuple[UOp, int]] = field(default_factory=list)
     nodes: set[UOp] = field(default_factory=set)
     sized: dict[View, Shape] = field(default_factory=dict)
+    touched: list[Any] = field(default_factory=list)
 
     def notice(self, values: Sequence[UOp]) -> None:
         """Write down the constants of a graph that is about to run."""
@@ -75,12 +79,27 @@ class Recorder:
         )
 
 
-THREAD = local()
+class _Thread(local):
+    recorder: Recorder | None = None
+
+
+THREAD = _Thread()
 
 
 def recorder() -> Recorder | None:
     """Who watches this thread."""
-    return getattr(THREAD, "recorder", None)
+    return THREAD.recorder
+
+
+def _refuse_value(size: Size) -> None:
+    if THREAD.recorder is not None and THREAD.recorder.is_strict:
+        raise CaptureError(
+            f"a captured function looks at the value of {size}: replays would not look again",
+            hint="compute with the variable itself, or pass the number as an argument",
+        )
+
+
+LOOKERS.append(_refuse_value)
 
 
 @contextmanager

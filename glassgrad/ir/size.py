@@ -10,7 +10,7 @@ structure for all of them, and so one plan and one kernel serve all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -37,6 +37,7 @@ class Value(int):
 _numbers = count()
 Bound = Mapping[UOp, int]  # VARIABLE -> its value
 UNBOUND: Bound = {}
+LOOKERS: list[Callable[[Any], None]] = []  # called when somebody reads a value
 
 
 class Size(int):
@@ -64,6 +65,8 @@ class Size(int):
     @property
     def val(self) -> int:
         """Its value now; every variable in it must be bound."""
+        for told in LOOKERS:
+            told(self)
         return evaluate(self.uop, self.bound)
 
     def __repr__(self) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from typing import Any, Self
+from weakref import ref
 
 from glassgrad.base.errors import GradientError, ShapeError
+from glassgrad.engine.recording import recorder
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import gradients
@@ -61,6 +63,8 @@ class Backward(LinearAlgebra):
                 hint="use tensors of floats, and call is_param_() on results of operations",
             )
         _check_contents(found)
+        if (watching := recorder()) is not None:
+            watching.touched += map(ref, params)
         for tensor in params:
             if tensor.uop in found:
                 made = self._made(found[tensor.uop])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from threading import get_ident
 from typing import Any, NamedTuple
 from weakref import ref
 
+from glassgrad.base.config import TRAINING
+from glassgrad.base.dtype import DType
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.capture import Capture, Replay, join
 from glassgrad.engine.recording import Recorder
@@ -24,9 +27,16 @@ from glassgrad.tensor.outside import Known, holders, renew
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.realize import OVERWRITTEN
 from glassgrad.tensor.structure import Hole, rebuilt
-from glassgrad.tensor.watched import Before, Constants, refuse_what_is_lost, storages_seen
+from glassgrad.tensor.watched import (
+    Before,
+    Constants,
+    refuse_hidden,
+    refuse_what_is_lost,
+    storages_seen,
+)
 
 BUFFER = Ops.BUFFER
+UOP = attrgetter("uop")
 Ints = tuple[int, ...]
 
 
@@ -50,12 +60,14 @@ class Captured:
         returned: list[Core],
     ) -> None:
         refuse_what_is_lost(watching, before)
+        self.training: int = TRAINING.value
         self.constants: Constants = earlier.constants
         self.constants.check(watching, before)
         self.storages = storages_seen(watching, before, returned)
         self.layouts = layouts(before.arguments)
         self.seen = [tensor.uop for tensor in before.arguments]
         escaped = _escaped(before, returned)
+        refuse_hidden(result, escaped)
         stored = [tensor for tensor in escaped if tensor.uop.op is BUFFER]
         self.poisoned = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
         fresh = {tensor.uop.arg.storage for tensor in (*returned, *stored)}
@@ -66,8 +78,8 @@ class Captured:
         self._find_doubts(earlier, before)
         self.lazy = [
             (held, node)  # computed inside of other values; others may have computed it since
-            for key, held in before.tensors.items()
-            if (node := before.nodes.get(key)) in watching.nodes and node.op is not BUFFER
+            for held, node in before.nodes.items()
+            if node in watching.nodes and node.op is not BUFFER
         ]
         self.made = [Made(n, s, []) for n, s in enumerate(capture.made, len(capture.given))]
         self.kind: Any = type(returned[0]) if returned else Core
@@ -76,8 +88,19 @@ class Captured:
         self.stored = [(ref(tensor), self._output(tensor, [], sized)) for tensor in stored]
         returned_ones = {output.made for output in self.outputs}
         self.kept = [self.made[o.made] for _, o in self.stored if o.made not in returned_ones]
+        self.gradients = [self._gradient(*found) for found in before.new_gradients(watching)]
+        self.has_effects = bool(
+            self.renewed or self.written or self.stored or self.poisoned or self.gradients
+        )
         self.template = rebuilt(result, iter([Hole()] * len(returned)))
         self.is_one_tensor = isinstance(self.template, Hole) and self.outputs[0].is_first_made
+
+    def _gradient(self, tensor: Core, was_there: bool) -> Gradient:
+        if tensor.grad is None:
+            return Gradient(ref(tensor), was_there)
+        made = [output for held, output in self.stored if held() is tensor.grad]
+        shape, dtype = tensor.grad.shape, tensor.grad.dtype
+        return Gradient(ref(tensor), was_there, made[0] if made else _gone(shape, dtype))
 
     def _sort_bases(self, watching: Recorder, before: Before) -> None:
         """Tell arguments, random counters and known memory apart; what is left is constant."""
@@ -100,6 +123,7 @@ class Captured:
                 counters[base] = starts[storage]
             elif storage in held:
                 self.known.append(Known(storage, held[storage], storage in written))
+        self.renewed = [known for known in self.known if known.is_written]
         self.written = [n for n, t in enumerate(arguments) if t.uop.arg.storage in written]
         total = GENERATOR.used - before.random_numbers
         self.random = Counters(counters, total, self.replayed)
@@ -111,6 +135,9 @@ class Captured:
         """
         numbered = enumerate(before.storages)
         self.doubted = {n: storage for n, storage in numbered if storage in earlier.storages}
+        pairs = [(held, known.storage) for known in self.known for held in known.holders]
+        self.holders = [held for held, _ in pairs]
+        self.held = [storage for _, storage in pairs]
         self.outside = {known.storage for known in self.known}
 
     def _output(self, tensor: Core, arguments: list[Core], sized: dict[View, Ints]) -> Output:
@@ -155,9 +182,23 @@ class Captured:
         shared = {other for storage in written for other in SEEN.sharing(storage)}
         return self.outside.isdisjoint(storages) and shared.isdisjoint([*storages, *self.outside])
 
+    def is_again(self, arguments: Sequence[Any]) -> bool:
+        """Whether everything certainly is as in the last call; if not, it may be for all that."""
+        try:
+            if list(map(UOP, arguments)) != self.seen or self.lazy:
+                return False
+            if self.gradients and not all(map(Gradient.is_as_before, self.gradients)):
+                return False
+            held = self.held
+            return not held or [h().uop.arg.storage for h in self.holders] == held  # type: ignore[union-attr]
+        except AttributeError:  # no tensor, no longer there, or not in memory
+            return False
+
     def is_valid(self) -> bool:
         """Whether tensors outside are still what the capture found."""
         if not all(map(Known.is_held, self.known)):  # this does the writes that wait
+            return False
+        if not all(map(Gradient.is_as_before, self.gradients)):
             return False
         return all((tensor := held()) is None or tensor.uop is old for held, old in self.lazy)
 
@@ -165,13 +206,24 @@ class Captured:
         """Replay: point at this call's memory, run, and hand out the results."""
         if values:
             self.replayed.bind(values)
-        made = [found.ready(self.replayed) for found in self.made]
+        replayed = self.replayed
+        made = []
+        for one in self.made:
+            made.append(one.ready(replayed))
         if self.random.starts:
             self.random.advance()
-        self.replayed.run()
-        for known in self.known:
-            if known.is_written:
-                known.renew()
+        replayed.run()
+        if self.has_effects:
+            self._settle(arguments, made)
+        if self.is_one_tensor:
+            return self.kind._handed(made[0][0])
+        results = [output.tensor_of(self.kind, made, arguments) for output in self.outputs]
+        return rebuilt(self.template, iter(results))
+
+    def _settle(self, arguments: Sequence[Core], made: list[list[UOp]]) -> None:
+        """What a replay did to tensors that it does not return."""
+        for known in self.renewed:
+            known.renew()
         for number in self.written:
             renew(arguments[number])
         if self.poisoned:
@@ -179,21 +231,51 @@ class Captured:
         for held, output in self.stored:
             if (tensor := held()) is not None:
                 tensor.uop = made[output.made][output.number]
+        for gradient in self.gradients:
+            gradient.settle(made)
         for found in self.kept:
             found.settle()
-        if self.is_one_tensor:
-            return self.kind._of(made[0][0])
-        results = [output.tensor_of(self.kind, made, arguments) for output in self.outputs]
-        return rebuilt(self.template, iter(results))
 
     def _poison(self) -> None:
         """Lazy tensors that the captured call left behind know nothing of this one: refuse them."""
         for held in self.poisoned:
             if (tensor := held()) is not None:
-                gone = View.empty("CPU", tensor.uop.shape, tensor.uop.dtype)
-                OVERWRITTEN.add(gone)
-                tensor.uop = UOp(BUFFER, gone.dtype, (), gone)
+                tensor.uop = _gone(tensor.uop.shape, tensor.uop.dtype)
         self.poisoned = []
+
+
+class Gradient(NamedTuple):
+    """What a call leaves as a tensor's gradient: one that was made, one that cannot be looked at
+    since only parts of it were computed, or none.
+    """
+
+    held: ref[Core]
+    was_there: bool  # before the call
+    left: Output | UOp | None = None
+
+    def is_as_before(self) -> bool:
+        """Whether backward() meets a gradient to add to if it did in the capture."""
+        tensor = self.held()
+        return tensor is None or (tensor.grad is not None) == self.was_there
+
+    def settle(self, made: list[list[UOp]]) -> None:
+        tensor, left = self.held(), self.left
+        if tensor is None:
+            return
+        if left is None:
+            tensor.grad = None
+        elif isinstance(left, UOp):
+            if tensor.grad is None:
+                tensor.grad = tensor._handed(left)
+        elif tensor.grad is None or tensor.grad.uop is not made[left.made][left.number]:
+            tensor.grad = tensor._handed(made[left.made][left.number])
+
+
+def _gone(shape: Ints, dtype: DType) -> UOp:
+    """A buffer that cannot be looked at."""
+    gone = View.empty("CPU", shape, dtype)
+    OVERWRITTEN.add(gone)
+    return UOp(BUFFER, dtype, (), gone)
 
 
 def _refuse_other_variables(capture: Capture, values: Bound) -> None:
@@ -224,9 +306,9 @@ def _escaped(before: Before, returned: list[Core]) -> list[Core]:
     own, thread = {id(tensor) for tensor in returned}, get_ident()
     return [
         tensor
-        for key, held in list(LIVING.items())
+        for held in list(LIVING)
         if held.thread == thread
-        and before.tensors.get(key) is not held
+        and held not in before.nodes
         and (tensor := held()) is not None
         and id(tensor) not in own
     ]

@@ -23,27 +23,25 @@ BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
 ENDS = frozenset((BUFFER, CONST, DETACH))  # where no gradient flows on
 
 
-class _Living(ref["Core"]):
-    """A weak reference that knows where it is filed, and which thread made its tensor."""
+class Living(ref["Core"]):
+    """A weak reference, equal to itself alone, that knows which thread made its tensor."""
 
-    __slots__ = ("key", "thread")
-    key: int
+    __slots__ = ("thread",)
     thread: int
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
 
-# Assigning to a buffer must find the lazy tensors that still read what it held.
-LIVING: dict[int, _Living] = {}
-
-
-def _forget(held: ref[Core]) -> None:
-    key = cast(_Living, held).key
-    if LIVING.get(key) is held:
-        del LIVING[key]
+# Assigning to a buffer must find the lazy tensors that still read what it held. In order of age:
+# what is computed together is then the same list in every run.
+LIVING: dict[Living, None] = {}
+forget = LIVING.pop
+_new = object.__new__
 
 
 def living() -> list[Core]:
     """Every tensor that somebody still holds."""
-    return [tensor for held in list(LIVING.values()) if (tensor := held()) is not None]
+    return [tensor for held in list(LIVING) if (tensor := held()) is not None]
 
 
 class Core(metaclass=Modes):
@@ -66,10 +64,9 @@ class Core(metaclass=Modes):
         self.grad = None
         self.is_param = is_param
         self._is_asked = False
-        held = _Living(self, _forget)
-        held.key = key = id(self)
+        held = Living(self, forget)
         held.thread = get_ident()
-        LIVING[key] = held
+        LIVING[held] = None
 
     def _made(self, uop: UOp) -> Self:
         """The tensor of a node that an operation on this one made."""
@@ -81,6 +78,18 @@ class Core(metaclass=Modes):
             uop = record(DETACH, uop.dtype, (uop,))
         made = object.__new__(cls)
         made._hold(uop, is_param)
+        return made
+
+    @classmethod
+    def _handed(cls, uop: UOp) -> Self:
+        """The tensor of a buffer, which no gradient flows through."""
+        made = _new(cls)
+        made.uop = uop
+        made.grad = None
+        made.is_param = made._is_asked = False
+        held = Living(made, forget)
+        held.thread = get_ident()
+        LIVING[held] = None
         return made
 
     @classmethod

@@ -171,7 +171,8 @@ def _captures(function: Any) -> dict[Any, Captured]:
             f"only captured functions can be exported, not a {type(function).__name__}",
             hint="decorate it with @TinyJit and call it twice",
         )
-    found = {key: one for key, one in function.captures.items() if isinstance(one, Captured)}
+    now = function._read_guards().key
+    found = {key[:3]: one for key, one in function.captures.items() if key[3] == now}
     if not found:
         raise CaptureError(
             "the function has not been captured yet",

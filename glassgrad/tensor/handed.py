@@ -33,42 +33,70 @@ class Window(NamedTuple):
         return UOp(BUFFER, self.dtype, (), View(storage, self.dtype, shape, *self[2:]))
 
 
+class Handed:
+    """Memory that was handed out once; again, when nobody can see it any more."""
+
+    __slots__ = ("address", "idle", "nodes", "values")
+
+    def __init__(self, like: Storage, windows: list[Window], values: Bound) -> None:
+        storage = Storage(like.device, like.size, like.dtype).allocate(zeroed=False)
+        self.address = storage.address
+        self.values = values  # that decided the shapes
+        self.nodes = [window.on(storage, values) for window in windows]
+        del storage
+        self.idle = self.references()
+
+    def references(self) -> int:
+        """How many refer to the buffers, their views and their storage: more than when it was made?
+
+        Ours stay, so that the sum only grows if somebody else refers to one of them.
+        """
+        count = 0
+        for node in self.nodes:
+            view = node.arg
+            count += getrefcount(node) + getrefcount(view)
+        return count + getrefcount(view.storage)
+
+
+FEW_BYTES = 1 << 20  # of more than this, no second block is kept
+
+
 class Made:
-    """Memory that a replay fills and hands out; used again once nobody can see it any more."""
+    """Memory that a replay fills and hands out.
+
+    Callers often hold the last result while they ask for the next one, so two blocks take turns.
+    """
 
     def __init__(self, base: int, like: Storage, windows: list[Window]) -> None:
         self.base = base
         self.like = like
         self.windows = windows
-        self.values: Bound = UNBOUND  # that decided the shapes
-        self.idle: tuple[int, ...] = ()
-        self.nodes: list[UOp] = []
+        self.last: Handed | None = None
+        self.other: Handed | None = None
         self.is_new = False
 
     def ready(self, replayed: Replay) -> list[UOp]:
         """The buffers to hand out, in memory that nobody looks at."""
-        values = replayed.values
-        if not self.nodes or self.values != values or self._references() != self.idle:
-            self.values = values
-            storage = Storage(self.like.device, self.like.size, self.like.dtype)
-            replayed.point(self.base, storage.ensure_allocated(zeroed=False).address)
-            self.nodes = [window.on(storage, values) for window in self.windows]
-            del storage
-            self.idle = self._references()
+        last = self.last
+        if last is None or last.references() != last.idle or last.values != replayed.values:
+            last = self._next(replayed.values)
+            replayed.point(self.base, last.address)
+        return last.nodes
+
+    def _next(self, values: Bound) -> Handed:
+        found = self.other
+        if found is None or found.references() != found.idle or found.values != values:
+            found = Handed(self.like, self.windows, values)
             self.is_new = True
-        return self.nodes
+        self.other = self.last if self.like.nbytes <= FEW_BYTES else None
+        self.last = found
+        return found
 
     def settle(self) -> None:
         """Those who hold it now are the ones that get it again."""
-        if self.is_new:
-            self.idle = self._references()
+        if self.is_new and self.last is not None:
+            self.last.idle = self.last.references()
             self.is_new = False
-
-    def _references(self) -> tuple[int, ...]:
-        """How many refer to each buffer, its view, its storage: more than when it was made?"""
-        counts = [getrefcount(node) for node in self.nodes]
-        counts += [getrefcount(node.arg) for node in self.nodes]
-        return *counts, getrefcount(self.nodes[0].arg.storage)
 
 
 class Output(NamedTuple):
@@ -91,9 +119,9 @@ class Output(NamedTuple):
         if self.tensor is not None:
             return self.tensor
         if self.argument is None:
-            return kind._of(made[self.made][self.number])
+            return kind._handed(made[self.made][self.number])
         if self.window is None:
             return arguments[self.argument]
         view: View = arguments[self.argument].uop.arg
         moved = self.window._replace(offset=self.window.offset + view.offset)
-        return kind._of(moved.on(view.storage, UNBOUND))
+        return kind._handed(moved.on(view.storage, UNBOUND))

@@ -18,48 +18,28 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from operator import is_
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary, ref
 
-from glassgrad.base.config import TRAINING
+from glassgrad.base.config import JIT, TRAINING
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.recording import recorder, recording
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
-from glassgrad.ir.uop import next_number
-from glassgrad.tensor.core import LIVING, Core, living
-from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.again import MISSED, Again, again
+from glassgrad.tensor.captured import Captured
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.guards import Guards, Seen
 from glassgrad.tensor.realize import finish_writes, realize, written_lazily
 from glassgrad.tensor.structure import spread
-
-if TYPE_CHECKING:
-    from glassgrad.tensor.captured import Captured
-    from glassgrad.tensor.watched import Constants
+from glassgrad.tensor.watched import Before, Constants, found_lazy
 
 P = ParamSpec("P")
 R = TypeVar("R")
 BUFFER = Ops.BUFFER
 MOST_CAPTURES = 32  # per function; the one used longest ago goes first
-
-
-class Last(NamedTuple):
-    """A replay that is likely to be asked for again, with the same tensors."""
-
-    tensors: tuple[Any, ...]
-    captured: Captured
-    training: int
-
-    def is_again(self, args: tuple[Any, ...]) -> bool:
-        return (
-            len(args) == len(self.tensors)
-            and all(map(is_, args, self.tensors))
-            and [tensor.uop for tensor in args] == self.captured.seen
-            and TRAINING.value == self.training
-            and self.captured.is_valid()
-        )
 
 
 class TinyJit(Generic[P, R]):
@@ -78,16 +58,20 @@ class TinyJit(Generic[P, R]):
     def __init__(self, fxn: Callable[P, R], *, strict: bool = False) -> None:
         self.fxn = fxn
         self.strict = strict
-        self.captures: OrderedDict[Any, Captured | Constants] = OrderedDict()
-        self._last: Last | None = None
+        self.captures: OrderedDict[Any, Captured] = OrderedDict()
+        self.waiting: dict[Any, Constants] = {}  # called once
+        self._guards: Guards | None = None
+        self._again: Again = _never
         self._bound: WeakKeyDictionary[Any, TinyJit[..., R]] = WeakKeyDictionary()
         self._lock = RLock()
         update_wrapper(self, fxn)
 
     def reset(self) -> None:
         """Forget what was captured: the next call is a first one again."""
-        self.captures.clear()
-        self._last = None
+        with self._lock:
+            self.captures.clear()
+            self.waiting.clear()
+            self._again = _never
 
     def __get__(self, owner: Any, kind: type | None = None) -> TinyJit[..., R]:
         """A method has captures of its own for each object."""
@@ -100,10 +84,10 @@ class TinyJit(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if recorder() is not None:  # inside of another capture: part of that
             return self.fxn(*args, **kwargs)
-        last = self._last
-        if last is not None and not kwargs and last.is_again(args):
-            with self._lock:
-                return last.captured(last.tensors, UNBOUND)  # type: ignore[no-any-return]
+        if not kwargs and (result := self._again(args)) is not MISSED:
+            return result  # type: ignore[no-any-return]
+        if not JIT.value:
+            return self.fxn(*args, **kwargs)
         tensors: list[Any] = []
         key = (spread(args, tensors), spread(kwargs, tensors) if kwargs else None, TRAINING.value)
         values: Bound = UNBOUND
@@ -114,40 +98,69 @@ class TinyJit(Generic[P, R]):
             lazy = [tensor for tensor in tensors if tensor.uop.op is not BUFFER]
             if lazy:
                 realize(lazy)
-            found = self.captures.get(key)
-            if callable(found) and found.accepts(tensors) and found.is_valid():
+            guards = self._read_guards()
+            found = self.captures.get((*key, guards.key))
+            if found is not None and found.accepts(tensors) and found.is_valid():
+                self.captures.move_to_end((*key, guards.key))
                 if not kwargs and not values and list(map(id, args)) == list(map(id, tensors)):
-                    self._last = Last(args, found, TRAINING.value)
+                    self._again = again(found, self._lock, guards)
                 return found(tensors, values)  # type: ignore[no-any-return]
-            return self._watch(key, tensors, values, partial(self.fxn, *args, **kwargs))
+            call = partial(self.fxn, *args, **kwargs)
+            return self._watch(key, guards, found, tensors, values, call)
 
-    def _watch(self, key: Any, tensors: list[Core], values: Bound, call: Callable[[], R]) -> R:
+    def _read_guards(self) -> Seen:
+        if self._guards is None:
+            self._guards = Guards(self.fxn)
+        return self._guards.seen()
+
+    def _watch(
+        self,
+        key: Any,
+        guards: Seen,
+        found: Captured | None,
+        tensors: list[Core],
+        values: Bound,
+        call: Callable[[], R],
+    ) -> R:
         """A first or a second call."""
-        from glassgrad.tensor.captured import Captured
-        from glassgrad.tensor.watched import Before, Constants, found_lazy
+        earlier = found or self.waiting.get(key)
+        if earlier is None and self.strict and self.captures:
+            self._refuse_another(key, guards)
+        finish_writes()
+        before = Before.now(tensors, values)
+        returned: list[Core] = []
+        with recording(is_strict=earlier is not None) as watching:
+            result = call()
+            spread(result, returned, is_key=False)
+            realize([*returned, *written_lazily()])
+        guards = guards.without_changed()
+        if earlier is None or found_lazy(before):
+            self.waiting[key] = Constants(watching, before, returned)
+        else:
+            made = Captured(earlier, watching, before, result, returned)
+            self.waiting.pop(key, None)
+            self.captures[*key, guards.key] = made
+        for kept in (self.captures, self.waiting):
+            if len(kept) > MOST_CAPTURES:
+                del kept[next(iter(kept))]
+        return result
 
-        found = self.captures.get(key)
-        if found is None and self.strict and self.captures:
+    def _refuse_another(self, key: Any, guards: Seen) -> None:
+        """In strict mode a function is captured once."""
+        known = next((one for one in reversed(self.captures) if one[:3] == key), None)
+        if known is None:
             raise CaptureError(
                 "a constant among the arguments is another one than in earlier calls",
                 hint="pass it as a Tensor, or without strict=True it is captured again",
             )
-        finish_writes()
-        alive, nodes = dict(LIVING), {id(tensor): tensor.uop for tensor in living()}
-        used, keys = GENERATOR.used, GENERATOR.keys
-        before = Before(tensors, next_number(), used, keys, values, alive, nodes)
-        returned: list[Core] = []
-        with recording(is_strict=found is not None) as watching:
-            result = call()
-            spread(result, returned, is_key=False)
-            realize([*returned, *written_lazily()])
-        if found is None or found_lazy(before):
-            self.captures[key] = Constants(watching, before, returned)
-        else:
-            self.captures[key] = Captured(found, watching, before, result, returned)
-        if len(self.captures) > MOST_CAPTURES:
-            self.captures.popitem(last=False)
-        return result
+        raise CaptureError(
+            f"a captured function reads {guards.changed_since(known[3])}",
+            hint="pass it as an argument, or without strict=True it is captured again",
+        )
+
+
+def _never(args: tuple[Any, ...]) -> Any:
+    return MISSED
 
 
 def _method(function: Callable[..., Any], owner: Any) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -59,6 +59,25 @@ def _refuse_unfinished(value: Any) -> None:
             "compute would not be captured",
             hint="return the tensors, in a list",
         )
+
+
+def hidden_tensors(value: Any) -> Iterator[tuple[Any, Core]]:
+    """The tensors in attributes of objects that `spread` does not look into, with the object."""
+    if isinstance(value, (tuple, list)):
+        parts: Iterable[Any] = value
+    elif isinstance(value, dict):
+        parts = value.values()
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = [getattr(value, found.name) for found in fields(value)]
+    elif isinstance(value, Core) or not hasattr(value, "__dict__"):
+        return
+    else:
+        found: list[Any] = []
+        spread(list(vars(value).values()), found, is_key=False)
+        yield from ((value, one) for one in found if isinstance(one, Core))
+        return
+    for part in parts:
+        yield from hidden_tensors(part)
 
 
 def _constant(value: Any) -> Hashable:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from threading import get_ident
 from typing import Any, NamedTuple
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from glassgrad.base.dtype import DType
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.recording import Recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.uop import UOp, next_number
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import LIVING, Core, Living, living
 from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.structure import hidden_tensors
 
 BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]
@@ -25,17 +26,39 @@ class Before(NamedTuple):
     """What is known before a call that is watched."""
 
     arguments: list[Core]
+    storages: list[Storage]  # where they were
     first_number: int  # nodes made inside have greater numbers
     random_numbers: int  # that were handed out
     keys: Any  # of random numbers; manual_seed() makes others
     values: Bound  # of variables among the arguments
-    tensors: dict[int, Any]  # the living
-    nodes: dict[int, UOp]  # what they held
+    nodes: dict[Living, UOp]  # what the living tensors held
+    gradients: dict[Living, ref[Core] | None]
 
-    @property
-    def storages(self) -> list[Storage]:
-        """Where the arguments were."""
-        return [self.nodes[id(tensor)].arg.storage for tensor in self.arguments]
+    @classmethod
+    def now(cls, arguments: list[Core], values: Bound) -> Before:
+        """The state of everything that a call may change."""
+        alive = [(held, found) for held in list(LIVING) if (found := held()) is not None]
+        return cls(
+            arguments,
+            [tensor.uop.arg.storage for tensor in arguments],
+            next_number(),
+            GENERATOR.used,
+            GENERATOR.keys,
+            values,
+            {held: found.uop for held, found in alive},
+            {held: None if found.grad is None else ref(found.grad) for held, found in alive},
+        )
+
+    def new_gradients(self, watching: Recorder) -> list[tuple[Core, bool]]:
+        """The tensors that were given a gradient or lost theirs; whether they had one before."""
+        thread, touched = get_ident(), {id(found()) for found in watching.touched}
+        return [
+            (found, old is not None)
+            for held, old in self.gradients.items()
+            if held.thread == thread
+            and (found := held()) is not None
+            and (id(found) in touched or found.grad is not (None if old is None else old()))
+        ]
 
 
 # ---------------------------------------------------------------------- constants
@@ -124,6 +147,33 @@ def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
                 hint="change it in place with assign(), or return the new one",
                 origin=tensor.uop.origin,
             )
+    _refuse_dropped(watching, before)
+
+
+def _refuse_dropped(watching: Recorder, before: Before) -> None:
+    """Memory that a tensor held before the call, that was read, and that no tensor holds now."""
+    then = {node.arg.storage for node in before.nodes.values() if node.op is BUFFER}
+    now = {tensor.uop.arg.storage for tensor in living() if tensor.uop.op is BUFFER}
+    now.update(before.storages)
+    for leaf in (leaf for run in watching.runs for leaf in run.leaves):
+        if leaf.arg.storage in then and leaf.arg.storage not in now:
+            raise CaptureError(
+                f"a captured function reads a tensor of shape {leaf.shape} and then replaces it: "
+                "replays would read the old one again",
+                hint="change it in place with assign(); of a gradient, call zero_grad() inside",
+            )
+
+
+def refuse_hidden(result: Any, escaped: list[Core]) -> None:
+    """Tensors inside of returned objects would change under their holder's feet."""
+    own = {id(tensor) for tensor in escaped}
+    for holder, tensor in hidden_tensors(result):
+        if id(tensor) in own:
+            raise CaptureError(
+                f"a captured function returns a {type(holder).__name__} that holds a tensor of "
+                f"shape {tensor.shape}: replays would not make another one",
+                hint="return tensors in tuples, lists, dicts or dataclasses",
+            )
 
 
 def found_lazy(before: Before) -> bool:
@@ -135,9 +185,7 @@ def _changed(before: Before) -> list[tuple[Core, UOp]]:
     """Tensors of this thread that were there before a call and hold other nodes now."""
     thread = get_ident()
     return [
-        (tensor, before.nodes[key])
-        for key, held in before.tensors.items()
-        if held.thread == thread
-        and (tensor := held()) is not None
-        and tensor.uop is not before.nodes[key]
+        (tensor, node)
+        for held, node in before.nodes.items()
+        if held.thread == thread and (tensor := held()) is not None and tensor.uop is not node
     ]

@@ -194,3 +194,117 @@ def test_going_on_with_a_realized_value_of_variable_size_is_refused() -> None:
     with pytest.raises(CaptureError, match="whose shape a variable decides"):
         for n in (2, 3):
             call(row(1, 2, 3, 4), count.bind(n))
+
+
+# ---------------------------------------------------------------------- what calls leave behind
+
+
+class Holder:
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+
+def test_returned_objects_that_hold_new_tensors_are_refused() -> None:
+    for result in (Holder, lambda x: [{"a": Holder(x)}]):
+        f = jit(lambda x, result=result: result((x + 1).realize()))
+        f(row(1, 2))
+        with pytest.raises(CaptureError, match=r"returns a Holder that holds a tensor of shape"):
+            f(row(1, 2))
+
+
+def test_returned_objects_that_hold_tensors_of_others_come_back() -> None:
+    holder = Holder(row(1, 2))
+    f = jit(lambda x: (holder, x + holder.x))
+    for n in range(4):
+        found, total = f(row(n, n))
+        assert found is holder
+        assert total.tolist() == [1 + n, 2 + n]
+
+
+def test_a_gradient_that_was_taken_away_is_there_again_after_a_replay() -> None:
+    weight = row(1, 2)
+
+    @TinyJit
+    def f(x: Tensor) -> None:
+        (weight * x).sum().backward()
+        assert weight.grad is not None
+        weight.grad.realize()
+
+    for n in range(1, 6):
+        f(row(n, 1))
+        assert weight.grad is not None and weight.grad.tolist() == [n, 1]
+        weight.grad = None
+
+
+def test_a_gradient_that_was_never_computed_as_a_whole_is_refused_and_not_missing() -> None:
+    weight = row(1, 2)
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        loss = (weight * x).sum()
+        loss.backward()
+        return loss.realize()
+
+    for _ in range(3):
+        weight.grad = None
+        f(row(3, 1))
+    assert weight.grad is not None
+    with pytest.raises(CaptureError, match="overwritten by a replay"):
+        weight.grad.tolist()
+
+
+def test_gradients_that_a_function_clears_are_cleared_by_replays() -> None:
+    weight = row(1, 2)
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        (weight * x).sum().backward()
+        gradient = weight.grad
+        weight.grad = None
+        assert gradient is not None
+        return gradient.realize()
+
+    for n in range(5):
+        assert f(row(n, 1)).tolist() == [n, 1]
+        assert weight.grad is None
+
+
+def test_a_gradient_to_add_to_is_not_overlooked() -> None:
+    weight = row(1, 2)
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        (weight * x).sum().backward()
+        gradient = weight.grad
+        weight.grad = None
+        assert gradient is not None
+        return gradient.realize()
+
+    for _ in range(3):
+        assert f(row(3, 1)).tolist() == [3, 1]
+    weight.grad = row(9, 9)
+    with pytest.raises(CaptureError, match="and then replaces it"):
+        f(row(3, 1))
+
+
+def test_a_gradient_that_grows_from_call_to_call_is_refused() -> None:
+    weight = row(1, 2)
+
+    @TinyJit
+    def f(x: Tensor) -> None:
+        (weight * x).sum().backward()
+        assert weight.grad is not None
+        weight.grad.realize()
+
+    f(row(3, 1))
+    with pytest.raises(CaptureError, match=r"reads a tensor of shape \(2,\) and then replaces it"):
+        f(row(3, 1))
+
+
+def test_looking_at_the_value_of_a_variable_is_an_error_that_shows_where() -> None:
+    f = jit(lambda x, n: x * n.val)
+    n = Variable("n", 1, 8)
+    f(row(1, 2), n.bind(3))
+    with pytest.raises(CaptureError, match="looks at the value of n") as caught:
+        f(row(1, 2), n.bind(4))
+    assert "x * n.val" in str(caught.value)

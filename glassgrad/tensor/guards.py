@@ -1,0 +1,150 @@
+"""function -> Guards: the Python values outside of it that it reads, watched for changes.
+
+A replay runs no Python, so a number in a closure, in a global or in an attribute of one of them
+stays what it was when the function was captured. Which of them a function reads stands in its byte
+code, and in that of the functions it calls by name.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import CellType, CodeType, FunctionType
+from typing import Any, NamedTuple
+
+from glassgrad.tensor.structure import PLAIN
+
+MOST_FUNCTIONS = 64  # whose code is read
+GLOBAL, CELL, ATTRIBUTE = ("LOAD_GLOBAL",), ("LOAD_DEREF",), ("LOAD_ATTR", "LOAD_METHOD")
+GONE = object()
+
+
+class Watch(NamedTuple):
+    """A value outside: how the function calls it, and how to read it."""
+
+    name: str
+    read: Callable[[], Any]
+
+
+class Guards:
+    """What a function reads outside, but for what it changes itself."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.watches = list(_watches(function))
+
+    def seen(self) -> Seen:
+        return Seen(self, self.watches, [watch.read() for watch in self.watches])
+
+
+class Seen:
+    """The values at one time. The key tells 1, 1.0 and True apart."""
+
+    __slots__ = ("guards", "key", "values", "watches")
+
+    def __init__(self, guards: Guards, watches: list[Watch], values: list[Any]) -> None:
+        self.guards, self.watches, self.values = guards, watches, values
+        self.key = tuple([(type(v), repr(v) if type(v) in PLAIN else None) for v in values])
+
+    def are_still(self) -> bool:
+        """Whether the values certainly are what they were."""
+        return all(w.read() is old for w, old in zip(self.watches, self.values, strict=True))
+
+    def without_changed(self) -> Seen:
+        """Forget what the function changed itself, as a counter: it does not depend on that."""
+        now = [watch.read() for watch in self.watches]
+        kept = [n for n, old in enumerate(self.values) if old is now[n] or old == now[n]]
+        if len(kept) == len(now):
+            return self
+        watches = [self.watches[n] for n in kept]
+        self.guards.watches = watches
+        return Seen(self.guards, watches, [self.values[n] for n in kept])
+
+    def changed_since(self, key: tuple[Any, ...]) -> str:
+        """The first value that is not what it was, in words."""
+        pairs = zip(self.watches, key, self.key, strict=False)
+        watch, old, new = next(pair for pair in pairs if pair[1] != pair[2])
+        return f"{watch.name}, which was {_shown(old)} and is {_shown(new)}"
+
+
+def _shown(part: tuple[type, str | None]) -> str:
+    return f"a {part[0].__name__}" if part[1] is None else part[1]
+
+
+def _watches(function: Callable[..., Any]) -> Iterator[Watch]:
+    seen: set[Any] = set()
+    waiting: list[Any] = [function]
+    while waiting and len(seen) < MOST_FUNCTIONS:
+        found = _unwrapped(waiting.pop())
+        if not isinstance(found, FunctionType) or found in seen:
+            continue
+        seen.add(found)
+        if (found.__module__ or "").startswith("glassgrad."):  # a wrapper: only what it wraps
+            waiting.extend(map(_contents, _cells(found).values()))
+            continue
+        for name, root, attributes in _reads(found):
+            value = _read(root, attributes)
+            if type(value) in PLAIN and (name, id(found.__globals__)) not in seen:
+                seen.add((name, id(found.__globals__)))
+                yield Watch(name, partial(_read, root, attributes) if attributes else root)
+            else:
+                waiting.append(value)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function inside of a partial, a bound method or a captured function."""
+    for _ in range(8):
+        inner = getattr(value, "func", None) or getattr(value, "__func__", None)
+        inner = inner or getattr(value, "fxn", None)
+        if inner is None:
+            break
+        value = inner
+    return value
+
+
+def _cells(function: FunctionType) -> dict[str, CellType]:
+    return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing is in it yet
+        return GONE
+
+
+def _reads(function: FunctionType) -> Iterator[tuple[str, Callable[[], Any], tuple[str, ...]]]:
+    """The names that a function reads outside of itself, with the attributes it takes of them."""
+    cells, names = _cells(function), function.__globals__
+    for kind, name, attributes in _chains(function.__code__):
+        shown = ".".join((name, *attributes))
+        if kind == "global" and name in names:
+            yield shown, partial(names.get, name), attributes
+        elif kind == "cell" and name in cells:
+            yield shown, partial(_contents, cells[name]), attributes
+
+
+def _chains(code: CodeType) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """`config.model.size` as (kind, "config", ("model", "size")), of a code and those inside it."""
+    chain: list[str] = []
+    kind = ""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ATTRIBUTE and chain:
+            chain.append(str(instruction.argval))
+            continue
+        if chain:
+            yield kind, chain[0], tuple(chain[1:])
+        is_global, is_cell = instruction.opname in GLOBAL, instruction.opname in CELL
+        kind = "global" if is_global else "cell"
+        chain = [str(instruction.argval)] if is_global or is_cell else []
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _chains(inner)
+
+
+def _read(root: Callable[[], Any], attributes: tuple[str, ...]) -> Any:
+    """A value, by way of attributes that are plain data: no property is run."""
+    value = root()
+    for name in attributes:
+        value = getattr(value, "__dict__", {}).get(name, GONE)
+    return value
