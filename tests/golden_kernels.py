@@ -119,7 +119,7 @@ KERNELS: dict[str, tuple[Callable[[], Tensor], Choose]] = {
 def programs(kernel: str, target: Target) -> list[Program]:
     """The programs that a target gets for one of the kernels."""
     build, choose = KERNELS[kernel]
-    roots, _ = collect([build().uop])
+    roots, *_ = collect([build().uop])
     made = schedule(prepared(roots), target)
     return [lower(optimize(found, target, choose), target) for found in made.kernels]
 

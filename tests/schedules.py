@@ -29,7 +29,7 @@ def memory(*shape: int, dtype: Any = dtypes.float32) -> Tensor:
 
 def planned(*tensors: Tensor) -> Schedule:
     """The kernels for these tensors, writes included."""
-    roots, _ = collect([tensor.uop for tensor in tensors])
+    roots, *_ = collect([tensor.uop for tensor in tensors])
     return schedule(prepared(roots), TARGET)
 
 

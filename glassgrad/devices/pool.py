@@ -74,6 +74,9 @@ class Table:
     def set_value(self, call: int, number: int, value: int) -> None:
         self.arguments[self.starts[call] + self.pointer_counts[call] + number] = value
 
+    def set_words(self, words: Sequence[int]) -> None:
+        self.arguments[: len(words)] = list(words)
+
     def run(self) -> None:
         pool = self.pool
         with pool.lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from glassgrad.ir.stages import Executable, Source, Target
@@ -26,6 +27,10 @@ class Batch(Protocol):
     def set_pointer(self, call: int, slot: int, address: int) -> None: ...
 
     def set_value(self, call: int, number: int, value: int) -> None: ...
+
+    def set_words(self, words: Sequence[int]) -> None:
+        """All pointers and values: those of the first call, then those of the next."""
+        ...
 
 
 class Device(Protocol):
@@ -71,3 +76,9 @@ class OneByOne:
 
     def set_value(self, call: int, number: int, value: int) -> None:
         self.values[call][number] = value
+
+    def set_words(self, words: Sequence[int]) -> None:
+        rest = iter(words)
+        for parts in zip(self.pointers, self.values, strict=True):
+            for part in parts:
+                part[:] = islice(rest, len(part))

@@ -82,34 +82,39 @@ def signature(roots: Sequence[UOp]) -> Signature:
         if node in numbers:
             stack.pop()
             continue
+        op = node.op
+        if op is BUFFER:
+            stack.pop()
+            view = node.arg
+            storage = storages.setdefault(id(view.storage), len(storages))
+            numbers[node] = len(entries)
+            entries.append((node.dtype, view.shape, view.strides, view.offset, storage))
+            leaves.append(node)
+            continue
         below: tuple[UOp, ...] = node.src if node.realized is None else (node.realized,)
-        if node.op is CUSTOM:  # what its gradient is does not matter any more
+        if op is CUSTOM:  # what its gradient is does not matter any more
             below = below[:1]
         missing = [source for source in below if source not in numbers]
         if missing:
-            stack.extend(reversed(missing))
+            missing.reverse()
+            stack += missing
             continue
         stack.pop()
-        if node.realized is not None or node.op is CUSTOM:
+        if node.realized is not None or op is CUSTOM:
             numbers[node] = numbers[below[0]]
             continue
-        if node.op is BIND:
+        numbers[node] = len(entries)
+        if op is BIND:
             if values.setdefault(node.src[0], node.arg) != node.arg:
                 raise _two_values(node, values[node.src[0]])
             entries.append(node.src[0].arg)
-        elif node.op is BUFFER:
-            view = node.arg
-            storage = storages.setdefault(id(view.storage), len(storages))
-            entries.append((node.dtype, view.shape, view.strides, view.offset, storage))
-            leaves.append(node)
-        else:
-            sources = tuple([numbers[source] for source in below])
-            # Floats by their bits: 0.0 is not -0.0, and nan is nan.
-            arg = node.arg.hex() if type(node.arg) is float else node.arg
-            entries.append((node.op, node.dtype, arg, sources))
-            if node.op is COPY:
-                copies.append(node)
-        numbers[node] = len(entries) - 1
+            continue
+        sources = tuple([numbers[source] for source in below])
+        # Floats by their bits: 0.0 is not -0.0, and nan is nan.
+        arg = node.arg.hex() if type(node.arg) is float else node.arg
+        entries.append((op, node.dtype, arg, sources))
+        if op is COPY:
+            copies.append(node)
     ends = tuple([numbers[root] for root in roots])
     return Signature((NOOPT.value, BEAM.value, ends, *entries), leaves, copies, values)
 

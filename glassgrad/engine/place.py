@@ -23,7 +23,9 @@ def device_of(leaves: Sequence[UOp], wanted: str | None) -> Machine:
 
     Files compute nothing: whoever works in the memory of this process reads and writes their pages.
     """
-    devices = dict.fromkeys(leaf.arg.device for leaf in leaves)
+    devices = dict.fromkeys([leaf.arg.storage.device for leaf in leaves])
+    if len(devices) == 1 and leaves[0].arg.storage.device in Device.opened:
+        return Device.opened[leaves[0].arg.storage.device]
     found = [name for name in devices if not is_file(name)]
     machine = Device[next(iter(found), wanted)]
     if len(found) > 1 or (len(devices) > len(found) and not is_host(machine.name)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import Cells
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.shape import Shape
+from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import Bound, concrete
 from glassgrad.ir.stages import CELLS, Launch, Schedule
 from glassgrad.ir.uop import UOp
@@ -41,6 +42,8 @@ class Made:
 
     def view(self, device: str, values: Bound) -> View:
         """A new one. It has room for the largest sizes, and lies in memory as if it had them."""
+        if not Sizes.exist:
+            return View.empty(device, self.shape, self.dtype)
         room = tuple([int(n) for n in self.shape])
         whole = View.empty(device, room, self.dtype)
         shape = concrete(self.shape, values)
@@ -60,11 +63,16 @@ class Plan:
     cells: list[Cells] = field(default_factory=list)
     batches: list[Any] = field(default_factory=list)  # prepared calls that nobody uses now
 
-    @property
+    @cached_property
+    def order(self) -> list[int]:
+        """The places of all slots of all launches."""
+        return [found for launch in self.launches for found in launch.slots]
+
+    @cached_property
     def operations(self) -> int:
         return sum(launch.operations for launch in self.launches)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         return sum(launch.bytes for launch in self.launches)
 

@@ -26,14 +26,13 @@ def run(
     views: list[View] = [leaf.arg for leaf in leaves]
     for made in plan.made:
         view = made.view(device.name, values)
-        view.storage.ensure_allocated(zeroed=made.is_zeroed)
+        view.storage.allocate(zeroed=made.is_zeroed)
         views.append(view)
-    arena = Storage(device.name, plan.arena_bytes, dtypes.uint8)
     addresses = [view.address for view in views]
-    if plan.offsets:
-        start = arena.ensure_allocated(zeroed=False).address
-        addresses += [start + offset for offset in plan.offsets]
-    if LISTENERS or DEBUG >= 2:
+    if plan.offsets:  # `arena` lives until the launches are done
+        arena = Storage(device.name, plan.arena_bytes, dtypes.uint8).allocate(zeroed=False)
+        addresses += [arena.address + offset for offset in plan.offsets]
+    if LISTENERS or DEBUG.value >= 2:
         launch_one_by_one(plan.launches, addresses, device, values)
     elif plan.launches:
         _launch(plan, addresses, device, values)
@@ -61,11 +60,19 @@ def _launch(plan: Plan, addresses: list[int], device: Device, values: Bound) -> 
     except IndexError:
         batch = device.prepare(calls_of(plan.launches, addresses, values))
     else:
-        for number, launch in enumerate(plan.launches):
-            for slot, found in enumerate(launch.slots):
-                batch.set_pointer(number, slot, addresses[found])
-            for place, variable in enumerate(launch.variables):
-                batch.set_value(number, place, values[variable])
+        if values:
+            words = [
+                word
+                for launch in plan.launches
+                for part in (
+                    [addresses[found] for found in launch.slots],
+                    [values[variable] for variable in launch.variables],
+                )
+                for word in part
+            ]
+        else:
+            words = [addresses[found] for found in plan.order]
+        batch.set_words(words)
     batch.run()
     plan.batches.append(batch)
     GlobalCounters.count(len(plan.launches), plan.operations, plan.bytes)

@@ -8,27 +8,32 @@ vector.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import Core
 
 CONTIGUOUS, REDUCE, ADD, MUL = Ops.CONTIGUOUS, Ops.REDUCE, Ops.ADD, Ops.MUL
 MOVED = (OpGroup.MOVEMENT | {Ops.CAST}) - {Ops.GATHER}
 PASSED = OpGroup.MOVEMENT | OpGroup.ELEMENTWISE | {Ops.CAST, Ops.BITCAST, Ops.DETACH}
+KINDS = frozenset((CONTIGUOUS, REDUCE))
 SMALLER = 64  # times than what is read to make it
 
 
-def values_to_keep(nodes: Iterable[UOp], held: Iterable[UOp], roots: set[UOp]) -> list[UOp]:
+def values_to_keep(
+    nodes: Iterable[UOp], living: Callable[[], Iterable[Core]], roots: set[UOp]
+) -> list[UOp]:
     """Those of the nodes under the roots that values which somebody holds are made of, too."""
-    wanted = {node for node in nodes if node.realized is None and _is_worth_memory(node)} - roots
+    kinds = [node for node in nodes if node.op in KINDS and node.realized is None]
+    wanted = {node for node in kinds if node not in roots and _is_worth_memory(node)}
     if not wanted:
         return []
     oldest = min(node.number for node in wanted)
     found: dict[UOp, None] = {}
     seen: set[UOp] = set()
-    stack = [uop for uop in held if uop.number >= oldest]
+    stack = [tensor.uop for tensor in living() if tensor.uop.number >= oldest]
     while stack:
         node = stack.pop()
         if node.number < oldest or node in seen or node.realized is not None:

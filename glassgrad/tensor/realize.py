@@ -7,7 +7,8 @@ before the write. A View stands for one version of the contents, so old versions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -55,12 +56,18 @@ def written(target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> UOp:
 
 def run(values: Sequence[UOp]) -> tuple[View, ...]:
     """Walk the whole road."""
-    from glassgrad.engine.pipeline import realize
-
     try:
-        return realize(values)
+        return _pipeline()(values)
     except OutOfMemoryError as error:
         raise _with_largest(error) from None
+
+
+@cache
+def _pipeline() -> Callable[[Sequence[UOp]], tuple[View, ...]]:
+    """All stages, imported when the first value is computed."""
+    from glassgrad.engine.pipeline import realize
+
+    return realize
 
 
 def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
@@ -133,29 +140,30 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
     """Compute tensors. Those whose node is kept remember what they were made of."""
     if not wanted:
         return
-    roots, writes = collect([tensor.uop for tensor in wanted])
-    nodes = walk(roots)
+    roots, writes, nodes = collect([tensor.uop for tensor in wanted])
     if (watching := recorder()) is not None:
         watching.nodes.update(nodes)
-    more = values_to_keep(nodes, (tensor.uop for tensor in living()), set(roots))
-    roots, kept = [*roots, *more], kept.union(more)
-    values = prepared(roots)
+    more = values_to_keep(nodes, living, set(roots))
+    if more:
+        roots, kept = [*roots, *more], kept.union(more)
+    values = prepared(roots, nodes)
     views = run(values)
     held: dict[UOp, UOp] = {}
     for root, value, view in zip(roots, values, views, strict=True):
         if root.op is ASSIGN and view is _base(value).arg:
             view = view.renewed()
-        held[root] = UOp(BUFFER, root.dtype, (), view)
-        held[root].origin = root.origin
+        held[root] = buffer = UOp(BUFFER, root.dtype, (), view)
+        buffer.origin = root.origin
     for write in writes:
         OVERWRITTEN.add(_base(_resolved_target(write)).arg)
     for root, buffer in held.items():
         note(root, buffer)
-        if root in WRITERS:
+        if WRITERS and root in WRITERS:
             WRITERS[buffer] = WRITERS[root]
     for tensor in living():
-        if tensor.uop in held and tensor.uop not in kept:
-            tensor.uop = held[tensor.uop]
+        found = held.get(tensor.uop)
+        if found is not None and tensor.uop not in kept:
+            tensor.uop = found
 
 
 def overwritten(nodes: Iterable[UOp]) -> UOp | None:
@@ -216,8 +224,8 @@ def walk(roots: Iterable[UOp]) -> list[UOp]:
 # ---------------------------------------------------------------------- what belongs together
 
 
-def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
-    """All values to compute in one call, and the writes among them.
+def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp], list[UOp]]:
+    """All values to compute in one call, the writes among them, and all nodes under them.
 
     Of several writes to one buffer the last is a value of its own, and the others happen on the
     way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
@@ -227,7 +235,7 @@ def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
     _refuse_overwritten(nodes)
     found = _unwritten(nodes)
     if not found:  # nothing changes, so nobody else is concerned
-        return list(roots), []
+        return list(roots), [], nodes
     tensors = living()
     nodes = walk([tensor.uop for tensor in tensors])
     while True:
@@ -243,7 +251,8 @@ def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp]]:
         if len(found) == len(writes):
             break
     last = [write for write in writes if write not in old]
-    return list(dict.fromkeys([*roots, *last])), list(writes)
+    everything = list(dict.fromkeys([*roots, *last]))
+    return everything, list(writes), walk(everything)
 
 
 def _unwritten(nodes: list[UOp]) -> list[UOp]:
@@ -272,13 +281,15 @@ def _readers(tensors: list[Core], reads: set[UOp]) -> list[Core]:
 # ---------------------------------------------------------------------- the graph to compute
 
 
-def prepared(roots: Sequence[UOp]) -> list[UOp]:
+def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[UOp]:
     """The roots over buffers where values are in memory, without the names of constants.
+
+    `nodes` are all that is under them, sources first, if that is known.
 
     Different roots stay different: two parameters that begin as the same zeros get memory each.
     """
     done: dict[UOp, UOp] = {}  # only what changes
-    for node in walk(roots):
+    for node in walk(roots) if nodes is None else nodes:
         if node.realized is not None:
             done[node] = node.realized
         elif node.op is DETACH and node.arg is not None:

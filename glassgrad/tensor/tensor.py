@@ -202,7 +202,7 @@ class Tensor(Spellings, Border):
         from glassgrad.engine.place import device_of as machine_of
         from glassgrad.schedule import schedule
 
-        roots, _ = collect(
+        roots, *_ = collect(
             [tensor.uop for tensor in self._with(lst) if current(tensor.uop) is None]
         )
         values = prepared(roots)

@@ -56,7 +56,7 @@ def test_a_training_step_needs_hardly_more_than_lifetimes_ask_for(kind: type) ->
     with Context(TRAINING=1):
         loss = model(x).sparse_categorical_crossentropy(y).backward()
         step = [loss, *optimizer.schedule_step()]
-    roots, _ = collect([tensor.uop for tensor in step])
+    roots, *_ = collect([tensor.uop for tensor in step])
     values = prepared(roots)
     made = schedule(values, Device["CPU"].target)
     known = dict.fromkeys([*signature(values).leaves, *map(place, made.outputs)], 0)
