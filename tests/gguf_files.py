@@ -52,3 +52,16 @@ def gguf_file(
         head += text(name) + sizes + struct.pack("<IQ", kind, len(data))
         data += raw + b"\0" * (-len(raw) % alignment)
     return head + b"\0" * (-len(head) % alignment) + data
+
+
+def quantised(kind: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A matrix as blocks (rows, blocks, bytes) of the formats 2 (Q4_0) and 8 (Q8_0)."""
+    split = array.reshape(array.shape[0], -1, 32).astype(np.float32)
+    most = 127 if kind == 8 else 7
+    scales = (np.abs(split).max(-1, keepdims=True) / most).astype(np.float16)
+    codes = np.round(split / np.where(scales == 0, 1, scales).astype(np.float32))
+    head = np.ascontiguousarray(scales).view(np.uint8)
+    if kind == 8:
+        return np.concatenate([head, codes.astype(np.int8).view(np.uint8)], -1)
+    shifted = np.clip(codes + 8, 0, 15).astype(np.uint8)
+    return np.concatenate([head, shifted[..., :16] | shifted[..., 16:] << 4], -1)

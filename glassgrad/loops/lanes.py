@@ -42,7 +42,7 @@ def _jumps(block: UOp, axis: UOp) -> bool:
     for node in sums:
         loads = [n.src[0] for n in node.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
         own = [r for r in node.bound if r.kind is UNROLL]
-        is_along = any(all(stride(index, r) == 1 for index in loads) for r in own)
+        is_along = any({1} <= {stride(index, r) for index in loads} <= {0, 1} for r in own)
         if is_along and any(stride(index, axis) not in (0, 1) for index in loads):
             return True
     return False

@@ -44,6 +44,14 @@ def test_an_axis_that_strides_through_memory_gets_no_lanes() -> None:
     assert lanes(move(added(16, 4), OptOps.UPCAST, 0, 8)) == []
 
 
+def test_sums_in_a_row_have_lanes_there_though_a_scale_does_not_change_along_it() -> None:
+    codes, scales, x = numbers(64, 4, 32), numbers(64, 4, 1), numbers(4, 32)
+    nest = nest_of(reduce(codes * scales * x, Ops.ADD, 1, 2))
+    nest = choose_lanes(move(move(nest, OptOps.UNROLL, 2, 8), OptOps.UPCAST, 0, 4), TARGET)
+    assert kinds(nest)[LANE] == [8]
+    assert kinds(nest)[UPCAST] == [4]
+
+
 def test_larger_elements_have_fewer_lanes() -> None:
     x = leaf(np.zeros((4, 16)), "float64")
     assert lanes(move(nest_of(x + 1.0), OptOps.UPCAST, 1, 16)) == [4]

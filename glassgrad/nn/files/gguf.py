@@ -1,5 +1,7 @@
 """GGUF files -> metadata and tensors by name: plain ones as windows on the file, others as float32.
 
+Matrices of the formats that `nn/quantised.py` computes with can be had as they are.
+
 A file is "GGUF", a version, how many tensors and how many facts there are; the facts; where each
 tensor lies; and, from the next multiple of the alignment on, the elements. Nothing is believed.
 """
@@ -7,6 +9,7 @@ tensor lies; and, from the next multiple of the alignment on, the elements. Noth
 from __future__ import annotations
 
 import struct
+from collections.abc import Container
 from math import prod
 from os import PathLike
 from typing import Any, NamedTuple
@@ -17,6 +20,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import Bytes, are_sizes, mapped, part, tensor
 from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.nn.quantised import Blocks
 from glassgrad.tensor.tensor import Tensor
 
 MAGIC = b"GGUF"
@@ -49,6 +53,14 @@ class Entry(NamedTuple):
 
 def gguf_load(fn: Tensor | str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The facts of a file, and its tensors."""
+    facts, found = gguf_parts(fn, frozenset())
+    return facts, {name: one for name, one in found.items() if isinstance(one, Tensor)}
+
+
+def gguf_parts(
+    fn: Tensor | str | PathLike[str], kept: Container[int]
+) -> tuple[dict[str, Any], dict[str, Tensor | Blocks]]:
+    """The facts of a file, its tensors, and its matrices of the formats that are kept."""
     raw = mapped(fn)
     reader = Reader(raw)
     if bytes(reader.take(4)) != MAGIC:
@@ -66,7 +78,7 @@ def gguf_load(fn: Tensor | str | PathLike[str]) -> tuple[dict[str, Any], dict[st
     names = {entry.name for entry in entries}
     if len(names) != len(entries):
         raise FormatError("a tensor's name stands twice in this file")
-    return metadata, {entry.name: _tensor(raw, start, entry) for entry in entries}
+    return metadata, {entry.name: _tensor(raw, start, entry, kept) for entry in entries}
 
 
 class Reader:
@@ -131,7 +143,7 @@ def _alignment(metadata: dict[str, Any]) -> int:
     return found
 
 
-def _tensor(raw: Bytes, start: int, entry: Entry) -> Tensor:
+def _tensor(raw: Bytes, start: int, entry: Entry, kept: Container[int]) -> Tensor | Blocks:
     name, shape, kind, offset = entry
     count = prod(shape)
     plain = PLAIN.get(kind)
@@ -143,6 +155,8 @@ def _tensor(raw: Bytes, start: int, entry: Entry) -> Tensor:
     if not shape or shape[-1] % packed.numbers:
         raise FormatError(f"{name:.60} of shape {shape} is no whole number of blocks")
     blocks = part(raw, start + offset, count // packed.numbers * packed.nbytes, name)
+    if kind in kept and len(shape) == 2 and blocks.ctypes.data % 2 == 0:
+        return Blocks(kind, blocks.reshape(shape[0], -1, packed.nbytes))
     with np.errstate(all="ignore"):  # scales may be anything
         numbers = packed.read(blocks.reshape(-1, packed.nbytes))
     return Tensor(np.ascontiguousarray(numbers, np.float32).reshape(shape), requires_grad=False)

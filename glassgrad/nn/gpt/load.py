@@ -10,12 +10,14 @@ import numpy as np
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.checkpoint import Checkpoints
-from glassgrad.nn.files.gguf import gguf_load
+from glassgrad.nn.files.gguf import gguf_parts
 from glassgrad.nn.files.pytorch import torch_load
 from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.gpt.names import GGUF, GPT2, LLAMA, Style, renamed, unpaired
 from glassgrad.nn.gpt.training import CONFIG, read_config
+from glassgrad.nn.linear import Linear
+from glassgrad.nn.quantised import KEPT, Blocks, QuantisedEmbedding, QuantisedLinear
 from glassgrad.nn.state import load_state_dict, safe_load
 from glassgrad.nn.tokenizer import Tokenizer
 from glassgrad.nn.tokenizer.foreign import ForeignTokenizer
@@ -74,13 +76,34 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     raise FormatError(f"{folder} holds no weights", hint="*.safetensors or pytorch_model.bin")
 
 
-def _filled(config: Config, given: Mapping[str, Tensor], style: Style) -> GPT:
-    """A model that holds these tensors."""
+def _filled(config: Config, given: Mapping[str, Tensor | Blocks], style: Style) -> GPT:
+    """A model that holds these tensors; layers whose matrix has few bits compute with these."""
     if config.layers > len(given):  # before a model of so many is made
         raise FormatError(f"{config.layers} layers cannot be made of {len(given)} tensors")
     model = GPT(config)
-    load_state_dict(model, renamed(given, style, config))
+    found = renamed(given, style, config)
+    for name, blocks in found.items():
+        if isinstance(blocks, Blocks):
+            _quantise(model, name.removesuffix(".weight"), blocks)
+    load_state_dict(model, {n: t for n, t in found.items() if isinstance(t, Tensor)})
     return model
+
+
+def _quantise(model: GPT, name: str, blocks: Blocks) -> None:
+    """Put a layer with these blocks into the place of the one with this name."""
+    *path, last = name.split(".")
+    owner: Any = model
+    for step in path:
+        if isinstance(owner, list) and int(step) >= len(owner):
+            raise FormatError(f"{name:.80} belongs to a layer that the model lacks")
+        owner = owner[int(step)] if isinstance(owner, list) else getattr(owner, step)
+    layer = getattr(owner, last, None)
+    if layer is None or layer.weight.shape != blocks.shape:
+        wanted = None if layer is None else layer.weight.shape
+        raise FormatError(f"{name:.80} is {blocks.shape} instead of {wanted}")
+    is_linear = isinstance(layer, Linear)
+    made = QuantisedLinear(blocks, layer.bias) if is_linear else QuantisedEmbedding(blocks)
+    setattr(owner, last, made)
 
 
 def _tokenizer(path: Path) -> Coder:
@@ -106,7 +129,7 @@ def _stop(coder: Coder) -> int | None:
 
 
 def _from_gguf(path: Path, tokenizer: Path | None) -> Loaded:
-    facts, tensors = gguf_load(path)
+    facts, tensors = gguf_parts(path, KEPT)
     config = gguf_config(facts, tensors)
     if facts.get("general.architecture") == "llama":
         for name, tensor in tensors.items():
@@ -120,7 +143,7 @@ def _from_gguf(path: Path, tokenizer: Path | None) -> Loaded:
     return Loaded(model, coder, stop if isinstance(stop, int) else _stop(coder))
 
 
-def gguf_config(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Config:
+def gguf_config(facts: Mapping[str, Any], tensors: Mapping[str, Tensor | Blocks]) -> Config:
     """The shape of the model that a file describes."""
     kind = facts.get("general.architecture")
     if not isinstance(kind, str) or kind not in FAMILIES:

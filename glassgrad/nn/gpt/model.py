@@ -10,6 +10,7 @@ from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.rotation import Rotation, rotated
 from glassgrad.nn.linear import Dropout, Embedding, Linear
 from glassgrad.nn.normalization import LayerNorm, RMSNorm
+from glassgrad.nn.quantised import QuantisedEmbedding
 from glassgrad.tensor.tensor import Tensor
 
 SPREAD = 0.02  # of the weights at the beginning, as in GPT-2, which is
@@ -95,7 +96,7 @@ class GPT:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.tokens = Embedding(config.vocab_size, config.width)
+        self.tokens: Embedding | QuantisedEmbedding = Embedding(config.vocab_size, config.width)
         self.places = None if config.is_rotary else Embedding(config.context, config.width)
         self.layers = [Layer(config, number) for number in range(config.layers)]
         self.norm = _norm(config)
@@ -131,6 +132,8 @@ class GPT:
         """States (…, C) -> logits (…, V)."""
         if self.head is not None:
             return self.head(states)
+        if isinstance(self.tokens, QuantisedEmbedding):
+            return self.tokens.blocks.times(states)
         return states.linear(self.tokens.weight.transpose())
 
     def _begin(self) -> None:
@@ -149,7 +152,7 @@ class GPT:
             for one in (layer.attention.qkv, layer.attention.out, layer.feed.up, layer.feed.down):
                 one.bias = None if one.bias is None else Tensor.zeros(*one.bias.shape)
         for table in (self.tokens, self.places):
-            if table is not None:
+            if isinstance(table, Embedding):
                 table.weight = _normal(table.weight, spread)
 
 

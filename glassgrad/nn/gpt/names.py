@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.gpt.config import Config
+from glassgrad.nn.quantised import Blocks
 from glassgrad.tensor.tensor import Tensor
+
+Weight = TypeVar("Weight", Tensor, Tensor | Blocks)
 
 
 class Style(NamedTuple):
@@ -80,17 +85,21 @@ GGUF = Style(
 )
 
 
-def renamed(given: Mapping[str, Tensor], style: Style, config: Config) -> dict[str, Tensor]:
+def renamed(
+    given: Mapping[str, Weight], style: Style, config: Config
+) -> dict[str, Tensor | Blocks]:
     """The same tensors under our names; queries, keys and values are joined."""
-    found: dict[str, Tensor] = {}
+    found: dict[str, Tensor | Blocks] = {}
     for name, tensor in given.items():
         ours = _our_name(name, style)
         if ours is None or (ours.startswith("head.") and config.is_tied):
             continue
         is_matrix = name.endswith(".weight") and tensor.ndim == 2
-        if style.has_turned_weights and is_matrix and ours.startswith("layers."):
-            tensor = tensor.transpose().contiguous()  # once, not at every product
-        found[ours] = tensor
+        is_turned = style.has_turned_weights and is_matrix and ours.startswith("layers.")
+        if is_turned and isinstance(tensor, Tensor):
+            found[ours] = tensor.transpose().contiguous()  # once, not at every product
+        else:
+            found[ours] = tensor
     return _joined(found)
 
 
@@ -107,20 +116,31 @@ def _our_name(name: str, style: Style) -> str | None:
     return f"layers.{int(match.group(1))}.{known}.{kind}" if match else f"{known}.{kind}"
 
 
-def _joined(found: dict[str, Tensor]) -> dict[str, Tensor]:
+def _joined(found: dict[str, Tensor | Blocks]) -> dict[str, Tensor | Blocks]:
     """attention.q, .k, .v  ->  attention.qkv"""
     for name in [name for name in found if f"{Q}." in name]:
         parts = [name.replace(Q, part) for part in (Q, K, V)]
         if not all(part in found for part in parts):
             raise FormatError(f"{name:.80} comes without its keys and values")
-        tensors = [found.pop(part) for part in parts]
-        found[name.replace(Q, "attention.qkv")] = tensors[0].cat(*tensors[1:])
+        found[name.replace(Q, "attention.qkv")] = _stacked([found.pop(part) for part in parts])
     return found
 
 
-def unpaired(x: Tensor, heads: int) -> Tensor:
+def _stacked(parts: list[Tensor | Blocks]) -> Tensor | Blocks:
+    """Rows below each other; as they are, if all are blocks of one format."""
+    blocks = [part for part in parts if isinstance(part, Blocks)]
+    if len(blocks) == len(parts) and len({(b.kind, b.shape[1]) for b in blocks}) == 1:
+        return blocks[0].cat(*blocks[1:])
+    tensors = [part.numbers() if isinstance(part, Blocks) else part for part in parts]
+    return tensors[0].cat(*tensors[1:])
+
+
+def unpaired(x: Tensor | Blocks, heads: int) -> Tensor | Blocks:
     """Rows a0 b0 a1 b1 … of each head  ->  a0 a1 … b0 b1 …
 
     GGUF files of Llama turn neighbours; our rotations turn the two halves of a head.
     """
+    if isinstance(x, Blocks):
+        order = np.arange(x.shape[0]).reshape(heads, -1, 2).swapaxes(1, 2).reshape(-1)
+        return x.arranged(order)
     return x.reshape(heads, -1, 2, *x.shape[1:]).transpose(1, 2).reshape(x.shape)

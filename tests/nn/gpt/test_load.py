@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_files import gguf_file
+from gguf_files import gguf_file, quantised
 from gpt_reference import TINY, tiny
 from torch_files import torch_file
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.gpt import GPT, Config
+from glassgrad.nn.files.quantised import FORMATS
+from glassgrad.nn.gpt import GPT, Config, Sampler, generate_ids
 from glassgrad.nn.gpt.load import load
+from glassgrad.nn.quantised import QuantisedEmbedding, QuantisedLinear
 from glassgrad.nn.state import get_state_dict, safe_save
 from glassgrad.nn.tokenizer import Tokenizer
 from glassgrad.nn.tokenizer.tables import letters
@@ -179,6 +181,47 @@ def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> 
     assert np.array_equal(found.model(TOKENS).numpy(), model(TOKENS).numpy())
     assert found.tokenizer.encode("the") == [257]
     assert found.stop == 258
+
+
+@pytest.mark.parametrize("kind", [8, 2])
+def test_matrices_of_few_bits_stay_as_they_are(kind: int, tmp_path: Path) -> None:
+    shape = {"width": 64, "layers": 2, "heads": 4, "kv_heads": 2, "hidden": 96, "context": 40}
+    config = Config(family="llama", vocab_size=50, is_tied=True, **shape)
+    Tensor.manual_seed(1)
+    given, plain = {}, GPT(config)
+    numbers = {}
+    for name, array in gguf_names(plain).items():
+        if array.ndim == 2:
+            blocks = quantised(kind, array)
+            given[name] = (kind, array.shape, blocks.tobytes())
+            numbers[name] = FORMATS[kind].read(blocks.reshape(-1, blocks.shape[-1]))
+            numbers[name] = numbers[name].reshape(array.shape).astype(np.float32)
+        else:
+            given[name] = numbers[name] = array
+    facts = facts_of(config, "llama")
+    (tmp_path / "few.gguf").write_bytes(gguf_file(facts, given))
+    (tmp_path / "many.gguf").write_bytes(gguf_file(facts, numbers))
+    few, many = load(tmp_path / "few.gguf").model, load(tmp_path / "many.gguf").model
+    assert isinstance(few.tokens, QuantisedEmbedding)
+    assert all(isinstance(layer.attention.qkv, QuantisedLinear) for layer in few.layers)
+    assert all(tensor.ndim == 1 for tensor in get_state_dict(few).values())
+    expected = many(TOKENS).numpy()
+    np.testing.assert_allclose(few(TOKENS).numpy(), expected, rtol=1e-4, atol=1e-5)
+    read = [
+        [tokens for (tokens,) in generate_ids(model, [[1, 2, 3]], 8, Sampler(temperature=0))]
+        for model in (few, many)
+    ]
+    assert read[0] == read[1]
+
+
+def test_blocks_of_another_shape_are_refused(tmp_path: Path) -> None:
+    config = Config(family="llama", vocab_size=50, width=64, layers=1, heads=2, context=40)
+    given: dict[str, Any] = dict(gguf_names(GPT(config)))
+    wrong = quantised(8, np.ones((32, 64), np.float32))
+    given["blk.0.ffn_up.weight"] = (8, (32, 64), wrong.tobytes())
+    (tmp_path / "x.gguf").write_bytes(gguf_file(facts_of(config, "llama"), given))
+    with pytest.raises(FormatError, match=r"feed\.up is \(32, 64\) instead of"):
+        load(tmp_path / "x.gguf")
 
 
 def test_a_tensor_of_another_model_is_refused(tmp_path: Path) -> None:
