@@ -17,22 +17,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
-from glassgrad.base.config import CACHE, CACHELEVEL
+from glassgrad.base.config import CACHELEVEL
 from glassgrad.base.errors import DownloadError, FormatError
+from glassgrad.base.folders import cache_folder
 from glassgrad.base.progress import tqdm
 
 P = ParamSpec("P")
 T = TypeVar("T")
 CHUNK = 1 << 20
-
-
-def cache_folder() -> Path:
-    """Where downloads and results are kept: GLASSGRAD_CACHE, or the user's cache folder."""
-    if str(CACHE):
-        return Path(str(CACHE))
-    if os.name == "posix" and os.uname().sysname == "Darwin":
-        return Path.home() / "Library" / "Caches" / "glassgrad"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glassgrad"
 
 
 def temp(name: str, append_user: bool = False) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from glassgrad.base.folders import cache_folder
 from glassgrad.base.terminal import size_to_str
 from glassgrad.devices import objects
 
 
 def run(options: Namespace) -> int:
-    folder = objects.cache_folder()
+    folder = cache_folder()
     before = measured(folder / "objects")
     if options.action == "prune":
         objects.prune(options.most)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
+from time import time
 
-from glassgrad.base.config import CACHE, CACHELEVEL
+from glassgrad.base.config import CACHELEVEL
+from glassgrad.base.folders import cache_folder
 
 MAGIC = b"glassgrad object 1\n"
 DIGEST_BYTES = 32
-MOST_BYTES = 1 << 30  # what the folder may hold before the oldest entries go
+MOST_BYTES = 1 << 30  # what the folder may hold before those go that were used longest ago
+WRITING = ".writing-"  # how names of files begin that are being written
+LONG_AGO = 3600.0  # seconds; nobody writes for that long
 
 
 def object_key(*parts: str) -> str:
@@ -29,29 +32,22 @@ def object_key(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def cache_folder() -> Path:
-    """GLASSGRAD_CACHE, or the place where this system's users keep such things."""
-    if CACHE.value:
-        return Path(CACHE.value)
-    if sys.platform == "darwin":
-        return Path("~/Library/Caches/glassgrad").expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local")).expanduser() / "glassgrad"
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "glassgrad"
-
-
 def read_object(key: str) -> bytes | None:
     """The object code kept under a key, if it is there and whole."""
     if not CACHELEVEL:
         return None
     try:
-        stored = _path(key).read_bytes()
+        path = _path(key)
+        stored = path.read_bytes()
     except (OSError, RuntimeError):
         return None
     start = len(MAGIC) + DIGEST_BYTES
     code = stored[start:]
-    is_whole = stored[:start] == MAGIC + hashlib.sha256(code).digest()
-    return code if is_whole else None
+    if stored[:start] != MAGIC + hashlib.sha256(code).digest():
+        return None
+    with suppress(OSError):  # it was used now: others go first
+        os.utime(path)
+    return code
 
 
 def write_object(key: str, code: bytes) -> None:
@@ -72,16 +68,28 @@ def clear() -> None:
 
 
 def prune(most_bytes: int) -> None:
-    """Remove the oldest entries, and what killed writers left, until no more than this is kept."""
+    """Remove what was used longest ago until no more than this is kept.
+
+    And what killed writers left. Others may remove the same files at the same time.
+    """
     with suppress(OSError, RuntimeError):
-        files = [(path.stat(), path) for path in (cache_folder() / "objects").glob("*/*")]
-        files.sort(key=lambda file: file[0].st_mtime)
-        total = sum(stat.st_size for stat, _ in files)
-        for stat, path in files:
-            if total <= most_bytes:
-                break
-            path.unlink(missing_ok=True)
-            total -= stat.st_size
+        files = _files()
+        total = sum(size for _, size, _ in files)
+        for used, size, path in sorted(files):
+            is_left_over = path.name.startswith(WRITING) and used < time() - LONG_AGO
+            if total > most_bytes or is_left_over:
+                path.unlink(missing_ok=True)
+                total -= size
+
+
+def _files() -> list[tuple[float, int, Path]]:
+    """When each file was used, and its size."""
+    found = []
+    for path in (cache_folder() / "objects").glob("*/*"):
+        with suppress(OSError):  # gone meanwhile
+            stat = path.stat()
+            found.append((stat.st_mtime, stat.st_size, path))
+    return found
 
 
 def _path(key: str) -> Path:
@@ -89,7 +97,7 @@ def _path(key: str) -> Path:
 
 
 def _replace(path: Path, contents: bytes) -> None:
-    temporary = path.with_name(f".writing-{os.urandom(8).hex()}")
+    temporary = path.with_name(f"{WRITING}{os.urandom(8).hex()}")
     try:
         temporary.write_bytes(contents)
         temporary.replace(path)

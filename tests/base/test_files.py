@@ -14,7 +14,7 @@ import pytest
 
 from glassgrad.base.config import Context
 from glassgrad.base.errors import DownloadError, FormatError
-from glassgrad.base.files import cache_folder, diskcache, fetch, temp
+from glassgrad.base.files import diskcache, fetch, temp
 
 
 @pytest.fixture(autouse=True)
@@ -153,14 +153,6 @@ def test_archives_cannot_write_elsewhere(tmp_path):
     with pytest.raises(tarfile.OutsideDestinationError):
         fetch((tmp_path / "a.tar").as_uri(), extract=True)
     assert not list(tmp_path.rglob("escaped"))
-
-
-def test_the_cache_folder_is_the_users_unless_set(monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    with Context(CACHE=""):
-        assert cache_folder().name == "glassgrad"
-    with Context(CACHE="/mine"):
-        assert cache_folder() == Path("/mine")
 
 
 def test_results_are_kept_between_calls(cache):

@@ -4,13 +4,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
 
 from glassgrad.base.config import Context
+from glassgrad.devices import objects
 from glassgrad.devices.objects import (
-    cache_folder,
     clear,
     object_key,
     prune,
@@ -103,23 +105,71 @@ def test_writers_in_several_processes_leave_one_whole_entry(folder: Path) -> Non
     assert len(files(folder)) == 1
 
 
-def test_a_killed_writer_does_no_harm(folder: Path) -> None:
-    write_object(KEY, b"whole")
-    (path,) = files(folder)
-    (path.parent / ".writing-abandoned").write_bytes(b"half")
-    assert read_object(KEY) == b"whole"
+# Importing takes longer than writing, so one process forks all the others.
+WRITERS = """
+import os, signal, sys, time
+from random import Random
+from glassgrad.devices.objects import object_key, read_object, write_object
+
+def contents(number):
+    return str(number).encode() * 100_000
+
+random, found = Random(0), 0
+for _ in range(50):
+    writer = os.fork()
+    if not writer:
+        while True:
+            for number in range(40):
+                write_object(object_key(str(number)), contents(number))
+    time.sleep(random.random() * 0.02)
+    os.kill(writer, signal.SIGKILL)
+    os.waitpid(writer, 0)
+    for number in range(40):
+        code = read_object(object_key(str(number)))
+        assert code in (None, contents(number)), number
+        found += code is not None
+assert found
+"""
 
 
-def test_the_oldest_entries_go_first(folder: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_fifty_killed_writers_leave_a_usable_cache(folder: Path) -> None:
+    path = os.pathsep.join(sys.path)
+    environment = os.environ | {"GLASSGRAD_CACHE": str(folder), "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", WRITERS], env=environment, check=True)
+    assert any(path.name.startswith(".writing-") for path in files(folder)), "none was interrupted"
+    for number in range(40):
+        write_object(object_key(str(number)), b"new")
+        assert read_object(object_key(str(number))) == b"new"
+    for path in files(folder):
+        os.utime(path, (1000, 1000))
+    prune(1 << 30)
+    assert len(files(folder)) == 40, "what killed writers left is removed"
+
+
+def test_what_was_used_longest_ago_goes_first(folder: Path) -> None:
     keys = [object_key(str(number)) for number in range(5)]
     for age, key in enumerate(keys):
         write_object(key, b"x" * 1000)
         (path,) = (path for path in files(folder) if key.endswith(path.name))
         os.utime(path, (1000 + age, 1000 + age))
+    assert read_object(keys[0]) is not None
     prune(3000)
-    assert [read_object(key) is not None for key in keys] == [False, False, False, True, True]
+    assert [read_object(key) is not None for key in keys] == [True, False, False, False, True]
 
 
-def test_the_folder_is_the_users_own_by_default() -> None:
-    with Context(CACHE=""):
-        assert "glassgrad" in cache_folder().name
+def test_the_folder_stays_within_its_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "MOST_BYTES", 20_000)
+    for number in range(2000):
+        write_object(object_key(str(number)), b"x" * 1000)
+    biggest = 20_000 + 1000 * 1100  # it is looked at once in 256 writes, more or less
+    assert sum(path.stat().st_size for path in files(folder)) < biggest
+
+
+def test_pruning_while_others_prune_is_no_error(folder: Path) -> None:
+    for number in range(300):
+        write_object(object_key(str(number)), b"x" * 100)
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(copy_context().run, prune, 1000) for _ in range(4)]:
+            done.result()
+    assert sum(path.stat().st_size for path in files(folder)) <= 1000
