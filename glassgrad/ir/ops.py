@@ -102,7 +102,7 @@ class Ops(IntEnum):
     # reductions and everything that has a place in memory
     REDUCE = MANY, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
     SCAN = MANY, GRAPH | KERNEL, "x combined with all before it; arg: (op, axis), or op and ranges"
-    CONTIGUOUS = 1, GRAPH, "x, in a buffer of its own"
+    CONTIGUOUS = 1, GRAPH, "x, in a buffer of its own; arg KEPT: inside of a kernel, if that can be"
     DETACH = 1, GRAPH, "x, but no gradient flows"
     CUSTOM = MANY, GRAPH, "x; its gradient is what the function arg makes of it"
     ASSIGN = 2, GRAPH | PROGRAM, "graph: buffer x after y was written at arg; program: ACC x = y"
@@ -121,6 +121,9 @@ class Ops(IntEnum):
     IF = 1, PROGRAM, "what follows runs only where x"
     ENDIF = 1, PROGRAM, "closes IF x"
     BARRIER = 0, PROGRAM, "the threads of a group wait for each other"
+
+
+KEPT = "kept"  # a CONTIGUOUS that is computed once, but stored only if another kernel reads it
 
 
 class OpGroup:

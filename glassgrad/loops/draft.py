@@ -8,6 +8,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves import apply_opt
+from glassgrad.loops.nest import blocks_of
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 # What an op becomes when it is expanded, in instructions; all others are about one.
@@ -36,7 +37,7 @@ class Draft:
                 self.attempt(Opt(OptOps.SWAP, now[place], number))
 
     def blocks(self, op: Ops) -> list[UOp]:
-        return [node for node in self.nest.body.toposort() if node.op is op]
+        return [node for node in blocks_of(self.nest.body) if node.op is op]
 
     def loads(self, block: UOp) -> list[UOp]:
         """The INDEX of every load that a block makes itself, not inside of another block."""
@@ -60,7 +61,7 @@ class Draft:
     def steps(self) -> int:
         """How many times the innermost loops run in all."""
         total = 0
-        for node in self.nest.body.toposort():
+        for node in blocks_of(self.nest.body):
             if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE):
                 total += prod(r.size for r in {*node.ranges, *node.bound})
         return total

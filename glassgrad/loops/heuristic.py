@@ -16,6 +16,7 @@ from glassgrad.loops.opts import Opt, OptOps
 
 STREAMS = 4  # rows of memory that are read side by side
 SHORT = 16  # a reduction of so few steps has no loop
+EXCHANGED = 2  # elements that change places: all of them at once
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
 
@@ -41,6 +42,8 @@ def _use_vectors(draft: Draft) -> None:
     while (block := _next_reduction(draft, reduced)) is not None:
         reduced |= {r.axis for r in block.bound}
         taken |= _vectorize_reduction(draft, block)
+    for axis in _exchanged(draft):
+        draft.attempt(Opt(OptOps.UPCAST, axis.axis, axis.size))
     for op in (Ops.STORE, Ops.STAGE):
         while (found := _next_written(draft, op, taken)) is not None:
             taken.add(found[1].axis)
@@ -51,6 +54,19 @@ def _next_reduction(draft: Draft, done: set[int]) -> UOp | None:
     """A reduction as it is after the moves so far."""
     blocks = draft.blocks(Ops.REDUCE)
     return next((b for b in blocks if done.isdisjoint(r.axis for r in b.bound)), None)
+
+
+def _exchanged(draft: Draft) -> list[UOp]:
+    """Short axes that reads run along both ways: their steps need the same elements."""
+    found: dict[UOp, None] = {}
+    for block in draft.blocks(Ops.STORE) + draft.blocks(Ops.STAGE):
+        short = [r for r in block.bound if r.kind is AxisKind.LOOP and r.size <= EXCHANGED]
+        loads = draft.loads(block) if short else []
+        for axis in short:
+            along = {stride(index, axis) for index in loads}
+            if any(step and -step in along for step in along):
+                found[axis] = None
+    return list(found)
 
 
 def _next_written(draft: Draft, op: Ops, done: set[int]) -> tuple[UOp, UOp] | None:

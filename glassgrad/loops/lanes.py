@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import BLOCKS, change_kind, exchange, next_number
+from glassgrad.loops.nest import blocks_of, change_kind, exchange, next_number
 
 UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
 
@@ -21,7 +23,7 @@ def choose_lanes(nest: Nest, target: Target) -> Nest:
 
 
 def _candidate(nest: Nest, op: Ops, target: Target) -> tuple[UOp, int] | None:
-    nodes = nest.body.toposort()
+    nodes = blocks_of(nest.body)
     for node in nodes:
         if node.op is not op or _has_lanes(node):
             continue
@@ -48,11 +50,10 @@ def _jumps(block: UOp, axis: UOp) -> bool:
     return False
 
 
-def meets_lanes(nodes: list[UOp], axis: UOp) -> bool:
+def meets_lanes(blocks: Sequence[UOp], axis: UOp) -> bool:
     """Does another block that depends on this axis have lanes of its own?"""
     return any(
-        node.op in BLOCKS and (axis in node.bound or axis in node.ranges) and _has_lanes(node)
-        for node in nodes
+        (axis in block.bound or axis in block.ranges) and _has_lanes(block) for block in blocks
     )
 
 

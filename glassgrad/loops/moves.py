@@ -18,6 +18,7 @@ from glassgrad.loops.accumulate import accumulate
 from glassgrad.loops.lanes import as_lanes, meets_lanes
 from glassgrad.loops.nest import (
     blocks,
+    blocks_of,
     change_kind,
     exchange,
     find_axis,
@@ -138,7 +139,7 @@ def lanes(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     _require(axis.kind is AxisKind.UPCAST, "only registers become lanes")
     fits = 1 < amount <= target.vector_bytes and axis.size % amount == 0
     _require(fits, f"{axis.size} registers are no vectors of {amount}")
-    _require(not meets_lanes(nest.body.toposort(), axis), "there are lanes already")
+    _require(not meets_lanes(blocks_of(nest.body), axis), "there are lanes already")
     return as_lanes(nest, axis, amount)
 
 
@@ -257,6 +258,8 @@ def pad_to(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     _require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.GLOBAL), "pad before splitting")
     owners = blocks(nest, axis)
     _require(all(o.op is not Ops.STAGE for o in owners), "scratch is filled without conditions")
+    scans = [owner for owner in owners if owner.op is Ops.SCAN]
+    _require(all(s.bound[0] is axis for s in scans), "what a scan goes through has no holes")
     wide = make_range(axis.axis, -(-axis.size // amount) * amount, axis.kind)
     valid = less(wide, axis.size)
     done: dict[UOp, UOp] = {axis: wide}

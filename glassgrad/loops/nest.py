@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import open_gates, rebuild
 from glassgrad.ir.stages import Nest
-from glassgrad.ir.uop import UOp, make_range, toposort
+from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
 
 BLOCKS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE, Ops.SCAN))
 
 
+@lru_cache(maxsize=8)
+def nodes_of(body: UOp) -> tuple[UOp, ...]:
+    """Everything that a nest is made of, sources first: looked at many times for every move."""
+    return tuple(body.toposort())
+
+
+@lru_cache(maxsize=8)
+def blocks_of(body: UOp) -> tuple[UOp, ...]:
+    return tuple([node for node in nodes_of(body) if node.op in BLOCKS])
+
+
+@lru_cache(maxsize=8)
+def _ranges_of(body: UOp) -> tuple[UOp, ...]:
+    return tuple(sorted([n for n in nodes_of(body) if n.op is Ops.RANGE], key=lambda r: r.axis))
+
+
 def axes(nest: Nest) -> list[UOp]:
     """The ranges of a nest, by number."""
-    found = [node for node in nest.body.toposort() if node.op is Ops.RANGE]
-    return sorted(found, key=lambda r: r.axis)
+    return list(_ranges_of(nest.body))
 
 
 def find_axis(nest: Nest, number: int) -> UOp:
@@ -33,7 +49,7 @@ def next_number(nest: Nest) -> int:
 
 def blocks(nest: Nest, axis: UOp) -> list[UOp]:
     """The STOREs, STAGEs, REDUCEs and SCANs that run over this axis."""
-    return [node for node in nest.body.toposort() if node.op in BLOCKS and axis in node.bound]
+    return [node for node in blocks_of(nest.body) if axis in node.bound]
 
 
 def is_reduced(nest: Nest, axis: UOp) -> bool:
@@ -48,8 +64,8 @@ def is_scanned(nest: Nest, axis: UOp) -> bool:
 def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
     """Loops over `axis` become loops over `ranges`; where its value was used stands `value`."""
     done: dict[UOp, UOp] = {axis: value}
-    for node in toposort((nest.body,), stop=done.__contains__):
-        if node in done:
+    for node in nodes_of(nest.body):
+        if node is axis:
             continue
         if node.op in BLOCKS and axis in node.bound:
             done[node] = _with_loops(node, axis, ranges, done)
@@ -81,7 +97,7 @@ def _with_loops(node: UOp, axis: UOp, ranges: tuple[UOp, ...], done: dict[UOp, U
 def reorder(nest: Nest, new_order: dict[UOp, UOp]) -> Nest:
     """Ranges stand where others stood: only the order of loops changes, not what they mean."""
     done: dict[UOp, UOp] = {}
-    for node in nest.body.toposort():
+    for node in nodes_of(nest.body):
         src = tuple([done[source] for source in node.src])
         if node.op in BLOCKS and node.op is not Ops.SCAN and node.bound:
             fixed = len(node.src) - len(node.bound)

@@ -8,6 +8,8 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.emit import Emitter
 from glassgrad.lower.memory import fill_now, is_in_place, store_together
 from glassgrad.lower.prepare import prepare
+from glassgrad.lower.scratch import share_scratch
+from glassgrad.lower.unused import without_unused
 
 
 def lower(nest: Nest, target: Target) -> Program:
@@ -23,13 +25,14 @@ def lower(nest: Nest, target: Target) -> Program:
             fill_now(emitter, statements[0])
     for loop in reversed(nest.outer):
         emitter.close(loop)
+    lines, scratch_bytes = share_scratch(without_unused(emitter.scopes.stack[0].lines))
     return Program(
         name=nest.name,
-        uops=tuple(emitter.scopes.stack[0].lines),
+        uops=tuple(lines),
         cores=emitter.core.size if emitter.core is not None else 1,
         groups=_sizes(emitter, AxisKind.GLOBAL),
         threads=_sizes(emitter, AxisKind.LOCAL, AxisKind.GROUP),
-        scratch_bytes=emitter.scratch_bytes,
+        scratch_bytes=scratch_bytes,
         label=nest.label,
     )
 

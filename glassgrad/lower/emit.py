@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.fold import fold
 from glassgrad.ir.linear import Linear, linear, order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
@@ -27,6 +28,9 @@ from glassgrad.lower.scope import GRID, Scopes, loops_of
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
 STACK, CAST, VARIABLE, CHECK = Ops.STACK, Ops.CAST, Ops.VARIABLE, Ops.CHECK
 FLOORDIV, FLOORMOD = Ops.FLOORDIV, Ops.FLOORMOD
+WHERE = Ops.WHERE
+# What conditions on unrolled axes are made of.
+DECIDED = frozenset((CAST, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.AND, Ops.OR, Ops.XOR))
 ADD, SUB, MUL = Ops.ADD, Ops.SUB, Ops.MUL
 FOLDED: dict[Ops, Callable[[int, int], int]] = {
     ADD: operator.add,
@@ -183,14 +187,28 @@ class Emitter:
             return self.value(hardware_division(node), instance)
         if op is VARIABLE:
             return self.scopes.emit(node.replace(dtype=self.index_dtype))
-        lanes = self.lanes(node, instance)
+        return self._elementwise(node, instance)
+
+    def _elementwise(self, node: UOp, instance: Instance) -> UOp:
+        op, lanes = node.op, self.lanes(node, instance)
+        if op is WHERE and (chosen := self._chosen(node, instance)) is not None:
+            return self.spread(self._node(chosen, instance), lanes)
         src = tuple([self.spread(self._node(source, instance), lanes) for source in node.src])
         if lanes == 1 and node.dtype.kind == "index":
             return self._index_arithmetic(op, src)
         dtype = self.real(node.dtype).vec(lanes)
         if op is CAST and src[0].dtype is dtype:
             return src[0]
+        if op in DECIDED and all(source.is_const for source in src):
+            given = src[0].dtype
+            known = fold(op, dtype, tuple([source.arg for source in src]), given)
+            return self.scopes.emit(UOp(CONST, dtype, (), known))
         return self.scopes.emit(UOp(op, dtype, src))
+
+    def _chosen(self, node: UOp, instance: Instance) -> UOp | None:
+        """The branch that an instance takes, where its numbers alone decide."""
+        condition = self._node(node.src[0], instance)
+        return node.src[1 if condition.arg else 2] if condition.is_const else None
 
     def _index_arithmetic(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
         """Instances put constants into indices: what is known is not computed."""

@@ -59,6 +59,8 @@ def address(
             value = emitter.value(atom, instance)
             parts.append((emitter.scopes.where(value), value, coefficient * factor))
     gate = emitter.value(index.gate, instance) if has_gate and index.gate is not None else None
+    if gate is not None and gate.is_const and gate.arg:
+        gate = None
     return Address(_grow(emitter, pointer, parts, offset * factor, gate), stride)
 
 

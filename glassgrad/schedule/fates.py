@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from glassgrad.ir.linear import ZERO
-from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.linear import ZERO, linear
+from glassgrad.ir.ops import KEPT, OpGroup, Ops
 from glassgrad.ir.size import Size, expression
 from glassgrad.ir.uop import UOp, make_range, toposort
 from glassgrad.schedule.cost import MOST_OPS, Cost, Costs, worth_keeping
@@ -17,7 +17,7 @@ from glassgrad.schedule.one_hot import one_hots
 ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.SCAN, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))
-POINTWISE, GATHER, SCAN = OpGroup.POINTWISE, Ops.GATHER, Ops.SCAN
+POINTWISE, GATHER, SCAN, ADD = OpGroup.POINTWISE, Ops.GATHER, Ops.SCAN, Ops.ADD
 
 
 @dataclass(eq=False, slots=True)
@@ -176,7 +176,7 @@ def _keep(
             is_unread = not uses[node] and op is Ops.RESHAPE
             statement = kept[node] = _as_before(node) if is_unread else make_statement(node)
             statement.ops = costs[node].ops
-            statement.is_stored = node in outputs or op in STORED
+            statement.is_stored = node in outputs or (op in STORED and node.arg != KEPT)
             if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's
                 needed.add(node.src[0])
             _record_reads(node, uses[node])
@@ -222,10 +222,33 @@ def _are_near(uses: Uses, levels: dict[UOp, int]) -> bool:
 def _is_kept(node: UOp, uses: Uses, cost: Cost, levels: dict[UOp, int]) -> bool:
     if node.op not in POINTWISE or not node.shape:
         return False
-    evaluations = sum(repeats(statement, indices) for statement, indices in uses)
+    places = {(statement, in_pairs(indices)) for statement, indices in uses}
+    evaluations = sum(repeats(statement, indices) for statement, indices in places)
     if evaluations <= 1:
         return False
     return worth_keeping(node, cost, evaluations, len(uses), _are_near(uses, levels))
+
+
+def in_pairs(indices: Indices) -> Indices:
+    """The same for both elements of an axis of two: where they change places, each of them is
+    computed once.
+    """
+    return tuple([_not_turned(index) for index in indices])
+
+
+def _not_turned(index: UOp) -> UOp:
+    """1 - r  ->  r, where r is 0 or 1"""
+    if index.op is ADD and (found := turned_range(index)) is not None and found.size == 2:
+        return found
+    return index
+
+
+def turned_range(index: UOp) -> UOp | None:
+    """The range r of an index that is n-1-r."""
+    terms, offset = linear(index)
+    (atom, factor), *others = terms.items() if terms else [(index, 0)]
+    is_turned = factor == -1 and not others and atom.op is Ops.RANGE
+    return atom if is_turned and atom.src[0].is_const and offset == atom.size - 1 else None
 
 
 def repeats(statement: Statement, indices: Indices) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
@@ -67,7 +68,18 @@ def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
             ):
                 joined.append({**earlier, **later})
                 break
-    return joined
+    is_saved = any(not writer.is_stored for writer, _, _ in reads)
+    return _outside(joined) if is_saved else joined
+
+
+def _outside(shared: list[Loop]) -> list[Loop]:
+    """Those that can be around: a value's last axis stays inside if another one does."""
+    for loop in shared:
+        for statement, axis in loop.items():
+            inner = [a for a, r in enumerate(statement.axes) if r is not ZERO]
+            if inner[-1] == axis and len(shared) < len(inner):
+                return _outside([other for other in shared if other is not loop])
+    return shared
 
 
 def _merge_siblings(

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.operators import Operators
 from glassgrad.tensor.record import BOOL, as_float, need, record
@@ -256,6 +256,10 @@ class Elementwise(Operators):
         [[1, 3], [2, 4]]
         """
         return self._made(record(CONTIGUOUS, self.uop.dtype, (self.uop,)))
+
+    def _once(self) -> Self:
+        """This value, computed once: in the kernel that needs it, or else stored."""
+        return self._made(record(CONTIGUOUS, self.uop.dtype, (self.uop,), KEPT))
 
     def contiguous_backward(self) -> Self:
         """The same values. Gradients are laid out by the scheduler here.

@@ -1,21 +1,26 @@
 """Sorting: a network of exchanges over keys that carry their places, cut short where few are asked.
 
-A value becomes an unsigned key of the same order. Keys of up to 32 bits share a word with the
-index, so that an exchange is a minimum and a maximum and equal values keep their order; wider
-keys travel beside their index. Elements are then looked up, which also gives their gradients.
+A value becomes a signed key of the same order, and an exchange a minimum and a maximum. Keys alone
+are sorted for values. For places, keys of 32 bits share a word of 64 with the index, so that equal
+values keep their order; wider keys travel beside their index. Which of the two networks is computed
+depends on which result is asked for; a gradient asks for places.
 """
 
 from __future__ import annotations
 
 from typing import Any, Self
 
-from glassgrad.base.dtype import dtypes
+from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
 from glassgrad.tensor.bitcasts import UNSIGNED
-from glassgrad.tensor.record import BOOL, axis_of
+from glassgrad.tensor.gradient import gradients
+from glassgrad.tensor.network import Words, first_in_order
+from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.scan import Scan
 
-LANES = 8
+SIGNED = {32: dtypes.int32, 64: dtypes.int64}
 
 
 class Sorting(Scan):
@@ -48,7 +53,13 @@ class Sorting(Scan):
         if not self.shape:
             return self._made(self.uop), self.argsort(dim)
         index = self.argsort(dim, descending)
-        return self._at(dim, index), index
+        if 0 in self.shape:
+            return self._made(self.uop), index
+        axis = axis_of(dim, self.ndim)
+        found = _sorted(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
+        rule = _Lookup(index.uop, axis)
+        made = record(Ops.CUSTOM, self.uop.dtype, (found.uop, self.uop), rule)
+        return self._made(made), index
 
     def topk(
         self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True
@@ -73,136 +84,79 @@ class Sorting(Scan):
         return self._at(axis, index), index
 
 
+class _Lookup:
+    """The gradient of sorted values: they were looked up at these places."""
+
+    def __init__(self, index: UOp, axis: int) -> None:
+        self.index, self.axis = index, axis
+
+    def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        x = node.src[1]
+        looked_up = UOp(Ops.GATHER, x.dtype, (x, self.index), self.axis)
+        return gradients(looked_up, (x,), g, are_ends=True)
+
+
 def _order(x: Any, count: int, descending: bool) -> Any:
     """The places of the first elements of the last axis in order."""
     size = int(x.shape[-1])
-    whole = 1 << (size - 1).bit_length()
+    keys = _keys(x.eq(0).where(0, x) if x.dtype.kind == "float" else x)
+    keys = keys.bitwise_not() if descending else keys
+    if keys.dtype.itemsize <= 4:
+        place = x._line(size, dtypes.int64)
+        words = [_padded((keys.cast(dtypes.int64) << 32) | place)]
+    else:
+        keys = _padded(keys)
+        words = [keys, x._line(int(keys.shape[-1])).expand(keys.shape)]
+    return first_in_order(words, count, _places)
+
+
+def _places(words: Words) -> Any:
+    last = words[-1] & 0xFFFFFFFF if len(words) == 1 else words[-1]
+    return last.cast(dtypes.int32)
+
+
+def _sorted(x: Any, descending: bool) -> Any:
+    """The elements of the last axis in order: keys alone, which are the values in another guise."""
     keys = _keys(x)
     keys = keys.bitwise_not() if descending else keys
-    around = ((0, 0),) * (x.ndim - 1) + ((0, whole - size),)
-    if keys.dtype.itemsize <= 4:
-        place = x._line(size, dtypes.uint64)
-        word = (keys.cast(dtypes.uint64) << 32) | place
-        words = [word.pad(around, value=dtypes.max(dtypes.uint64))]
-    else:
-        place = x._line(whole).expand((*x.shape[:-1], whole))
-        words = [keys.pad(around, value=dtypes.max(keys.dtype)), place]
-    lanes = LANES if whole >= LANES * LANES else 1
-    words = [word.unflatten(-1, (whole // lanes, lanes)) for word in words]
-    last = _smallest(words, 1 << (count - 1).bit_length())[-1]
-    index = last & 0xFFFFFFFF if len(words) == 1 else last
-    return index.cast(dtypes.int32)[..., :count]
+
+    def read(words: Words) -> Any:
+        return _values(words[0].bitwise_not() if descending else words[0], x.dtype)
+
+    return first_in_order([_padded(keys)], int(x.shape[-1]), read)
+
+
+def _padded(keys: Any) -> Any:
+    """Up to a power of two, with what comes last."""
+    size = int(keys.shape[-1])
+    more = (1 << (size - 1).bit_length()) - size
+    around = ((0, 0),) * (keys.ndim - 1) + ((0, more),)
+    return keys.pad(around, value=dtypes.max(keys.dtype)) if more else keys
 
 
 def _keys(x: Any) -> Any:
-    """Unsigned numbers in the order of the values; all nans are one, and so are both zeros."""
-    if x.dtype is BOOL:
-        return x.cast(dtypes.uint8)
+    """Signed numbers of 32 or 64 bits in the order of the values; all nans are the last one."""
     if x.dtype.kind == "float":
         wide = x if x.dtype.bits >= 32 else x.cast(dtypes.float32)
-        plain = wide.eq(0.0).where(0.0, wide.isnan().where(float("nan"), wide))
-        bits = plain.bitcast(UNSIGNED[plain.dtype.bits])
-        top = 1 << (bits.dtype.bits - 1)
-        # Negative numbers count down as their bits count up; the canonical nan is positive.
-        return (bits >= top).where(bits.bitwise_not(), bits | top)
-    if x.dtype.kind == "int":
-        unsigned = UNSIGNED[x.dtype.bits]
-        return x.bitcast(unsigned) ^ (1 << (x.dtype.bits - 1))
-    return x
+        bits = wide.isnan().where(float("nan"), wide).bitcast(SIGNED[wide.dtype.bits])
+        return _falling(bits)
+    if x.dtype in UNSIGNED.values() and x.dtype.bits >= 32:
+        top = 1 << (x.dtype.bits - 1)
+        return (x ^ top).bitcast(SIGNED[x.dtype.bits])
+    return x if x.dtype.bits == 64 else x.cast(dtypes.int32)
 
 
-def _smallest(words: list[Any], count: int) -> list[Any]:
-    """The first `count` elements, or more, of words (…, length, lanes) in order: (…, count).
-
-    A lane holds a run of the network's elements, so that most exchanges are between whole vectors.
-    If few are asked for, each lane is cut down to as many before they meet.
-    """
-    length, lanes = (int(size) for size in words[0].shape[-2:])
-    if count > length:
-        words = _network(words, _steps(length * lanes))
-    else:
-        words = _best(_network(words, _steps(count)), count)
-        if lanes > 1:
-            runs = [word.transpose(-1, -2).flatten(-2).unsqueeze(-1) for word in words]
-            words = _best([run.contiguous() for run in runs], count)
-    return [word.transpose(-1, -2).flatten(-2) for word in words]
+def _values(keys: Any, dtype: DType) -> Any:
+    """What _keys made keys of."""
+    if dtype.kind == "float":
+        wide = dtypes.float64 if dtype.bits == 64 else dtypes.float32
+        return _falling(keys).bitcast(wide).cast(dtype)
+    if dtype in UNSIGNED.values() and dtype.bits >= 32:
+        return keys.bitcast(dtype) ^ (1 << (dtype.bits - 1))
+    return keys.cast(dtype)
 
 
-def _best(words: list[Any], count: int) -> list[Any]:
-    """Of blocks of `count` in order, the first `count` of all: of two blocks the better half stays.
-
-    The lesser of each element and its mirror image in the other block: these are the first ones of
-    both, and need only the last steps of a network to be in order.
-    """
-    while (length := int(words[0].shape[-2])) > count:
-        pairs = [word.unflatten(-2, (length // count // 2, 2, count)) for word in words]
-        ones = [pair[..., 0, :, :] for pair in pairs]
-        others = [pair[..., 1, :, :].flip(-2) for pair in pairs]
-        better = _chosen(_are_less(others, ones), others, ones)
-        words = [word.flatten(-3, -2).contiguous() for word in better]
-        words = _network(words, _nearing(count))
-    return words
-
-
-def _network(words: list[Any], steps: list[tuple[int, bool]]) -> list[Any]:
-    for number, (block, is_mirrored) in enumerate(steps, start=1):
-        words = _exchanged(words, block, is_mirrored)
-        if number % 2 == 0:  # two steps at a time read four elements for one; three gain nothing
-            words = [word.contiguous() for word in words]
-    return words
-
-
-def _steps(size: int) -> list[tuple[int, bool]]:
-    """Bitonic: blocks double; mirrored halves are compared first, then ever closer neighbours.
-
-    Each step is the size of its blocks, and whether their halves are mirrored.
-    """
-    steps = []
-    block = 2
-    while block <= size:
-        steps += [(block, True), *_nearing(block // 2)]
-        block *= 2
-    return steps
-
-
-def _nearing(block: int) -> list[tuple[int, bool]]:
-    """The steps that order a block which rises and falls once."""
-    steps = []
-    while block >= 2:
-        steps.append((block, False))
-        block //= 2
-    return steps
-
-
-def _exchanged(words: list[Any], block: int, is_mirrored: bool) -> list[Any]:
-    """The smaller element of each pair to the lower half of its block, the larger to the upper."""
-    shape = words[0].shape
-    length = int(shape[-2])
-    axes: tuple[int, ...]
-    ones: tuple[int, ...]
-    if block <= length:
-        apart = [word.unflatten(-2, (length // block, 2, block // 2)) for word in words]
-        axes, ones = (-3, -2), (1, 1)
-    else:  # blocks of whole lanes
-        width = block // length
-        apart = [word.unflatten(-1, (shape[-1] // width, 2, width // 2)) for word in words]
-        axes, ones = (-2, -1, -4), (1,)
-    others = [word.flip(axes if is_mirrored else axes[0]) for word in apart]
-    is_low = words[0]._line(2).eq(0).reshape((2, *ones))
-    if len(words) == 1:
-        one, other = apart[0], others[0]
-        found = [is_low.where(one.minimum(other), one.maximum(other))]
-    else:
-        found = _chosen(_are_less(others, apart).eq(is_low), others, apart)
-    return [word.reshape(shape) for word in found]
-
-
-def _are_less(ones: list[Any], others: list[Any]) -> Any:
-    """By the first word, and where that is equal by the next."""
-    if len(ones) == 1:
-        return ones[0] < others[0]
-    return (ones[0] < others[0]) | (ones[0].eq(others[0]) & (ones[1] < others[1]))
-
-
-def _chosen(condition: Any, ones: list[Any], others: list[Any]) -> list[Any]:
-    return [condition.where(one, other) for one, other in zip(ones, others, strict=True)]
+def _falling(bits: Any) -> Any:
+    """Negative floats count down as their bits count up; done twice, this is undone."""
+    last = bits.dtype.bits - 1
+    return bits ^ ((bits >> last) & ((1 << last) - 1))

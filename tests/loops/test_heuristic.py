@@ -53,3 +53,18 @@ def test_a_matrix_times_a_vector_reads_four_rows_side_by_side() -> None:
     assert kinds(nest)[AxisKind.UPCAST] == [4]
     (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
     assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"
+
+
+def test_elements_that_change_places_are_written_out_together() -> None:
+    x = memory(64, 2, 512)
+    nest = optimize(kernel_of(x.minimum(x.flip(1)) + x.maximum(x.flip(1))), ONE_CORE)
+    assert 2 in kinds(nest)[AxisKind.UPCAST]
+    program = lower(nest, ONE_CORE)
+    loads = [uop for uop in program.uops if uop.op is Ops.LOAD]
+    stores = [uop for uop in program.uops if uop.op is Ops.STORE]
+    assert len(loads) == len(stores)  # each element is loaded once
+
+
+def test_an_axis_that_is_read_one_way_is_not_written_out() -> None:
+    nest = optimize(kernel_of(memory(64, 2, 512).flip(1) + 1), ONE_CORE)
+    assert 2 not in kinds(nest)[AxisKind.UPCAST]

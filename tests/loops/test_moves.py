@@ -281,3 +281,11 @@ def test_kinds_change_without_changing_anything_else() -> None:
     after = change_kind(before, find_axis(before, 1), CORE)
     assert kinds(after) == {LOOP: [4], CORE: [6]}
     assert loops(after.outer) == [0, 1]
+
+
+def test_a_scan_that_was_cut_is_not_padded_in_the_middle() -> None:
+    x = numbers(2, 40)
+    nest = nest_of(UOp(Ops.SCAN, x.dtype, (x,), (Ops.MUL, 1)))
+    cut = move(nest, OptOps.TILE, 1, 4)
+    assert refused(cut, OptOps.PADTO, 2, 3) == "what a scan goes through has no holes"
+    move(cut, OptOps.PADTO, 1, 3)

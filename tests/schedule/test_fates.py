@@ -6,9 +6,9 @@ from random import Random
 
 import numpy as np
 from random_graphs import random_graph
-from schedules import assign, leaf, reduce
+from schedules import assign, leaf, memory, planned, reduce
 
-from glassgrad.ir.linear import ZERO
+from glassgrad.ir.linear import ZERO, add, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.effects import separate_effects
@@ -16,10 +16,12 @@ from glassgrad.schedule.fates import (
     ALWAYS_KEPT,
     Statement,
     choose_fates,
+    in_pairs,
     make_axis,
     make_statement,
     repeats,
     sources,
+    turned_range,
 )
 from glassgrad.schedule.normalize import normalize
 
@@ -159,3 +161,30 @@ def test_what_a_partial_write_leaves_alone_is_computed_too() -> None:
 
 def test_every_kept_op_has_a_last_source() -> None:
     assert all(op.arity != 0 for op in ALWAYS_KEPT)
+
+
+def test_what_is_computed_once_is_stored_only_where_another_kernel_reads_it() -> None:
+    once = memory(64, 512).exp()._once()
+    made = planned((once + once.flip(1)) * 2)
+    assert len(made.kernels) == 1
+    assert len(made.buffers[0]) == 2  # no third one for what lies between
+    assert len(planned(once).buffers[0]) == 2
+    apart = planned((once + once.flip(0)) * 2)  # rows read other rows: no loop is shared
+    assert [len(slots) for slots in apart.buffers] == [2, 2]
+
+
+def test_elements_that_change_places_are_no_reason_to_keep_a_value() -> None:
+    x = memory(64, 2, 2, 512)
+    for axis in (1, 2):
+        x = x.minimum(x.flip(axis)) + x.maximum(x.flip(axis))
+    assert len(planned(x).kernels) == 1
+    assert len(planned(x).buffers[0]) == 2
+
+
+def test_a_turned_index_is_known_as_such() -> None:
+    r, two = make_axis(0, 5), make_axis(1, 2)
+    assert turned_range(add(scale(r, -1), 4)) is r
+    assert turned_range(add(scale(r, -1), 3)) is None
+    assert turned_range(r) is None
+    turned = add(scale(r, -1), 4)
+    assert in_pairs((add(scale(two, -1), 1), turned, r)) == (two, turned, r)

@@ -7,12 +7,18 @@ import pytest
 from arrays import FLOATS, INTS, SHAPES, distinct, numbers, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schedules import memory, planned
 from slopes import check
 
-from glassgrad import Tensor
+from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
 
 ON_BOTH_ROADS = True
+
+
+def is_number(node: UOp) -> bool:
+    return node.dtype.kind in ("int", "uint", "float")
 
 
 def order(x: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
@@ -71,11 +77,41 @@ def test_topk_takes_the_first_of_the_order(largest: bool) -> None:
         same(values, np.take_along_axis(x, wanted, 1))
 
 
-def test_the_network_has_half_a_square_of_logarithms_steps_two_to_a_kernel() -> None:
-    order = Tensor.empty(1000).argsort()
-    nodes = order.uop.toposort()
-    assert sum(node.op is Ops.FLIP for node in nodes) == 10 * 11 // 2
-    assert len(order.schedule().kernels) <= 10 * 11 // 4 + 1
+def test_rows_are_sorted_side_by_side_in_a_few_kernels_whose_steps_stay_inside() -> None:
+    values, order = memory(256, 1024).sort()
+    for found, itemsize in ((values, 4), (order, 8)):
+        made = planned(found)
+        assert len(made.kernels) <= 5
+        moved = {node for slots in made.buffers for node in slots}
+        assert len(moved) <= len(made.kernels) + 1
+        assert all(node.dtype.itemsize in (4, itemsize) for node in moved)
+
+
+def test_values_are_sorted_without_their_places_and_need_no_lookup() -> None:
+    values, order = memory(16, 64).sort()
+    for kernel in planned(values).kernels:
+        assert all(node.dtype.itemsize == 4 for node in kernel.body.toposort() if is_number(node))
+    assert any(
+        node.dtype is dtypes.int64
+        for kernel in planned(order).kernels
+        for node in kernel.body.toposort()
+    )
+
+
+@pytest.mark.parametrize(("rows", "length"), [(1, 65), (7, 64), (8, 31), (9, 40), (30, 2)])
+def test_any_number_of_rows_of_any_length_is_sorted(rows: int, length: int) -> None:
+    x = np.random.default_rng(rows * length).integers(-40, 40, (rows, length)).astype(np.float32)
+    values, index = Tensor(x).sort()
+    same(values, np.sort(x))
+    same(index, order(x, 1))
+
+
+@pytest.mark.parametrize(("shape", "k"), [((1, 100), 5), ((3, 4, 40), 16), ((2, 300), 3)])
+def test_the_largest_of_many_rows(shape: tuple[int, ...], k: int) -> None:
+    x = np.random.default_rng(k).standard_normal(shape).astype(np.float32)
+    values, index = Tensor(x).topk(k)
+    same(values, -np.sort(-x)[..., :k])
+    same(index, order(x, -1, descending=True)[..., :k])
 
 
 def test_gradients_go_back_to_where_values_came_from() -> None:

@@ -1,0 +1,95 @@
+"""Instructions -> the same, in less memory: scratch that nobody reads any more is used again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+
+ALIGNMENT = 64
+POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
+
+
+@dataclass
+class Life:
+    """The lines between which a scratch is needed, and how many bytes it has."""
+
+    scratch: UOp
+    first: int
+    last: int
+    nbytes: int
+    offset: int = 0
+
+
+def share_scratch(lines: Sequence[UOp]) -> tuple[list[UOp], int]:
+    """The lines with other offsets, and how many bytes there are in all."""
+    lives = _lives(lines)
+    total = _place(lives)
+    moved = {life.scratch: _moved(life) for life in lives if life.scratch.arg[2] != life.offset}
+    return (_rebuilt(lines, moved) if moved else list(lines)), total
+
+
+def _lives(lines: Sequence[UOp]) -> list[Life]:
+    """In order of appearance. A loop that a life only partly covers is covered as a whole."""
+    owner: dict[UOp, UOp] = {}
+    found: dict[UOp, Life] = {}
+    loops: list[tuple[int, int]] = []
+    opened: dict[UOp, int] = {}
+    for number, line in enumerate(lines):
+        if line.op is Ops.RANGE:
+            opened[line] = number
+        elif line.op is Ops.END:
+            loops.append((opened[line.src[0]], number))
+        if line.op is Ops.SCRATCH:
+            owner[line] = line
+            continue
+        for source in line.src:
+            if source in owner:
+                _extend(found, owner[source], number)
+        if line.op in POINTERS and line.src[0] in owner:
+            owner[line] = owner[line.src[0]]
+    for life in found.values():
+        for start, end in loops:  # inner ones come before those around them
+            is_inside = start < life.first and life.last < end
+            if not is_inside and start <= life.last and life.first <= end:
+                life.first, life.last = min(life.first, start), max(life.last, end)
+        if life.scratch.arg[3]:  # other threads may still be reading it
+            life.first, life.last = 0, len(lines)
+    return list(found.values())
+
+
+def _extend(found: dict[UOp, Life], scratch: UOp, number: int) -> None:
+    if scratch in found:
+        found[scratch].last = number
+    else:
+        nbytes = scratch.arg[1] * scratch.dtype.itemsize
+        found[scratch] = Life(scratch, number, number, -(-nbytes // ALIGNMENT) * ALIGNMENT)
+
+
+def _place(lives: list[Life]) -> int:
+    """Each as low as those allow that are needed at the same time."""
+    placed: list[Life] = []
+    for life in sorted(lives, key=lambda found: found.first):
+        met = [m for m in placed if m.first <= life.last and life.first <= m.last]
+        for other in sorted(met, key=lambda found: found.offset):
+            end = other.offset + other.nbytes
+            if other.offset < life.offset + life.nbytes and life.offset < end:
+                life.offset = end
+        placed.append(life)
+    return max((life.offset + life.nbytes for life in lives), default=0)
+
+
+def _moved(life: Life) -> UOp:
+    number, elements, _, is_shared = life.scratch.arg
+    return life.scratch.replace(arg=(number, elements, life.offset, is_shared))
+
+
+def _rebuilt(lines: Sequence[UOp], moved: dict[UOp, UOp]) -> list[UOp]:
+    done = dict(moved)
+    for line in lines:
+        if line not in done:
+            src = tuple([done.get(source, source) for source in line.src])
+            done[line] = line if src == line.src else UOp(line.op, line.dtype, src, line.arg)
+    return [done[line] for line in lines]

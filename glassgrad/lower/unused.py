@@ -1,0 +1,25 @@
+"""Instructions -> those that are needed: copies of code seldom need all that was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.uop import UOp
+
+# What does nothing but give a value.
+SILENT = OpGroup.ELEMENTWISE | {
+    Ops.CONST, Ops.INDEX, Ops.LOAD, Ops.STACK, Ops.GEP, Ops.AFTER, Ops.SCRATCH,
+}  # fmt: skip
+
+
+def without_unused(lines: Sequence[UOp]) -> list[UOp]:
+    """Last line first: what is silent and was not asked for goes."""
+    needed: set[UOp] = set()
+    kept: list[UOp] = []
+    for line in reversed(lines):
+        if line.op not in SILENT or line in needed:
+            needed.update(line.src)
+            kept.append(line)
+    kept.reverse()
+    return kept
