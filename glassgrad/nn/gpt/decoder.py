@@ -1,6 +1,6 @@
 """Decoder: a model that remembers what it read, token by token; one capture serves every place.
 
-Keys and values are kept in memory as long as the context. Prompts are read in blocks of equal size;
+Keys and values are kept in memory as long as the context. Prompts are read in blocks of two sizes;
 places of a last block that no token is left for are written again before they are seen.
 """
 
@@ -18,7 +18,7 @@ from glassgrad.tensor.tensor import Tensor
 if TYPE_CHECKING:
     import numpy as np
 
-BLOCK = 32  # tokens of a prompt that are read at once
+LARGE, SMALL = 128, 32  # tokens of a prompt that are read at once
 USUAL_CONTEXT = 4096  # models that see more are given memory for this much, unless asked
 
 
@@ -27,7 +27,7 @@ class Memory:
 
     def __init__(self, model: GPT, batch: int, context: int) -> None:
         config = model.config
-        shape = (2, batch, config.kv_heads, context + BLOCK, config.head_width)
+        shape = (2, batch, config.kv_heads, context + LARGE, config.head_width)
         self.layers = [Tensor.zeros(*shape).contiguous() for _ in range(config.layers)]
         Tensor.realize(*self.layers)
         self.last_place = config.context - 1
@@ -74,9 +74,10 @@ class Decoder:
         self.memory = Memory(model, batch, self.context)
         self.place = 0  # how many tokens were read
         self._at = Variable("at", 0, self.context - 1)
-        self._last = Variable("last", 0, BLOCK - 1)
+        self._last = {size: Variable(f"last{size}", 0, size - 1) for size in (LARGE, SMALL)}
         self._first = Tensor([0] * batch, requires_grad=False)
-        self._block, self._single = TinyJit(self._read_block), TinyJit(self._read_single)
+        self._blocks = {size: TinyJit(self._read_block) for size in (LARGE, SMALL)}
+        self._single = TinyJit(self._read_single)
 
     def read(self, prompts: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
         """Forget everything, and read prompts; logits (B, V) of what comes next."""
@@ -88,16 +89,19 @@ class Decoder:
                 f"{len(prompts)} prompts of up to {longest} tokens do not fit",
                 hint=f"pass {self.batch} prompts of 1 to {self.context} tokens",
             )
-        tokens = np.zeros((self.batch, longest + -longest % BLOCK), np.int32)
+        tokens = np.zeros((self.batch, longest + LARGE), np.int32)
         for row, prompt in zip(tokens, prompts, strict=True):
             row[longest - len(prompt) : longest] = prompt
         gaps = [longest - len(prompt) for prompt in prompts]
         self._first = Tensor(gaps, requires_grad=False).realize()
-        for start in range(0, longest, BLOCK):
-            block = Tensor(np.ascontiguousarray(tokens[:, start : start + BLOCK]))
-            last = min(longest - start, BLOCK) - 1
-            logits = self._block(block, self._first, self._at.bind(start), self._last.bind(last))
-        self.place = longest
+        self.place = 0
+        while self.place < longest:
+            left = longest - self.place
+            size = LARGE if left > 2 * SMALL else SMALL
+            block = Tensor(np.ascontiguousarray(tokens[:, self.place : self.place + size]))
+            last = self._last[size].bind(min(left, size) - 1)
+            logits = self._blocks[size](block, self._first, self._at.bind(self.place), last)
+            self.place += min(left, size)
         return np.asarray(logits.numpy())
 
     def step(self, tokens: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -112,7 +116,7 @@ class Decoder:
         return np.asarray(logits.numpy())
 
     def _read_block(self, tokens: Tensor, first: Tensor, at: Any, last: Any) -> Tensor:
-        sight = self.memory.sight(first, at, BLOCK)
+        sight = self.memory.sight(first, at, int(tokens.shape[1]))
         states = self.model.states(tokens, sight)[:, last]
         return self.model.logits(states).realize(*self.memory.layers)
 

@@ -6,15 +6,15 @@ from gpt_reference import TINY, logits_of, tiny
 
 from glassgrad.base.errors import ShapeError
 from glassgrad.base.events import StageEntered, listen
-from glassgrad.nn.gpt import Decoder
-from glassgrad.nn.gpt.decoder import BLOCK
+from glassgrad.nn.gpt import GPT, Config, Decoder
+from glassgrad.nn.gpt.decoder import LARGE, SMALL
 
 TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9]
 TEXT = [*TEXT, 5, 0, 2, 8, 8, 4, 1, 9, 7]
 
 
 @pytest.mark.parametrize("name", TINY)
-@pytest.mark.parametrize("prompt", [1, 7, BLOCK, BLOCK + 3])
+@pytest.mark.parametrize("prompt", [1, 7, SMALL, SMALL + 3])
 def test_logits_with_memory_are_those_without(name: str, prompt: int) -> None:
     model = tiny(name)
     wanted = logits_of(model, TEXT)
@@ -22,6 +22,16 @@ def test_logits_with_memory_are_those_without(name: str, prompt: int) -> None:
     found = [decoder.read([TEXT[:prompt]])[0]]
     found += [decoder.step([token])[0] for token in TEXT[prompt:]]
     np.testing.assert_allclose(found, wanted[prompt - 1 :], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("count", [2 * SMALL + 1, LARGE, LARGE + 5, LARGE + 2 * SMALL + 9])
+def test_long_prompts_are_read_in_blocks_of_two_sizes(count: int) -> None:
+    model = GPT(Config(vocab_size=50, context=2 * LARGE, layers=1, heads=2, width=16))
+    text = [(7 * number + number // 3) % 50 for number in range(count + 2)]
+    wanted = logits_of(model, text)
+    decoder = Decoder(model)
+    found = [decoder.read([text[:count]])[0], *(decoder.step([t])[0] for t in text[count:])]
+    np.testing.assert_allclose(found, wanted[count - 1 :], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
