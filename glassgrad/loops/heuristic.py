@@ -14,7 +14,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
 
-STREAMS = 4  # rows of memory that are read side by side
+STREAMS = (8, 4)  # rows of memory that are read side by side, the more the better
 SHORT = 16  # a reduction of so few steps has no loop
 EXCHANGED = 2  # elements that change places: all of them at once
 STEP_NS = 0.15  # one step of an inner loop, very roughly
@@ -143,7 +143,7 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
         vectors = draft.vectors(block) if beside is None else 1
         amount = _amount(draft, axis, draft.lanes(block) * vectors)
         if draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount)) and beside is not None:
-            draft.attempt(Opt(OptOps.UPCAST, beside.axis, STREAMS))
+            draft.attempt(Opt(OptOps.UPCAST, *beside))
         return {r.axis for r in block.ranges}
     if prod(r.size for r in inside) <= SHORT:
         for short in inside:
@@ -151,14 +151,20 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
     return set()
 
 
-def _rows_beside(draft: Draft, block: UOp, axis: UOp) -> UOp | None:
-    """Rows that all need what one load gives, as in a matrix times a vector: a few at a time."""
+def _rows_beside(draft: Draft, block: UOp, axis: UOp) -> tuple[int, int] | None:
+    """Rows that all need what one load gives, as in a matrix times a vector: how many at a time."""
     loads = [index for index in draft.loads(block) if axis in index.ranges]
     for rows in reversed(draft.nest.outer):
         has_rows = [rows in index.ranges for index in loads]
         if any(has_rows) and not all(has_rows) and rows.kind is AxisKind.LOOP:
-            return rows if rows.size % STREAMS == 0 or not draft.nest.rewrites else None
+            fitting = [n for n in STREAMS if rows.size >= n and _may_take(draft, rows, n)]
+            return (rows.axis, fitting[0]) if fitting else None
     return None
+
+
+def _may_take(draft: Draft, axis: UOp, amount: int) -> bool:
+    """Steps at a time: the last ones may overlap, unless elements would be stored twice."""
+    return not draft.nest.rewrites or axis.size % amount == 0
 
 
 def _own_axis(draft: Draft, block: UOp, inside: list[UOp]) -> UOp | None:

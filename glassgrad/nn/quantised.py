@@ -17,28 +17,28 @@ from glassgrad.tensor.tensor import Tensor
 Array = np.ndarray[Any, Any]
 NUMBERS = 32  # of a block
 FEW = 3  # rows; for more the matrix is written out first, and shared by all of them
-Halves = list[tuple[Tensor, slice]]  # numbers without their scale, and which of a block they are
 
 
-def _bytes(codes: Tensor) -> Halves:
-    return [(codes.float(), slice(0, NUMBERS))]
+def _whole(codes: Tensor, shift: int | Tensor) -> Tensor:
+    return codes.float()
 
 
-def _nibbles(codes: Tensor) -> Halves:
-    """The lower halves of all bytes, then the upper ones; 8 stands for nothing."""
-    low, high = (codes & 15).float() - 8, (codes >> 4).float() - 8
-    return [(low, slice(0, NUMBERS // 2)), (high, slice(NUMBERS // 2, NUMBERS))]
+def _nibble(codes: Tensor, shift: int | Tensor) -> Tensor:
+    """Four bits of each byte; 8 stands for nothing."""
+    return ((codes >> shift) & 15).float() - 8
 
 
 class Format(NamedTuple):
-    """How many bytes a block has, the dtype of its codes, and how these are read."""
+    """The dtype of a block's codes, and how numbers are read from them: all of a byte's first bits,
+    then all of its second ones.
+    """
 
-    nbytes: int
     codes: type[np.generic]
-    read: Callable[[Tensor], Halves]
+    shifts: tuple[int, ...]
+    read: Callable[[Tensor, int | Tensor], Tensor]
 
 
-KEPT = {2: Format(18, np.uint8, _nibbles), 8: Format(34, np.int8, _bytes)}  # by GGUF's numbers
+KEPT = {2: Format(np.uint8, (0, 4), _nibble), 8: Format(np.int8, (0,), _whole)}  # as in GGUF
 
 
 class Blocks:
@@ -69,8 +69,9 @@ class Blocks:
         """x @ matrix.T: (…, columns) -> (…, rows)"""
         if prod(x.shape[:-1]) > FEW:
             return x.linear(self.numbers().contiguous().transpose())
-        split = x.reshape(*x.shape[:-1], 1, -1, NUMBERS)
-        parts = [part * split[..., some] for part, some in KEPT[self.kind].read(self.codes)]
+        _, shifts, read = KEPT[self.kind]
+        split = x.reshape(*x.shape[:-1], 1, -1, len(shifts), NUMBERS // len(shifts))
+        parts = [read(self.codes, shift) * split[..., i, :] for i, shift in enumerate(shifts)]
         total = sum(parts[1:], parts[0])
         return (total * self.scales.float().unsqueeze(-1)).sum((-2, -1))
 
@@ -83,8 +84,10 @@ class Blocks:
         return self._read(self.codes, self.scales)
 
     def _read(self, codes: Tensor, scales: Tensor) -> Tensor:
-        parts = [part for part, _ in KEPT[self.kind].read(codes)]
-        return (parts[0].cat(*parts[1:], dim=-1) * scales.float().unsqueeze(-1)).flatten(-2)
+        _, shifts, read = KEPT[self.kind]
+        all_shifts = Tensor(shifts).cast(codes.dtype).reshape(-1, 1)
+        numbers = read(codes.unsqueeze(-2), all_shifts).flatten(-2)
+        return (numbers * scales.float().unsqueeze(-1)).flatten(-2)
 
     def arranged(self, order: Array) -> Blocks:
         """The rows in another order."""

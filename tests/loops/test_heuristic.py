@@ -48,9 +48,9 @@ def test_every_row_of_a_softmax_is_the_work_of_one_core() -> None:
     assert lower(nest, TARGET).scratch_bytes == 1024 * 4
 
 
-def test_a_matrix_times_a_vector_reads_four_rows_side_by_side() -> None:
+def test_a_matrix_times_a_vector_reads_eight_rows_side_by_side() -> None:
     nest = optimize(kernel_of(memory(4096, 4096) @ memory(4096)), ONE_CORE)
-    assert kinds(nest)[AxisKind.UPCAST] == [4]
+    assert kinds(nest)[AxisKind.UPCAST] == [8]
     (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
     assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"
 
