@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
     import numpy
 
 # What memoryview.cast takes; other formats go through NumPy.
-CASTABLE = frozenset("?bBhHiIqQfd")
+C_TYPES: dict[str | None, Any] = {
+    "?": ctypes.c_bool, "b": ctypes.c_int8, "B": ctypes.c_uint8, "h": ctypes.c_int16,
+    "H": ctypes.c_uint16, "i": ctypes.c_int32, "I": ctypes.c_uint32, "q": ctypes.c_int64,
+    "Q": ctypes.c_uint64, "f": ctypes.c_float, "d": ctypes.c_double,
+}  # fmt: skip
+CASTABLE = frozenset(map(str, C_TYPES))
 ML_DTYPES = {
     dtypes.bfloat16: "bfloat16",
     dtypes.fp8e4m3: "float8_e4m3fn",
@@ -182,6 +188,14 @@ class View:
         if self.dtype.format in CASTABLE and self.numel and self.is_contiguous:
             return self.memoryview().tolist()
         return self.numpy().tolist()
+
+    def first(self) -> Any:
+        """The element at index 0, 0, … as a Python number.
+
+        >>> View.from_host(b"ab").first()
+        97
+        """
+        return C_TYPES[str(self.dtype.format)].from_address(self.address).value
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
         """The elements as a NumPy array that shares this memory."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
+from sys import getrefcount
 from threading import get_ident
 from typing import Any, NamedTuple
 from weakref import ref
@@ -123,7 +124,8 @@ class Captured:
                 counters[base] = starts[storage]
             elif storage in held:
                 self.known.append(Known(storage, held[storage], storage in written))
-        self.renewed = [known for known in self.known if known.is_written]
+        written_ones = [known for known in self.known if known.is_written]
+        self.renewed = [(held, known.storage) for known in written_ones for held in known.holders]
         self.written = [n for n, t in enumerate(arguments) if t.uop.arg.storage in written]
         total = GENERATOR.used - before.random_numbers
         self.random = Counters(counters, total, self.replayed)
@@ -222,8 +224,12 @@ class Captured:
 
     def _settle(self, arguments: Sequence[Core], made: list[list[UOp]]) -> None:
         """What a replay did to tensors that it does not return."""
-        for known in self.renewed:
-            known.renew()
+        for held, storage in self.renewed:
+            tensor = held()
+            # Most often nothing was made of the old contents: then nobody could tell.
+            if tensor is not None and getrefcount(tensor.uop) > 2:
+                if tensor.uop.arg.storage is storage:
+                    renew(tensor)
         for number in self.written:
             renew(arguments[number])
         if self.poisoned:

@@ -10,7 +10,7 @@ from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_file, is_host
-from glassgrad.memory.view import View
+from glassgrad.memory.view import C_TYPES, View
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import file_node, node_of
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
@@ -255,6 +255,11 @@ class Tensor(Spellings, Border):
                 f"item() needs exactly one element, but the shape is {self.shape}",
                 hint="index it first, or use tolist()",
             )
+        known = self._known()
+        if known is not None:
+            return known
+        if self.uop.dtype.format in C_TYPES and is_host((view := look(self)).device):
+            return view.first()
         return self.reshape(()).tolist()
 
     def _known(self) -> ConstType | None:
