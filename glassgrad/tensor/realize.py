@@ -247,12 +247,12 @@ def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp], list[UOp]]:
                 roots.pop(tensor.uop, None)
                 tensor.uop = UOp(CONTIGUOUS, tensor.uop.dtype, (tensor.uop,))
             roots[tensor.uop] = None
-        found = _unwritten(walk(roots))
+        needed = walk(roots)
+        found = _unwritten(needed)
         if len(found) == len(writes):
             break
     last = [write for write in writes if write not in old]
-    everything = list(dict.fromkeys([*roots, *last]))
-    return everything, list(writes), walk(everything)
+    return list(dict.fromkeys([*roots, *last])), list(writes), needed
 
 
 def _unwritten(nodes: list[UOp]) -> list[UOp]:

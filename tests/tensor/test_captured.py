@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -308,3 +309,50 @@ def test_looking_at_the_value_of_a_variable_is_an_error_that_shows_where() -> No
     with pytest.raises(CaptureError, match="looks at the value of n") as caught:
         f(row(1, 2), n.bind(4))
     assert "x * n.val" in str(caught.value)
+
+
+def test_tiny_kernels_of_a_capture_wait_for_no_other_core() -> None:
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        for _ in range(20):
+            x = (x * 1.5 + x).contiguous().realize()
+        return x
+
+    for _ in range(2):
+        f(row(*range(256)))
+    (captured,) = f.captures.values()
+    programs = [one.executable.source.program for one in captured.replayed.capture.launches]
+    assert len(programs) == 20
+    assert {program.cores for program in programs} == {1}
+
+
+def test_threads_that_replay_with_the_same_tensors_get_results_of_their_own() -> None:
+    f = jit(lambda x: x + 1)
+    x = row(*range(64))
+    wanted = x.numpy() + 1
+    for _ in range(3):
+        f(x)
+
+    def work() -> bool:
+        held = [f(x) for _ in range(300)]
+        places = {one.uop.arg.address for one in held}
+        return len(places) == 300 and all(np.array_equal(one.numpy(), wanted) for one in held)
+
+    with ThreadPoolExecutor(3) as threads:
+        assert all(done.result() for done in [threads.submit(work) for _ in range(3)])
+
+
+def test_two_results_take_turns_in_memory_while_the_last_one_is_held() -> None:
+    f, x = jit(lambda x: x + 1), row(1, 2)
+    for _ in range(3):
+        held = f(x)
+    places = set()
+    for _ in range(10):
+        held = f(x)
+        places.add(held.uop.arg.address)
+    assert len(places) == 2
+    array = held.numpy()  # holds the memory, not the tensor
+    del held
+    again = [f(x) for _ in range(4)]
+    assert all(one.uop.arg.address != array.ctypes.data for one in again)
+    assert array.tolist() == [2, 3]
