@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from arrays import distinct, same
@@ -136,3 +138,55 @@ def test_rows_of_halves_are_computed_in_float32_and_rounded_once(name: str) -> N
     x = (distinct((4, 30), "float32") * 400).astype("float16")  # their squares are no halves
     wanted = getattr(Tensor(x).float(), name)().half()
     same(getattr(Tensor(x), name)(), wanted.numpy())
+
+
+LOGITS = (distinct((6, 5)) * 4).astype(np.float32)
+TARGETS = np.array([4, 0, 2, 2, 1, 3])
+SHARES = softmax(LOGITS[::-1] / 3).astype(np.float32)
+LOSSES: dict[str, tuple[Any, Any]] = {
+    "cross-entropy": (
+        lambda x: x.cross_entropy(Tensor(TARGETS)),
+        lambda f, x, t: f.cross_entropy(x, t(TARGETS)),
+    ),
+    "with smoothing": (
+        lambda x: x.cross_entropy(Tensor(TARGETS), label_smoothing=0.1),
+        lambda f, x, t: f.cross_entropy(x, t(TARGETS), label_smoothing=0.1),
+    ),
+    "of probabilities": (
+        lambda x: x.cross_entropy(Tensor(SHARES), reduction="sum"),
+        lambda f, x, t: f.cross_entropy(x, t(SHARES), reduction="sum"),
+    ),
+    "with ignored classes": (
+        lambda x: x.sparse_categorical_crossentropy(Tensor(TARGETS), ignore_index=2),
+        lambda f, x, t: f.cross_entropy(x, t(TARGETS), ignore_index=2),
+    ),
+    "weighted": (
+        lambda x: x.log_softmax().nll_loss(Tensor(TARGETS), weight=Tensor(SHARES[0])),
+        lambda f, x, t: f.nll_loss(x.log_softmax(-1), t(TARGETS), t(SHARES[0])),
+    ),
+    "binary": (
+        lambda x: x.sigmoid().binary_crossentropy(Tensor(SHARES)),
+        lambda f, x, t: f.binary_cross_entropy(x.sigmoid(), t(SHARES)),
+    ),
+    "binary of logits": (
+        lambda x: x.binary_crossentropy_logits(Tensor(SHARES), pos_weight=Tensor(SHARES[0] + 1)),
+        lambda f, x, t: f.binary_cross_entropy_with_logits(
+            x, t(SHARES), pos_weight=t(SHARES[0] + 1)
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_and_their_gradients_are_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is what these are compared with")
+    ours, theirs = LOSSES[name]
+    x = Tensor(LOGITS, requires_grad=True)
+    loss = ours(x)
+    loss.backward()
+    given = torch.tensor(LOGITS, requires_grad=True)
+    wanted = theirs(torch.nn.functional, given, torch.tensor)
+    wanted.backward()
+    np.testing.assert_allclose(loss.item(), wanted.item(), rtol=1e-5)
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), given.grad.numpy(), rtol=1e-4, atol=1e-6)
