@@ -50,8 +50,16 @@ def moves(nest: Nest) -> str:
     return "\n".join(rows)
 
 
-def passes(kernel: Kernel, machine: Device) -> list[tuple[str, float, str]]:
-    """The passes that change a kernel on its way to a program: name, seconds, what it is then."""
+class Pass(NamedTuple):
+    """A pass that changed a kernel on its way to a program, and what the kernel was then."""
+
+    name: str
+    seconds: float
+    text: str
+
+
+def shaped(kernel: Kernel, machine: Device) -> tuple[Nest, list[Pass]]:
+    """A kernel's nest, and the passes from the kernel to its program."""
     seen: list[PassDone] = []
 
     def notice(event: Event) -> None:
@@ -59,8 +67,9 @@ def passes(kernel: Kernel, machine: Device) -> list[tuple[str, float, str]]:
             seen.append(event)
 
     with listen(notice):
-        lower(optimize(kernel, machine.target, chooser()), machine.target)
-    return [(event.name, event.seconds, _after(event.after)) for event in seen]
+        nest = optimize(kernel, machine.target, chooser())
+        lower(nest, machine.target)
+    return nest, [Pass(event.name, event.seconds, _after(event.after)) for event in seen]
 
 
 def _after(value: object) -> str:

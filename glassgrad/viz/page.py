@@ -8,13 +8,11 @@ from importlib.resources import files
 from typing import Any
 from zlib import compress
 
-from glassgrad.base.terminal import ansistrip
 from glassgrad.devices.registry import Device
-from glassgrad.engine.choose import chooser
+from glassgrad.engine.debug import listing
 from glassgrad.ir.ops import AxisKind
-from glassgrad.loops import optimize
 from glassgrad.loops.names import axes_in_order
-from glassgrad.viz.artefacts import artefacts, moves, passes
+from glassgrad.viz.artefacts import moves, shaped
 from glassgrad.viz.formula import formulas
 from glassgrad.viz.recording import Code, Recording
 
@@ -40,14 +38,19 @@ def page_of(recording: Recording, title: str) -> str:
 
 def code_of(code: Code) -> dict[str, Any]:
     """One kernel: its name by axes, its runs, and the texts of its stages, packed."""
-    machine = Device[code.device]
-    nest = optimize(code.kernel, machine.target, chooser())
-    texts = {found.stage: found.text for found in artefacts(code.kernel, machine)}
-    texts["kernel"] = formulas(code.kernel.body)
-    texts["nest"] = formulas(nest.body)
-    done = passes(code.kernel, machine)
+    machine, source = Device[code.device], code.executable.source
+    nest, passes = shaped(code.kernel, machine)
+    texts = {
+        "kernel": formulas(code.kernel.body),
+        "nest": formulas(nest.body),
+        "program": "\n".join(listing(source.program)),
+        "source": source.text,
+    }
+    assembly = getattr(code.executable, "assembly", None)
+    if assembly is not None:
+        texts["machine"] = assembly()
     return {
-        "name": ansistrip(code.executable.source.name),
+        "name": source.name,
         "axes": [[int(r.size), r.kind.name] for r in axes_in_order(nest)],
         "recipe": moves(nest),
         "language": machine.target.language,
@@ -57,7 +60,7 @@ def code_of(code: Code) -> dict[str, Any]:
         "fastest": code.fastest,
         "total": code.seconds,
         "texts": {stage: packed(text) for stage, text in texts.items()},
-        "passes": [[name, seconds, packed(text)] for name, seconds, text in done],
+        "passes": [[name, seconds, packed(text)] for name, seconds, text in passes],
     }
 
 
