@@ -10,6 +10,7 @@ const SIGNS = {ADD: "+", SUB: "−", MUL: "×", FDIV: "÷", CMPLT: "<", CMPEQ: "
                NEG: "−", SQRT: "√", RECIPROCAL: "1/x", WHERE: "if", MAX: "max", MIN: "min"};
 const SVG = "http://www.w3.org/2000/svg";
 const at = {graph: 0, kernel: 0, tab: "graph", view: "kernels", node: -1, line: -1, pass: 0};
+let built = "", room = 0;  // which lists are shown, and how wide a drawing may be
 const $ = id => document.getElementById(id);
 
 // ------------------------------------------------------------------ making elements
@@ -94,11 +95,9 @@ function drawHeader() {
   const distinct = new Set(kernels.map(k => k.code)).size;
   $("totals").textContent = `${graph().nodes.length} nodes · ${kernels.length} kernels, ${distinct} distinct · ` +
     `${seconds(total)} · planned and compiled in ${seconds(graph().seconds)}`;
-  const lit = followed();
   show($("strip"), ...kernels.map((k, i) => make("i", {
     style: `flex-grow: ${1e9 * Math.max(code(k).fastest, total / 2000) || 1}`, title: `${i + 1}  ${code(k).name}  ${seconds(code(k).fastest)}`,
-    class: `${code(k).name.startsWith("r") ? "sum" : ""} ${i === at.kernel ? "on" : ""} ${lit && !lit.has(i) ? "dim" : ""}`,
-    onclick: () => go({kernel: i})})));
+    class: code(k).name.startsWith("r") ? "sum" : "", onclick: () => go({kernel: i})})));
 }
 
 function drawSwitch() {
@@ -111,9 +110,8 @@ function drawSwitch() {
 }
 
 function drawKernels() {
-  const kernels = graph().kernels, most = Math.max(...kernels.map(k => code(k).fastest)), lit = followed();
-  const rows = kernels.map((k, i) => make("div", {
-    class: `row ${i === at.kernel ? "on" : ""} ${lit && !lit.has(i) ? "dim" : ""}`, onclick: () => go({kernel: i})},
+  const kernels = graph().kernels, most = Math.max(...kernels.map(k => code(k).fastest));
+  const rows = kernels.map((k, i) => make("div", {class: "row", onclick: () => go({kernel: i})},
     make("span", {class: "number"}, `${i + 1}`), make("span", {class: "name"}, ...label(code(k))),
     make("span", {class: "time"}, seconds(code(k).fastest)),
     make("span", {class: "where"}, where(k)),
@@ -128,17 +126,33 @@ function where(k) {
 
 /** Arcs from each kernel to those that read what it made. */
 function arcs(kernels) {
-  const height = 44, paths = [], lit = [];
+  const height = 44, paths = [];
   kernels.forEach((k, to) => {
     for (const from of new Set(k.slots.map(s => s.maker))) {
       if (from < 0 || from === to) continue;
       const y0 = from * height + 22, y1 = to * height + 22, out = Math.min(40, 6 + Math.sqrt(to - from) * 5);
-      const kind = to === at.kernel ? "in" : from === at.kernel ? "out" : "";
-      const path = make("path", {class: `arc ${kind}`, d: `M46 ${y0}C${46 - out} ${y0} ${46 - out} ${y1} 46 ${y1}`});
-      (kind ? lit : paths).push(path);
+      paths.push(make("path", {class: "arc", "data-from": from, "data-to": to, d: `M46 ${y0}C${46 - out} ${y0} ${46 - out} ${y1} 46 ${y1}`}));
     }
   });
-  return make("svg", {width: 50, height: kernels.length * height}, ...paths, ...lit);
+  return make("svg", {width: 50, height: kernels.length * height}, ...paths);
+}
+
+/** Mark where we are, in lists that stay as they are. */
+function markPlace() {
+  const lit = followed();
+  [...$("strip").children].forEach((bar, i) => {
+    bar.classList.toggle("on", i === at.kernel);
+    bar.classList.toggle("dim", lit !== null && !lit.has(i));
+  });
+  $("list").querySelectorAll(".row").forEach((row, i) => {
+    row.classList.toggle("on", row.dataset.line ? +row.dataset.line === at.line : i === at.kernel);
+    row.classList.toggle("dim", !row.dataset.line && lit !== null && !lit.has(i));
+  });
+  $("list").querySelectorAll("path.arc").forEach(path => {
+    path.classList.toggle("in", +path.dataset.to === at.kernel);
+    path.classList.toggle("out", +path.dataset.from === at.kernel);
+  });
+  $("list").querySelector(".row.on")?.scrollIntoView({block: "nearest"});
 }
 
 function drawLines() {
@@ -151,7 +165,7 @@ function drawLines() {
   const most = Math.max(...time.values(), 1e-9);
   const found = [...count.keys()].filter(l => l >= 0)
     .sort((a, b) => DATA.lines[a].file < DATA.lines[b].file ? -1 : DATA.lines[a].file > DATA.lines[b].file ? 1 : DATA.lines[a].line - DATA.lines[b].line);
-  show($("list"), ...found.map(l => make("div", {class: `row code ${l === at.line ? "on" : ""}`,
+  show($("list"), ...found.map(l => make("div", {class: "row code", "data-line": l,
     onclick: () => follow(l === at.line ? -1 : l)},
     make("span", {class: "text"}, DATA.lines[l].text || "(no source)"),
     make("span", {class: "time"}, time.has(l) ? seconds(time.get(l)) : ""),
@@ -370,7 +384,7 @@ function lay(boxes) {
   const left = Math.min(...[...boxes.values()].map(b => b.x));
   rows.forEach((row, i) => row.forEach(b => { b.x += 24 - left; b.y = 20 + i * 58; }));
   const width = Math.max(...[...boxes.values()].map(b => b.x + b.w)) + 24;
-  const spare = Math.max(0, ($("view").clientWidth - width) / 2 - 12);
+  const spare = Math.max(0, (room - width) / 2 - 12);
   for (const b of boxes.values()) b.x += spare;
   return [width + spare + 24, rows.length * 58 + 20];
 }
@@ -378,12 +392,13 @@ function lay(boxes) {
 // ------------------------------------------------------------------ all of it
 
 function draw() {
-  const list = $("list"), scroll = list.scrollTop;
-  drawHeader();
-  drawSwitch();
-  at.view === "lines" ? drawLines() : drawKernels();
-  list.scrollTop = scroll;
-  list.querySelector(".row.on")?.scrollIntoView({block: "nearest"});
+  if (built !== `${at.graph} ${at.view}`) {
+    built = `${at.graph} ${at.view}`;
+    drawHeader();
+    drawSwitch();
+    at.view === "lines" ? drawLines() : drawKernels();
+  }
+  markPlace();
   drawHead();
   drawView();
   drawFoot();
@@ -404,6 +419,12 @@ document.addEventListener("keydown", event => {
 });
 document.querySelectorAll("[data-view]").forEach(b => b.addEventListener("click", () => go({view: b.dataset.view})));
 $("graphs").addEventListener("change", event => go({graph: +event.target.value}));
+function measure() {  // not while drawing: the browser would have to lay out everything first
+  room = $("view").clientWidth;
+}
+
+measure();
+addEventListener("resize", () => { measure(); draw(); });
 addEventListener("hashchange", () => go(fromAddress(), true));
 
 document.title = `${DATA.title} · glassgrad`;
