@@ -11,11 +11,13 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.collecting import collect_in_memory
 from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
+from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
 
 STREAMS = (8, 4)  # rows of memory that are read side by side, the more the better
 SHORT = 16  # a reduction of so few steps has no loop
+MASKED = 8  # vectors of a padded row that are written out
 EXCHANGED = 2  # elements that change places: all of them at once
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
@@ -90,8 +92,26 @@ def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
     wide = 2 if _collects(draft, axis) else 1
     copies = prod(r.size for r in block.bound if r.kind is AxisKind.UPCAST)
     vectors = max(1, draft.vectors(block) * wide // copies)
-    amount = _amount(draft, axis, draft.lanes(block) * vectors)
+    lanes = draft.lanes(block)
+    if lanes <= axis.size <= lanes * MASKED and _is_masked(block, axis):
+        _unroll_masked(draft, axis, lanes)
+        return
+    amount = _amount(draft, axis, lanes * vectors)
     draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+
+
+def _unroll_masked(draft: Draft, axis: UOp, lanes: int) -> None:
+    """Without a loop masks are constants, and most of them go away."""
+    is_even = axis.size % lanes == 0
+    amount = axis.size if is_even else _amount(draft, axis, lanes)
+    if draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount)) and not is_even:
+        draft.attempt(Opt(OptOps.UPCAST, axis.axis, -(-axis.size // amount)))
+
+
+def _is_masked(block: UOp, axis: UOp) -> bool:
+    """Does it depend on this axis whether something is read?"""
+    gates = [node.gate for node in block.toposort() if node.op is Ops.INDEX]
+    return any(gate is not None and axis in gate.ranges for gate in gates)
 
 
 def _vectorize_scan(draft: Draft, block: UOp, axis: UOp) -> None:
@@ -110,7 +130,7 @@ def _vectorize_scan(draft: Draft, block: UOp, axis: UOp) -> None:
 def _read_across(draft: Draft, block: UOp, axis: UOp) -> UOp | None:
     """Another axis of a block that reads run along, while they jump along the one it writes."""
     for index in draft.loads(block):
-        if stride(index, axis) not in (0, 1):
+        if stride(index, axis) not in NEAR:
             for other in block.bound:
                 if other.kind is AxisKind.LOOP and stride(index, other) == 1:
                     return other
@@ -186,7 +206,7 @@ def _has_place(draft: Draft, block: UOp) -> bool:
         place is not None
         and place in block.ranges
         and place.size >= lanes
-        and all(stride(index, place) in (0, 1) for index in loads)
+        and all(stride(index, place) in NEAR for index in loads)
         for place in places
     )
 

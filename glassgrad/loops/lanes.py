@@ -11,6 +11,7 @@ from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.nest import blocks_of, change_kind, exchange, next_number
 
+NEAR = (0, 1, 2)  # distances of lanes that vectors are loaded from: lower/memory.py
 UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
 
 
@@ -45,7 +46,7 @@ def _jumps(block: UOp, axis: UOp) -> bool:
         loads = [n.src[0] for n in node.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
         own = [r for r in node.bound if r.kind is UNROLL]
         is_along = any({1} <= {stride(index, r) for index in loads} <= {0, 1} for r in own)
-        if is_along and any(stride(index, axis) not in (0, 1) for index in loads):
+        if is_along and any(stride(index, axis) not in NEAR for index in loads):
             return True
     return False
 

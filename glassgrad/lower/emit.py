@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.ir.fold import fold
 from glassgrad.ir.linear import Linear, linear, order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
@@ -20,6 +19,7 @@ from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.check import check
 from glassgrad.lower.division import hardware_division
+from glassgrad.lower.known import decided, folded, in_one, truth
 from glassgrad.lower.memory import load, stage
 from glassgrad.lower.reduction import find_mates, reduction
 from glassgrad.lower.scan import scan
@@ -27,10 +27,8 @@ from glassgrad.lower.scope import GRID, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
 STACK, CAST, VARIABLE, CHECK = Ops.STACK, Ops.CAST, Ops.VARIABLE, Ops.CHECK
-FLOORDIV, FLOORMOD = Ops.FLOORDIV, Ops.FLOORMOD
 WHERE = Ops.WHERE
-# What conditions on unrolled axes are made of.
-DECIDED = frozenset((CAST, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.AND, Ops.OR, Ops.XOR))
+FLOORDIV, FLOORMOD = Ops.FLOORDIV, Ops.FLOORMOD
 ADD, SUB, MUL = Ops.ADD, Ops.SUB, Ops.MUL
 FOLDED: dict[Ops, Callable[[int, int], int]] = {
     ADD: operator.add,
@@ -196,19 +194,27 @@ class Emitter:
         src = tuple([self.spread(self._node(source, instance), lanes) for source in node.src])
         if lanes == 1 and node.dtype.kind == "index":
             return self._index_arithmetic(op, src)
-        dtype = self.real(node.dtype).vec(lanes)
-        if op is CAST and src[0].dtype is dtype:
+        if op is CAST and src[0].dtype is self.real(node.dtype).vec(lanes):
             return src[0]
-        if op in DECIDED and all(source.is_const for source in src):
-            given = src[0].dtype
-            known = fold(op, dtype, tuple([source.arg for source in src]), given)
-            return self.scopes.emit(UOp(CONST, dtype, (), known))
-        return self.scopes.emit(UOp(op, dtype, src))
+        return self._result(op, self.real(node.dtype).vec(lanes), src, node.dtype.kind == "index")
+
+    def _result(self, op: Ops, dtype: DType, src: tuple[UOp, ...], is_index: bool) -> UOp:
+        """The instruction, unless it is known what it gives; a condition of all lanes is one."""
+        ones = tuple([one for source in src if (one := in_one(source)) is not None])
+        if dtype.count > 1 and dtype.kind == "bool" and len(ones) == len(src):
+            return self.spread(self._result(op, dtype.scalar, ones, is_index), dtype.count)
+        if (one := decided(op, src)) is not None:
+            return one
+        found = folded(op, dtype, src, is_index) or UOp(op, dtype, src)
+        for source in found.src:
+            if source.is_const:
+                self.scopes.emit(source)
+        return self.scopes.emit(found)
 
     def _chosen(self, node: UOp, instance: Instance) -> UOp | None:
         """The branch that an instance takes, where its numbers alone decide."""
-        condition = self._node(node.src[0], instance)
-        return node.src[1 if condition.arg else 2] if condition.is_const else None
+        holds = truth(self._node(node.src[0], instance))
+        return None if holds is None else node.src[1 if holds else 2]
 
     def _index_arithmetic(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
         """Instances put constants into indices: what is known is not computed."""

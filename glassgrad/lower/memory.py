@@ -10,6 +10,7 @@ from glassgrad.ir.linear import linear, order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.known import in_one, truth
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def address(
             value = emitter.value(atom, instance)
             parts.append((emitter.scopes.where(value), value, coefficient * factor))
     gate = emitter.value(index.gate, instance) if has_gate and index.gate is not None else None
-    if gate is not None and gate.is_const and gate.arg:
-        gate = None
+    if gate is not None:
+        gate = None if truth(gate) else in_one(gate) or gate
     return Address(_grow(emitter, pointer, parts, offset * factor, gate), stride)
 
 
@@ -109,10 +110,35 @@ def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     pointer, stride = address(emitter, index, instance, lane)
     if stride == 1:
         return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
-    if stride == -1 and (index.gate is None or lane not in index.gate.ranges):
-        return _load_backwards(emitter, node, instance, lane)
+    if stride in (-1, 2) and _has_one_gate(emitter, index, instance, lane):
+        several = _load_backwards if stride == -1 else _load_every_other
+        return several(emitter, node, instance, lane)
     each = tuple([emitter.value(node, {**instance, lane: i}) for i in range(lane.size)])
     return emitter.scopes.emit(UOp(STACK, node.dtype.vec(lane.size), each))
+
+
+def _has_one_gate(emitter: Emitter, index: UOp, instance: Instance, lane: UOp) -> bool:
+    """Are all lanes loaded or none, whatever they are?"""
+    if index.gate is None or lane not in index.gate.ranges:
+        return True
+    return in_one(emitter.value(index.gate, instance)) is not None
+
+
+def _load_every_other(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp:
+    """Two vectors, the second ending with the last lane: 0 2 4 6 of the one, 1 3 5 7 of the other.
+
+    Nothing outside of the first and last lane is touched.
+    """
+    count, scopes = lane.size, emitter.scopes
+    first = address(emitter, node.src[0], {**instance, lane: 0}, None).pointer
+    gate = () if first.gate is None else (first.gate,)
+    further = scopes.emit(UOp(INDEX, first.dtype, (first, emitter.number(count - 1), *gate)))
+    low, high = (
+        scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (place,))) for place in (first, further)
+    )
+    places = [(low, i) for i in range(0, count, 2)] + [(high, i) for i in range(1, count, 2)]
+    parts = [scopes.emit(UOp(Ops.GEP, node.dtype, (vector,), i)) for vector, i in places]
+    return scopes.emit(UOp(STACK, low.dtype, tuple(parts)))
 
 
 def _load_backwards(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp:

@@ -14,6 +14,7 @@ from glassgrad.lower.scope import loops_of
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
 
+SOME_CHAINS = 4  # sums side by side that are worth one rounding for each product
 ENOUGH_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
 
 
@@ -111,14 +112,23 @@ def _collect(emitter: Emitter, sums: Sums) -> None:
     """The body: every register takes one step after the other."""
     if not sums.registers:  # every step is unrolled: no loop, no register
         for found in sums.wanted:
-            values = [_term(emitter, sums, {**found, **step}) for step in sums.steps]
-            sums.registers.append(values)
+            sums.registers.append(_unrolled(emitter, sums, found))
         return
     for position, step in enumerate(sums.steps):
         for found, chain in zip(sums.wanted, sums.registers, strict=True):
             acc = chain[position % sums.chains]
             current = sums.now.get(acc, acc)
             sums.now[acc] = _updated(emitter, sums, current, {**found, **step})
+
+
+def _unrolled(emitter: Emitter, sums: Sums, found: Instance) -> list[UOp]:
+    """The terms of one sum; one after the other if there are others to hide that they wait."""
+    if len(sums.wanted) < SOME_CHAINS or not _is_product(sums.node):
+        return [_term(emitter, sums, {**found, **step}) for step in sums.steps]
+    total = _term(emitter, sums, {**found, **sums.steps[0]})
+    for step in sums.steps[1:]:
+        total = _updated(emitter, sums, total, {**found, **step})
+    return [total]
 
 
 def _results(emitter: Emitter, sums: Sums, end: UOp | None, depth: int) -> dict[Any, UOp]:

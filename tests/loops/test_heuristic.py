@@ -68,3 +68,25 @@ def test_elements_that_change_places_are_written_out_together() -> None:
 def test_an_axis_that_is_read_one_way_is_not_written_out() -> None:
     nest = optimize(kernel_of(memory(64, 2, 512).flip(1) + 1), ONE_CORE)
     assert 2 not in kinds(nest)[AxisKind.UPCAST]
+
+
+def test_pooling_with_steps_of_two_has_lanes_along_its_rows() -> None:
+    nest = optimize(kernel_of(memory(8, 16, 34, 34).max_pool2d(3, 2)), ONE_CORE)
+    assert kinds(nest)[AxisKind.LANE] == [8]
+    assert kinds(nest)[AxisKind.UNROLL] == [3, 3]
+    loads = [uop for uop in lower(nest, ONE_CORE).uops if uop.op is Ops.LOAD]
+    assert {load.dtype.count for load in loads} == {8}
+
+
+def test_a_padded_row_has_no_loop() -> None:
+    weights = memory(16, 1, 3, 3)
+    for width, vectors in ((32, 4), (28, 4), (56, 7)):
+        x = memory(8, 16, width, width)
+        nest = optimize(kernel_of(x.conv2d(weights, groups=16, padding=1)), ONE_CORE)
+        assert kinds(nest)[AxisKind.UPCAST] == [vectors]
+        assert width not in kinds(nest)[AxisKind.LOOP][3:]
+
+
+def test_a_long_padded_row_keeps_its_loop() -> None:
+    nest = optimize(kernel_of(memory(8, 300).pad(((0, 0), (1, 1))) * 2), ONE_CORE)
+    assert len(kinds(nest)[AxisKind.LOOP]) == 2

@@ -130,3 +130,14 @@ def test_a_vector_that_is_read_backwards_is_one_load() -> None:
     assert load.dtype.count == 8
     turned = [u for u in all_of(program, Ops.STACK) if u.src[0].op is Ops.GEP]
     assert [part.arg for part in turned[0].src] == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_every_other_element_is_taken_from_two_vectors() -> None:
+    x = numbers(4, 32)
+    every_other = UOp(Ops.WINDOW, x.dtype, (x,), (1, 1, 2, 1))
+    program = program_of(move(nest_of(every_other * 2.0), OptOps.UPCAST, 1, 8))
+    loads = all_of(program, Ops.LOAD)
+    assert [load.dtype.count for load in loads] == [8, 8]
+    first, second = (load.src[0] for load in loads)
+    assert second.src[0] is first
+    assert second.src[1].arg == 7  # the last lane ends the second one

@@ -3,12 +3,8 @@ define void @"E_8"(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {
 entry:
   %slot0 = getelementptr i64, ptr %args, i64 1
   %param0 = load ptr, ptr %slot0, align 8
-  %cmplt0 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, <i64 7, i64 7, i64 7, i64 7, i64 7, i64 7, i64 7, i64 7>
-  %neg0 = sub <8 x i64> <i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0>, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %cmplt1 = icmp slt <8 x i64> %neg0, <i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1>
-  %and0 = and <8 x i1> %cmplt0, %cmplt1
   %at0 = getelementptr float, ptr %param0, i64 -2
-  %load0 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %at0, i32 4, <8 x i1> %and0, <8 x float> zeroinitializer)
+  %load0 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %at0, i32 4, <8 x i1> <i1 false, i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 false>, <8 x float> zeroinitializer)
   %add0 = fadd <8 x float> %load0, <float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000>
   %slot1 = getelementptr i64, ptr %args, i64 0
   %param1 = load ptr, ptr %slot1, align 8
