@@ -28,6 +28,8 @@ __all__ = [
 
 # Readers of other formats, loaded when they are first asked for.
 LATER = {
+    "TensorIO": "glassgrad.nn.files.tensor_io",
+    "accept_filename": "glassgrad.nn.files.tensor_io",
     "gguf_load": "glassgrad.nn.files.gguf",
     "tar_extract": "glassgrad.nn.files.archive",
     "torch_load": "glassgrad.nn.files.pytorch",
