@@ -59,13 +59,22 @@ class CText:
 
     def __init__(self, row: Row, entry: Row, arguments: list[str]) -> None:
         self.row, self.entry = row, entry
-        self.arguments = [c_name(name, f"x{n}") for n, name in enumerate(arguments)]
+        self.taken: set[str] = set()
+        self.arguments = [self._fresh(name, f"x{n}") for n, name in enumerate(arguments)]
         self.name: str = row["name"]
         self.capture: Row = entry["capture"]
-        names = {n: c_name(name, f"size_{n}") for n, (name, *_) in enumerate(row["variables"])}
+        names = {n: self._fresh(v[0], f"size_{n}") for n, v in enumerate(row["variables"])}
         self.variables = [(names[n], *row["variables"][n][1:]) for n in self._used_variables()]
         self.variable_names = names
         self.results = self._results()
+
+    def _fresh(self, name: str, otherwise: str) -> str:
+        """A name that no other argument has."""
+        found = c_name(name, otherwise)
+        while found in self.taken:
+            found += "_"
+        self.taken.add(found)
+        return found
 
     # ------------------------------------------------------------------ header
 
@@ -110,7 +119,7 @@ class CText:
         found = []
         outputs = [o for o in self.entry["outputs"] if "argument" not in o or "window" in o]
         for number, output in enumerate(outputs):
-            name = "out" if len(outputs) == 1 else f"out_{number}"
+            name = self._fresh("out" if len(outputs) == 1 else f"out_{number}", "")
             dtype, shape, strides, offset = output["window"]
             room = [n if isinstance(n, int) else int(unpack_size(n)) for n in shape]
             base, size = self._source(output)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass
+from inspect import signature
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -184,9 +186,9 @@ def _captures(function: Any) -> dict[Any, Captured]:
 def _names(function: TinyJit[..., Any], key: Any) -> list[str]:
     """A name in C for each tensor among the arguments."""
     args, kwargs, _ = key
-    known = [*getattr(getattr(function.fxn, "__code__", None), "co_varnames", ())]
-    given = [n if (n := known[i : i + 1]) else [f"x{i}"] for i in range(len(args) - 1)]
-    pairs = [(name[0], part) for name, part in zip(given, args[1:], strict=True)]
+    known = [name for name in signature(function.fxn).parameters if name != "self"]
+    pairs = [(n, part) for n, part in zip_longest(known[: len(args) - 1], args[1:])]
+    pairs = [(name or f"x{number}", part) for number, (name, part) in enumerate(pairs)]
     if kwargs is not None:
         pairs += zip(kwargs[1::2], kwargs[2::2], strict=True)
     return [name for first, part in pairs for name in _names_inside(first, part)]

@@ -73,6 +73,7 @@ def _shown(part: tuple[type, str | None]) -> str:
 
 def _watches(function: Callable[..., Any]) -> Iterator[Watch]:
     seen: set[Any] = set()
+    watched: set[tuple[int, str]] = set()
     waiting: list[Any] = [function]
     while waiting and len(seen) < MOST_FUNCTIONS:
         found = _unwrapped(waiting.pop())
@@ -82,13 +83,13 @@ def _watches(function: Callable[..., Any]) -> Iterator[Watch]:
         if (found.__module__ or "").startswith("glassgrad."):  # a wrapper: only what it wraps
             waiting.extend(map(_contents, _cells(found).values()))
             continue
-        for name, root, attributes in _reads(found):
+        for owner, name, root, attributes in _reads(found):
             value = _read(root, attributes)
-            if type(value) in PLAIN and (name, id(found.__globals__)) not in seen:
-                seen.add((name, id(found.__globals__)))
-                yield Watch(name, partial(_read, root, attributes) if attributes else root)
-            else:
+            if type(value) not in PLAIN:
                 waiting.append(value)
+            elif (owner, name) not in watched:
+                watched.add((owner, name))
+                yield Watch(name, partial(_read, root, attributes) if attributes else root)
 
 
 def _unwrapped(value: Any) -> Any:
@@ -113,15 +114,17 @@ def _contents(cell: CellType) -> Any:
         return GONE
 
 
-def _reads(function: FunctionType) -> Iterator[tuple[str, Callable[[], Any], tuple[str, ...]]]:
-    """The names that a function reads outside of itself, with the attributes it takes of them."""
+def _reads(
+    function: FunctionType,
+) -> Iterator[tuple[int, str, Callable[[], Any], tuple[str, ...]]]:
+    """What a function reads outside of itself: whose it is, its name, and the way to it."""
     cells, names = _cells(function), function.__globals__
     for kind, name, attributes in _chains(function.__code__):
         shown = ".".join((name, *attributes))
         if kind == "global" and name in names:
-            yield shown, partial(names.get, name), attributes
+            yield id(names), shown, partial(names.get, name), attributes
         elif kind == "cell" and name in cells:
-            yield shown, partial(_contents, cells[name]), attributes
+            yield id(cells[name]), shown, partial(_contents, cells[name]), attributes
 
 
 def _chains(code: CodeType) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -61,23 +61,23 @@ def _refuse_unfinished(value: Any) -> None:
         )
 
 
-def hidden_tensors(value: Any) -> Iterator[tuple[Any, Core]]:
+def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, Core]]:
     """The tensors in attributes of objects that `spread` does not look into, with the object."""
+    if isinstance(value, Core):
+        if holder is not None:
+            yield holder, value
+        return
+    parts: Iterable[Any] = ()
     if isinstance(value, (tuple, list)):
-        parts: Iterable[Any] = value
+        parts = value
     elif isinstance(value, dict):
         parts = value.values()
     elif is_dataclass(value) and not isinstance(value, type):
         parts = [getattr(value, found.name) for found in fields(value)]
-    elif isinstance(value, Core) or not hasattr(value, "__dict__"):
-        return
-    else:
-        found: list[Any] = []
-        spread(list(vars(value).values()), found, is_key=False)
-        yield from ((value, one) for one in found if isinstance(one, Core))
-        return
+    elif holder is None and hasattr(value, "__dict__"):
+        parts, holder = list(vars(value).values()), value
     for part in parts:
-        yield from hidden_tensors(part)
+        yield from hidden_tensors(part, holder)
 
 
 def _constant(value: Any) -> Hashable:

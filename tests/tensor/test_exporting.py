@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from glassgrad import Tensor, TinyJit, Variable, export
+from glassgrad import Context, Tensor, TinyJit, Variable, export
 from glassgrad.base.errors import CaptureError, DeviceError
 
 ON_COMPILED_ROAD = True
@@ -234,6 +234,24 @@ def test_names_that_c_has_taken_get_another_letter(tmp_path: Path) -> None:
     export(run, tmp_path / "step.so")
     header = (tmp_path / "step.h").read_text()
     assert "int run_(const float *table_, const float *words_0, float *out);" in header
+
+
+class Scaler:
+    @TinyJit
+    @Context(DEBUG=0)
+    def scale(self, out: Tensor, *more: Tensor) -> Tensor:
+        return out + more[0] * more[1]
+
+
+@needs_c
+def test_arguments_are_called_in_c_as_in_python(tmp_path: Path) -> None:
+    scaler = Scaler()
+    for _ in range(2):
+        scaler.scale(numbers(2), numbers(2), numbers(2))
+    export(scaler.scale, tmp_path / "step.so")
+    header = (tmp_path / "step.h").read_text()
+    wanted = "int scale(const float *out, const float *more, const float *x2, float *out_);"
+    assert wanted in header
 
 
 def test_c_takes_one_capture_only(tmp_path: Path) -> None:

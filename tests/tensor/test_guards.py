@@ -54,6 +54,14 @@ def test_functions_that_are_called_by_name_are_read_too() -> None:
     assert names(Context(DEBUG=0)(shift)) == ["SCALE"]
 
 
+def test_closures_of_one_name_are_told_apart() -> None:
+    def made(number: int) -> Any:
+        return lambda x: x + number
+
+    one, two = made(1), made(2)
+    assert names(lambda x: one(two(x))) == ["number", "number"]
+
+
 def test_a_method_is_not_taken_for_a_global_of_its_name() -> None:
     assert names(lambda optimiser: optimiser.step()) == []
 
