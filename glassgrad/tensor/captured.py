@@ -24,7 +24,7 @@ from glassgrad.tensor.core import LIVING, Core
 from glassgrad.tensor.counting import Counters
 from glassgrad.tensor.handed import Made, Output, Window
 from glassgrad.tensor.layouts import layouts, refuse_others
-from glassgrad.tensor.outside import Known, holders, renew
+from glassgrad.tensor.outside import Known, holders, readers, renew
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.realize import OVERWRITTEN
 from glassgrad.tensor.structure import Hole, rebuilt
@@ -37,7 +37,7 @@ from glassgrad.tensor.watched import (
 )
 
 BUFFER = Ops.BUFFER
-UOP = attrgetter("uop")
+UOP, NUMBER = attrgetter("uop"), attrgetter("number")
 Ints = tuple[int, ...]
 
 
@@ -111,7 +111,7 @@ class Captured:
             leaf.arg.storage for leaf in GENERATOR.keys.values()
         )
         starts |= {leaf.arg.storage: n - before.random_numbers for leaf, n in watching.counters}
-        held = holders()
+        held, lines = holders(), readers(sorted(watching.nodes, key=NUMBER))
         self.arguments: list[Argument] = []
         self.known: list[Known] = []
         counters: dict[int, int | None] = {}
@@ -123,7 +123,8 @@ class Captured:
             elif storage in starts:
                 counters[base] = starts[storage]
             elif storage in held:
-                self.known.append(Known(storage, held[storage], storage in written))
+                line = lines.get(storage)
+                self.known.append(Known(storage, held[storage], storage in written, line))
         written_ones = [known for known in self.known if known.is_written]
         self.renewed = [(held, known.storage) for known in written_ones for held in known.holders]
         self.written = [n for n, t in enumerate(arguments) if t.uop.arg.storage in written]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from sys import getrefcount
 from weakref import ref
 
 from glassgrad.base.errors import CaptureError
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
@@ -24,6 +26,7 @@ class Known:
     storage: Storage
     holders: list[ref[Core]]
     is_written: bool
+    reader: Origin | None = None  # the line that read it
 
     def is_held(self) -> bool:
         """Whether all holders are where they were; one that moved may be the one that is read."""
@@ -40,6 +43,7 @@ class Known:
         raise CaptureError(
             f"a tensor ({view}) that the captured function read is no longer there",
             hint="change it in place with assign(), or pass it as an argument",
+            origin=self.reader,
         )
 
     def renew(self) -> None:
@@ -62,6 +66,17 @@ def renew(tensor: Core) -> None:
     old: View = uop.arg
     OVERWRITTEN.add(old)
     tensor.uop = UOp(BUFFER, old.dtype, (), old.renewed())
+
+
+def readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
+    """For each storage that these nodes read, the first line that does."""
+    found: dict[Storage, Origin | None] = {}
+    for node in nodes:
+        for source in node.src:
+            held = source if source.op is BUFFER else source.realized
+            if held is not None:
+                found.setdefault(held.arg.storage, node.origin)
+    return found
 
 
 def holders() -> dict[Storage, list[ref[Core]]]:

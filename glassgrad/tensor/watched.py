@@ -15,6 +15,7 @@ from glassgrad.ir.uop import UOp, next_number
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core, Living, living
+from glassgrad.tensor.outside import readers
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.structure import hidden_tensors
 
@@ -161,6 +162,7 @@ def _refuse_dropped(watching: Recorder, before: Before) -> None:
                 f"a captured function reads a tensor of shape {leaf.shape} and then replaces it: "
                 "replays would read the old one again",
                 hint="change it in place with assign(); of a gradient, call zero_grad() inside",
+                origin=readers(watching.nodes).get(leaf.arg.storage),
             )
 
 
