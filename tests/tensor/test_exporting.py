@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -277,3 +279,35 @@ def test_strided_results_are_refused(tmp_path: Path) -> None:
     function = captured(lambda x: (x + weight.sum(), weight), numbers(3))
     with pytest.raises(CaptureError, match="strided view, which C cannot get"):
         export(function, tmp_path / "step.so")
+
+
+ALONE = """
+import ctypes, hashlib, sys
+library = ctypes.CDLL(sys.argv[1])
+library.product_threads(int(sys.argv[2]))
+x = (ctypes.c_float * (256 * 384)).from_buffer_copy(open(sys.argv[3], "rb").read())
+out = (ctypes.c_float * (256 * 512))()
+for _ in range(20):
+    assert library.product(x, out) == 0
+print(hashlib.sha256(bytes(out)).hexdigest())
+"""
+
+
+@needs_c
+def test_a_shared_object_works_on_several_cores(tmp_path: Path) -> None:
+    weight = numbers(384, 512, seed=1)
+
+    @TinyJit
+    def product(x: Tensor) -> Tensor:
+        return (x @ weight).relu()
+
+    x = numbers(256, 384)
+    for _ in range(2):
+        result = product(x)
+    export(product, tmp_path / "product.so")
+    (tmp_path / "x").write_bytes(x.numpy().tobytes())
+    wanted = hashlib.sha256(result.numpy().tobytes()).hexdigest()
+    for threads in ("1", "2", "5"):
+        command = [sys.executable, "-S", "-c", ALONE, "./product.so", threads, "x"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == wanted
