@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.loops.heuristic import heuristic
-from glassgrad.loops.opts import Recipe
+
+if TYPE_CHECKING:
+    from glassgrad.loops.opts import Recipe
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,17 @@ def chooser() -> Chooser:
         return Chooser("none", _nothing)
     if BEAM:
         return Chooser(f"beam {BEAM.value}", _searched)
-    return Chooser("heuristic", heuristic)
+    return Chooser("heuristic", _usual)
 
 
 def _nothing(nest: Nest, target: Target) -> Recipe:
     return ()
+
+
+def _usual(nest: Nest, target: Target) -> Recipe:
+    from glassgrad.loops.heuristic import heuristic  # where sources are on disk nobody chooses
+
+    return heuristic(nest, target)
 
 
 def _searched(nest: Nest, target: Target) -> Recipe:

@@ -31,10 +31,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.spec import check
 from glassgrad.ir.stages import Executable, Kernel, Launch, Source, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.loops import optimize
-from glassgrad.lower import lower
 from glassgrad.memory.view import View
-from glassgrad.render import render
 from glassgrad.schedule import schedule
 
 
@@ -111,6 +108,11 @@ def compile_kernel(kernel: Kernel, device: Device) -> Executable:
 
 def write_source(kernel: Kernel, target: Target) -> Source:
     """Kernel ──▶ Nest ──▶ Program ──▶ Source"""
+    # A process that finds all its sources on disk starts sooner without these.
+    from glassgrad.loops import optimize
+    from glassgrad.lower import lower
+    from glassgrad.render import render
+
     check(kernel.body, "kernel")
     enter("loops", kernel)
     nest = optimize(kernel, target, chooser())
