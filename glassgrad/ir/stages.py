@@ -102,11 +102,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Nest:
-    """A kernel whose loops have a shape; `recipe` are the moves that gave it."""
+    """A kernel whose loops have a shape; `recipe` are the moves that gave it.
+
+    `limits` are loops that may end early: number, size before it was cut, end (loops/hidden.py).
+    """
 
     body: UOp
     outer: tuple[UOp, ...] = ()
     rewrites: bool = False
+    limits: tuple[tuple[int, int, UOp], ...] = ()
     recipe: tuple[Any, ...] = ()
     name: str = "kernel"
     label: str = "kernel"  # the name with colours

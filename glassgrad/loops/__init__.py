@@ -5,6 +5,7 @@ from __future__ import annotations
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.stages import Choose, Kernel, Nest, Target
 from glassgrad.loops.heuristic import heuristic
+from glassgrad.loops.hidden import shorten
 from glassgrad.loops.lanes import choose_lanes
 from glassgrad.loops.merge import merge_axes
 from glassgrad.loops.moves import apply_moves
@@ -23,7 +24,7 @@ def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest
 
 def finish(nest: Nest, target: Target) -> Nest:
     """What is left to do once all moves are made."""
-    return name_nest(choose_lanes(nest, target))
+    return name_nest(shorten(choose_lanes(nest, target)))
 
 
 def spread_over_grid(nest: Nest, target: Target) -> Nest:

@@ -68,4 +68,4 @@ class Draft:
 
 
 def _is_block(node: UOp) -> bool:
-    return node.op in (Ops.REDUCE, Ops.STAGE)
+    return node.op in (Ops.REDUCE, Ops.STAGE, Ops.STORE)

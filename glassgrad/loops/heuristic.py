@@ -14,6 +14,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.rows import rows_recipe
 
 STREAMS = (8, 4)  # rows of memory that are read side by side, the more the better
 SHORT = 16  # a reduction of so few steps has no loop
@@ -28,8 +29,10 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     draft = Draft(nest, target)
     if target.has_threads:
         _use_threads(draft)
+    elif (products := rows_recipe(draft)) is not None:
+        _use_vectors(draft, products)
     elif collect_in_memory(draft) or not contraction_recipe(draft):
-        _use_vectors(draft)
+        _use_vectors(draft, set())
         _use_cores(draft)
     return draft.nest.recipe
 
@@ -37,10 +40,11 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
 # ---------------------------------------------------------------------- vectors
 
 
-def _use_vectors(draft: Draft) -> None:
-    """Every block walks through memory along its unit-stride axis, a few vectors at a time."""
+def _use_vectors(draft: Draft, reduced: set[int]) -> None:
+    """Every block walks through memory along its unit-stride axis, a few vectors at a time; but
+    not those that reduce the axes named here.
+    """
     taken: set[int] = set()  # axes whose steps are reductions that have vectors of their own
-    reduced: set[int] = set()
     while (block := _next_reduction(draft, reduced)) is not None:
         reduced |= {r.axis for r in block.bound}
         taken |= _vectorize_reduction(draft, block)
@@ -173,6 +177,8 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
 
 def _rows_beside(draft: Draft, block: UOp, axis: UOp) -> tuple[int, int] | None:
     """Rows that all need what one load gives, as in a matrix times a vector: how many at a time."""
+    if any(opt.op is OptOps.BLOCK for opt in draft.nest.recipe):
+        return None  # they go in blocks already
     loads = [index for index in draft.loads(block) if axis in index.ranges]
     for rows in reversed(draft.nest.outer):
         has_rows = [rows in index.ranges for index in loads]

@@ -15,6 +15,7 @@ from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.accumulate import accumulate
+from glassgrad.loops.block import block
 from glassgrad.loops.lanes import as_lanes, meets_lanes
 from glassgrad.loops.nest import (
     blocks,
@@ -298,5 +299,6 @@ MOVES: dict[OptOps, Move] = {
     OptOps.STAGE: stage,
     OptOps.WINDOW: window,
     OptOps.ACCUMULATE: accumulate,
+    OptOps.BLOCK: block,
     OptOps.PARTIAL: partial,
 }

@@ -21,6 +21,7 @@ class OptOps(Enum):
     GROUPTOP = "several threads share a reduction, each a run of it"
     PADTO = "an axis made longer, with the new elements masked"
     ACCUMULATE = "sums kept in memory while rows go by"
+    BLOCK = "several rows at a time go through all steps of a row"
     PARTIAL = "sums collected in scratch while parts of what is summed go by"
     WINDOW = "the part of a buffer that a loop reads, copied into scratch as it lies"
     STAGE = "what a loop reads of a buffer, copied into scratch first"

@@ -16,7 +16,7 @@ from glassgrad.ir.linear import Linear, linear, order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.uop import UOp, const
 from glassgrad.lower.check import check
 from glassgrad.lower.division import hardware_division
 from glassgrad.lower.known import decided, folded, in_one, truth
@@ -191,6 +191,8 @@ class Emitter:
         op, lanes = node.op, self.lanes(node, instance)
         if op is WHERE and (chosen := self._chosen(node, instance)) is not None:
             return self.spread(self._node(chosen, instance), lanes)
+        if op is CAST and lanes > 1 and (numbers := self._counted(node, instance)) is not None:
+            return numbers
         src = tuple([self.spread(self._node(source, instance), lanes) for source in node.src])
         if lanes == 1 and node.dtype.kind == "index":
             return self._index_arithmetic(op, src)
@@ -215,6 +217,20 @@ class Emitter:
         """The branch that an instance takes, where its numbers alone decide."""
         holds = truth(self._node(node.src[0], instance))
         return None if holds is None else node.src[1 if holds else 2]
+
+    def _counted(self, node: UOp, instance: Instance) -> UOp | None:
+        """Places as integers: the first lane's, and how far the others are from it."""
+        place, dtype = node.src[0], node.dtype
+        if place.dtype.kind != "index" or not dtypes.is_int(dtype):
+            return None
+        (lane,) = [r for r in self.unrolled(place) if r.kind is LANE and r not in instance]
+        terms, _ = linear(place)
+        if any(atom is not lane and lane in atom.ranges for atom in terms):
+            return None
+        first = self.value(node, {**instance, lane: 0})
+        steps = [self.scopes.emit(const(terms[lane] * i, dtype)) for i in range(lane.size)]
+        away = self.scopes.emit(UOp(STACK, dtype.vec(lane.size), tuple(steps)))
+        return self.scopes.emit(UOp(ADD, away.dtype, (self.spread(first, lane.size), away)))
 
     def _index_arithmetic(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
         """Instances put constants into indices: what is known is not computed."""

@@ -17,6 +17,7 @@ from glassgrad.schedule.one_hot import one_hots
 ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.SCAN, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))
+PLACE_NS = 0.5  # arithmetic on places alone that takes less is done again by every reader
 POINTWISE, GATHER, SCAN, ADD = OpGroup.POINTWISE, Ops.GATHER, Ops.SCAN, Ops.ADD
 
 
@@ -222,6 +223,8 @@ def _are_near(uses: Uses, levels: dict[UOp, int]) -> bool:
 def _is_kept(node: UOp, uses: Uses, cost: Cost, levels: dict[UOp, int]) -> bool:
     if node.op not in POINTWISE or not node.shape:
         return False
+    if not cost.bytes and cost.ns < PLACE_NS:
+        return False  # it says where an element is, and whoever needs it can tell
     places = {(statement, in_pairs(indices)) for statement, indices in uses}
     evaluations = sum(repeats(statement, indices) for statement, indices in places)
     if evaluations <= 1:

@@ -14,6 +14,7 @@ from glassgrad.memory.view import contiguous_strides
 from glassgrad.schedule.cluster import Cluster
 from glassgrad.schedule.collapse import collapse
 from glassgrad.schedule.expression import Expressions
+from glassgrad.schedule.factor import factor_out
 from glassgrad.schedule.fates import Statement
 from glassgrad.schedule.movement import Indices, destination, reshaped
 
@@ -107,7 +108,7 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
             draft.param(statement.node)
     written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
     stores = [line for s in cluster.statements if (line := _add(draft, s, written)) is not None]
-    body = guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores)))
+    body = factor_out(guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores))))
     body, slots = _without_unused(body, tuple(draft.slots))
     checks = tuple([Check(node.arg, node.origin) for node in draft.checks])
     return Kernel(body, outer, bool(written & draft.loaded), checks), slots

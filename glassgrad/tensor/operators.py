@@ -215,10 +215,17 @@ class Operators(Movement):
         return self._compared(CMPLT, x, reverse=True)
 
     def __le__(self, x: Any) -> Self:
-        return self.__lt__(x).bitwise_or(self.eq(x))  # not (x < self) would be true for nan
+        return self._or_equal(x, self.__lt__(x), self.__gt__(x))
 
     def __ge__(self, x: Any) -> Self:
-        return self.__gt__(x).bitwise_or(self.eq(x))
+        return self._or_equal(x, self.__gt__(x), self.__lt__(x))
+
+    def _or_equal(self, x: Any, beyond: Self, other: Self) -> Self:
+        """Not the opposite, if all values can be compared; nan is neither beyond nor equal."""
+        node = other.uop
+        if node.op is CMPLT and node.src[0].dtype.kind in SIGNS:
+            return other.logical_not()
+        return beyond.bitwise_or(self.eq(x))
 
     def where(self, x: Any, y: Any) -> Self:
         """x where this tensor is true, y elsewhere.

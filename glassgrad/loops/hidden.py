@@ -1,0 +1,214 @@
+"""Steps of a loop that change nothing: what a mask hides from a row is not computed.
+
+In where(j <= i, x[i, j], -inf) all places from j = i + 1 on are hidden from row i. A maximum leaves
+them out, exp makes them 0, a sum leaves those out: every loop over j may end there. This module
+finds such loops, and for a block of rows the place where all of them may end.
+
+Hidden products count as 0, and what is added to -inf as finite, as in any attention that skips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from typing import NamedTuple
+
+from glassgrad.ir.divmod import floordiv
+from glassgrad.ir.facts import identity
+from glassgrad.ir.linear import add, linear, minimum, scale, sub
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp, const, make_range
+from glassgrad.loops.nest import axes, exchange
+
+GRAIN = 64  # loops end at multiples of this, so that all agree on how far scratch is filled
+Known = float | bool | None
+PLACES: dict[Ops, Callable[[UOp, UOp], UOp]] = {Ops.ADD: add, Ops.SUB: sub}
+
+
+class Beyond(NamedTuple):
+    """Places of a loop that are at least `distance` beyond the row."""
+
+    place: UOp
+    row: UOp
+    distance: int
+
+
+def hidden_loops(body: UOp, row: UOp) -> tuple[set[UOp], int]:
+    """Loops whose places beyond the row, at some distance from it, are of no use; and how far."""
+    nodes = body.toposort()
+    for distance in sorted({d for node in nodes for d in _distances(node, row)}):
+        found = _loops_at(nodes, row, distance)
+        if found:
+            return found, distance
+    return set(), 0
+
+
+def _distances(node: UOp, row: UOp) -> list[int]:
+    """Where a comparison of a place with the row changes its answer."""
+    if node.op is not Ops.CMPLT:
+        return []
+    found = _difference(node, row)
+    if found is None:
+        return []
+    _, sign, offset = found
+    return [-offset if sign > 0 else offset + 1]
+
+
+def _difference(node: UOp, row: UOp) -> tuple[UOp, int, int] | None:
+    """left - right as (place, sign, offset), if it is sign·(place - row) + offset"""
+    left, right = [_as_place(source) for source in node.src]
+    if left is None or right is None:
+        return None
+    terms, offset = linear(sub(left, right))
+    others = [atom for atom in terms if atom is not row]
+    if len(terms) != 2 or len(others) != 1 or others[0].op is not Ops.RANGE:
+        return None
+    sign = terms[others[0]]
+    return (others[0], sign, offset) if abs(sign) == 1 and terms[row] == -sign else None
+
+
+def _as_place(node: UOp) -> UOp | None:
+    """An integer that is a sum of places, as an index."""
+    if node.dtype.kind == "index":
+        return node
+    if node.op is Ops.CONST and isinstance(node.arg, int):
+        return const(node.arg)
+    if node.op is Ops.CAST and node.src[0].dtype.kind == "index":
+        return node.src[0]
+    if node.op in PLACES:
+        left, right = [_as_place(source) for source in node.src]
+        return None if left is None or right is None else PLACES[node.op](left, right)
+    return None
+
+
+def _loops_at(nodes: list[UOp], row: UOp, distance: int) -> set[UOp]:
+    """Readers before what they read: a stage is filled as far as anybody looks."""
+    found: set[UOp] = set()
+    needed: set[UOp] = set()
+    for node in reversed(nodes):
+        if node.op is Ops.REDUCE:
+            nothing = identity(node.arg, node.dtype)
+            for r in node.bound:
+                hides = known(node.src[0], Beyond(r, row, distance)) == nothing
+                (found if hides else needed).add(r)
+        elif node.op is Ops.STORE:
+            needed.update(node.bound)
+        elif node.op is Ops.STAGE:
+            indices = [index for index in nodes if index.op is Ops.INDEX and index.src[0] is node]
+            for number, place in enumerate(node.src[1 : 1 + len(node.arg)]):
+                read = [index.indices[number] for index in indices]
+                is_useless = place.op is Ops.RANGE and all(r in found - needed for r in read)
+                (found if is_useless else needed).update({place} & set(node.bound))
+    return {r for r in found - needed if r.src[0].is_const and r.size % GRAIN == 0}
+
+
+def known(node: UOp, beyond: Beyond) -> Known:
+    """The value of an expression at all such places; None if it is not one value."""
+    if node.op is Ops.CONST:
+        value = node.arg
+        return value if isinstance(value, bool) else float(value)
+    if node.op in (Ops.CMPLT, Ops.CMPEQ) and node.src[0].dtype.kind != "float":
+        return _compared(node, beyond)
+    if node.op is Ops.WHERE:
+        condition = known(node.src[0], beyond)
+        return None if condition is None else known(node.src[1 if condition else 2], beyond)
+    if node.op is Ops.LOAD and node.src[0].src[0].op in (Ops.STAGE, Ops.STORE):
+        return _read(node.src[0], beyond)
+    if node.op is Ops.CAST and node.dtype.kind == "float":
+        return known(node.src[0], beyond)
+    if node.op in COMBINED:
+        return COMBINED[node.op](*[known(source, beyond) for source in node.src])
+    return None
+
+
+def _compared(node: UOp, beyond: Beyond) -> bool | None:
+    found = _difference(node, beyond.row)
+    if found is None or found[0] is not beyond.place:
+        return None
+    _, sign, offset = found
+    least = beyond.distance + sign * offset  # of place - row + offset, or of row - place turned
+    if node.op is Ops.CMPEQ:
+        return False if least > 0 else None
+    if sign > 0:
+        return False if least >= 0 else None
+    return True if least > 0 else None
+
+
+def _read(index: UOp, beyond: Beyond) -> Known:
+    """What was written at such places, by this kernel."""
+    block = index.src[0]
+    if block.op is Ops.STORE:
+        places, value = block.src[0].indices, block.src[1]
+    else:
+        places, value = block.src[1 : 1 + len(block.arg)], block.src[0]
+    for place, read in zip(places, index.indices, strict=True):
+        if read is beyond.place and place.op is Ops.RANGE:
+            return known(value, beyond._replace(place=place))
+    return None
+
+
+# ---------------------------------------------------------------------- arithmetic with unknowns
+
+
+def _add(left: Known, right: Known) -> Known:
+    if left == -inf or right == -inf:
+        return -inf
+    return None if left is None or right is None else left + right
+
+
+def _sub(left: Known, right: Known) -> Known:
+    if left == -inf:
+        return -inf
+    return None if left is None or right is None else left - right
+
+
+def _mul(left: Known, right: Known) -> Known:
+    if left == 0 or right == 0:
+        return 0.0
+    return None if left is None or right is None else left * right
+
+
+def _and(left: Known, right: Known) -> Known:
+    if left is False or right is False:
+        return False
+    return True if left is True and right is True else None
+
+
+def _or(left: Known, right: Known) -> Known:
+    if left is True or right is True:
+        return True
+    return False if left is False and right is False else None
+
+
+def _differ(left: Known, right: Known) -> Known:
+    return None if left is None or right is None else left != right
+
+
+COMBINED: dict[Ops, Callable[..., Known]] = {
+    Ops.ADD: _add,
+    Ops.SUB: _sub,
+    Ops.MUL: _mul,
+    Ops.FDIV: lambda left, right: 0.0 if left == 0 else None,
+    Ops.EXP2: lambda value: 0.0 if value == -inf else None,
+    Ops.AND: _and,
+    Ops.OR: _or,
+    Ops.CMPNE: _differ,
+}
+
+
+# ---------------------------------------------------------------------- ending loops there
+
+
+def shorten(nest: Nest) -> Nest:
+    """Loops end where a block of rows sees nothing more; all of them, or none if one cannot."""
+    found = {r.axis: r for r in axes(nest) if not r.kind.is_unrolled}
+    limits = [(found[number], size, end) for number, size, end in nest.limits if number in found]
+    if len(limits) < len(nest.limits) or any(GRAIN % (n // r.size) for r, n, _ in limits):
+        return nest
+    for axis, size, end in limits:
+        steps = scale(floordiv(add(end, GRAIN - 1), GRAIN), GRAIN // (size // axis.size))
+        short = make_range(axis.axis, minimum(steps, const(axis.size)), axis.kind)
+        nest = exchange(nest, axis, (short,), short)
+    return replace(nest, limits=())

@@ -1,0 +1,115 @@
+"""Recipes for rows that go through several steps with a matrix product among them: attention.
+
+A block of rows goes through all steps together. Each product has a tile of its own; an operand that
+all rows need is packed once, outside of the loop over blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.strides import stride, written_stride
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.cores import divide_tiles
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.tile import choose_tile, lanes_along
+
+MOST_ROWS = 64
+FEWEST_ROWS = 8
+TILE_ROWS = 6
+
+
+@dataclass(frozen=True)
+class Product:
+    """A sum of products in one step: rows are those of `left`, columns lie along memory."""
+
+    step: UOp
+    reduce: UOp
+    rows: UOp
+    columns: UOp
+    right: UOp
+
+
+def rows_recipe(draft: Draft) -> set[int] | None:
+    """Blocks of rows and tiles; None, and nothing done, if no product is one of several steps.
+
+    Else the axes of those sums, which need no lanes any more.
+    """
+    steps = len(draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE))
+    if not draft.nest.outer or steps < 2 or not _has_products(draft):
+        return None
+    axis = draft.nest.outer[-1]
+    if not axis.src[0].is_const or not draft.attempt(Opt(OptOps.BLOCK, axis.axis, _rows(draft))):
+        return None
+    around = [r.axis for r in draft.nest.outer]
+    done: set[int] = set()
+    tried: set[int] = set()
+    packed: dict[int, None] = {}
+    while (found := _next_product(draft, tried)) is not None:
+        tried.add(found.columns.axis)
+        done |= {r.axis for r in found.reduce.bound}
+        lanes = lanes_along(draft, found.reduce, found.columns)
+        tile = choose_tile(draft, found.rows, found.columns, lanes)
+        draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, tile.vectors * lanes))
+        draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, tile.rows))
+        if stride(found.right, found.columns) != 1 and found.right.src[0].op is Ops.PARAM:
+            packed[found.right.src[0].arg.slot] = None
+    for slot in packed:  # now that all tiles are known: products may read one operand in two ways
+        draft.attempt(Opt(OptOps.STAGE, around[-2] if len(around) > 1 else around[-1], slot))
+    divide_tiles(draft, around)
+    return done
+
+
+def _has_products(draft: Draft) -> bool:
+    """Does a sum of products need something that all rows need, in one of several steps?"""
+    rows = draft.nest.outer[-1]
+    for reduce in draft.blocks(Ops.REDUCE):
+        loads = draft.loads(reduce)
+        has_rows = [rows in index.ranges for index in loads]
+        has_columns = not reduce.ranges <= set(draft.nest.outer)
+        if reduce.arg is Ops.ADD and len(loads) == 2 and sum(has_rows) == 1 and has_columns:
+            return True
+    return False
+
+
+def _rows(draft: Draft) -> int:
+    """As many rows as fit half of the second cache with all that is kept of them."""
+    size = draft.nest.outer[-1].size
+    row = sum(prod(s.arg) * s.dtype.itemsize for s in draft.blocks(Ops.STAGE))
+    most = max(FEWEST_ROWS, min(MOST_ROWS, draft.target.l2_bytes // 2 // max(row, 1)))
+    counts = list(range(min(size, most // 2 or 1), min(size, most) + 1))
+    if draft.nest.rewrites:
+        counts = [n for n in counts if size % n == 0] or [1]
+    return min(counts, key=lambda n: _waste(size, n) + 2 / n)
+
+
+def _waste(size: int, rows: int) -> float:
+    """How much more is done than needed: blocks of so many rows, in tiles of the usual height."""
+    return -(-size // rows) * -(-rows // TILE_ROWS) * TILE_ROWS / size
+
+
+def _next_product(draft: Draft, tried: set[int]) -> Product | None:
+    """One whose columns have no tile yet."""
+    for step in draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE):
+        loops = [r for r in step.bound if r.kind is AxisKind.LOOP]
+        columns = [r for r in loops if written_stride(step, r) == 1 and r.axis not in tried]
+        value = step.src[1] if step.op is Ops.STORE else step.src[0]
+        for reduce in value.toposort(stop=_is_step):
+            if reduce.op is not Ops.REDUCE or reduce.arg is not Ops.ADD or not columns:
+                continue
+            loads = draft.loads(reduce)
+            if len(loads) != 2:
+                continue
+            for left, right in (loads, loads[::-1]):
+                rows = [r for r in loops if r in left.ranges and r not in right.ranges]
+                wide = [r for r in columns if r in right.ranges and r not in left.ranges]
+                if rows and wide:
+                    return Product(step, reduce, rows[-1], wide[0], right)
+    return None
+
+
+def _is_step(node: UOp) -> bool:
+    return node.op in (Ops.STAGE, Ops.STORE)
