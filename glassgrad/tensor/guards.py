@@ -1,8 +1,9 @@
 """function -> Guards: the Python values outside of it that it reads, watched for changes.
 
 A replay runs no Python, so a number in a closure, in a global or in an attribute of one of them
-stays what it was when the function was captured. Which of them a function reads stands in its byte
-code, and in that of the functions it calls by name.
+stays what it was when the function was captured. So does one in an attribute of the object whose
+method it is. Which of them a function reads stands in its byte code, and in that of the functions
+it calls by name.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
+from weakref import ref
 
 from glassgrad.tensor.structure import PLAIN
 
@@ -30,8 +32,8 @@ class Watch(NamedTuple):
 class Guards:
     """What a function reads outside, but for what it changes itself."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.watches = list(_watches(function))
+    def __init__(self, function: Callable[..., Any], owner: ref[Any] | None = None) -> None:
+        self.watches = list(_watches(function, owner))
 
     def seen(self) -> Seen:
         return Seen(self, self.watches, [watch.read() for watch in self.watches])
@@ -71,7 +73,8 @@ def _shown(part: tuple[type, str | None]) -> str:
     return f"a {part[0].__name__}" if part[1] is None else part[1]
 
 
-def _watches(function: Callable[..., Any]) -> Iterator[Watch]:
+def _watches(function: Callable[..., Any], owner: ref[Any] | None) -> Iterator[Watch]:
+    """`owner` is the object whose method the function is."""
     seen: set[Any] = set()
     watched: set[tuple[int, str]] = set()
     waiting: list[Any] = [function]
@@ -83,12 +86,12 @@ def _watches(function: Callable[..., Any]) -> Iterator[Watch]:
         if (found.__module__ or "").startswith("glassgrad."):  # a wrapper: only what it wraps
             waiting.extend(map(_contents, _cells(found).values()))
             continue
-        for owner, name, root, attributes in _reads(found):
+        for whose, name, root, attributes in _reads(found, owner):
             value = _read(root, attributes)
             if type(value) not in PLAIN:
                 waiting.append(value)
-            elif (owner, name) not in watched:
-                watched.add((owner, name))
+            elif (whose, name) not in watched:
+                watched.add((whose, name))
                 yield Watch(name, partial(_read, root, attributes) if attributes else root)
 
 
@@ -115,16 +118,22 @@ def _contents(cell: CellType) -> Any:
 
 
 def _reads(
-    function: FunctionType,
+    function: FunctionType, owner: ref[Any] | None
 ) -> Iterator[tuple[int, str, Callable[[], Any], tuple[str, ...]]]:
     """What a function reads outside of itself: whose it is, its name, and the way to it."""
     cells, names = _cells(function), function.__globals__
+    is_method = owner is not None and function.__code__.co_varnames[:1] == ("self",)
     for kind, name, attributes in _chains(function.__code__):
         shown = ".".join((name, *attributes))
         if kind == "global" and name in names:
             yield id(names), shown, partial(names.get, name), attributes
         elif kind == "cell" and name in cells:
             yield id(cells[name]), shown, partial(_contents, cells[name]), attributes
+        elif kind == "self" and is_method and owner is not None:
+            yield id(owner), shown, owner, attributes
+            method = getattr(type(owner()), attributes[0], None) if attributes else None
+            if isinstance(method, FunctionType):  # another method of the same object
+                yield id(method), shown, partial(_same, method), ()
 
 
 def _chains(code: CodeType) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -137,12 +146,23 @@ def _chains(code: CodeType) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             continue
         if chain:
             yield kind, chain[0], tuple(chain[1:])
-        is_global, is_cell = instruction.opname in GLOBAL, instruction.opname in CELL
-        kind = "global" if is_global else "cell"
-        chain = [str(instruction.argval)] if is_global or is_cell else []
+        kind = _kind(instruction)
+        chain = [str(instruction.argval)] if kind else []
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _chains(inner)
+
+
+def _kind(instruction: dis.Instruction) -> str:
+    if instruction.opname in GLOBAL:
+        return "global"
+    if instruction.opname in CELL:
+        return "cell"
+    return "self" if instruction.argval == "self" else ""
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _read(root: Callable[[], Any], attributes: tuple[str, ...]) -> Any:

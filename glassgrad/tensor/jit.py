@@ -55,9 +55,12 @@ class TinyJit(Generic[P, R]):
     [0, 2, 4, 6]
     """
 
-    def __init__(self, fxn: Callable[P, R], *, strict: bool = False) -> None:
+    def __init__(
+        self, fxn: Callable[P, R], *, strict: bool = False, owner: ref[Any] | None = None
+    ) -> None:
         self.fxn = fxn
         self.strict = strict
+        self.owner = owner  # the object, if this is one of its methods
         self.captures: OrderedDict[Any, Captured] = OrderedDict()
         self.waiting: dict[Any, Constants] = {}  # called once
         self._guards: Guards | None = None
@@ -78,7 +81,9 @@ class TinyJit(Generic[P, R]):
         if owner is None:
             return self
         if owner not in self._bound:
-            self._bound[owner] = TinyJit(_method(self.fxn, owner), strict=self.strict)
+            self._bound[owner] = TinyJit(
+                _method(self.fxn, owner), strict=self.strict, owner=ref(owner)
+            )
         return self._bound[owner]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -110,7 +115,7 @@ class TinyJit(Generic[P, R]):
 
     def _read_guards(self) -> Seen:
         if self._guards is None:
-            self._guards = Guards(self.fxn)
+            self._guards = Guards(self.fxn, self.owner)
         return self._guards.seen()
 
     def _watch(

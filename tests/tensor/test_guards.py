@@ -141,6 +141,31 @@ def test_an_attribute_that_changes_is_seen() -> None:
         f(x)
 
 
+class Trainer:
+    rate: float = 1.0
+
+    def __init__(self) -> None:
+        self.rate = 2.0
+        self.shift = 0.0
+
+    @TinyJit
+    def step(self, x: Tensor) -> Tensor:
+        return self.scaled(x) + self.shift
+
+    def scaled(self, x: Tensor) -> Tensor:
+        return x * self.rate
+
+
+def test_numbers_of_the_object_whose_method_is_captured_are_watched() -> None:
+    one_trainer, other, x = Trainer(), Trainer(), one()
+    for _ in range(3):
+        assert one_trainer.step(x).item() == other.step(x).item() == 2.0
+    one_trainer.rate, one_trainer.shift = 5.0, 1.0
+    for _ in range(3):
+        assert one_trainer.step(x).item() == 6.0
+        assert other.step(x).item() == 2.0
+
+
 def test_in_strict_mode_another_number_is_an_error_that_names_it() -> None:
     factor = 2.0
     f, x = TinyJit(lambda x: x * factor, strict=True), one()
