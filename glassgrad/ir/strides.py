@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from glassgrad.ir.linear import linear, total
+from functools import lru_cache
+
+from glassgrad.ir.linear import Linear, linear, total
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
@@ -31,8 +33,14 @@ def written_stride(block: UOp, axis: UOp) -> int | None:
     return _distance(block.src[1 : 1 + len(block.arg)], block, axis)
 
 
+@lru_cache(maxsize=1024)
+def _flat(indices: tuple[UOp, ...], buffer: UOp) -> Linear:
+    """A place in flat memory as a sum: asked for once for every axis."""
+    return linear(total(indices, strides_of(buffer)))
+
+
 def _distance(indices: tuple[UOp, ...], buffer: UOp, axis: UOp) -> int | None:
-    terms, _ = linear(total(indices, strides_of(buffer)))
+    terms, _ = _flat(indices, buffer)
     if any(atom is not axis and axis in atom.ranges for atom in terms):
         return None
     return terms.get(axis, 0)

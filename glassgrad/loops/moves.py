@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
@@ -37,8 +38,12 @@ Move = Callable[[Nest, UOp, Any, Target], Nest]
 ANY_SIZE = frozenset((OptOps.SWAP, OptOps.STAGE, OptOps.WINDOW))  # the axis may have
 
 
+@lru_cache(maxsize=64)
 def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
-    """The nest after one move; IllegalMove if it cannot be made."""
+    """The nest after one move; IllegalMove if it cannot be made.
+
+    Who chooses a recipe makes its moves to see what comes of them, and then they are made again.
+    """
     axis = find_axis(nest, opt.axis)
     if opt.op not in ANY_SIZE:
         _require(axis.src[0].is_const, "the size of this axis is known only at launch")

@@ -14,7 +14,8 @@ from math import prod
 from typing import Any
 
 LANES = 8
-TOGETHER = 3  # steps: 8 elements are in registers at once
+SHORT = 1024  # a few rows so short have lanes of their own, even if some stay empty
+TOGETHER = 2  # steps: three take twice as long to compile, and are no faster
 
 Step = tuple[int, bool]
 Words = list[Any]  # compared by the first; where that is equal, by the next
@@ -26,7 +27,7 @@ def first_in_order(words: Words, count: int, read: Callable[[Words], Any]) -> An
     """
     shape = words[0].shape
     rows = prod(shape[:-1])
-    if rows < LANES:
+    if rows < LANES and int(shape[-1]) > SHORT:
         return read(_few_rows(words, count))[..., :count]
     found = _smallest([_rows_side_by_side(word, rows) for word in words], count)
     apart = read([word.transpose(-1, -2)[..., :count] for word in found])
