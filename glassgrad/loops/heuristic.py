@@ -166,6 +166,8 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
         beside = _rows_beside(draft, block, axis)
         vectors = draft.vectors(block) if beside is None else 1
         amount = _amount(draft, axis, draft.lanes(block) * vectors)
+        while amount > draft.lanes(block) and axis.size % amount:
+            amount //= 2  # what is left over would be summed one by one
         if draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount)) and beside is not None:
             draft.attempt(Opt(OptOps.UPCAST, *beside))
         return {r.axis for r in block.ranges}

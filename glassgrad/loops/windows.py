@@ -24,6 +24,7 @@ from glassgrad.loops.window import window_size
 
 SHORT = 7  # a loop of so few steps is written out
 MOST_PRODUCTS = 64  # that are written out in one step of a loop
+PART = 512  # steps of a sum that make a part, or one image
 MOST_VECTORS = 8  # of a row that is copied without a loop
 ENOUGH_REUSE = 4  # times that a copied element should be read
 BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
@@ -117,7 +118,7 @@ def _first_part(target: Target, reduce: UOp) -> UOp | None:
     """The axis of a sum that goes by in parts, if a tile reads more than the cache holds."""
     width = target.vector_bytes * 2
     first, depth = reduce.bound[0], prod(r.size for r in reduce.bound)
-    return first if depth * width > target.l2_bytes and len(reduce.bound) > 1 else None
+    return first if depth * width > target.l2_bytes // 2 and len(reduce.bound) > 1 else None
 
 
 def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
@@ -177,11 +178,18 @@ def _block_parts(draft: Draft, found: Windows) -> None:
     draft.arrange([first, *[r.axis for r in loops if r.axis != first]])
     divide_tiles(draft, [first])
     part = found.reduce.bound[0].axis
-    if not draft.attempt(Opt(OptOps.PARTIAL, part, (first, 1))):
+    if not draft.attempt(Opt(OptOps.PARTIAL, part, (first, _images(found.reduce)))):
         return
     if found.image.gate is not None:
         draft.attempt(Opt(OptOps.WINDOW, part, found.image.src[0].arg.slot))
     draft.attempt(Opt(OptOps.STAGE, part, found.weights.src[0].arg.slot))
+
+
+def _images(reduce: UOp) -> int:
+    """How many steps of the first axis make a part: small images go by several at a time."""
+    first, *others = reduce.bound
+    most = max(1, PART // prod(r.size for r in others))
+    return max(n for n in range(1, min(most, first.size - 1) + 1) if first.size % n == 0)
 
 
 def _copy_window(draft: Draft, found: Windows, order: list[int]) -> None:
