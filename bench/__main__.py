@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-SECTIONS = ("start", "hub", "matmul", "tensor_ops", "memory_speed", "scaling", "gpt_step")
+SECTIONS = (
+    "start", "hub", "matmul", "tensor_ops", "memory_speed", "scaling", "gpt_step", "compile_time",
+)  # fmt: skip
 
 for name in sys.argv[1:] or SECTIONS:
     print(f"\n== {name}")

@@ -182,6 +182,8 @@ def _rows_beside(draft: Draft, block: UOp, axis: UOp) -> tuple[int, int] | None:
     if any(opt.op is OptOps.BLOCK for opt in draft.nest.recipe):
         return None  # they go in blocks already
     loads = [index for index in draft.loads(block) if axis in index.ranges]
+    if any(r.kind is AxisKind.UPCAST for r in block.ranges):
+        return None  # another sum of the same rows was first
     for rows in reversed(draft.nest.outer):
         has_rows = [rows in index.ranges for index in loads]
         if any(has_rows) and not all(has_rows) and rows.kind is AxisKind.LOOP:

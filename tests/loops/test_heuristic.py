@@ -90,3 +90,11 @@ def test_a_padded_row_has_no_loop() -> None:
 def test_a_long_padded_row_keeps_its_loop() -> None:
     nest = optimize(kernel_of(memory(8, 300).pad(((0, 0), (1, 1))) * 2), ONE_CORE)
     assert len(kinds(nest)[AxisKind.LOOP]) == 2
+
+
+def test_two_sums_of_the_same_rows_read_them_side_by_side_once() -> None:
+    x = memory(8, 256, 384) + memory(384)
+    mean = x.mean(-1, keepdim=True)
+    nest = optimize(kernel_of(((x - mean) * (x - mean)).sum(-1)), TARGET)
+    copies = [opt for opt in nest.recipe if opt.op is OptOps.UPCAST]
+    assert len(copies) == 1
