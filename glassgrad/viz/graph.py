@@ -45,7 +45,7 @@ def graph_of(
     kernels: list[dict[str, Any]] = []
     for number, (kernel, slots) in enumerate(zip(schedule.kernels, schedule.buffers, strict=True)):
         stored, written = schedule.stored[number], _written(kernel)
-        computed = sorted(_computed(stored, makers), key=lambda node: node.number)
+        computed = _computed(stored, makers)
         kernels.append({
             "code": codes[number],
             "slots": [_slot(node, i in written, makers) for i, node in enumerate(slots)],
@@ -55,16 +55,21 @@ def graph_of(
         })  # fmt: skip
         for node in stored:
             makers[node] = makers[place(node)] = number
-    for kernel_row in reversed(kernels):  # parts of what a later kernel finishes
-        for slot in kernel_row["slots"]:
-            if slot["maker"] >= 0 and not kernels[slot["maker"]]["lines"]:
-                kernels[slot["maker"]]["lines"] = kernel_row["lines"]
+    _hand_lines_down(kernels)
     return {
         "nodes": [_node(node, numbers, lines) for node in nodes],
         "kernels": kernels,
         "line": lines.number(schedule.outputs[0].origin),
         "seconds": seconds,
     }
+
+
+def _hand_lines_down(kernels: list[dict[str, Any]]) -> None:
+    """Parts of what a later kernel finishes were made by its line."""
+    for kernel in reversed(kernels):
+        for slot in kernel["slots"]:
+            if slot["maker"] >= 0 and not kernels[slot["maker"]]["lines"]:
+                kernels[slot["maker"]]["lines"] = kernel["lines"]
 
 
 def _written(kernel: Kernel) -> set[int]:
@@ -79,17 +84,9 @@ def _param(node: UOp) -> UOp:
     return node
 
 
-def _computed(stored: Sequence[UOp], makers: dict[UOp, int]) -> set[UOp]:
+def _computed(stored: Sequence[UOp], makers: dict[UOp, int]) -> list[UOp]:
     """What a kernel computes: down from what it stores to what is in memory by then."""
-    seen: set[UOp] = set()
-    stack = list(stored)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            if node.op is not Ops.BUFFER and (node not in makers or node in stored):
-                stack.extend(node.src)
-    return seen
+    return toposort(stored, lambda node: node in makers and node not in stored)
 
 
 def _slot(node: UOp, is_written: bool, makers: dict[UOp, int]) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def page_of(recording: Recording, title: str) -> str:
     # A "<" in somebody's text must not end the script element that holds the data.
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     page = _part("page.html")
-    for mark, part in (("STYLE", _part("page.css")), ("SCRIPT", _part("page.js")), ("DATA", text)):
+    script = _part("page.js") + _part("drawing.js")
+    for mark, part in (("STYLE", _part("page.css")), ("SCRIPT", script), ("DATA", text)):
         page = page.replace(f"/*{mark}*/", part)
     return page
 

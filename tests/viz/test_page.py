@@ -6,11 +6,9 @@ import json
 import zlib
 from base64 import b64decode
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 
-import glassgrad.viz
 from glassgrad import Tensor
 from glassgrad.viz.page import packed, page_of
 from glassgrad.viz.recording import recorded
@@ -67,10 +65,8 @@ def test_names_that_look_like_markup_stay_text() -> None:
     _, reader = page(nasty)
     assert len(reader.scripts) == 2
     assert json.loads(reader.scripts[0])["title"] == nasty
-    script = Path(glassgrad.viz.__file__).with_name("page.js").read_text()
-    assert "innerHTML" not in script
-    assert "outerHTML" not in script
-    assert "insertAdjacentHTML" not in script
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert word not in reader.scripts[1]
 
 
 def test_every_stage_of_every_kernel_is_in_the_page() -> None:
