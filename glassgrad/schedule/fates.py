@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -149,9 +149,29 @@ def _costs(nodes: list[UOp], kept: dict[UOp, Statement]) -> tuple[dict[UOp, Cost
         if node.op in LEAVES:
             costs.add_leaf(node)
         elif costs.add(node).ops > MOST_OPS and node not in boundary:
-            too_long.add(node)
-            boundary[node] = None
+            path = _to_smallest(node, costs.of, boundary)
+            too_long.add(path[-1])
+            boundary[path[-1]] = None
+            for longer in reversed(path[:-1]):
+                costs.add(longer)
     return costs.of, too_long
+
+
+def _to_smallest(node: UOp, costs: dict[UOp, Cost], boundary: Container[UOp]) -> list[UOp]:
+    """Down from a node to the value of fewest elements that is nearly as long.
+
+    Where a long value is repeated, as in an outer product, it is kept before that, not after.
+    """
+    path, smallest = [node], 1
+    while True:
+        inside = [source for source in path[-1].src if source not in boundary]
+        longest = max(inside, key=lambda source: costs[source].ops, default=None)
+        if longest is None or costs[longest].ops < MOST_OPS / 2:
+            return path[:smallest]
+        path.append(longest)
+        is_smaller = prod(longest.shape) < prod(path[smallest - 1].shape)
+        if is_smaller and longest.op in POINTWISE:
+            smallest = len(path)
 
 
 def _keep(

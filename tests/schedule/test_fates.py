@@ -188,3 +188,13 @@ def test_a_turned_index_is_known_as_such() -> None:
     assert turned_range(r) is None
     turned = add(scale(r, -1), 4)
     assert in_pairs((add(scale(two, -1), 1), turned, r)) == (two, turned, r)
+
+
+def test_a_long_value_is_kept_before_it_is_repeated_not_after() -> None:
+    x = array(64)
+    for number in range(399):  # not too long by itself, but with what follows
+        x = (x * (1 + number / 7)) if number % 2 else (x + number / 5)
+    outer = reshape(x, 64, 1) * array(1, 96) * 2.0 + 1.0
+    total = reduce(outer, Ops.ADD, 0)
+    kept = choose_fates([total])
+    assert list(kept) == [x, total]
