@@ -18,6 +18,7 @@ from weakref import finalize
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CompileError, DeviceError
 from glassgrad.base.events import LISTENERS, KernelCompiled, announce
+from glassgrad.devices.break_even import core_work_ns
 from glassgrad.devices.machine import cpu_target
 from glassgrad.devices.native import host
 from glassgrad.devices.objects import object_key, read_object, write_object
@@ -82,8 +83,9 @@ class ClangDevice:
     def __init__(self, name: str = "CLANG") -> None:
         self.name = name
         self.compiler = find_compiler(os.environ.get("PATH"))
-        self.target = clang_target()
-        self.pool = Pool(self.target.cores)
+        facts = clang_target()
+        self.pool = Pool(facts.cores)
+        self.target = replace(facts, core_work_ns=core_work_ns(self.pool))
         self.allocator: Allocator = allocator_for(name)
 
     def compile(self, source: Source) -> CompiledC:

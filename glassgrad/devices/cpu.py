@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from glassgrad.base.events import LISTENERS, KernelCompiled, announce
+from glassgrad.devices.break_even import core_work_ns
 from glassgrad.devices.machine import cpu_target
 from glassgrad.devices.native import Linked, assembly, build, host
 from glassgrad.devices.pool import Pool, Table
@@ -37,8 +38,9 @@ class CpuDevice:
 
     def __init__(self, name: str = "CPU") -> None:
         self.name = name
-        self.target = cpu_target(host())
-        self.pool = Pool(self.target.cores)
+        facts = cpu_target(host())
+        self.pool = Pool(facts.cores)
+        self.target = replace(facts, core_work_ns=core_work_ns(self.pool))
         self.allocator: Allocator = allocator_for(name)
 
     def compile(self, source: Source) -> NativeCode:

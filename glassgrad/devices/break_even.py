@@ -1,0 +1,76 @@
+"""Pool -> the nanoseconds of work that are worth a second core: measured once, and then stored.
+
+What a second core costs is waking it: workers sleep soon after their last work. A kernel that does
+nothing is timed after such a sleep; with n cores, work of n/(n-1) times as long is done no sooner
+by all of them than by one. Rounded to steps of two, so that chance does not make new kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter_ns, sleep
+
+from glassgrad.devices.native import build, host
+from glassgrad.devices.objects import object_key, read_object, write_object
+from glassgrad.devices.pool import Pool, Table, available_cores
+from glassgrad.devices.protocol import Call
+from glassgrad.ir.stages import Program, Source
+
+NOTHING = "define void @nothing(ptr %args, ptr %scratch, i64 %begin, i64 %end) { ret void }"
+USUAL = 20_000
+LEAST, MOST = 10_000, 80_000  # what any machine is between; beyond, something else was measured
+ROUNDS = 7
+REST = 0.001  # seconds after which workers are asleep
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A kernel that every core enters and leaves."""
+
+    source: Source
+    address: int
+
+    def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
+        raise NotImplementedError("it runs in tables only")
+
+
+def core_work_ns(pool: Pool) -> int:
+    """What a second core is worth on this machine, for a pool of so many threads."""
+    if pool.threads < 2:
+        return USUAL
+    key = object_key("break even", *host(), str(pool.threads), str(len(available_cores())))
+    stored = read_object(key)
+    if stored is not None and stored.isdigit():
+        return rounded(int(stored))
+    found = rounded(measured(pool))
+    write_object(key, str(found).encode())
+    return found
+
+
+def measured(pool: Pool) -> float:
+    """Waking all threads and waiting for them, times n/(n-1)."""
+    linked = build(NOTHING, ("nothing",), 0)
+    program = Program("nothing", (), cores=pool.threads)
+    executable = Nothing(Source("nothing", NOTHING, "llvm", program), linked.address("nothing"))
+    table = Table(pool, (Call(executable, ()),))
+    table.run()
+    times = []
+    for _ in range(ROUNDS):
+        sleep(REST)
+        start = perf_counter_ns()
+        table.run()
+        times.append(perf_counter_ns() - start)
+    return median(times) * pool.threads / (pool.threads - 1)
+
+
+def rounded(nanoseconds: float) -> int:
+    """The next of 10, 20, 40 and 80 microseconds.
+
+    >>> rounded(3), rounded(15_000), rounded(1e9)
+    (10000, 20000, 80000)
+    """
+    step = LEAST
+    while step < min(nanoseconds, MOST):
+        step *= 2
+    return step
