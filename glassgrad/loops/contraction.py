@@ -24,6 +24,7 @@ from glassgrad.loops.windows import windows_recipe
 FEW_COLUMNS = 4  # half a vector; with fewer, lanes along the sum are better
 MOST_LANES = 8  # with fewer columns, a sum may lie better in memory
 SKINNY = 32  # rows: packing an operand for so few takes longer than it saves
+PADDED_ROWS = 6  # a tile's, where storing an element twice would be wrong
 PART = 512  # steps of a sum, so that a panel of each operand fits the nearest cache
 ROW_TILES = 16  # in a block of rows, which fits the second cache
 ENOUGH_REUSE = 4  # times that a packed element should be read
@@ -59,6 +60,8 @@ def contraction_recipe(draft: Draft) -> bool:
         return False
     lanes = lanes_along(draft, found.reduce, found.columns)
     _, rows, vectors = choose_tile(draft, found.rows, found.columns, lanes)
+    if rows == 1 and draft.attempt(Opt(OptOps.PADTO, found.rows.axis, PADDED_ROWS)):
+        return contraction_recipe(draft)  # no number of rows divides them
     if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, vectors * lanes)):
         return False
     if rows > 1:
