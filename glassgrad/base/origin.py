@@ -100,8 +100,8 @@ def here() -> Origin | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        filename = code.co_filename
-        if FOREIGN[filename] if filename in FOREIGN else _is_foreign(filename, frame):
+        foreign = FOREIGN.get(code.co_filename)
+        if _is_foreign(code.co_filename, frame) if foreign is None else foreign:
             origin = Origin.__new__(Origin)
             origin._code = code
             origin._position = frame.f_lasti

@@ -94,10 +94,11 @@ def signature(roots: Sequence[UOp]) -> Signature:
         below: tuple[UOp, ...] = node.src if node.realized is None else (node.realized,)
         if op is CUSTOM:  # what its gradient is does not matter any more
             below = below[:1]
-        missing = [source for source in below if source not in numbers]
-        if missing:
-            missing.reverse()
-            stack += missing
+        height = len(stack)
+        for source in below[::-1]:
+            if source not in numbers:
+                stack.append(source)
+        if len(stack) > height:
             continue
         stack.pop()
         if node.realized is not None or op is CUSTOM:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import log
+from math import inf, log
 from typing import Unpack
 
 from glassgrad.nn.optim.optimizer import Optimizer, Place
@@ -44,7 +44,8 @@ class Adam(Optimizer):
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         self._set(self.count, self.count + 1)
         # Two numbers for all parameters, computed once.
-        sizes = (_risen(self.count, self.b1).reciprocal(), _risen(self.count, self.b2).rsqrt())
+        mean_part, square_part = _risen(self.count, self.b1, self.b2).split(1)
+        sizes = (mean_part.reciprocal(), square_part.rsqrt())
         unbias, spread = Tensor.cat(*sizes).contiguous().split(1)
         rows = zip(self.params, gradients, self.mean, self.square, strict=True)
         for param, gradient, mean, square in rows:
@@ -102,7 +103,11 @@ class LAMB(AdamW):
         return param - step * (share * self.lr)
 
 
-def _risen(count: Tensor, decay: float) -> Tensor:
-    """1 - decay^count, without the cancellation: 1 - exp(x) = 2t / (t - 1) for t = tanh(x / 2)."""
-    half = (count * (log(decay) / 2)).tanh() if decay else count * 0 - 1
+def _risen(count: Tensor, *decays: float) -> Tensor:
+    """1 - decay^count for two decays, without the cancellation.
+
+    1 - exp(x) = 2t / (t - 1) for t = tanh(x / 2); of a decay of 0, x is -inf and t is -1.
+    """
+    first, second = (log(decay) / 2 if decay else -inf for decay in decays)
+    half = (count * (Tensor.arange(2) == 0).where(first, second)).tanh()
     return half * 2 / (half - 1)
