@@ -53,7 +53,6 @@ class Emitter:
         self.accumulators = 0
         self.loop_count = 0
         self.scratches = 0
-        self.scratch_bytes = 0
         self.grid: dict[UOp, UOp] = {}  # GLOBAL, LOCAL, GROUP range -> SPECIAL
         self.core: UOp | None = None
         # STORE -> its buffer as it is behind the store, and the scope that this is said in

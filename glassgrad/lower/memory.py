@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
 
 LANE, INDEX, STACK = AxisKind.LANE, Ops.INDEX, Ops.STACK
-ALIGNMENT = 64
 FEW = 8  # values that are computed before the first of them is written
 
 
@@ -371,12 +370,9 @@ def _scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
     own = own if _is_shared(node) else []
     each = lanes * prod(node.arg)
     elements = each * prod(r.size for r in own)
-    offset = emitter.scratch_bytes
     number = emitter.scratches
     emitter.scratches += 1
-    size = elements * node.dtype.itemsize
-    emitter.scratch_bytes = offset + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-    arg = (number, elements, offset, _is_shared(node))
+    arg = (number, elements, 0, _is_shared(node))  # lower/scratch.py finds a place for it
     scratch = emitter.scopes.emit(UOp(Ops.SCRATCH, node.dtype, (), arg), 0)
     if not own:
         return scratch
