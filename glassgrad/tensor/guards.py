@@ -64,9 +64,10 @@ class Seen:
 
     def changed_since(self, key: tuple[Any, ...]) -> str:
         """The first value that is not what it was, in words."""
-        pairs = zip(self.watches, key, self.key, strict=False)
-        watch, old, new = next(pair for pair in pairs if pair[1] != pair[2])
-        return f"{watch.name}, which was {_shown(old)} and is {_shown(new)}"
+        for watch, old, new in zip(self.watches, key, self.key, strict=False):
+            if old != new:
+                return f"{watch.name}, which was {_shown(old)} and is {_shown(new)}"
+        return "a value that is not what it was"
 
 
 def _shown(part: tuple[type, str | None]) -> str:

@@ -65,6 +65,7 @@ class TinyJit(Generic[P, R]):
         self.waiting: dict[Any, Constants] = {}  # called once
         self._guards: Guards | None = None
         self._again: Again = _never
+        self._last: tuple[Captured, Seen] | None = None  # what that replays
         self._bound: WeakKeyDictionary[Any, TinyJit[..., R]] = WeakKeyDictionary()
         self._lock = RLock()
         update_wrapper(self, fxn)
@@ -74,7 +75,7 @@ class TinyJit(Generic[P, R]):
         with self._lock:
             self.captures.clear()
             self.waiting.clear()
-            self._again = _never
+            self._again, self._last = _never, None
 
     def __get__(self, owner: Any, kind: type | None = None) -> TinyJit[..., R]:
         """A method has captures of its own for each object."""
@@ -108,10 +109,16 @@ class TinyJit(Generic[P, R]):
             if found is not None and found.accepts(tensors) and found.is_valid():
                 self.captures.move_to_end((*key, guards.key))
                 if not kwargs and not values and list(map(id, args)) == list(map(id, tensors)):
-                    self._again = again(found, self._lock, guards)
+                    self._expect(found, guards)
                 return found(tensors, values)  # type: ignore[no-any-return]
             call = partial(self.fxn, *args, **kwargs)
             return self._watch(key, guards, found, tensors, values, call)
+
+    def _expect(self, found: Captured, guards: Seen) -> None:
+        """Be ready for the same capture once more."""
+        if self._last is None or self._last[0] is not found or not self._last[1].are_still():
+            self._last = (found, guards)
+            self._again = again(found, self._lock, guards)
 
     def _read_guards(self) -> Seen:
         if self._guards is None:
