@@ -85,6 +85,7 @@ def recall_recipe(key: str) -> Recipe | None:
     if stored is None:
         return None
     try:
-        return tuple([Opt(OptOps[name], axis, arg) for name, axis, arg in json.loads(stored)])
+        found = [(OptOps[name], axis, arg) for name, axis, arg in json.loads(stored)]
+        return tuple([Opt(op, a, tuple(b) if isinstance(b, list) else b) for op, a, b in found])
     except (ValueError, KeyError, TypeError):  # damaged: as if it were not there
         return None

@@ -112,7 +112,7 @@ def test_machines_that_are_not_here_get_the_usual_recipe() -> None:
 
 
 def test_a_recipe_is_read_as_it_was_written() -> None:
-    recipe = (Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.CORE, 1), Opt(OptOps.STAGE, 2, 1))
+    recipe = (Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.CORE, 1), Opt(OptOps.STAGE, 2, (1, 0)))
     write_object("ab" * 32, written_recipe(recipe))
     assert recall_recipe("ab" * 32) == recipe
 
