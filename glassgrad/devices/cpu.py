@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 
 from glassgrad.base.events import LISTENERS, KernelCompiled, announce
@@ -12,7 +13,7 @@ from glassgrad.devices.machine import cpu_target
 from glassgrad.devices.native import Linked, assembly, build, host
 from glassgrad.devices.pool import Pool, Table
 from glassgrad.devices.protocol import Call
-from glassgrad.ir.stages import Source
+from glassgrad.ir.stages import Source, Target
 from glassgrad.memory.allocator import Allocator, allocator_for
 
 
@@ -38,10 +39,14 @@ class CpuDevice:
 
     def __init__(self, name: str = "CPU") -> None:
         self.name = name
-        facts = cpu_target(host())
-        self.pool = Pool(facts.cores)
-        self.target = replace(facts, core_work_ns=core_work_ns(self.pool))
+        self.facts = cpu_target(host())
+        self.pool = Pool(self.facts.cores)
         self.allocator: Allocator = allocator_for(name)
+
+    @cached_property
+    def target(self) -> Target:
+        """The facts, and what is measured once: only who compiles wants to know."""
+        return replace(self.facts, core_work_ns=core_work_ns(self.pool))
 
     def compile(self, source: Source) -> NativeCode:
         start = perf_counter()
