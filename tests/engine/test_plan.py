@@ -19,15 +19,22 @@ def temporaries(made: Schedule) -> dict[UOp, Life]:
     return _temporaries(made, known)
 
 
+SIZE = 512  # of matrices too large to share a kernel
+
+
+def square() -> Tensor:
+    return memory(SIZE, SIZE)
+
+
 def chain(length: int) -> Tensor:
-    x = memory(256, 256)
+    x = square()
     for _ in range(length):
-        x = (x @ memory(256, 256)).relu()
+        x = (x @ square()).relu()
     return x
 
 
 def test_a_chain_of_products_needs_two_temporaries_however_long_it_is() -> None:
-    nbytes = 256 * 256 * 4
+    nbytes = SIZE * SIZE * 4
     for length in (4, 8, 16):
         made = schedule([chain(length).uop], TARGET)
         lives = temporaries(made)
@@ -37,9 +44,8 @@ def test_a_chain_of_products_needs_two_temporaries_however_long_it_is() -> None:
 
 
 def test_a_temporary_lives_from_its_first_kernel_to_its_last() -> None:
-    x = memory(256, 256)
-    first = x @ memory(256, 256)
-    last = (first @ memory(256, 256)) @ memory(256, 256) + first
+    first = square() @ square()
+    last = (first @ square()) @ square() + first
     lives = temporaries(schedule([last.uop], TARGET))
     assert sorted((life.first, life.last) for life in lives.values()) == [(0, 2), (1, 2)]
 
