@@ -18,7 +18,7 @@ from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.tile import choose_tile, lanes_along
 
 MOST_ROWS = 64
-FEWEST_ROWS = 8
+FEWEST_ROWS = 24
 TILE_ROWS = 6
 
 

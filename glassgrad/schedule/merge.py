@@ -8,6 +8,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.schedule.blocks import FEW, SMALL_BYTES
 from glassgrad.schedule.cluster import (
     Cluster,
     Loop,
@@ -22,7 +23,7 @@ from glassgrad.schedule.cluster import (
 )
 from glassgrad.schedule.fates import Statement
 from glassgrad.schedule.movement import Indices
-from glassgrad.schedule.worth import FEW, SMALL_BYTES, crossing, may_join, may_merge
+from glassgrad.schedule.worth import crossing, may_join, may_merge
 
 
 def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:

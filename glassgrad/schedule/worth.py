@@ -8,16 +8,14 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.schedule.blocks import FEW, SMALL_BYTES, contracts, go_in_blocks
 from glassgrad.schedule.cluster import Cluster, Loop, is_scanned, leads_to, loop_size
 from glassgrad.schedule.effects import older_versions
 from glassgrad.schedule.fates import Statement
 from glassgrad.schedule.movement import Indices
 
-FEW = 16  # fewer outer iterations than this leave cores and registers idle
-SMALL_BYTES = 1 << 16  # below this, nobody minds one core
 MOST_STATEMENTS = 8  # more are no faster, and take the compiler longer than they save
 MOST_BLOCKED = 12  # where a product is among them: each step has loops of its own
-MOST_ROWS = 64  # in a block
 MOST_OPS = 1000
 
 
@@ -34,9 +32,9 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
     if not _scans_allow(one, two, shared):
         return False
     if len(shared) == len(one.outer) == len(two.outer):
-        return not (_contracts(one) and _contracts(two))
+        return not (contracts(one) and contracts(two))
     if any(s.is_contraction for s in one.statements + two.statements):
-        return _go_in_blocks(one, two, shared, target)
+        return go_in_blocks(one, two, shared, target)
     size = prod(loop_size(loop) for loop in shared)
     largest = max(_bytes(s) for s in one.statements + two.statements)
     if size < FEW and largest > SMALL_BYTES and target.cores > 1:
@@ -61,63 +59,8 @@ def may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> 
 def _is_too_large(one: Cluster, two: Cluster) -> bool:
     """Would the kernel take too long to compile?"""
     statements = one.statements + two.statements
-    most = MOST_BLOCKED if _contracts(one) or _contracts(two) else MOST_STATEMENTS
+    most = MOST_BLOCKED if contracts(one) or contracts(two) else MOST_STATEMENTS
     return len(statements) > most or sum(s.ops for s in statements) > MOST_OPS
-
-
-def _contracts(cluster: Cluster) -> bool:
-    """Is there a contraction, whose register tile wants the loops for itself?"""
-    return any(s.is_contraction and s.loops > SMALL_BYTES for s in cluster.statements)
-
-
-def _go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
-    """Could blocks of rows go through both, with what is between them in scratch, and with what
-    all rows need of each product in the cache?
-    """
-    if not shared or target.has_threads or any(is_scanned(loop) for loop in shared):
-        return False
-    if not _contracts(one) and not _contracts(two):
-        return False
-    rows, size = shared[-1], prod(loop_size(loop) for loop in shared)
-    statements = one.statements + two.statements
-    if loop_size(rows) < FEW or not all(_is_fixed(loop) for loop in shared):
-        return False
-    if size < MOST_ROWS * 2 * target.cores:
-        return False  # too few blocks to keep all cores busy
-    inner = {s: sum(r is not ZERO for r in s.axes) - len(shared) for s in statements}
-    kept = [s for s in statements if inner[s]]
-    products = [s for s in statements if s.is_contraction]
-    if any(inner[s] != 1 or _ends_with(s, shared) for s in products):
-        return False  # columns are inside, and nothing else
-    row = sum(s.numel * s.node.dtype.itemsize for s in kept) / size
-    return row * FEW <= target.l2_bytes / 2 and all(
-        _operand_bytes(s, [loop[s] for loop in shared]) <= target.l2_bytes / 2 for s in products
-    )
-
-
-def _ends_with(statement: Statement, shared: list[Loop]) -> bool:
-    """Is the last axis of a statement one of these loops?"""
-    last = max(axis for axis, r in enumerate(statement.axes) if r is not ZERO)
-    return any(loop[statement] == last for loop in shared)
-
-
-def _is_fixed(loop: Loop) -> bool:
-    """Is its size known before launch?"""
-    statement, axis = next(iter(loop.items()))
-    return statement.axes[axis].src[0].is_const
-
-
-def _operand_bytes(statement: Statement, shared: list[int]) -> int:
-    """How much of what does not depend on the row a product reads for every row."""
-    outer = {statement.axes[axis] for axis in shared}
-    rows = statement.axes[shared[-1]]
-    reads = [(v, at) for v, places in statement.reads.items() for at in places]
-    seen = [(v, frozenset[UOp]().union(*(i.ranges for i in at))) for v, at in reads]
-    return sum(
-        v.dtype.itemsize * prod(r.size for r in ranges - outer)
-        for v, ranges in seen
-        if rows not in ranges
-    )
 
 
 def _bytes(statement: Statement) -> int:

@@ -155,3 +155,10 @@ def test_gradients_are_the_slopes() -> None:
         moved[1][number] = moved[1][number] - 1e-5 * way
         above, below = [(expected(*inputs, hides) * g).sum() for inputs in moved]
         assert (slope.numpy() * way).sum() == pytest.approx((above - below) / 2e-5, rel=1e-3)
+
+
+def test_memory_is_linear_in_the_number_of_places() -> None:
+    q, k, v = [memory(4, 4096, 64) for _ in range(3)]
+    nest = optimize(only_kernel(attention(q, k, v)), TARGET, chooser())
+    scratch = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
+    assert all(int(np.prod(shape)) <= 64 * 4096 for shape in scratch)

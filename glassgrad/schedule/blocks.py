@@ -1,0 +1,73 @@
+"""May matrix products share a kernel with other steps? Where blocks of rows go through them all."""
+
+from __future__ import annotations
+
+from math import prod
+
+from glassgrad.ir.linear import ZERO
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.cluster import Cluster, Loop, is_scanned, loop_size
+from glassgrad.schedule.fates import Statement
+
+FEW = 16  # fewer outer iterations than this leave cores and registers idle
+SMALL_BYTES = 1 << 16  # below this, nobody minds one core
+MOST_ROWS = 64  # in a block
+
+
+def contracts(cluster: Cluster) -> bool:
+    """Is there a contraction, whose register tile wants the loops for itself?"""
+    return any(s.is_contraction and s.loops > SMALL_BYTES for s in cluster.statements)
+
+
+def go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
+    """Could blocks of rows go through both, with what is between them in scratch, and with what
+    all rows need of each product in the cache?
+    """
+    if not shared or target.has_threads or not (contracts(one) or contracts(two)):
+        return False
+    rows, size = shared[-1], prod(loop_size(loop) for loop in shared)
+    if any(is_scanned(loop) or not _is_fixed(loop) for loop in shared) or loop_size(rows) < FEW:
+        return False
+    if size < MOST_ROWS * 2 * target.cores:
+        return False  # too few blocks to keep all cores busy
+    statements = one.statements + two.statements
+    inner = {s: sum(r is not ZERO for r in s.axes) - len(shared) for s in statements}
+    products = [s for s in statements if s.is_contraction]
+    if any(inner[s] != 1 or _ends_with(s, shared) for s in products):
+        return False  # columns are inside, and nothing else
+    row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
+    if row * FEW > target.l3_bytes / 4 / target.cores:
+        return False
+    return all(_stay_near(s, [loop[s] for loop in shared], target) for s in products)
+
+
+def _ends_with(statement: Statement, shared: list[Loop]) -> bool:
+    """Is the last axis of a statement one of these loops?"""
+    last = max(axis for axis, r in enumerate(statement.axes) if r is not ZERO)
+    return any(loop[statement] == last for loop in shared)
+
+
+def _is_fixed(loop: Loop) -> bool:
+    """Is its size known before launch?"""
+    statement, axis = next(iter(loop.items()))
+    return statement.axes[axis].src[0].is_const
+
+
+def _stay_near(product: Statement, shared: list[int], target: Target) -> bool:
+    """Are operands that all rows need small, or other ones for every step of the loops around?
+
+    Those are packed once, and blocks of rows read them from a cache further away.
+    """
+    *around, rows = [product.axes[axis] for axis in shared]
+    for value, places in product.reads.items():
+        for indices in places:
+            ranges = frozenset[UOp]().union(*(index.ranges for index in indices))
+            if rows in ranges:
+                continue
+            size = value.dtype.itemsize * prod(r.size for r in ranges.difference(around))
+            is_own = around and ranges.issuperset(r for r in around if r.op is Ops.RANGE)
+            if size > (target.l3_bytes / 4 / target.cores if is_own else target.l2_bytes / 2):
+                return False
+    return True
