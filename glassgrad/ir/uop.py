@@ -34,7 +34,9 @@ _numbers = count()
 def _forget(held: ref[UOp]) -> None:
     key = cast(_Held, held).key
     if NODES.get(key) is held:
-        del NODES[key]
+        gone = NODES.pop(key, held)
+        if gone is not held:  # another thread forgot it first, and filed the next node
+            NODES.setdefault(key, gone)
 
 
 def note(node: UOp, buffer: UOp) -> None:

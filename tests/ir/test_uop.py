@@ -4,9 +4,11 @@ import gc
 import math
 import pickle
 import threading
+import weakref
 
 import pytest
 
+import glassgrad.ir.uop as uop_module
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Param
@@ -79,6 +81,36 @@ def test_a_deep_graph_is_forgotten_without_recursion():
         node = -node
     del node
     gc.collect()
+
+
+class Overtaken(dict):
+    """A table in which another thread acts between a look and the deletion."""
+
+    def __init__(self, items, meanwhile):
+        super().__init__(items)
+        self.meanwhile = meanwhile
+
+    def get(self, key, default=None):
+        found = super().get(key, default)
+        self.meanwhile(self, key)
+        return found
+
+
+@pytest.mark.parametrize("is_filed_again", [False, True])
+def test_a_node_that_two_threads_forget_at_once_is_forgotten_once(monkeypatch, is_filed_again):
+    node = const(123456789)
+    (key,) = [key for key, held in NODES.items() if held() is node]
+    held, following = NODES[key], weakref.ref(node)
+
+    def meanwhile(table, key):
+        dict.pop(table, key, None)
+        if is_filed_again:
+            dict.__setitem__(table, key, following)
+
+    table = Overtaken({key: held}, meanwhile)
+    monkeypatch.setattr(uop_module, "NODES", table)
+    uop_module._forget(held)
+    assert dict(table) == ({key: following} if is_filed_again else {})
 
 
 def test_threads_get_the_same_node():
