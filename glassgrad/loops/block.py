@@ -29,6 +29,8 @@ def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
         raise IllegalMove(f"there are no blocks of {amount} in {axis.size}")
     if axis.size % amount and nest.rewrites:
         raise IllegalMove("storing an element twice would read what was written")
+    if any(statement.op is Ops.STAGE for statement in nest.body.src):
+        raise IllegalMove("what is read before it is overwritten is read row by row")
     if any(node.op is Ops.SCAN and axis in node.ranges for node in nest.body.toposort()):
         raise IllegalMove("a scan runs inside of all other loops")
     number = next_number(nest)

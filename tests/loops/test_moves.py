@@ -289,3 +289,11 @@ def test_a_scan_that_was_cut_is_not_padded_in_the_middle() -> None:
     cut = move(nest, OptOps.TILE, 1, 4)
     assert refused(cut, OptOps.PADTO, 2, 3) == "what a scan goes through has no holes"
     move(cut, OptOps.PADTO, 1, 3)
+
+
+def test_rows_of_which_something_must_be_known_in_time_go_one_by_one() -> None:
+    written = assign(numbers(4, 17), numbers(4, 17))
+    total = reduce(written, Ops.ADD, 1)
+    nest = nest_of(written, UOp(Ops.RESHAPE, total.dtype, (total,), (4, 1)))
+    assert any(statement.op is Ops.STAGE for statement in nest.body.src)
+    assert "row by row" in refused(nest, OptOps.BLOCK, 0, 2)
