@@ -27,7 +27,8 @@ def values_to_keep(
 ) -> list[UOp]:
     """Those of the nodes under the roots that values which somebody holds are made of, too."""
     kinds = [node for node in nodes if node.op in KINDS and node.realized is None]
-    wanted = {node for node in kinds if node not in roots and _is_worth_memory(node)}
+    copied = {_unmoved(root.src[0]) for root in roots if root.op is CONTIGUOUS}  # they have memory
+    wanted = {n for n in kinds if n not in roots and n not in copied and _is_worth_memory(n)}
     if not wanted:
         return []
     oldest = min(node.number for node in wanted)

@@ -79,3 +79,12 @@ def test_layers_that_write_to_a_cache_one_by_one_are_computed_once_each():
         got = step(x)
         assert GlobalCounters.global_mem < 1.5 * layers * weights[0].nbytes()
         np.testing.assert_allclose(got.numpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_product_that_is_made_contiguous_is_stored_once():
+    x, w = Tensor(numbers(1, 256)), Tensor(numbers(256, 256))
+    product = x @ w
+    GlobalCounters.reset()
+    product.contiguous().realize()
+    assert GlobalCounters.kernel_count == 1
+    assert GlobalCounters.global_mem == 4 * (256 * 256 + 256 + 256)
