@@ -1,15 +1,16 @@
 """Pool -> the nanoseconds of work that are worth a second core: measured once, and then stored.
 
-What a second core costs is waking it: workers sleep soon after their last work. A kernel that does
-nothing is timed after such a sleep; with n cores, work of n/(n-1) times as long is done no sooner
-by all of them than by one. Rounded to steps of two, so that chance does not make new kernels.
+Workers stay awake from one kernel to the next, and a caller does not wait for those that sleep: it
+takes their share. So what a second core costs is handing out work and collecting it, timed over a
+row of kernels that do nothing. Work should take several times as long. Rounded to steps of two, so
+that chance does not make new kernels.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter_ns, sleep
+from time import perf_counter_ns
 
 from glassgrad.devices.native import build, host
 from glassgrad.devices.objects import object_key, read_object, write_object
@@ -21,7 +22,8 @@ NOTHING = "define void @nothing(ptr %args, ptr %scratch, i64 %begin, i64 %end) {
 USUAL = 20_000
 LEAST, MOST = 10_000, 80_000  # what any machine is between; beyond, something else was measured
 ROUNDS = 7
-REST = 0.001  # seconds after which workers are asleep
+LAUNCHES = 64  # one after the other
+WORTH = 16  # times as long as handing it out
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def core_work_ns(pool: Pool) -> int:
     """What a second core is worth on this machine, for a pool of so many threads."""
     if pool.threads < 2:
         return USUAL
-    key = object_key("break even", *host(), str(pool.threads), str(len(available_cores())))
+    key = object_key("break even 2", *host(), str(pool.threads), str(len(available_cores())))
     stored = read_object(key)
     if stored is not None and stored.isdigit():
         return rounded(int(stored))
@@ -49,19 +51,18 @@ def core_work_ns(pool: Pool) -> int:
 
 
 def measured(pool: Pool) -> float:
-    """Waking all threads and waiting for them, times n/(n-1)."""
+    """What handing a kernel to all threads takes, times n/(n-1), and several times that."""
     linked = build(NOTHING, ("nothing",), 0)
     program = Program("nothing", (), cores=pool.threads)
     executable = Nothing(Source("nothing", NOTHING, "llvm", program), linked.address("nothing"))
-    table = Table(pool, (Call(executable, ()),))
+    table = Table(pool, (Call(executable, ()),) * LAUNCHES)
     table.run()
     times = []
     for _ in range(ROUNDS):
-        sleep(REST)
         start = perf_counter_ns()
         table.run()
-        times.append(perf_counter_ns() - start)
-    return median(times) * pool.threads / (pool.threads - 1)
+        times.append((perf_counter_ns() - start) / LAUNCHES)
+    return WORTH * median(times) * pool.threads / (pool.threads - 1)
 
 
 def rounded(nanoseconds: float) -> int:

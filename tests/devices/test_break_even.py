@@ -18,7 +18,7 @@ def pool() -> Pool:
     return Pool(2)
 
 
-def test_waking_a_core_takes_a_while_but_not_long(pool: Pool) -> None:
+def test_handing_out_work_takes_a_while_but_not_long(pool: Pool) -> None:
     assert 100 < measured(pool) < 1e9
 
 
@@ -42,7 +42,7 @@ def test_a_damaged_answer_is_measured_again(
         assert core_work_ns(pool) == 20_000
 
 
-def test_one_thread_has_nobody_to_wake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_has_nobody_to_hand_work_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(break_even, "measured", None)
     assert core_work_ns(Pool(1)) == USUAL
 
