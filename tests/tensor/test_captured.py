@@ -254,8 +254,8 @@ def test_a_gradient_that_was_never_computed_as_a_whole_is_refused_and_not_missin
         weight.grad.tolist()
 
 
-def test_gradients_that_a_function_clears_are_cleared_by_replays() -> None:
-    weight = row(1, 2)
+def taking_gradients(weight: Tensor) -> TinyJit:
+    """A function that returns the weight's gradient and leaves none behind."""
 
     @TinyJit
     def f(x: Tensor) -> Tensor:
@@ -265,6 +265,12 @@ def test_gradients_that_a_function_clears_are_cleared_by_replays() -> None:
         assert gradient is not None
         return gradient.realize()
 
+    return f
+
+
+def test_gradients_that_a_function_clears_are_cleared_by_replays() -> None:
+    weight = row(1, 2)
+    f = taking_gradients(weight)
     for n in range(5):
         assert f(row(n, 1)).tolist() == [n, 1]
         assert weight.grad is None
@@ -272,15 +278,7 @@ def test_gradients_that_a_function_clears_are_cleared_by_replays() -> None:
 
 def test_a_gradient_to_add_to_is_not_overlooked() -> None:
     weight = row(1, 2)
-
-    @TinyJit
-    def f(x: Tensor) -> Tensor:
-        (weight * x).sum().backward()
-        gradient = weight.grad
-        weight.grad = None
-        assert gradient is not None
-        return gradient.realize()
-
+    f = taking_gradients(weight)
     for _ in range(3):
         assert f(row(3, 1)).tolist() == [3, 1]
     weight.grad = row(9, 9)
