@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.origin import Origin
@@ -100,17 +100,26 @@ class Schedule:
         return [kernel.checks for kernel in self.kernels]
 
 
+class Limit(NamedTuple):
+    """A loop that may begin late or end early; its size is the one it had before it was cut."""
+
+    axis: int
+    size: int
+    begin: UOp
+    end: UOp | None
+
+
 @dataclass(frozen=True)
 class Nest:
     """A kernel whose loops have a shape; `recipe` are the moves that gave it.
 
-    `limits` are loops that may end early: number, size before it was cut, end (loops/hidden.py).
+    `limits` are the loops that may be shorter than they are (loops/hidden.py).
     """
 
     body: UOp
     outer: tuple[UOp, ...] = ()
     rewrites: bool = False
-    limits: tuple[tuple[int, int, UOp], ...] = ()
+    limits: tuple[Limit, ...] = ()
     recipe: tuple[Any, ...] = ()
     name: str = "kernel"
     label: str = "kernel"  # the name with colours

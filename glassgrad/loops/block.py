@@ -14,7 +14,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import open_gates, rebuild, reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.loops.hidden import hidden_loops
+from glassgrad.loops.hidden import limits_of
 from glassgrad.loops.nest import exchange, next_number
 from glassgrad.loops.opts import IllegalMove
 
@@ -38,9 +38,7 @@ def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     coarse = make_range(axis.axis, -(-axis.size // amount))
     start = minimum(scale(coarse, amount), const(axis.size - amount))
     outer = (*nest.outer[:-1], coarse)
-    hidden, distance = hidden_loops(nest.body, axis)
-    end = add(start, amount - 1 + distance)
-    limits = tuple([(r.axis, r.size, end) for r in sorted(hidden, key=lambda r: r.axis)])
+    limits = limits_of(nest.body, axis, start, amount)
     cut = exchange(nest, axis, (coarse, rows), add(start, rows))
     apart = _with_own_sums(replace(cut, limits=limits))
     body = _with_own_rows(apart.body, rows, next_number(apart))
@@ -58,7 +56,7 @@ def _with_own_sums(nest: Nest) -> Nest:
         if node.op is Ops.REDUCE:
             for r in seen.intersection(node.bound):
                 own = make_range(number, r.src[0], r.kind)
-                limits += [(number, n, end) for axis, n, end in nest.limits if axis == r.axis]
+                limits += [n._replace(axis=number) for n in nest.limits if n.axis == r.axis]
                 same, number = reindex(same, {r: own}), number + 1
             seen.update(node.bound)
         done[node] = same

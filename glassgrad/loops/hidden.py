@@ -1,8 +1,9 @@
 """Steps of a loop that change nothing: what a mask hides from a row is not computed.
 
 In where(j <= i, x[i, j], -inf) all places from j = i + 1 on are hidden from row i. A maximum leaves
-them out, exp makes them 0, a sum leaves those out: every loop over j may end there. This module
-finds such loops, and for a block of rows the place where all of them may end.
+them out, exp makes them 0, a sum leaves those out: every loop over j may end there. Seen from row j
+of the transposed matrix, all places up to i = j - 1 are hidden, and loops may begin there. This
+module finds such loops, and for a block of rows the places where all of them may begin and end.
 
 Hidden products count as 0, and what is added to -inf as finite, as in any attention that skips.
 """
@@ -16,9 +17,9 @@ from typing import NamedTuple
 
 from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.facts import identity
-from glassgrad.ir.linear import add, linear, minimum, scale, sub
+from glassgrad.ir.linear import ZERO, add, linear, minimum, scale, sub
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.stages import Nest
+from glassgrad.ir.stages import Limit, Nest
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import axes, exchange
 
@@ -27,25 +28,25 @@ Known = float | bool | None
 PLACES: dict[Ops, Callable[[UOp, UOp], UOp]] = {Ops.ADD: add, Ops.SUB: sub}
 
 
-class Beyond(NamedTuple):
-    """Places of a loop that are at least `distance` beyond the row."""
+class Side(NamedTuple):
+    """Places that are at least `distance` beyond the row (toward = 1), or before it (-1)."""
 
-    place: UOp
     row: UOp
+    toward: int
     distance: int
 
 
-def hidden_loops(body: UOp, row: UOp) -> tuple[set[UOp], int]:
-    """Loops whose places beyond the row, at some distance from it, are of no use; and how far."""
+def hidden_loops(body: UOp, row: UOp, toward: int) -> tuple[set[UOp], int]:
+    """Loops whose places on a side of the row, at some distance from it, are of no use; how far."""
     nodes = body.toposort()
-    for distance in sorted({d for node in nodes for d in _distances(node, row)}):
-        found = _loops_at(nodes, row, distance)
+    for distance in sorted({d for node in nodes for d in _distances(node, row, toward)}):
+        found = _loops_at(nodes, Side(row, toward, distance))
         if found:
             return found, distance
     return set(), 0
 
 
-def _distances(node: UOp, row: UOp) -> list[int]:
+def _distances(node: UOp, row: UOp, toward: int) -> list[int]:
     """Where a comparison of a place with the row changes its answer."""
     if node.op is not Ops.CMPLT:
         return []
@@ -53,7 +54,7 @@ def _distances(node: UOp, row: UOp) -> list[int]:
     if found is None:
         return []
     _, sign, offset = found
-    return [-offset if sign > 0 else offset + 1]
+    return [-offset if sign == toward else offset + 1]
 
 
 def _difference(node: UOp, row: UOp) -> tuple[UOp, int, int] | None:
@@ -83,7 +84,7 @@ def _as_place(node: UOp) -> UOp | None:
     return None
 
 
-def _loops_at(nodes: list[UOp], row: UOp, distance: int) -> set[UOp]:
+def _loops_at(nodes: list[UOp], side: Side) -> set[UOp]:
     """Readers before what they read: a stage is filled as far as anybody looks."""
     found: set[UOp] = set()
     needed: set[UOp] = set()
@@ -91,7 +92,7 @@ def _loops_at(nodes: list[UOp], row: UOp, distance: int) -> set[UOp]:
         if node.op is Ops.REDUCE:
             nothing = identity(node.arg, node.dtype)
             for r in node.bound:
-                hides = known(node.src[0], Beyond(r, row, distance)) == nothing
+                hides = known(node.src[0], r, side) == nothing
                 (found if hides else needed).add(r)
         elif node.op is Ops.STORE:
             needed.update(node.bound)
@@ -104,48 +105,48 @@ def _loops_at(nodes: list[UOp], row: UOp, distance: int) -> set[UOp]:
     return {r for r in found - needed if r.src[0].is_const and r.size % GRAIN == 0}
 
 
-def known(node: UOp, beyond: Beyond) -> Known:
-    """The value of an expression at all such places; None if it is not one value."""
+def known(node: UOp, place: UOp, side: Side) -> Known:
+    """The value of an expression at all places on that side; None if it is not one value."""
     if node.op is Ops.CONST:
         value = node.arg
         return value if isinstance(value, bool) else float(value)
     if node.op in (Ops.CMPLT, Ops.CMPEQ) and node.src[0].dtype.kind != "float":
-        return _compared(node, beyond)
+        return _compared(node, place, side)
     if node.op is Ops.WHERE:
-        condition = known(node.src[0], beyond)
-        return None if condition is None else known(node.src[1 if condition else 2], beyond)
+        condition = known(node.src[0], place, side)
+        return None if condition is None else known(node.src[1 if condition else 2], place, side)
     if node.op is Ops.LOAD and node.src[0].src[0].op in (Ops.STAGE, Ops.STORE):
-        return _read(node.src[0], beyond)
+        return _read(node.src[0], place, side)
     if node.op is Ops.CAST and node.dtype.kind == "float":
-        return known(node.src[0], beyond)
+        return known(node.src[0], place, side)
     if node.op in COMBINED:
-        return COMBINED[node.op](*[known(source, beyond) for source in node.src])
+        return COMBINED[node.op](*[known(source, place, side) for source in node.src])
     return None
 
 
-def _compared(node: UOp, beyond: Beyond) -> bool | None:
-    found = _difference(node, beyond.row)
-    if found is None or found[0] is not beyond.place:
+def _compared(node: UOp, place: UOp, side: Side) -> bool | None:
+    found = _difference(node, side.row)
+    if found is None or found[0] is not place:
         return None
     _, sign, offset = found
-    least = beyond.distance + sign * offset  # of place - row + offset, or of row - place turned
+    least = side.distance + sign * side.toward * offset  # of how far it is, and the offset
     if node.op is Ops.CMPEQ:
         return False if least > 0 else None
-    if sign > 0:
+    if sign == side.toward:
         return False if least >= 0 else None
     return True if least > 0 else None
 
 
-def _read(index: UOp, beyond: Beyond) -> Known:
+def _read(index: UOp, place: UOp, side: Side) -> Known:
     """What was written at such places, by this kernel."""
     block = index.src[0]
     if block.op is Ops.STORE:
         places, value = block.src[0].indices, block.src[1]
     else:
         places, value = block.src[1 : 1 + len(block.arg)], block.src[0]
-    for place, read in zip(places, index.indices, strict=True):
-        if read is beyond.place and place.op is Ops.RANGE:
-            return known(value, beyond._replace(place=place))
+    for written, read in zip(places, index.indices, strict=True):
+        if read is place and written.op is Ops.RANGE:
+            return known(value, written, side)
     return None
 
 
@@ -198,17 +199,40 @@ COMBINED: dict[Ops, Callable[..., Known]] = {
 }
 
 
-# ---------------------------------------------------------------------- ending loops there
+# ---------------------------------------------------------------------- shorter loops
+
+
+def limits_of(body: UOp, row: UOp, start: UOp, rows: int) -> tuple[Limit, ...]:
+    """Where loops may begin and end for a block of so many rows from `start` on."""
+    before, ahead = hidden_loops(body, row, -1)
+    beyond, behind = hidden_loops(body, row, 1)
+    begin, end = _not_negative(add(start, 1 - ahead)), add(start, rows - 1 + behind)
+    return tuple(
+        [
+            Limit(r.axis, r.size, begin if r in before else ZERO, end if r in beyond else None)
+            for r in sorted(before | beyond, key=lambda r: r.axis)
+        ]
+    )
+
+
+def _not_negative(place: UOp) -> UOp:
+    return sub(place, minimum(place, ZERO))
 
 
 def shorten(nest: Nest) -> Nest:
-    """Loops end where a block of rows sees nothing more; all of them, or none if one cannot."""
+    """Loops leave out what a block of rows does not see; all of them, or none if one cannot."""
     found = {r.axis: r for r in axes(nest) if not r.kind.is_unrolled}
-    limits = [(found[number], size, end) for number, size, end in nest.limits if number in found]
-    if len(limits) < len(nest.limits) or any(GRAIN % (n // r.size) for r, n, _ in limits):
+    limits = [limit for limit in nest.limits if limit.axis in found]
+    if len(limits) < len(nest.limits) or any(
+        GRAIN % (n.size // found[n.axis].size) for n in limits
+    ):
         return nest
-    for axis, size, end in limits:
-        steps = scale(floordiv(add(end, GRAIN - 1), GRAIN), GRAIN // (size // axis.size))
-        short = make_range(axis.axis, minimum(steps, const(axis.size)), axis.kind)
-        nest = exchange(nest, axis, (short,), short)
+    for limit in limits:
+        axis = found[limit.axis]
+        steps = GRAIN // (limit.size // axis.size)
+        begin, end = scale(floordiv(limit.begin, GRAIN), steps), const(axis.size)
+        if limit.end is not None:
+            end = minimum(scale(floordiv(add(limit.end, GRAIN - 1), GRAIN), steps), end)
+        short = make_range(axis.axis, sub(end, begin), axis.kind)
+        nest = exchange(nest, axis, (short,), add(begin, short))
     return replace(nest, limits=())

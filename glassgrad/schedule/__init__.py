@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from glassgrad.ir.stages import Kernel, Schedule, Target
 from glassgrad.ir.uop import UOp, toposort
+from glassgrad.schedule.again import compute_again
 from glassgrad.schedule.cluster import Cluster, single, stuck_versions
 from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import Statement, choose_fates
@@ -19,7 +20,7 @@ from glassgrad.schedule.sheared import join_sheared
 
 def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     """The kernels that compute these values, in order."""
-    values = join_sheared(normalize(roots))
+    values = compute_again(join_sheared(normalize(roots)), target)
     values = separate_effects(values)
     kept = choose_fates(values)
     while stuck := stuck_versions(kept):

@@ -183,7 +183,7 @@ def _keep(
     always = outputs | too_long
     needed = set(roots)
     lookups = one_hots(nodes)
-    levels = _levels(nodes)
+    levels = reduction_levels(nodes)
     uses: dict[UOp, Uses] = {node: {} for node in nodes}
     for node in reversed(nodes):
         op = node.op
@@ -223,7 +223,7 @@ def _use(statement: Statement, uses: dict[UOp, Uses]) -> None:
         uses[source][statement, at] = None
 
 
-def _levels(nodes: list[UOp]) -> dict[UOp, int]:
+def reduction_levels(nodes: list[UOp]) -> dict[UOp, int]:
     """How many reductions lie one behind the other up to each node."""
     levels: dict[UOp, int] = {}
     for node in nodes:

@@ -8,7 +8,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.blocks import FEW, SMALL_BYTES
+from glassgrad.schedule.blocks import FEW, SMALL_BYTES, contracts
 from glassgrad.schedule.cluster import (
     Cluster,
     Loop,
@@ -69,6 +69,8 @@ def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
             ):
                 joined.append({**earlier, **later})
                 break
+    if len(joined) == len(one.outer) == len(two.outer) and contracts(one) and contracts(two):
+        joined.pop()  # a tile each: their rows could go in blocks
     is_saved = any(not writer.is_stored for writer, _, _ in reads)
     return _outside(joined) if is_saved else joined
 

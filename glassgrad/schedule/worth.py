@@ -32,7 +32,7 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
     if not _scans_allow(one, two, shared):
         return False
     if len(shared) == len(one.outer) == len(two.outer):
-        return not (contracts(one) and contracts(two))
+        return True
     if any(s.is_contraction for s in one.statements + two.statements):
         return go_in_blocks(one, two, shared, target)
     size = prod(loop_size(loop) for loop in shared)

@@ -18,6 +18,7 @@ from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 HEADS, TIME, WIDTH = 16, 128, 32
+BEFORE, BEYOND = -1, 1
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -63,7 +64,7 @@ def test_each_product_has_a_tile_in_blocks_of_rows() -> None:
     assert all(TIME * TIME > int(np.prod(shape)) for shape in scratch)
 
 
-def test_gradients_add_two_kernels() -> None:
+def test_gradients_of_few_places_keep_the_weights_and_add_two_kernels() -> None:
     q, k, v = heads()
     made = causal(q, k, v)
     assert len(planned(made, *made.gradient(q, k, v, gradient=memory(*made.shape))).kernels) == 3
@@ -71,7 +72,7 @@ def test_gradients_add_two_kernels() -> None:
 
 def test_a_causal_mask_hides_every_loop_over_places_beyond_the_row() -> None:
     kernel = only_kernel(causal(*heads()))
-    found, distance = hidden_loops(kernel.body, kernel.outer[-1])
+    found, distance = hidden_loops(kernel.body, kernel.outer[-1], BEYOND)
     assert distance == 1
     assert len(found) == 5  # scores, maximum, exponentials, their sum, the product with values
     nest = optimize(kernel, TARGET, chooser())
@@ -80,16 +81,21 @@ def test_a_causal_mask_hides_every_loop_over_places_beyond_the_row() -> None:
 
 def test_without_a_mask_all_places_are_seen() -> None:
     kernel = only_kernel(attention(*heads()))
-    assert hidden_loops(kernel.body, kernel.outer[-1])[0] == set()
+    for side in (BEFORE, BEYOND):
+        assert hidden_loops(kernel.body, kernel.outer[-1], side)[0] == set()
 
 
-def test_a_mask_that_shows_what_comes_later_ends_no_loop_early() -> None:
+def test_a_mask_that_shows_what_comes_later_lets_loops_begin_late() -> None:
     q, k, v = heads()
     line = Tensor.arange(TIME)
     mask = line >= line.unsqueeze(1)
     scores = mask.where(q @ k.transpose(-2, -1), -float("inf"))
     kernel = only_kernel(scores.softmax(-1) @ v)
-    assert hidden_loops(kernel.body, kernel.outer[-1])[0] == set()
+    assert hidden_loops(kernel.body, kernel.outer[-1], BEYOND)[0] == set()
+    found, distance = hidden_loops(kernel.body, kernel.outer[-1], BEFORE)
+    assert (len(found), distance) == (5, 1)
+    nest = optimize(kernel, TARGET, chooser())
+    assert sum(not r.src[0].is_const for r in axes(nest)) == 5
 
 
 def test_only_the_innermost_shared_loop_goes_in_blocks() -> None:
@@ -141,10 +147,25 @@ def test_masks_with_an_offset_and_rows_that_see_nothing() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_gradients_are_the_slopes() -> None:
+def test_windows_begin_and_end() -> None:
+    rng = np.random.default_rng(3)
+    q, k, v = [rng.standard_normal((16, 256, 16)).astype(np.float32) for _ in "qkv"]
+    line, place = Tensor.arange(256), np.arange(256)
+    for ahead, behind in ((1, 1), (3, 70), (100, 5), (64, 64)):
+        far = line - line.unsqueeze(1)
+        mask = (far < ahead) & (-behind < far)
+        scores = mask.where(Tensor(q) @ Tensor(k).transpose(-2, -1) * 0.25, -float("inf"))
+        away = place - place[:, None]
+        wanted = expected(q, k, v, (away >= ahead) | (away <= -behind))
+        found = (scores.softmax(-1) @ Tensor(v)).numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("time", [128, 192, 250])  # weights are kept, computed again, not hidden
+def test_gradients_are_the_slopes(time: int) -> None:
     rng = np.random.default_rng(2)
-    q, k, v, g = [rng.standard_normal((16, 128, 16)) for _ in "qkvg"]
-    place = np.arange(128)
+    q, k, v, g = [rng.standard_normal((16, time, 16)) for _ in "qkvg"]
+    place = np.arange(time)
     hides = place > place[:, None]
     tensors = [Tensor(x.astype(np.float32)) for x in (q, k, v)]
     found = causal(*tensors).gradient(*tensors, gradient=Tensor(g.astype(np.float32)))
