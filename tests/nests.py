@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from kernel_reference import run_kernel
 from reference import Array, numpy_dtype
 from schedules import TARGET, leaf, planned, reduce
@@ -16,7 +17,7 @@ from glassgrad.ir.stages import Kernel, Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves import apply_opt
 from glassgrad.loops.nest import axes
-from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 from glassgrad.schedule import schedule
 
 GPU = Target(
@@ -63,6 +64,13 @@ def product(m: int, n: int, k: int) -> Nest:
 
 def move(nest: Nest, op: OptOps, axis: int, arg: object = None, target: Target = TARGET) -> Nest:
     return apply_opt(nest, Opt(op, axis, arg), target)
+
+
+def refused(nest: Nest, op: OptOps, axis: int, arg: object = None, target: Target = TARGET) -> str:
+    """Why a move cannot be made."""
+    with pytest.raises(IllegalMove) as caught:
+        move(nest, op, axis, arg, target)
+    return str(caught.value)
 
 
 def results(nest: Nest) -> list[Array]:

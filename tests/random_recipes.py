@@ -41,7 +41,7 @@ class RandomChooser:
     def _move(self, found: list[UOp]) -> Opt:
         op, axis = self.rng.choice(list(OptOps)), self.rng.choice(found)
         arg: Any = self.rng.choice(AMOUNTS)
-        if op is OptOps.SWAP:
+        if op in (OptOps.SWAP, OptOps.JOIN):
             arg = self.rng.choice(found).axis
         elif op in (OptOps.STAGE, OptOps.WINDOW):
             arg = self.rng.randrange(5)

@@ -29,7 +29,7 @@ def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
         raise IllegalMove(f"there are no blocks of {amount} in {axis.size}")
     if axis.size % amount and nest.rewrites:
         raise IllegalMove("storing an element twice would read what was written")
-    if any(statement.op is Ops.STAGE for statement in nest.body.src):
+    if any(s.op is Ops.STAGE for s in nest.body.src) or _is_read_elsewhere(nest):
         raise IllegalMove("what is read before it is overwritten is read row by row")
     if any(node.op is Ops.SCAN and axis in node.ranges for node in nest.body.toposort()):
         raise IllegalMove("a scan runs inside of all other loops")
@@ -43,6 +43,17 @@ def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     apart = _with_own_sums(replace(cut, limits=limits))
     body = _with_own_rows(apart.body, rows, next_number(apart))
     return replace(apart, body=body, outer=outer)
+
+
+def _is_read_elsewhere(nest: Nest) -> bool:
+    """Does a statement read from memory what another one overwrites?"""
+    stores = dict.fromkeys(s for s in nest.body.src if s.op is Ops.STORE)
+    written = [(store.src[0].src[0], store) for store in stores]
+    for store in stores if nest.rewrites else ():
+        reads = {n.src[0].src[0] for n in store.src[1].toposort() if n.op is Ops.LOAD}
+        if any(buffer in reads and other is not store for buffer, other in written):
+            return True
+    return False
 
 
 def _with_own_sums(nest: Nest) -> Nest:

@@ -20,6 +20,11 @@ def divide_tiles(draft: Draft, preferred: list[int]) -> None:
     loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
     for number in preferred:
         size = loops[number].size if number in loops else 1
-        if size > 1 and (size % target.cores == 0 or size >= 4 * target.cores):
+        if size > 1 and is_even(size, target.cores):
             draft.attempt(Opt(OptOps.CORE, number))
             return
+
+
+def is_even(size: int, cores: int) -> bool:
+    """Do so many blocks keep all cores busy for about as long?"""
+    return size % cores == 0 or size >= 4 * cores

@@ -1,16 +1,20 @@
-"""Axes that move together become one: a copy of a 4x4 matrix is a loop over 16 elements."""
+"""Two axes become one: those that move together, as in a copy of a 4x4 matrix, which is a loop over
+16 elements; and others where that is asked for (the JOIN move).
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from glassgrad.ir.divmod import floordiv, mod
 from glassgrad.ir.linear import linear, total
-from glassgrad.ir.ops import Ops
-from glassgrad.ir.stages import Nest
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import BLOCKS, exchange
+from glassgrad.loops.nest import BLOCKS, blocks_of, exchange, find_axis, is_scanned
+from glassgrad.loops.opts import IllegalMove
 
 
 def merge_axes(nest: Nest) -> Nest:
@@ -18,6 +22,20 @@ def merge_axes(nest: Nest) -> Nest:
     while (pair := _joinable(nest)) is not None:
         nest = _join(nest, *pair)
     return nest
+
+
+def join(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:
+    """for a: for b: y[a, b] = …  ->  for i: y[i // n, i % n] = …, which tiles of any size fit"""
+    second = find_axis(nest, other)
+    is_plain = {axis.kind, second.kind} <= {AxisKind.LOOP, AxisKind.REDUCE}
+    lists = [nest.outer, *[block.bound for block in blocks_of(nest.body)]]
+    if axis is second or axis.kind is not second.kind or not is_plain:
+        raise IllegalMove("only two plain loops are joined")
+    if not second.src[0].is_const or is_scanned(nest, axis) or is_scanned(nest, second):
+        raise IllegalMove("the size of an axis is not constant, or its steps are done in order")
+    if not _always_neighbours(lists, (axis, second)):
+        raise IllegalMove("the second loop does not always follow the first")
+    return _join(nest, axis, second)
 
 
 def _join(nest: Nest, first: UOp, second: UOp) -> Nest:

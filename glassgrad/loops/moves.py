@@ -18,6 +18,7 @@ from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.accumulate import accumulate
 from glassgrad.loops.block import block
 from glassgrad.loops.lanes import as_lanes, meets_lanes
+from glassgrad.loops.merge import join
 from glassgrad.loops.nest import (
     blocks,
     blocks_of,
@@ -295,6 +296,7 @@ MOVES: dict[OptOps, Move] = {
     OptOps.UNROLL: unroll,
     OptOps.LANES: lanes,
     OptOps.TILE: tile,
+    OptOps.JOIN: join,
     OptOps.SWAP: swap,
     OptOps.CORE: core,
     OptOps.LOCAL: local,

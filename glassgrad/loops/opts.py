@@ -14,6 +14,7 @@ class OptOps(Enum):
     UNROLL = "several steps of a reduction at once"
     LANES = "registers as the lanes of vectors"
     TILE = "an axis as blocks, and elements of a block"
+    JOIN = "two loops as one long loop"
     SWAP = "two loops change places"
     CORE = "the iterations of a loop divided among cores"
     LOCAL = "the threads of a group take elements of an axis"

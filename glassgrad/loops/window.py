@@ -7,7 +7,7 @@ of a convolution do, WINDOW copies every element once, with the zeros around an 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from glassgrad.ir.divmod import all_of, less
@@ -58,12 +58,21 @@ def window(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     return replace(nest, body=nest.body.substitute(made))
 
 
-def window_size(nest: Nest, axis: UOp, slot: int) -> int:
+def window_size(nest: Nest, axis: UOp, slot: int) -> float:
     """How many elements the move would copy at a time."""
     around = loops_around(nest, axis)
-    windows = [load.src[0].indices for load in loads_inside(nest, axis, slot)]
-    parts = [[_parted(i, around)[1] for i in indices] for indices in windows]
-    return sum(prod(inner.vmax - inner.vmin + 1 for inner in inners) for inners in parts)
+    return sum(elements_read(load.src[0], around) for load in loads_inside(nest, axis, slot))
+
+
+def elements_read(index: UOp, around: Around) -> float:
+    """How many elements a load reads inside of these loops, with those that lie between them;
+    infinitely many if they are no window.
+    """
+    try:
+        inners = [_parted(i, around)[1] for i in index.indices]
+    except IllegalMove:
+        return inf
+    return float(prod(inner.vmax - inner.vmin + 1 for inner in inners))
 
 
 def _windowed(load: UOp, around: Around, number: int) -> UOp:

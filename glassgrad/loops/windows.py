@@ -7,28 +7,32 @@ places along a row of the image, or channels: those need no row that is long or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import product, takewhile
 from math import inf, prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.cores import divide_tiles
+from glassgrad.loops.cores import divide_tiles, is_even
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import find_axis, next_number
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.places import join_places
+from glassgrad.loops.staging import MOST_BYTES
 from glassgrad.loops.tile import Tile, choose_tile, lanes_along
-from glassgrad.loops.window import window_size
+from glassgrad.loops.window import elements_read, window_size
 
 SHORT = 7  # a loop of so few steps is written out
 MOST_PRODUCTS = 64  # that are written out in one step of a loop
+MOST_APART = 128  # the same, if no two places read the same pointer
 PART = 512  # steps of a sum that make a part, or one image
 MOST_VECTORS = 8  # of a row that is copied without a loop
 ENOUGH_REUSE = 4  # times that a copied element should be read
 BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
 JUMP = 2.5  # times as long, if the lanes of the image must be collected one by one
+COPY = 4  # times as long as reading, with zeros put in
 SCATTER = 24  # steps of the sum that take as long as writing a tile whose lanes lie apart
 
 
@@ -43,6 +47,7 @@ class Windows:
     columns: UOp
     lanes: int
     tile: Tile
+    cost: float = inf  # time per product, in units of a perfect tile's
 
     @property
     def has_channel_lanes(self) -> bool:
@@ -58,6 +63,7 @@ def windows_recipe(draft: Draft) -> bool:
     found = _find(draft)
     if found is None:
         return False
+    found = _better_joined(draft, found)
     number = next_number(draft.nest)
     width = found.tile.vectors * found.lanes
     if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, width)):
@@ -80,31 +86,47 @@ def windows_recipe(draft: Draft) -> bool:
 # ---------------------------------------------------------------------- which tile
 
 
-def _find(draft: Draft) -> Windows | None:
-    """The better of two tiles: lanes along the image, or along the weights' channels."""
+def _find(draft: Draft, only: int | None = None) -> Windows | None:
+    """The better of two tiles: lanes along the image, or along the weights' channels.
+
+    Of all places of the result it may be that `only` one axis counts.
+    """
     reduces, stores = draft.blocks(Ops.REDUCE), draft.blocks(Ops.STORE)
     if len(reduces) != 1 or not stores or reduces[0].arg is not Ops.ADD:
         return None
     (reduce,) = reduces
     loads = draft.loads(reduce)
     outer = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
-    found: list[tuple[float, Windows]] = []
+    found: list[Windows] = []
     for image, weights in (loads, loads[::-1]) if len(loads) == 2 else ():
         shared = _overlapping(image, reduce)
         places = [r for r in outer if r in image.ranges and r not in weights.ranges]
         if shared.isdisjoint(places):
             continue
         if _first_part(draft.target, reduce) is None:  # tiles of other axes need more windows
-            places = [r for r in places if r in shared]
+            places = [r for r in places if r in shared and only in (None, r.axis)]
         channels = [r for r in outer if r in weights.ranges and r not in image.ranges]
         for place, channel in product(places, channels):
             for rows, columns in ((place, channel), (channel, place)):
                 lanes = lanes_along(draft, reduce, columns)
                 tile = choose_tile(draft, rows, columns, lanes)
                 made = Windows(reduce, image, weights, rows, columns, lanes, tile)
-                found.append((_cost(made, stores, draft.target), made))
-    best = min(found, key=lambda pair: pair[0], default=(inf, None))
-    return best[1] if best[0] < inf else None
+                found.append(replace(made, cost=_cost(made, stores, draft.target)))
+    best = min(found, key=lambda made: made.cost, default=None)
+    return best if best is not None and best.cost < inf else None
+
+
+def _better_joined(draft: Draft, found: Windows) -> Windows:
+    """The same with rows and columns of the image as one axis, if a tile fits that better."""
+    if _first_part(draft.target, found.reduce) is not None:
+        return found
+    other = Draft(draft.nest, draft.target)
+    number = join_places(other, found.image, _overlapping(found.image, found.reduce))
+    joined = None if number is None else _find(other, number)
+    if joined is None or not joined.has_channel_lanes or joined.cost >= found.cost:
+        return found
+    draft.nest = other.nest
+    return joined
 
 
 def _overlapping(image: UOp, reduce: UOp) -> set[UOp]:
@@ -118,7 +140,7 @@ def _first_part(target: Target, reduce: UOp) -> UOp | None:
     """The axis of a sum that goes by in parts, if a tile reads more than the cache holds."""
     width = target.vector_bytes * 2
     first, depth = reduce.bound[0], prod(r.size for r in reduce.bound)
-    return first if depth * width > target.l2_bytes // 2 and len(reduce.bound) > 1 else None
+    return first if depth * width > target.l2_bytes * 3 // 4 and len(reduce.bound) > 1 else None
 
 
 def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
@@ -142,28 +164,60 @@ def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
 
 
 def _block_channels(draft: Draft, found: Windows) -> None:
-    """Blocks of channels whose weights fit the cache; places; channels of a block; a row."""
-    target, size = draft.target, found.reduce.dtype.itemsize
+    """Weights that fit the cache stay there while images go by. Others go by panel by panel, if
+    all images fit; else in blocks of panels, images inside of a block.
+    """
+    l2, size = draft.target.l2_bytes, found.reduce.dtype.itemsize
     loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
     inside = [r.axis for r in loops if r.axis == found.rows.axis]
     panels = next((r for r in loops if r.axis == found.channels.axis), None)
-    around = [r.axis for r in loops if r.axis not in (found.rows.axis, found.channels.axis)]
-    total = prod(r.size for r in found.weights.ranges) * size
-    if panels is None or total <= target.l2_bytes // 2:
-        order = [*around, *([] if panels is None else [panels.axis]), *inside]
-    else:
-        most = max(1, target.l2_bytes // 2 * panels.size // total)
-        count = next(n for n in range(min(most, panels.size), 0, -1) if panels.size % n == 0)
-        number = next_number(draft.nest)
-        is_cut = 1 < count < panels.size and draft.attempt(Opt(OptOps.TILE, panels.axis, count))
-        order = [panels.axis, *around, *([number] if is_cut else []), *inside]
+    others = [r for r in loops if r.axis not in (found.rows.axis, found.channels.axis)]
+    weights, around = prod(r.size for r in found.weights.ranges) * size, [r.axis for r in others]
+    order = [*around, *([] if panels is None else [panels.axis]), *inside]
+    if panels is not None and not (around and weights <= l2 // 2):
+        times = prod(r.size for r in others)
+        blocks, each = _blocks_of_panels(draft, found, panels, weights, times)
+        keeps_images = _image_bytes(found) <= l2
+        order = [*blocks, *each, *around] if keeps_images else [*blocks, *around, *each]
+        order += inside
     draft.arrange(order)
     divide_tiles(draft, order)
     order = [r.axis for r in draft.nest.outer if not r.kind.is_unrolled]
     if found.image.gate is not None:
         _copy_window(draft, found, order)
     if order:
-        draft.attempt(Opt(OptOps.STAGE, order[0], found.weights.src[0].arg.slot))
+        outside = list(takewhile(lambda number: number not in (*around, *inside), order))
+        place = outside[-1] if outside else order[0]  # panel by panel, or all at once
+        draft.attempt(Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot))
+
+
+def _blocks_of_panels(
+    draft: Draft, found: Windows, panels: UOp, weights: int, times: int
+) -> tuple[list[int], list[int]]:
+    """The axis of blocks, and that of their panels: as few blocks as scratch can hold and cores can
+    share, unless their weights come from memory too often then.
+    """
+    l2, copied = draft.target.l2_bytes, COPY if found.image.gate is not None else 1
+
+    def traffic(count: int) -> float:
+        blocks = panels.size // count
+        is_kept = weights // blocks <= l2 // 2
+        return blocks * _image_bytes(found) * copied + (0 if is_kept else times * weights)
+
+    sizes = [n for n in range(1, panels.size + 1) if panels.size % n == 0]
+    fitting = [n for n in sizes if weights * n <= MOST_BYTES * panels.size] or [1]
+    even = [n for n in fitting if is_even(panels.size // n, draft.target.cores)]
+    count = min(even or fitting, key=lambda n: (traffic(n), -n))
+    if count == panels.size:
+        return [], [panels.axis]
+    number = next_number(draft.nest)
+    is_cut = count > 1 and draft.attempt(Opt(OptOps.TILE, panels.axis, count))
+    return [panels.axis], [number] if is_cut else []
+
+
+def _image_bytes(found: Windows) -> float:
+    """Of all that is read of the images."""
+    return elements_read(found.image, set()) * found.image.dtype.itemsize
 
 
 def _block_parts(draft: Draft, found: Windows) -> None:
@@ -223,17 +277,28 @@ def _block_places(draft: Draft, found: Windows) -> None:
 
 def _write_out(draft: Draft, found: Windows) -> None:
     """Few steps of the sum have no loop, unless they would read the same places of the image: those
-    that stay in registers from step to step are too many.
+    that stay in registers from step to step are too many. Places of several rows share no pointer.
     """
     products = found.tile.rows * found.tile.vectors
-    tile = set() if not found.has_channel_lanes else {found.rows}
-    apart = [
-        r
-        for r in found.reduce.bound
-        if not any(r in i.ranges and not tile.isdisjoint(i.ranges) for i in found.image.indices)
-    ]
-    if apart and apart[-1].size <= SHORT and apart[-1].size * products <= MOST_PRODUCTS:
-        draft.attempt(Opt(OptOps.UNROLL, apart[-1].axis, apart[-1].size))
+    if found.has_channel_lanes and _lie_apart(draft):
+        written, most = [*found.reduce.bound], MOST_APART
+    else:
+        tile = {found.rows} if found.has_channel_lanes else set[UOp]()
+        mixed = [i.ranges for i in found.image.indices if not tile.isdisjoint(i.ranges)]
+        apart = [r for r in found.reduce.bound if not any(r in ranges for ranges in mixed)]
+        written, most = apart[-1:], MOST_PRODUCTS
+    for axis in reversed(written):
+        products *= axis.size
+        if axis.size > SHORT or products > most:
+            return
+        draft.attempt(Opt(OptOps.UNROLL, axis.axis, axis.size))
+
+
+def _lie_apart(draft: Draft) -> bool:
+    """Do the places of a tile lie unevenly, so that each has a pointer of its own?"""
+    loads = [index for block in draft.blocks(Ops.REDUCE) for index in draft.loads(block)]
+    tiled = {r for index in loads for r in index.ranges if r.kind is AxisKind.UPCAST}
+    return any(stride(index, r) is None for index in loads for r in tiled)
 
 
 def _copy_in_vectors(draft: Draft) -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from nests import added, kinds, nest_of, numbers, product, row_sums, same
+from nests import added, kinds, move, nest_of, numbers, product, refused, row_sums, same
 from random_graphs import random_graph
 from schedules import TARGET, assign, leaf, reduce
 
@@ -15,6 +15,8 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.merge import merge_axes
+from glassgrad.loops.nest import axes
+from glassgrad.loops.opts import OptOps
 from glassgrad.schedule import schedule
 
 LOOP, REDUCE = AxisKind.LOOP, AxisKind.REDUCE
@@ -88,3 +90,32 @@ def same_or_nan(one: Nest, two: Nest) -> None:
     """Random arguments may divide by zero: then both do."""
     with np.errstate(all="ignore"):
         same(one, two)
+
+
+def test_two_loops_are_joined_where_that_is_asked_for() -> None:
+    before = added(4, 6)
+    after = move(before, OptOps.JOIN, 0, 1)
+    assert kinds(after) == {LOOP: [24]}
+    same(before, after)
+
+
+def test_a_tile_of_a_joined_axis_goes_on_in_the_next_row() -> None:
+    before = added(4, 6)
+    after = move(move(before, OptOps.JOIN, 0, 1), OptOps.UPCAST, 0, 5)
+    assert kinds(after) == {LOOP: [5], AxisKind.UPCAST: [5]}
+    same(before, after)
+
+
+def test_steps_of_a_sum_are_joined_too() -> None:
+    before = nest_of(reduce(numbers(3, 4, 5), Ops.ADD, 0, 2))
+    first, second = [axis.axis for axis in axes(before) if axis.kind is REDUCE]
+    after = move(before, OptOps.JOIN, first, second)
+    assert kinds(after) == {LOOP: [4], REDUCE: [15]}
+    same(before, after)
+
+
+def test_what_does_not_follow_each_other_is_not_joined() -> None:
+    assert "plain" in refused(added(4, 6), OptOps.JOIN, 0, 0)
+    assert "plain" in refused(row_sums(4, 6), OptOps.JOIN, 0, 1)
+    assert "plain" in refused(move(added(4, 6), OptOps.UPCAST, 1, 6), OptOps.JOIN, 0, 2)
+    assert "follow" in refused(added(4, 6), OptOps.JOIN, 1, 0)

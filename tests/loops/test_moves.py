@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from nests import GPU, added, blocks, kinds, loops, move, nest_of, numbers, product, row_sums, same
+from nests import (
+    GPU,
+    added,
+    blocks,
+    kinds,
+    loops,
+    move,
+    nest_of,
+    numbers,
+    product,
+    refused,
+    row_sums,
+    same,
+)
 from schedules import TARGET, assign, reduce
 
 from glassgrad.ir.ops import AxisKind, Ops
@@ -12,16 +25,10 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops import spread_over_grid
 from glassgrad.loops.moves import MOVES, apply_moves
 from glassgrad.loops.nest import change_kind, find_axis
-from glassgrad.loops.opts import IllegalMove, Opt, OptOps
+from glassgrad.loops.opts import Opt, OptOps
 
 LOOP, REDUCE, UPCAST, UNROLL = AxisKind.LOOP, AxisKind.REDUCE, AxisKind.UPCAST, AxisKind.UNROLL
 CORE, GLOBAL, LOCAL, GROUP = AxisKind.CORE, AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP
-
-
-def refused(nest: Nest, op: OptOps, axis: int, arg: object = None, target: object = TARGET) -> str:
-    with pytest.raises(IllegalMove) as caught:
-        move(nest, op, axis, arg, target)
-    return str(caught.value)
 
 
 def on_gpu(nest: Nest) -> Nest:
@@ -297,3 +304,12 @@ def test_rows_of_which_something_must_be_known_in_time_go_one_by_one() -> None:
     nest = nest_of(written, UOp(Ops.RESHAPE, total.dtype, (total,), (4, 1)))
     assert any(statement.op is Ops.STAGE for statement in nest.body.src)
     assert "row by row" in refused(nest, OptOps.BLOCK, 0, 2)
+
+
+def test_rows_that_another_statement_reads_before_they_are_overwritten_go_one_by_one() -> None:
+    x = numbers(4, 3)
+    written = assign(x, x * x)
+    nest = nest_of(written, written.alu(Ops.EXP2))
+    reads = [n for store in nest.body.src for n in store.src[1].toposort() if n.op is Ops.LOAD]
+    assert nest.rewrites and len(nest.body.src) > 1 and reads
+    assert "row by row" in refused(nest, OptOps.BLOCK, nest.outer[-1].axis, 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from programs import TARGET
@@ -9,7 +11,7 @@ from schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.engine.choose import chooser
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import OptOps
@@ -56,3 +58,45 @@ def test_values_are_right(channels: int, out: int, size: int, padding: int, stri
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     expected = np.einsum("ncyxij,ocij->noyx", windows[:, :, ::stride, ::stride], w)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def scratch_of(nest: Nest) -> dict[int, int]:
+    """Elements in scratch by argument that they come from."""
+    found: dict[int, int] = {}
+    for node in nest.body.toposort():
+        if node.op is Ops.STAGE:
+            (slot,) = {n.arg.slot for n in node.src[0].toposort() if n.op is Ops.PARAM}
+            found[slot] = int(np.prod(node.arg))
+    return found
+
+
+def test_rows_of_an_image_that_no_tile_fits_are_joined() -> None:
+    nest = shaped(8, 64, 64, 14, padding=1)
+    assert OptOps.JOIN in moves(nest)
+    tiles = [opt.arg for opt in nest.recipe if opt.op is OptOps.UPCAST]
+    assert 6 in tiles, "33 tiles of 6 for 196 places; three of 5 for every row of 14 waste more"
+
+
+def test_an_image_that_fits_the_cache_is_copied_once_for_all_channels() -> None:
+    nest = shaped(1, 128, 256, 7, padding=1)
+    (copied,) = [n for n in nest.body.toposort() if n.op is Ops.STAGE and n.src[0].src[0].gate]
+    assert not copied.ranges, "no loop is around the copy"
+
+
+@pytest.mark.parametrize("cores", [1, 2, 4])
+def test_weights_that_outgrow_the_cache_are_packed_once(cores: int) -> None:
+    y = memory(8, 256, 14, 14).conv2d(memory(256, 256, 3, 3), padding=1)
+    (kernel,) = planned(y).kernels
+    nest = optimize(kernel, replace(TARGET, cores=cores), chooser())
+    (packed,) = [n for n in nest.body.toposort() if n.op is Ops.STAGE and not n.src[0].src[0].gate]
+    assert np.prod([r.size for r in packed.ranges], dtype=int) * np.prod(packed.arg) == 256 * 2304
+    around = {r.axis for r in packed.ranges}
+    images = next(r for r in nest.outer if r.size == 8 and r.axis == 0)
+    assert images.axis not in around
+    outside = nest.outer[: nest.outer.index(images)]
+    assert all(r.kind is not AxisKind.LOOP or r.axis in around for r in outside)
+
+
+def test_the_scratch_of_a_convolution_is_an_image_and_weights() -> None:
+    found = scratch_of(shaped(8, 64, 64, 14, padding=1))
+    assert found == {1: 64 * 16 * 16, 2: 64 * 64 * 9}

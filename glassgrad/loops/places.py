@@ -1,0 +1,44 @@
+"""Rows and columns of an image -> places: one long axis, which a tile of any size fits.
+
+A tile of six places fits rows of 14 badly, but 196 places well: it goes on in the next row. What
+the loops over places read of a large image is more than a cache holds: rows then go by in blocks.
+"""
+
+from __future__ import annotations
+
+from math import isinf
+
+from glassgrad.ir.ops import AxisKind
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.nest import next_number
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.window import elements_read
+
+
+def join_places(draft: Draft, image: UOp, shared: set[UOp]) -> int | None:
+    """for y: for x  ->  for blocks of rows: for places of a block; the number of the last."""
+    loops = [r for r in draft.nest.outer if r in shared and r.kind is AxisKind.LOOP]
+    if len(loops) < 2:
+        return None
+    rows, columns = loops[-2:]
+    amount, number = _rows_at_a_time(draft, image, rows, columns), rows.axis
+    if amount < rows.size:
+        number = next_number(draft.nest)
+        if not draft.attempt(Opt(OptOps.TILE, rows.axis, amount)):
+            return None
+    return number if draft.attempt(Opt(OptOps.JOIN, number, columns.axis)) else None
+
+
+def _rows_at_a_time(draft: Draft, image: UOp, rows: UOp, columns: UOp) -> int:
+    """All, if what they read fits the second cache; else equal blocks that read half as much."""
+    target, most = draft.target, draft.target.l2_bytes // image.dtype.itemsize
+    around = set(draft.nest.outer) - {rows, columns}
+    whole, one = (elements_read(image, loops) for loops in (around, around | {rows}))
+    if whole <= most or isinf(whole):
+        return rows.size
+    more = max(1.0, (whole - one) / max(1, rows.size - 1))
+    fitting = 1 + max(0, int((most / 2 - one) / more))
+    blocks = -(-rows.size // fitting)
+    blocks = min(-(-blocks // target.cores) * target.cores, rows.size)
+    return -(-rows.size // blocks)
