@@ -6,7 +6,8 @@ llvmlite is large, so it is imported when the first thing is compiled.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from threading import RLock
@@ -16,6 +17,9 @@ from glassgrad.base.errors import CompileError, DeviceError
 from glassgrad.devices.objects import object_key, read_object, write_object
 
 CODEGEN_LEVEL = 2
+# Finding pointers that walk through memory takes LLVM a third of its time, and the text says which
+# do (render/llvm_pointers.py).
+LEFT_OUT = "-disable-lsr"
 # LLVM's code generator may be used by one thread at a time.
 COMPILING = RLock()
 _numbers = count()
@@ -85,9 +89,20 @@ def _linker() -> Any:
     return llvm().create_lljit_compiler(use_jit_link=True)
 
 
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """LLVM as we use it. Its options are the whole process's: others find them as they were."""
+    with COMPILING:
+        llvm().set_option("glassgrad", LEFT_OUT)
+        try:
+            yield
+        finally:
+            llvm().set_option("glassgrad", f"{LEFT_OUT}=false")
+
+
 def compile_text(text: str, level: int = CODEGEN_LEVEL) -> bytes:
     """LLVM IR as an object file for this machine."""
-    with COMPILING:
+    with _compiling():
         try:
             module = llvm().parse_assembly(text)
         except RuntimeError as error:
@@ -97,7 +112,7 @@ def compile_text(text: str, level: int = CODEGEN_LEVEL) -> bytes:
 
 def compile_together(texts: Sequence[str], level: int = CODEGEN_LEVEL) -> bytes:
     """Several texts as one object file; no two may define the same name."""
-    with COMPILING:
+    with _compiling():
         first, *others = [llvm().parse_assembly(text) for text in texts]
         for other in others:
             first.link_in(other)
@@ -106,7 +121,7 @@ def compile_together(texts: Sequence[str], level: int = CODEGEN_LEVEL) -> bytes:
 
 def assembly(text: str) -> str:
     """LLVM IR as assembly, for people."""
-    with COMPILING:
+    with _compiling():
         return str(_machine().emit_assembly(llvm().parse_assembly(text)))
 
 
@@ -121,7 +136,7 @@ def link(code: bytes, symbols: tuple[str, ...]) -> Any:
 
 def build(text: str, symbols: tuple[str, ...], level: int = CODEGEN_LEVEL) -> Linked:
     """LLVM IR, or what it was compiled to before, loaded into this process."""
-    key = object_key(text, *host(), str(level))
+    key = object_key(text, *host(), str(level), LEFT_OUT)
     code = read_object(key)
     if code is not None:
         try:

@@ -12,11 +12,19 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.render.llvm_values import VALUES, Row, constant, llvm_type, short_type
+from glassgrad.render.llvm_pointers import further, start_of, unneeded, walking
+from glassgrad.render.llvm_values import (
+    VALUES,
+    Row,
+    constant,
+    llvm_type,
+    memory_type,
+    short_type,
+)  # fmt: skip
 from glassgrad.render.llvm_vectors import VECTORS
 
 RANGE, END, IF, ENDIF, ACC, ASSIGN = (
@@ -40,7 +48,8 @@ class LLVMRenderer:
     def render(self, name: str, uops: tuple[UOp, ...] | list[UOp]) -> str:
         function = Function(tuple(uops))
         for uop in function.uops:
-            function.write(uop)
+            if uop not in function.unneeded:
+                function.write(uop)
         return function.text(name)
 
 
@@ -52,6 +61,7 @@ class Opened:
     before: str  # the block that jumps here
     starts: dict[UOp, str]  # accumulators written inside, with their values before
     phis: dict[UOp, str] = field(default_factory=dict)
+    walkers: dict[UOp, str] = field(default_factory=dict)  # INDEX that walks, and its beginning
     place: int = 0  # where in the text the phis go, once their other halves are known
     index: str = ""
     is_guarded: bool = False
@@ -71,6 +81,8 @@ class Function:
         self.zero_bytes = 0
         self.counts: defaultdict[str, int] = defaultdict(int)
         self.written = written_inside(uops)
+        self.walking = walking(uops)
+        self.unneeded = unneeded(uops, self.walking)
         params = [uop.arg.slot for uop in uops if uop.op is Ops.PARAM]
         self.slots = max(params, default=-1) + 1
         variables = sorted((uop for uop in uops if uop.op is Ops.VARIABLE), key=lambda u: u.arg[0])
@@ -199,6 +211,8 @@ def _range(f: Function, u: UOp) -> str:
     first, last = ("%begin", "%end") if is_core else ("0", f.name(u.src[0]))
     loop = Opened(f.fresh("loop"), f.block, {acc: f.values[acc] for acc in f.written[u]})
     loop.is_guarded = is_core or u.src[0].vmin < 1
+    steps = f.walking.get(u, {})
+    loop.walkers = {index: start_of(f, index, step, first) for index, step in steps.items()}
     if loop.is_guarded:
         some = f.line("some", f"icmp slt {kind} {first}, {last}")
         f.do(f"br i1 {some}, label %{loop.label}, label %{loop.label}.done")
@@ -208,6 +222,7 @@ def _range(f: Function, u: UOp) -> str:
     loop.place = len(f.lines)
     loop.index = f"%{f.fresh('i')}"
     loop.phis = {acc: f"%{f.fresh('acc')}" for acc in loop.starts}
+    f.names |= {index: f"%{f.fresh('at')}" for index in loop.walkers}
     f.values |= loop.phis
     f.opened[u] = loop
     return loop.index
@@ -220,11 +235,14 @@ def _end(f: Function, u: UOp) -> str:
     kind = llvm_type(opener.dtype)
     is_core = opener.kind is AxisKind.CORE
     first, last = ("%begin", "%end") if is_core else ("0", f.name(opener.src[0]))
+    latch = f.block
+    steps = {index: further(f, index, f.walking[opener][index]) for index in loop.walkers}
     following = f.line("next", f"add nsw {kind} {loop.index}, 1")
     more = f.line("more", f"icmp slt {kind} {following}, {last}")
-    latch = f.block
     f.do(f"br i1 {more}, label %{loop.label}, label %{loop.label}.done")
     phis = [_phi(loop.index, kind, (first, loop.before), (following, latch))]
+    for index, start in loop.walkers.items():
+        phis.append(_phi(f.names[index], "ptr", (start, loop.before), (steps[index], latch)))
     for acc, name in loop.phis.items():
         was = (loop.starts[acc], loop.before)
         phis.append(_phi(name, llvm_type(acc.dtype), was, (f.values[acc], latch)))
@@ -270,12 +288,9 @@ def _endif(f: Function, u: UOp) -> str:
 # ---------------------------------------------------------------------- memory
 
 
-def memory_type(dtype: DType) -> str:
-    """A bool is a bit in a register and a byte in memory."""
-    return llvm_type(dtypes.uint8.vec(dtype.count) if dtype.kind == "bool" else dtype)
-
-
 def _index(f: Function, u: UOp) -> str:
+    if u in f.names:  # it walks
+        return f.names[u]
     base, place = u.src[0], u.src[1]
     element, kind = memory_type(u.dtype.scalar), llvm_type(place.dtype)
     return f.line("at", f"getelementptr {element}, ptr {f.name(base)}, {kind} {f.name(place)}")

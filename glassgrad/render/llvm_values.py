@@ -48,6 +48,11 @@ def llvm_type(dtype: DType) -> str:
     return scalar if dtype.count == 1 else f"<{dtype.count} x {scalar}>"
 
 
+def memory_type(dtype: DType) -> str:
+    """A bool is a bit in a register and a byte in memory."""
+    return llvm_type(dtypes.uint8.vec(dtype.count) if dtype.kind == "bool" else dtype)
+
+
 def short_type(text: str) -> str:
     """<8 x float> as it stands in the names of intrinsics: v8f32."""
     if not text.startswith("<"):
@@ -79,6 +84,17 @@ def _scalar_constant(value: ConstType, dtype: DType) -> str:
     if dtype is dtypes.float32:
         value = ctypes.c_float(value).value  # LLVM wants a double that a float can hold
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def number(u: UOp) -> ConstType | None:
+    """The constant that a value is, in all its lanes; None if it is not one."""
+    one = u.src[0] if u.op is Ops.STACK and len(set(u.src)) == 1 else u
+    return one.arg if one.is_const else None
+
+
+def _is_number(value: ConstType | None) -> bool:
+    """Is it known, and not nan?"""
+    return value is not None and value == value
 
 
 def _half_bytes(value: float) -> bytes:
@@ -166,11 +182,11 @@ def _extreme(ordered: str, signed: str, unsigned: str, bools: str) -> Row:
             word = unsigned if u.dtype.kind == "uint" else signed
             test = w.line("test", f"icmp {word} {kind} {w.name(x)}, {w.name(y)}")
             return w.line(_stem(u), _select(flags, test, kind, w.name(x), w.name(y)))
-        first, second = (x, y) if x.is_const and x.arg == x.arg else (y, x)
+        first, second = (x, y) if _is_number(number(x)) else (y, x)
         a, b = w.name(first), w.name(second)
         test = w.line("test", f"fcmp {ordered} {kind} {a}, {b}")
         found = w.line(_stem(u), _select(flags, test, kind, a, b))
-        if first.is_const and first.arg == first.arg:
+        if _is_number(number(first)):
             return found
         isnan = w.line("isnan", f"fcmp uno {kind} {a}, {a}")
         return w.line(_stem(u), _select(flags, isnan, kind, a, found))
@@ -193,7 +209,7 @@ def _divide(signed: str, unsigned: str, by_minus_one: Callable[[Writer, str, str
         kind, flags = llvm_type(u.dtype), llvm_type(dtypes.bool.vec(u.dtype.count))
         is_signed = u.dtype.kind == "int"
         word = signed if is_signed else unsigned
-        if y.is_const and y.arg not in (0, -1):
+        if number(y) not in (None, 0, -1):
             return w.line(_stem(u), f"{word} {kind} {w.name(x)}, {w.name(y)}")
         zero, one = constant(0, u.dtype), constant(1, u.dtype)
         is_zero = w.line("zero", f"icmp eq {kind} {w.name(y)}, {zero}")
@@ -228,7 +244,7 @@ def _shift(signed: str, unsigned: str) -> Row:
         x, y = u.src
         bits, kind = u.dtype.bits, llvm_type(u.dtype)
         word = signed if u.dtype.kind == "int" else unsigned
-        if y.is_const and 0 <= y.arg < bits:
+        if (amount := number(y)) is not None and 0 <= amount < bits:
             return w.line(_stem(u), f"{word} {kind} {w.name(x)}, {w.name(y)}")
         flags = llvm_type(dtypes.bool.vec(u.dtype.count))
         fits = w.line("fits", f"icmp ult {kind} {w.name(y)}, {constant(bits, u.dtype)}")

@@ -10,7 +10,7 @@ import pytest
 
 from glassgrad.base.config import Context
 from glassgrad.base.errors import CompileError
-from glassgrad.devices.native import assembly, build, compile_text, host, link
+from glassgrad.devices.native import LEFT_OUT, assembly, build, compile_text, host, link, llvm
 from glassgrad.devices.objects import object_key, write_object
 
 DOUBLE = "define i64 @twice(i64 %x) {\n  %y = add i64 %x, %x\n  ret i64 %y\n}\n"
@@ -30,7 +30,7 @@ def test_code_is_compiled_loaded_and_called(tmp_path: Path) -> None:
 
 def test_a_whole_entry_that_is_no_object_is_compiled_anew(tmp_path: Path) -> None:
     with Context(CACHE=str(tmp_path), CACHELEVEL=1):
-        write_object(object_key(DOUBLE, *host(), "2"), b"not an object file")
+        write_object(object_key(DOUBLE, *host(), "2", LEFT_OUT), b"not an object file")
         built = build(DOUBLE, ("twice",))
         assert not built.was_cached
         assert call(built.address("twice"), 4) == 8
@@ -70,3 +70,31 @@ def test_importing_the_devices_does_not_load_llvm() -> None:
     assert (
         subprocess.run([sys.executable, "-c", script], env=environment, check=False).returncode == 0
     )
+
+
+def test_others_find_the_options_of_llvm_as_they_were() -> None:
+    """Without the pass that we leave out, this loop multiplies in every round."""
+    text = """
+    define void @f(ptr %p) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+      %far = mul i64 %i, 10007
+      %at = getelementptr i64, ptr %p, i64 %far
+      store i64 0, ptr %at
+      %next = add nsw i64 %i, 1
+      %more = icmp slt i64 %next, 100
+      br i1 %more, label %loop, label %done
+    done:
+      ret void
+    }
+    """
+
+    def theirs() -> str:
+        target = llvm().Target.from_triple(host().triple).create_target_machine(opt=2)
+        return str(target.emit_assembly(llvm().parse_assembly(text)))
+
+    before = theirs()
+    assert assembly(text).count("mul") > before.count("mul")
+    assert theirs() == before

@@ -41,14 +41,16 @@ entry:
   br label %loop0
 loop0:
   %i0 = phi i64 [ 0, %entry ], [ %next0, %loop0 ]
-  %mul0 = mul i64 %i0, 8
-  %at0 = getelementptr float, ptr %param1, i64 %mul0
+  %at0 = phi ptr [ %param1, %entry ], [ %at3, %loop0 ]
+  %at1 = phi ptr [ %param2, %entry ], [ %at4, %loop0 ]
+  %at2 = phi ptr [ %param0, %entry ], [ %at5, %loop0 ]
   %load0 = load <8 x float>, ptr %at0, align 4
-  %at1 = getelementptr float, ptr %param2, i64 %mul0
   %load1 = load <8 x float>, ptr %at1, align 4
-  %at2 = getelementptr float, ptr %param0, i64 %mul0
   %add0 = fadd <8 x float> %load0, %load1
   store <8 x float> %add0, ptr %at2, align 4
+  %at3 = getelementptr float, ptr %at0, i64 8
+  %at4 = getelementptr float, ptr %at1, i64 8
+  %at5 = getelementptr float, ptr %at2, i64 8
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 4
   br i1 %more0, label %loop0, label %loop0.done

@@ -8,17 +8,13 @@ entry:
   %add0 = fadd <8 x float> %mul0, <float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000>
   %test0 = fcmp ogt <8 x float> <float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000>, %add0
   %max0 = select <8 x i1> %test0, <8 x float> <float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000>, <8 x float> %add0
-  %isnan0 = fcmp uno <8 x float> <float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000>, <float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000>
-  %max1 = select <8 x i1> %isnan0, <8 x float> <float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000, float 0xC05A2A9300000000>, <8 x float> %max0
-  %test1 = fcmp olt <8 x float> <float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000>, %max1
-  %min0 = select <8 x i1> %test1, <8 x float> <float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000>, <8 x float> %max1
-  %isnan1 = fcmp uno <8 x float> <float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000>, <float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000>
-  %min1 = select <8 x i1> %isnan1, <8 x float> <float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000>, <8 x float> %min0
-  %product0 = fmul contract <8 x float> %min1, <float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000>
+  %test1 = fcmp olt <8 x float> <float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000>, %max0
+  %min0 = select <8 x i1> %test1, <8 x float> <float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000, float 0x40565A9F80000000>, <8 x float> %max0
+  %product0 = fmul contract <8 x float> %min0, <float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000>
   %mulacc0 = fadd contract <8 x float> %product0, <float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000>
   %add1 = fadd <8 x float> %mulacc0, <float 0xC168000000000000, float 0xC168000000000000, float 0xC168000000000000, float 0xC168000000000000, float 0xC168000000000000, float 0xC168000000000000, float 0xC168000000000000, float 0xC168000000000000>
   %product1 = fmul contract <8 x float> %add1, <float 0xBFE62E0000000000, float 0xBFE62E0000000000, float 0xBFE62E0000000000, float 0xBFE62E0000000000, float 0xBFE62E0000000000, float 0xBFE62E0000000000, float 0xBFE62E0000000000, float 0xBFE62E0000000000>
-  %mulacc1 = fadd contract <8 x float> %product1, %min1
+  %mulacc1 = fadd contract <8 x float> %product1, %min0
   %product2 = fmul contract <8 x float> %add1, <float 0xBF00BFBE80000000, float 0xBF00BFBE80000000, float 0xBF00BFBE80000000, float 0xBF00BFBE80000000, float 0xBF00BFBE80000000, float 0xBF00BFBE80000000, float 0xBF00BFBE80000000, float 0xBF00BFBE80000000>
   %mulacc2 = fadd contract <8 x float> %product2, %mulacc1
   %product3 = fmul contract <8 x float> <float 0x3F56D14060000000, float 0x3F56D14060000000, float 0x3F56D14060000000, float 0x3F56D14060000000, float 0x3F56D14060000000, float 0x3F56D14060000000, float 0x3F56D14060000000, float 0x3F56D14060000000>, %mulacc2
@@ -34,31 +30,23 @@ entry:
   %product8 = fmul contract <8 x float> %mulacc7, %mulacc2
   %mulacc8 = fadd contract <8 x float> %product8, <float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000, float 0x3FF0000000000000>
   %cast0 = bitcast <8 x float> %mulacc0 to <8 x i32>
-  %fits0 = icmp ult <8 x i32> <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>, <i32 32, i32 32, i32 32, i32 32, i32 32, i32 32, i32 32, i32 32>
-  %places0 = select <8 x i1> %fits0, <8 x i32> <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>, <8 x i32> <i32 31, i32 31, i32 31, i32 31, i32 31, i32 31, i32 31, i32 31>
-  %shr0 = ashr <8 x i32> %cast0, %places0
-  %fits1 = icmp ult <8 x i32> <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>, <i32 32, i32 32, i32 32, i32 32, i32 32, i32 32, i32 32, i32 32>
+  %shr0 = ashr <8 x i32> %cast0, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
   %shl0 = shl <8 x i32> %shr0, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
-  %shl1 = select <8 x i1> %fits1, <8 x i32> %shl0, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 0, i32 0, i32 0>
-  %add2 = add <8 x i32> %shl1, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
+  %add2 = add <8 x i32> %shl0, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
   %cast1 = bitcast <8 x i32> %add2 to <8 x float>
   %mul1 = fmul <8 x float> %mulacc8, %cast1
   %sub0 = sub <8 x i32> %cast0, %shr0
-  %fits2 = icmp ult <8 x i32> <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>, <i32 32, i32 32, i32 32, i32 32, i32 32, i32 32, i32 32, i32 32>
-  %shl2 = shl <8 x i32> %sub0, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
-  %shl3 = select <8 x i1> %fits2, <8 x i32> %shl2, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 0, i32 0, i32 0>
-  %add3 = add <8 x i32> %shl3, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
+  %shl1 = shl <8 x i32> %sub0, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
+  %add3 = add <8 x i32> %shl1, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
   %cast2 = bitcast <8 x i32> %add3 to <8 x float>
   %mul2 = fmul <8 x float> %mul1, %cast2
   %sub1 = fsub <8 x float> %mul2, %load0
   %test2 = fcmp ogt <8 x float> <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, %sub1
-  %max2 = select <8 x i1> %test2, <8 x float> <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, <8 x float> %sub1
-  %isnan2 = fcmp uno <8 x float> <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>
-  %max3 = select <8 x i1> %isnan2, <8 x float> <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, <8 x float> %max2
+  %max1 = select <8 x i1> %test2, <8 x float> <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, <8 x float> %sub1
   %slot1 = getelementptr i64, ptr %args, i64 0
   %param1 = load ptr, ptr %slot1, align 8
   %at1 = getelementptr float, ptr %param1, i64 0
-  store <8 x float> %max3, ptr %at1, align 4
+  store <8 x float> %max1, ptr %at1, align 4
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }

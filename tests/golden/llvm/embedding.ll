@@ -12,8 +12,9 @@ entry:
   br label %loop0
 loop0:
   %i0 = phi i64 [ 0, %entry ], [ %next0, %if0.done ]
-  %at1 = getelementptr i32, ptr %param1, i64 %i0
-  %load0 = load i32, ptr %at1, align 4
+  %at1 = phi ptr [ %param3, %entry ], [ %at4, %if0.done ]
+  %at2 = getelementptr i32, ptr %param1, i64 %i0
+  %load0 = load i32, ptr %at2, align 4
   %cmplt0 = icmp slt i32 %load0, 0
   %add0 = add i32 %load0, 10
   %where0 = select i1 %cmplt0, i32 %add0, i32 %load0
@@ -27,11 +28,10 @@ if0.done:
   %where1 = select i1 %cmplt1, i32 0, i32 %where0
   %cast1 = sext i32 %where1 to i64
   %shl0 = shl i64 %cast1, 3
-  %at2 = getelementptr float, ptr %param0, i64 %shl0
-  %load1 = load <8 x float>, ptr %at2, align 4
-  %shl1 = shl i64 %i0, 3
-  %at3 = getelementptr float, ptr %param3, i64 %shl1
-  store <8 x float> %load1, ptr %at3, align 4
+  %at3 = getelementptr float, ptr %param0, i64 %shl0
+  %load1 = load <8 x float>, ptr %at3, align 4
+  store <8 x float> %load1, ptr %at1, align 4
+  %at4 = getelementptr float, ptr %at1, i64 8
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 3
   br i1 %more0, label %loop0, label %loop0.done

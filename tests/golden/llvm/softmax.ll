@@ -7,14 +7,14 @@ entry:
   br label %loop0
 loop0:
   %i0 = phi i64 [ 0, %entry ], [ %next3, %loop3.done ]
-  %shl0 = shl i64 %i0, 4
-  %at0 = getelementptr float, ptr %param0, i64 %shl0
+  %at0 = phi ptr [ %param0, %entry ], [ %at6, %loop3.done ]
+  %at1 = phi ptr [ %param1, %entry ], [ %at7, %loop3.done ]
   br label %loop1
 loop1:
   %i1 = phi i64 [ 0, %loop0 ], [ %next0, %loop1 ]
   %acc0 = phi float [ 0xFFF0000000000000, %loop0 ], [ %max1, %loop1 ]
-  %at1 = getelementptr float, ptr %at0, i64 %i1
-  %load0 = load float, ptr %at1, align 4
+  %at2 = getelementptr float, ptr %at0, i64 %i1
+  %load0 = load float, ptr %at2, align 4
   %test0 = fcmp ogt float %load0, %acc0
   %max0 = select i1 %test0, float %load0, float %acc0
   %isnan0 = fcmp uno float %load0, %load0
@@ -27,8 +27,8 @@ loop1.done:
 loop2:
   %i2 = phi i64 [ 0, %loop1.done ], [ %next1, %loop2 ]
   %acc1 = phi float [ 0x0000000000000000, %loop1.done ], [ %mulacc9, %loop2 ]
-  %at2 = getelementptr float, ptr %at0, i64 %i2
-  %load1 = load float, ptr %at2, align 4
+  %at3 = getelementptr float, ptr %at0, i64 %i2
+  %load1 = load float, ptr %at3, align 4
   %sub0 = fsub float %load1, %max1
   %test1 = fcmp ogt float 0xC05A2A9300000000, %sub0
   %max2 = select i1 %test1, float 0xC05A2A9300000000, float %sub0
@@ -55,13 +55,13 @@ loop2:
   %mulacc8 = fadd contract float %product8, 0x3FF0000000000000
   %cast0 = bitcast float %mulacc0 to i32
   %shr0 = ashr i32 %cast0, 1
-  %shl1 = shl i32 %shr0, 23
-  %add1 = add i32 %shl1, 1065353216
+  %shl0 = shl i32 %shr0, 23
+  %add1 = add i32 %shl0, 1065353216
   %cast1 = bitcast i32 %add1 to float
   %mul0 = fmul float %mulacc8, %cast1
   %sub1 = sub i32 %cast0, %shr0
-  %shl2 = shl i32 %sub1, 23
-  %add2 = add i32 %shl2, 1065353216
+  %shl1 = shl i32 %sub1, 23
+  %add2 = add i32 %shl1, 1065353216
   %cast2 = bitcast i32 %add2 to float
   %product9 = fmul contract float %mul0, %cast2
   %mulacc9 = fadd contract float %product9, %acc1
@@ -69,7 +69,6 @@ loop2:
   %more1 = icmp slt i64 %next1, 16
   br i1 %more1, label %loop2, label %loop2.done
 loop2.done:
-  %at3 = getelementptr float, ptr %param1, i64 %shl0
   br label %loop3
 loop3:
   %i3 = phi i64 [ 0, %loop2.done ], [ %next2, %loop3 ]
@@ -101,22 +100,24 @@ loop3:
   %mulacc18 = fadd contract float %product18, 0x3FF0000000000000
   %cast3 = bitcast float %mulacc10 to i32
   %shr1 = ashr i32 %cast3, 1
-  %shl3 = shl i32 %shr1, 23
-  %add4 = add i32 %shl3, 1065353216
+  %shl2 = shl i32 %shr1, 23
+  %add4 = add i32 %shl2, 1065353216
   %cast4 = bitcast i32 %add4 to float
   %mul1 = fmul float %mulacc18, %cast4
   %sub3 = sub i32 %cast3, %shr1
-  %shl4 = shl i32 %sub3, 23
-  %add5 = add i32 %shl4, 1065353216
+  %shl3 = shl i32 %sub3, 23
+  %add5 = add i32 %shl3, 1065353216
   %cast5 = bitcast i32 %add5 to float
   %mul2 = fmul float %mul1, %cast5
   %fdiv0 = fdiv float %mul2, %mulacc9
-  %at5 = getelementptr float, ptr %at3, i64 %i3
+  %at5 = getelementptr float, ptr %at1, i64 %i3
   store float %fdiv0, ptr %at5, align 4
   %next2 = add nsw i64 %i3, 1
   %more2 = icmp slt i64 %next2, 16
   br i1 %more2, label %loop3, label %loop3.done
 loop3.done:
+  %at6 = getelementptr float, ptr %at0, i64 16
+  %at7 = getelementptr float, ptr %at1, i64 16
   %next3 = add nsw i64 %i0, 1
   %more3 = icmp slt i64 %next3, 4
   br i1 %more3, label %loop0, label %loop0.done

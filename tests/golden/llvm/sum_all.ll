@@ -5,12 +5,11 @@ entry:
   br label %loop0
 loop0:
   %i0 = phi i64 [ 0, %entry ], [ %next0, %loop0 ]
+  %at0 = phi ptr [ %param0, %entry ], [ %at4, %loop0 ]
   %acc0 = phi <8 x float> [ <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, %entry ], [ %add0, %loop0 ]
   %acc1 = phi <8 x float> [ <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, %entry ], [ %add1, %loop0 ]
   %acc2 = phi <8 x float> [ <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, %entry ], [ %add2, %loop0 ]
   %acc3 = phi <8 x float> [ <float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000, float 0x0000000000000000>, %entry ], [ %add3, %loop0 ]
-  %shl0 = shl i64 %i0, 5
-  %at0 = getelementptr float, ptr %param0, i64 %shl0
   %load0 = load <8 x float>, ptr %at0, align 4
   %add0 = fadd <8 x float> %acc0, %load0
   %at1 = getelementptr float, ptr %at0, i64 8
@@ -22,6 +21,7 @@ loop0:
   %at3 = getelementptr float, ptr %at0, i64 24
   %load3 = load <8 x float>, ptr %at3, align 4
   %add3 = fadd <8 x float> %acc3, %load3
+  %at4 = getelementptr float, ptr %at0, i64 32
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 128
   br i1 %more0, label %loop0, label %loop0.done
@@ -46,8 +46,8 @@ loop0.done:
   %add13 = fadd float %add11, %add12
   %slot1 = getelementptr i64, ptr %args, i64 0
   %param1 = load ptr, ptr %slot1, align 8
-  %at4 = getelementptr float, ptr %param1, i64 0
-  store float %add13, ptr %at4, align 4
+  %at5 = getelementptr float, ptr %param1, i64 0
+  store float %add13, ptr %at5, align 4
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }

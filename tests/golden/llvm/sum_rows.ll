@@ -7,8 +7,7 @@ entry:
   br label %loop0
 loop0:
   %i0 = phi i64 [ 0, %entry ], [ %next0, %loop0 ]
-  %shl0 = shl i64 %i0, 5
-  %at0 = getelementptr float, ptr %param0, i64 %shl0
+  %at0 = phi ptr [ %param0, %entry ], [ %at5, %loop0 ]
   %load0 = load <8 x float>, ptr %at0, align 4
   %at1 = getelementptr float, ptr %at0, i64 8
   %load1 = load <8 x float>, ptr %at1, align 4
@@ -36,6 +35,7 @@ loop0:
   %add9 = fadd float %add7, %add8
   %at4 = getelementptr float, ptr %param1, i64 %i0
   store float %add9, ptr %at4, align 4
+  %at5 = getelementptr float, ptr %at0, i64 32
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 8
   br i1 %more0, label %loop0, label %loop0.done
