@@ -22,8 +22,8 @@ from glassgrad.ir.size import Size
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.blocks import FEW
-from glassgrad.schedule.fates import make_statement, reduction_levels, sources
 from glassgrad.schedule.movement import Indices
+from glassgrad.schedule.statement import make_statement, reduction_levels, sources
 
 DEEPEST = 128  # terms in a sum that is cheaper than reading its result
 WIDER = 2  # times as many elements as both factors together

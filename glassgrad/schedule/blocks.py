@@ -9,7 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.cluster import Cluster, Loop, is_scanned, loop_size
-from glassgrad.schedule.fates import Statement
+from glassgrad.schedule.statement import Statement
 
 FEW = 16  # fewer outer iterations than this leave cores and registers idle
 SMALL_BYTES = 1 << 16  # below this, nobody minds one core

@@ -11,7 +11,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.effects import older_versions
-from glassgrad.schedule.fates import Statement
+from glassgrad.schedule.statement import Statement
 
 Loop = dict[Statement, int]  # for each statement of a cluster, which of its axes this loop is
 
@@ -45,7 +45,7 @@ def loop_size(loop: Loop) -> int:
 
 def single(statement: Statement) -> Cluster:
     loops = [{statement: axis} for axis, r in enumerate(statement.axes) if r is not ZERO]
-    return Cluster([statement], scanned_last(loops), first=statement.node.number)
+    return Cluster([statement], scanned_last(loops), first=statement.order)
 
 
 def is_scanned(loop: Loop) -> bool:
@@ -69,8 +69,17 @@ def link(kept: dict[UOp, Statement], home: dict[Statement, Cluster]) -> None:
         for value in statement.reads:
             if value in kept:
                 precede(home[kept[value]], home[statement])
-    for reader, writer in effect_edges(kept):
-        precede(home[reader], home[writer])
+    for earlier, later in (*effect_edges(kept), *twin_edges(kept)):
+        precede(home[earlier], home[later])
+
+
+def twin_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
+    """(earlier, later): a twin waits for what else its first reader needs."""
+    for reader in kept.values():
+        for twin in [kept[node] for node in reader.twins.values()]:
+            for value in reader.reads:
+                if twin.order == reader.order and value in kept and not kept[value].is_twin:
+                    yield kept[value], twin
 
 
 def effect_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
@@ -159,7 +168,7 @@ def order_statements(clusters: list[Cluster], kept: dict[UOp, Statement]) -> Non
     for one, two in edges:
         later.setdefault(one, []).append(two)
     for cluster in clusters:
-        statements = sorted(cluster.statements, key=lambda s: s.node.number)
+        statements = sorted(cluster.statements, key=lambda s: s.order)
         has_effects = any(s.node.op is Ops.ASSIGN for s in statements)
         cluster.statements = _sorted(statements, later) if has_effects else statements
 

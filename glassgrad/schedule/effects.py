@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.fates import ALWAYS_KEPT, make_axis, sources
 from glassgrad.schedule.movement import destination
+from glassgrad.schedule.statement import ALWAYS_KEPT, make_axis, sources
 
 
 def separate_effects(roots: Sequence[UOp]) -> list[UOp]:

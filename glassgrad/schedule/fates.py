@@ -2,125 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Sequence
 from math import prod
 
 from glassgrad.ir.linear import ZERO, linear
 from glassgrad.ir.ops import KEPT, OpGroup, Ops
-from glassgrad.ir.size import Size, expression
-from glassgrad.ir.uop import UOp, make_range, toposort
+from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.cost import MOST_OPS, Cost, Costs, worth_keeping
-from glassgrad.schedule.movement import Indices, gathered, move, stretch
+from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.one_hot import one_hots
+from glassgrad.schedule.statement import (
+    ALWAYS_KEPT,
+    LEAVES,
+    Statement,
+    Uses,
+    as_before,
+    make_statement,
+    reduction_levels,
+    sources,
+)
+from glassgrad.schedule.twins import twin_of
 
-ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.SCAN, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
-LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))
 PLACE_NS = 0.5  # arithmetic on places alone that takes less is done again by every reader
-POINTWISE, GATHER, SCAN, ADD = OpGroup.POINTWISE, Ops.GATHER, Ops.SCAN, Ops.ADD
-
-
-@dataclass(eq=False, slots=True)
-class Statement:
-    """A value that is materialised: for all `axes`, combine `body` over `reduced`.
-
-    An axis is a range, or 0 where there is only one element. Ranges are numbered within the
-    statement, axes first. `reads` says at which indices other statements and buffers are read.
-    """
-
-    node: UOp
-    axes: Indices
-    reduced: Indices
-    body: UOp
-    body_indices: Indices
-    is_stored: bool = False
-    ops: float = 0.0  # arithmetic for one element
-    is_scatter: bool = False  # see schedule/scatter.py: it has a kernel of its own
-    reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
-
-    @property
-    def numel(self) -> int:
-        return prod(self.body.shape) if not self.reduced else prod(self.node.shape)
-
-    @property
-    def loops(self) -> int:
-        """How many times the body is evaluated."""
-        return self.numel * prod(axis.size for axis in self.reduced)
-
-    @property
-    def scanned(self) -> int | None:
-        """The axis along which it runs in order, each element made of the one before."""
-        axis: int = self.node.arg[1] if self.node.op is SCAN else -1
-        return axis if axis >= 0 and self.axes[axis] is not ZERO else None
-
-    @property
-    def is_reshaped(self) -> bool:
-        """Are its axes those of what it reshapes, not its own?"""
-        return self.node.op is Ops.RESHAPE and self.body is not self.node
-
-    @property
-    def is_contraction(self) -> bool:
-        """A reduction of operands that each lack an axis another has, as in a matrix product."""
-        if not self.reduced:
-            return False
-        have = [
-            {r for r in self.axes for i in at if r.op is Ops.RANGE and r in i.ranges}
-            for places in self.reads.values()
-            for at in places
-        ]
-        wide = [axes for axes in have if axes]
-        return any(not a <= b and not b <= a for a in wide for b in wide)
-
-
-Uses = dict[tuple[Statement, Indices], None]  # who reads a value, and where
-
-
-def make_statement(node: UOp) -> Statement:
-    """What is computed, and over which ranges, for a node that is materialised."""
-    if node.op is Ops.REDUCE:
-        return _reduction(node)
-    body = node if node.op not in ALWAYS_KEPT or node.op is SCAN else node.src[-1]
-    axes = tuple([make_axis(number, n) for number, n in enumerate(body.shape)])
-    return Statement(node, axes, (), body, axes)
-
-
-def _as_before(node: UOp) -> Statement:
-    """A RESHAPE that is only stored: over the axes of what is reshaped, which others share."""
-    body = node.src[0]
-    if any(isinstance(n, Size) for n in (*node.shape, *body.shape)):
-        return make_statement(node)
-    axes = tuple([make_axis(number, n) for number, n in enumerate(body.shape)])
-    return Statement(node, axes, (), body, axes)
-
-
-def make_axis(number: int, size: int) -> UOp:
-    """A range, unless there is only one element."""
-    return ZERO if size == 1 else make_range(number, expression(size))
-
-
-def _reduction(node: UOp) -> Statement:
-    shape, reduced_axes = node.src[0].shape, node.arg[1]
-    kept = [axis for axis in range(len(shape)) if axis not in reduced_axes]
-    ranges = {axis: make_axis(number, shape[axis]) for number, axis in enumerate(kept)}
-    for axis in reduced_axes:
-        ranges[axis] = make_axis(len(ranges), shape[axis])
-    every = tuple([ranges[axis] for axis in range(len(shape))])
-    axes = tuple([ranges[axis] for axis in kept])
-    reduced = tuple([ranges[axis] for axis in reduced_axes if ranges[axis] is not ZERO])
-    return Statement(node, axes, reduced, node.src[0], every)
-
-
-def sources(node: UOp, indices: Indices) -> Iterator[tuple[UOp, Indices]]:
-    """Where a node that is not materialised reads its sources."""
-    if node.op in POINTWISE or node.op is SCAN:
-        for source in node.src:
-            yield source, stretch(indices, node.shape, source.shape)
-    elif node.op is GATHER:
-        yield node.src[1], indices
-        yield node.src[0], gathered(node, indices)[0]
-    elif node.op not in LEAVES:
-        yield node.src[0], move(node, indices)[0]
+POINTWISE, ADD = OpGroup.POINTWISE, Ops.ADD
 
 
 def choose_fates(roots: Sequence[UOp]) -> dict[UOp, Statement]:
@@ -195,11 +100,16 @@ def _keep(
         is_kept = node not in lookups and _is_kept(node, uses[node], costs[node], levels)
         if is_kept or op in ALWAYS_KEPT or node in always:
             is_unread = not uses[node] and op is Ops.RESHAPE
-            statement = kept[node] = _as_before(node) if is_unread else make_statement(node)
+            statement = kept[node] = as_before(node) if is_unread else make_statement(node)
             statement.ops = costs[node].ops
             statement.is_stored = node in outputs or (op in STORED and node.arg != KEPT)
             if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's
                 needed.add(node.src[0])
+            twin = (
+                twin_of(node, uses, costs[node], levels) if is_kept and node not in always else None
+            )
+            if twin is not None:
+                kept[twin.node] = twin
             _record_reads(node, uses[node])
             if statement.numel:
                 _use(statement, uses)
@@ -223,15 +133,6 @@ def _use(statement: Statement, uses: dict[UOp, Uses]) -> None:
         uses[source][statement, at] = None
 
 
-def reduction_levels(nodes: list[UOp]) -> dict[UOp, int]:
-    """How many reductions lie one behind the other up to each node."""
-    levels: dict[UOp, int] = {}
-    for node in nodes:
-        below = max([levels[source] for source in node.src], default=0)
-        levels[node] = below + (node.op is Ops.REDUCE)
-    return levels
-
-
 def _are_near(uses: Uses, levels: dict[UOp, int]) -> bool:
     """Could the readers of a value share their outermost loop, one soon after the other?"""
     found = [levels[statement.node] for statement, _ in uses]
@@ -245,7 +146,7 @@ def _is_kept(node: UOp, uses: Uses, cost: Cost, levels: dict[UOp, int]) -> bool:
         return False
     if not cost.bytes and cost.ns < PLACE_NS:
         return False  # it says where an element is, and whoever needs it can tell
-    places = {(statement, in_pairs(indices)) for statement, indices in uses}
+    places = {(s, in_pairs(indices)) for s, indices in uses if not s.is_twin}
     evaluations = sum(repeats(statement, indices) for statement, indices in places)
     if evaluations <= 1:
         return False

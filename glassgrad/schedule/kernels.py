@@ -15,8 +15,8 @@ from glassgrad.schedule.cluster import Cluster
 from glassgrad.schedule.collapse import collapse
 from glassgrad.schedule.expression import Expressions
 from glassgrad.schedule.factor import factor_out
-from glassgrad.schedule.fates import Statement
 from glassgrad.schedule.movement import Indices, destination, reshaped
+from glassgrad.schedule.statement import Statement
 
 
 def place(node: UOp) -> UOp:
@@ -169,8 +169,12 @@ def _value(draft: Draft, statement: Statement, axes: Indices) -> UOp:
     ranges[ZERO] = ZERO
     indices = tuple([ranges[index] for index in statement.body_indices])
     kept = {s.node for s in draft.cluster.statements}
-    reads = statement.reads
-    expressions = Expressions(lambda node: node in reads or node in kept, draft.read, draft.cell_of)
+    reads, twins = statement.reads, statement.twins
+    expressions = Expressions(
+        lambda node: node in reads or node in kept or node in twins,
+        lambda node, at, gate: draft.read(twins.get(node, node), at, gate),
+        draft.cell_of,
+    )
     is_opened = statement.body is statement.node
     value = expressions.build(statement.body, indices, opened=is_opened)
     if reduced:

@@ -21,8 +21,8 @@ from glassgrad.schedule.cluster import (
     single,
     something_between,
 )
-from glassgrad.schedule.fates import Statement
 from glassgrad.schedule.movement import Indices
+from glassgrad.schedule.statement import Statement
 from glassgrad.schedule.worth import crossing, may_join, may_merge
 
 
@@ -52,7 +52,7 @@ def _edges_by_bytes(kept: dict[UOp, Statement]) -> list[tuple[Statement, Stateme
         for value in statement.reads
         if value in kept
     ]
-    return sorted(edges, key=lambda e: (-e[0].numel * e[0].node.dtype.itemsize, e[1].node.number))
+    return sorted(edges, key=lambda e: (-e[0].numel * e[0].node.dtype.itemsize, e[1].order))
 
 
 def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:

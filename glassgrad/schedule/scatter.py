@@ -15,7 +15,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Kernel
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.collapse import selected, solve
-from glassgrad.schedule.fates import Statement
+from glassgrad.schedule.statement import Statement
 
 WORTH_IT = 64  # rows of the table; for fewer, a plain sum is as good
 

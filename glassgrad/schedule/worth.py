@@ -11,8 +11,8 @@ from glassgrad.ir.uop import UOp
 from glassgrad.schedule.blocks import FEW, SMALL_BYTES, contracts, go_in_blocks
 from glassgrad.schedule.cluster import Cluster, Loop, is_scanned, leads_to, loop_size
 from glassgrad.schedule.effects import older_versions
-from glassgrad.schedule.fates import Statement
 from glassgrad.schedule.movement import Indices
+from glassgrad.schedule.statement import Statement
 
 MOST_STATEMENTS = 8  # more are no faster, and take the compiler longer than they save
 MOST_BLOCKED = 12  # where a product is among them: each step has loops of its own
@@ -46,14 +46,23 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
 
 
 def may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
+    """Could clusters with the same loops, of which neither needs the other, be one kernel?"""
     statements = one.statements + two.statements
-    if any(s.is_contraction or s.is_scatter or s.node.op is Ops.COPY for s in statements):
+    if any(s.is_scatter or s.node.op is Ops.COPY for s in statements):
+        return False
+    products = [c for c in (one, two) if any(s.is_contraction for s in c.statements)]
+    if products and not (len(products) == 1 and _is_pointwise(one if products[0] is two else two)):
         return False
     if _is_too_large(one, two) or _parameters(one, two) > target.max_params:
         return False
     if not _effects_allow(one, two, shared) or not _scans_allow(one, two, shared):
         return False
     return not leads_to(one, two) and not leads_to(two, one)
+
+
+def _is_pointwise(cluster: Cluster) -> bool:
+    """Is there nothing but elements by themselves, which could be done where a tile is stored?"""
+    return not any(s.reduced or s.scanned is not None for s in cluster.statements)
 
 
 def _is_too_large(one: Cluster, two: Cluster) -> bool:

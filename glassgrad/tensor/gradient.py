@@ -72,10 +72,14 @@ def _cosine(x: UOp) -> UOp:
 
 
 def _largest(node: UOp, g: UOp, mine: int) -> UOp:
-    """All to the winner; half each if they tie; a constant takes all of a tie."""
+    """All to the winner; half each if they tie; a constant takes all of a tie.
+
+    Whether x beat a constant the result tells as well, and x itself need not be kept for that.
+    """
     x, y = node.src[mine], node.src[1 - mine]
     zero = g.const_like(0)
-    wins = y < x if node.op is MAX else x < y
+    best = node if y.is_const else x
+    wins = y < best if node.op is MAX else best < y
     if y.is_const:
         return wins.where(g, zero)
     return wins.where(g, x.eq(y).where(g * 0.5, zero))

@@ -15,9 +15,10 @@ from glassgrad.ir.uop import UOp
 from glassgrad.schedule import worth as module
 from glassgrad.schedule.cluster import Cluster, effect_edges, stuck_versions
 from glassgrad.schedule.effects import copy_first, separate_effects
-from glassgrad.schedule.fates import Statement, choose_fates
+from glassgrad.schedule.fates import choose_fates
 from glassgrad.schedule.merge import make_clusters
 from glassgrad.schedule.normalize import normalize
+from glassgrad.schedule.statement import Statement
 
 
 def fates(seed: int) -> dict[UOp, Statement]:

@@ -12,18 +12,15 @@ from glassgrad.ir.linear import ZERO, add, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.effects import separate_effects
-from glassgrad.schedule.fates import (
+from glassgrad.schedule.fates import choose_fates, in_pairs, repeats, turned_range
+from glassgrad.schedule.normalize import normalize
+from glassgrad.schedule.statement import (
     ALWAYS_KEPT,
     Statement,
-    choose_fates,
-    in_pairs,
     make_axis,
     make_statement,
-    repeats,
     sources,
-    turned_range,
 )
-from glassgrad.schedule.normalize import normalize
 
 
 def array(*shape: int) -> UOp:
