@@ -9,6 +9,7 @@ from glassgrad.ir.linear import ZERO, linear
 from glassgrad.ir.ops import KEPT, OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.cost import MOST_OPS, Cost, Costs, worth_keeping
+from glassgrad.schedule.layout import arranged
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.one_hot import one_hots
 from glassgrad.schedule.statement import (
@@ -89,6 +90,7 @@ def _keep(
     needed = set(roots)
     lookups = one_hots(nodes)
     levels = reduction_levels(nodes)
+    moved = arranged(nodes, roots)
     uses: dict[UOp, Uses] = {node: {} for node in nodes}
     for node in reversed(nodes):
         op = node.op
@@ -97,7 +99,8 @@ def _keep(
         if op is Ops.BUFFER:
             _record_reads(node, uses[node])
             continue
-        is_kept = node not in lookups and _is_kept(node, uses[node], costs[node], levels)
+        is_value = (op in POINTWISE and node not in lookups) or node in moved
+        is_kept = is_value and _is_kept(node, uses[node], costs[node], levels)
         if is_kept or op in ALWAYS_KEPT or node in always:
             is_unread = not uses[node] and op is Ops.RESHAPE
             statement = kept[node] = as_before(node) if is_unread else make_statement(node)
@@ -142,8 +145,10 @@ def _are_near(uses: Uses, levels: dict[UOp, int]) -> bool:
 
 
 def _is_kept(node: UOp, uses: Uses, cost: Cost, levels: dict[UOp, int]) -> bool:
-    if node.op not in POINTWISE or not node.shape:
+    if not node.shape:
         return False
+    if node.op is Ops.PERMUTE and node.src[0].op is Ops.REDUCE:
+        return True  # instead of the sum itself
     if not cost.bytes and cost.ns < PLACE_NS:
         return False  # it says where an element is, and whoever needs it can tell
     places = {(s, in_pairs(indices)) for s, indices in uses if not s.is_twin}

@@ -60,16 +60,20 @@ def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
     reads = crossing(one, two)
     if any(writer.node.op is Ops.ASSIGN and writer.node.arg for writer, _, _ in reads):
         return []  # the axes of such a statement are not those of the buffer
-    joined: list[Loop] = []
+    pairs: list[tuple[int, Loop]] = []
     for later in two.outer:
-        for earlier in one.outer:
+        for number, earlier in enumerate(one.outer):
             if loop_size(earlier) == loop_size(later) and all(
                 indices[earlier[writer]] is reader.axes[later[reader]]
                 for writer, reader, indices in reads
             ):
-                joined.append({**earlier, **later})
+                pairs.append((number, {**earlier, **later}))
                 break
-    if len(joined) == len(one.outer) == len(two.outer) and contracts(one) and contracts(two):
+    has_tiles = contracts(one), contracts(two)
+    if has_tiles == (True, False) and len(pairs) < len(two.outer):
+        pairs.sort(key=lambda pair: pair[0])  # so that its rows still are the innermost
+    joined = [loop for _, loop in pairs]
+    if len(joined) == len(one.outer) == len(two.outer) and all(has_tiles):
         joined.pop()  # a tile each: their rows could go in blocks
     is_saved = any(not writer.is_stored for writer, _, _ in reads)
     return _outside(joined) if is_saved else joined

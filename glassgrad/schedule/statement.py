@@ -62,7 +62,7 @@ class Statement:
     @property
     def is_reshaped(self) -> bool:
         """Are its axes those of what it reshapes, not its own?"""
-        return self.node.op is Ops.RESHAPE and self.body is not self.node
+        return self.node.shape != self.body.shape and self.node.op is Ops.RESHAPE
 
     @property
     def is_contraction(self) -> bool:
