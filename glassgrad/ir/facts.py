@@ -43,11 +43,12 @@ def substitute(root: UOp, changes: dict[UOp, UOp]) -> UOp:
     """The expression with some nodes replaced; what replaces them is not searched again."""
     done = dict(changes)
     for node in toposort((root,), stop=done.__contains__):
-        if node in done:
+        if node in done or done.keys().isdisjoint(node.src):
             continue
-        src = tuple([done[source] for source in node.src])
-        done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-    return done[root]
+        src = tuple([done.get(source, source) for source in node.src])
+        if src != node.src:
+            done[node] = UOp(node.op, node.dtype, src, node.arg)
+    return done.get(root, root)
 
 
 def find_bounds(root: UOp) -> None:

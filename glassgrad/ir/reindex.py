@@ -63,11 +63,12 @@ def reindex(root: UOp, changes: dict[UOp, UOp]) -> UOp:
     """The expression with ranges replaced by index expressions; gates that always hold vanish."""
     done = dict(changes)
     for node in toposort((root,), stop=done.__contains__):
-        if node in done:
+        if node in done or done.keys().isdisjoint(node.src):
             continue
-        src = tuple([done[source] for source in node.src])
-        done[node] = node if src == node.src else open_gates(rebuild(node, src))
-    return done[root]
+        src = tuple([done.get(source, source) for source in node.src])
+        if src != node.src:
+            done[node] = open_gates(rebuild(node, src))
+    return done.get(root, root)
 
 
 def open_gates(node: UOp) -> UOp:

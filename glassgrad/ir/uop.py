@@ -32,7 +32,7 @@ _numbers = count()
 
 
 def _forget(held: ref[UOp]) -> None:
-    key = cast(_Held, held).key
+    key: Key = held.key  # type: ignore[attr-defined]
     if NODES.get(key) is held:
         gone = NODES.pop(key, held)
         if gone is not held:  # another thread forgot it first, and filed the next node
@@ -303,15 +303,14 @@ class UOp:
 
 def toposort(roots: Iterable[UOp], stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
     """Every node under the roots, sources first."""
-    seen: set[UOp] = set()
-    stack = list(roots)
+    seen = set(roots)
+    stack = list(seen)
     while stack:
         node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
         if stop is None or not stop(node):
-            stack.extend(node.src)
+            fresh = [source for source in node.src if source not in seen]
+            seen.update(fresh)
+            stack.extend(fresh)
     return sorted(seen, key=_number)
 
 

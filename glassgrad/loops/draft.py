@@ -21,6 +21,7 @@ class Draft:
     def __init__(self, nest: Nest, target: Target) -> None:
         self.nest = nest
         self.target = target
+        self._nodes: dict[UOp, list[UOp]] = {}
 
     def attempt(self, opt: Opt) -> bool:
         try:
@@ -41,22 +42,26 @@ class Draft:
 
     def loads(self, block: UOp) -> list[UOp]:
         """The INDEX of every load that a block makes itself, not inside of another block."""
-        value = block.src[1] if block.op is Ops.STORE else block.src[0]
-        nodes = value.toposort(stop=_is_block)
-        return [node.src[0] for node in nodes if node.op is Ops.LOAD]
+        return [node.src[0] for node in self._own_nodes(block) if node.op is Ops.LOAD]
 
     def lanes(self, block: UOp) -> int:
         """How many of the largest elements that a block computes with fit a vector."""
-        value = block.src[1] if block.op is Ops.STORE else block.src[0]
-        nodes = value.toposort(stop=_is_block)
+        nodes = self._own_nodes(block)
         sizes = [n.dtype.itemsize for n in nodes if n.dtype.kind not in ("index", "void")]
         return max(1, self.target.vector_bytes // max(sizes, default=1))
 
     def vectors(self, block: UOp) -> int:
         """How many vectors at once: enough to hide latencies, few if much is computed."""
-        value = block.src[1] if block.op is Ops.STORE else block.src[0]
-        work = sum(OP_WORK.get(node.op, 1) for node in value.toposort(stop=_is_block))
+        work = sum(OP_WORK.get(node.op, 1) for node in self._own_nodes(block))
         return 4 if work < 40 else 2 if work < 100 else 1
+
+    def _own_nodes(self, block: UOp) -> list[UOp]:
+        """What a block computes itself, sources first."""
+        found = self._nodes.get(block)
+        if found is None:
+            value = block.src[1] if block.op is Ops.STORE else block.src[0]
+            found = self._nodes[block] = value.toposort(stop=_is_block)
+        return found
 
     def steps(self) -> int:
         """How many times the innermost loops run in all."""

@@ -8,13 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 from glassgrad.ir.divmod import floordiv, mod
+from glassgrad.ir.facts import NOTHING
 from glassgrad.ir.linear import linear, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import BLOCKS, blocks_of, exchange, find_axis, is_scanned
+from glassgrad.loops.nest import blocks_of, exchange, find_axis, is_scanned, nodes_of
 from glassgrad.loops.opts import IllegalMove
+
+NUMBERS = frozenset((Ops.CAST, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE))
 
 
 def merge_axes(nest: Nest) -> Nest:
@@ -47,13 +50,23 @@ def _join(nest: Nest, first: UOp, second: UOp) -> Nest:
 
 
 def _joinable(nest: Nest) -> tuple[UOp, UOp] | None:
-    nodes = nest.body.toposort()
-    lists = [node.bound for node in nodes if node.op in BLOCKS]
+    lists = [block.bound for block in blocks_of(nest.body)]
+    users = _users(nodes_of(nest.body))
     for bound in lists:
         for pair in pairwise(bound):
-            if _always_neighbours(lists, pair) and _move_together(nodes, pair, nest):
+            if _always_neighbours(lists, pair) and _move_together(users, pair, nest):
                 return pair
     return None
+
+
+def _users(nodes: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
+    """For every axis: the addresses that depend on it, and what uses it as a number."""
+    users: dict[UOp, list[UOp]] = {}
+    for node in nodes:
+        found = node.ranges if node.op is Ops.INDEX else _used_as_numbers(node)
+        for axis in found:
+            users.setdefault(axis, []).append(node)
+    return users
 
 
 def _always_neighbours(lists: list[tuple[UOp, ...]], pair: tuple[UOp, ...]) -> bool:
@@ -66,21 +79,18 @@ def _always_neighbours(lists: list[tuple[UOp, ...]], pair: tuple[UOp, ...]) -> b
     return True
 
 
-def _move_together(nodes: list[UOp], pair: tuple[UOp, ...], nest: Nest) -> bool:
+def _move_together(users: dict[UOp, list[UOp]], pair: tuple[UOp, ...], nest: Nest) -> bool:
     """Does every address see only a·n + b, and nothing else see a or b?"""
     first, second = pair
     if (first in nest.outer) != (second in nest.outer):
         return False
-    both = {first, second}
     if not (first.src[0].is_const and second.src[0].is_const):
         return False
-    for node in nodes:
-        if node.op is Ops.INDEX and not both.isdisjoint(node.ranges):
-            if not _address_fits(node, first, second):
-                return False
-        elif _uses_value(node, both):
-            return False
-    return True
+    return all(
+        user.op is Ops.INDEX and _address_fits(user, first, second)
+        for axis in pair
+        for user in users.get(axis, ())
+    )
 
 
 def _address_fits(index: UOp, first: UOp, second: UOp) -> bool:
@@ -101,13 +111,9 @@ def _linear_fits(index: UOp, first: UOp, second: UOp) -> bool:
     return terms.get(first, 0) == terms.get(second, 0) * second.size
 
 
-def _uses_value(node: UOp, both: set[UOp]) -> bool:
-    """Is an axis used as a number: in a stage's place, a cast, a comparison?"""
+def _used_as_numbers(node: UOp) -> frozenset[UOp]:
+    """The axes that are used as numbers here: in a stage's place, a cast, a comparison."""
     if node.op is Ops.STAGE:
-        return any(not both.isdisjoint(i.ranges) for i in node.src[1 : 1 + len(node.arg)])
-    if node.op is Ops.CAST and node.src[0].dtype.kind == "index":
-        return not both.isdisjoint(node.ranges)
-    is_comparison = node.op in (Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE)
-    if is_comparison and node.src[0].dtype.kind == "index":
-        return not both.isdisjoint(node.ranges)
-    return False
+        return NOTHING.union(*[index.ranges for index in node.src[1 : 1 + len(node.arg)]])
+    is_number = node.op in NUMBERS and node.src[0].dtype.kind == "index"
+    return node.ranges if is_number else NOTHING

@@ -8,7 +8,7 @@ from glassgrad.base.terminal import colored
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.nest import axes
+from glassgrad.loops.nest import axes, blocks_of
 
 ORDER = (
     AxisKind.GLOBAL, AxisKind.CORE, AxisKind.LOOP, AxisKind.LOCAL, AxisKind.GROUP,
@@ -22,7 +22,7 @@ def axes_in_order(nest: Nest) -> list[UOp]:
 
 
 def name_nest(nest: Nest) -> Nest:
-    has_reduce = any(node.op is Ops.REDUCE for node in nest.body.toposort())
+    has_reduce = any(node.op is Ops.REDUCE for node in blocks_of(nest.body))
     found = axes_in_order(nest)
     stem = "r" if has_reduce else "E"
     name = "_".join([stem, *[str(r.size) for r in found]])

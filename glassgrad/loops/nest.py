@@ -63,17 +63,18 @@ def is_scanned(nest: Nest, axis: UOp) -> bool:
 
 def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
     """Loops over `axis` become loops over `ranges`; where its value was used stands `value`."""
-    done: dict[UOp, UOp] = {axis: value}
+    done: dict[UOp, UOp] = {axis: value}  # what has changed
     for node in nodes_of(nest.body):
-        if node is axis:
+        if node is axis or done.keys().isdisjoint(node.src):
             continue
         if node.op in BLOCKS and axis in node.bound:
             done[node] = _with_loops(node, axis, ranges, done)
         else:
-            src = tuple([done[source] for source in node.src])
-            done[node] = node if src == node.src else open_gates(rebuild(node, src))
+            src = tuple([done.get(source, source) for source in node.src])
+            if src != node.src:
+                done[node] = open_gates(rebuild(node, src))
     outer = _spliced(nest.outer, axis, ranges)
-    return replace(nest, body=done[nest.body], outer=outer)
+    return replace(nest, body=done.get(nest.body, nest.body), outer=outer)
 
 
 def _spliced(found: tuple[UOp, ...], axis: UOp, ranges: tuple[UOp, ...]) -> tuple[UOp, ...]:
@@ -86,8 +87,8 @@ def _spliced(found: tuple[UOp, ...], axis: UOp, ranges: tuple[UOp, ...]) -> tupl
 def _with_loops(node: UOp, axis: UOp, ranges: tuple[UOp, ...], done: dict[UOp, UOp]) -> UOp:
     bound = node.bound
     fixed = len(node.src) - len(bound)
-    head = tuple([done[source] for source in node.src[:fixed]])
-    others = {r: done[r] for r in bound if r is not axis}
+    head = tuple([done.get(source, source) for source in node.src[:fixed]])
+    others = {r: done.get(r, r) for r in bound if r is not axis}
     loops = tuple([others.get(r, r) for r in _spliced(bound, axis, ranges)])
     if node.op is Ops.REDUCE and not loops:
         return head[0]
@@ -96,16 +97,18 @@ def _with_loops(node: UOp, axis: UOp, ranges: tuple[UOp, ...], done: dict[UOp, U
 
 def reorder(nest: Nest, new_order: dict[UOp, UOp]) -> Nest:
     """Ranges stand where others stood: only the order of loops changes, not what they mean."""
-    done: dict[UOp, UOp] = {}
+    done: dict[UOp, UOp] = {}  # what has changed
     for node in nodes_of(nest.body):
-        src = tuple([done[source] for source in node.src])
+        src = node.src
+        if not done.keys().isdisjoint(src):
+            src = tuple([done.get(source, source) for source in src])
         if node.op in BLOCKS and node.op is not Ops.SCAN and node.bound:
-            fixed = len(node.src) - len(node.bound)
-            loops = tuple([new_order.get(r, r) for r in src[fixed:]])
-            src = (*src[:fixed], *loops)
-        done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+            fixed = len(src) - len(node.bound)
+            src = (*src[:fixed], *[new_order.get(r, r) for r in src[fixed:]])
+        if src != node.src:
+            done[node] = UOp(node.op, node.dtype, src, node.arg)
     outer = tuple([new_order.get(r, r) for r in nest.outer])
-    return replace(nest, body=done[nest.body], outer=outer)
+    return replace(nest, body=done.get(nest.body, nest.body), outer=outer)
 
 
 def change_kind(nest: Nest, axis: UOp, kind: AxisKind) -> Nest:

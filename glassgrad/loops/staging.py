@@ -11,7 +11,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import blocks, next_number
+from glassgrad.loops.nest import blocks, next_number, nodes_of
 from glassgrad.loops.opts import IllegalMove
 
 MOST_BYTES = 8 << 20
@@ -44,7 +44,7 @@ def loads_inside(nest: Nest, axis: UOp, slot: int) -> list[UOp]:
 
 
 def _loads(nest: Nest, slot: int) -> list[UOp]:
-    nodes = nest.body.toposort()
+    nodes = nodes_of(nest.body)
     for node in nodes:
         if node.op is Ops.STORE and node.src[0].src[0].arg.slot == slot:
             raise IllegalMove(f"argument {slot} is written here")
@@ -72,10 +72,13 @@ def loops_around(nest: Nest, axis: UOp) -> set[UOp]:
 def _loops_of(nest: Nest, load: UOp) -> set[UOp]:
     """All loops that a load is made under, also those it does not depend on."""
     found = set(nest.outer)
-    for node in nest.body.toposort():
-        if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE) and load in node.src[0].toposort():
-            found.update(node.bound)
-        elif node.op is Ops.STORE and load in node.src[1].toposort():
+    above = {load}  # whatever it is a part of
+    for node in nodes_of(nest.body):
+        if above.isdisjoint(node.src):
+            continue
+        above.add(node)
+        computed = node.src[:2] if node.op is Ops.STORE else node.src[:1]
+        if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE) and not above.isdisjoint(computed):
             found.update(node.bound)
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
+from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.linear import Linear, linear, order, total
@@ -59,8 +60,11 @@ class Emitter:
         self.buffers: dict[UOp, tuple[UOp, int]] = {}
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
+        self._facts: dict[UOp, tuple[tuple[UOp, ...], tuple[UOp, ...]]] = {}
         self._orders: dict[UOp, list[UOp]] = {}
         self._flat: dict[UOp, Linear] = {}
+        self._numbers: dict[int, UOp] = {}
+        self.pointers: dict[tuple[Any, ...], UOp] = {}  # see lower/pointers.py
         # Where a buffer is overwritten, nothing is computed earlier than it must be.
         self.mates = {} if rewrites else find_mates(body, self)
 
@@ -146,25 +150,36 @@ class Emitter:
 
     def value(self, root: UOp, instance: Instance) -> UOp:
         """The instruction that holds this expression's value."""
-        nodes = self._orders.get(root)
-        if nodes is None:
-            nodes = self._orders[root] = _in_order(root)
-        for node in nodes:
-            self._node(node, instance)
-        return self._node(root, instance)
-
-    def _node(self, node: UOp, instance: Instance) -> UOp:
-        op = node.op
-        if op is CONST:
-            return self.constant(node)
-        key = (node, self.key(node, instance))
-        depth = self.depth(node)
-        memo = self.scopes.stack[depth].memo
+        memo, key = self._slot(root, instance)
         found = memo.get(key)
         if found is None:
-            found = self._compute(node, instance)
-            memo[key] = found
+            nodes = self._orders.get(root)
+            if nodes is None:
+                nodes = self._orders[root] = _in_order(root)
+            for node in nodes:
+                found = self._node(node, instance)
+            assert found is not None
         return found
+
+    def _node(self, node: UOp, instance: Instance) -> UOp:
+        if node.op is CONST:
+            return self.constant(node)
+        memo, key = self._slot(node, instance)
+        found = memo.get(key)
+        if found is None:
+            found = memo[key] = self._compute(node, instance)
+        return found
+
+    def _slot(self, node: UOp, instance: Instance) -> tuple[dict[Any, UOp], Any]:
+        """Where a value is kept once it is computed: the memory of its loop, and its key there."""
+        facts = self._facts.get(node)
+        if facts is None:
+            facts = self._facts[node] = (self.loops(node), self.unrolled(node))
+        loops, unrolled = facts
+        scopes = self.scopes
+        depth = max([scopes.depth[loop] for loop in loops]) if loops else 0
+        key = (node, tuple([instance.get(r) for r in unrolled]))
+        return scopes.stack[depth].memo, key
 
     def _compute(self, node: UOp, instance: Instance) -> UOp:
         op = node.op
@@ -261,12 +276,13 @@ class Emitter:
         return self.index_dtype if dtype.kind == "index" else dtype
 
     def constant(self, node: UOp) -> UOp:
-        if node.dtype.kind == "index":
-            node = UOp(CONST, self.index_dtype, (), node.arg)
-        return self.scopes.emit(node)
+        return self.number(node.arg) if node.dtype.kind == "index" else self.scopes.emit(node)
 
     def number(self, value: int) -> UOp:
-        return self.scopes.emit(UOp(CONST, self.index_dtype, (), value))
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = self.scopes.emit(UOp(CONST, self.index_dtype, (), value))
+        return found
 
     def _range(self, node: UOp, instance: Instance) -> UOp:
         if node in instance:

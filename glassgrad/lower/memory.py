@@ -11,6 +11,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
+from glassgrad.lower.pointers import Part, grow
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def address(
     factor = _lane_of_stage(emitter, buffer, instance)
     terms, offset = emitter.flat(index)
     stride: int | None = 1 if factor > 1 and lane is not None else 0
-    parts: list[tuple[int, UOp, int]] = []
+    parts: list[Part] = []
     for atom, coefficient in terms.items():
         if atom is lane:
             stride = coefficient * factor
@@ -61,37 +62,12 @@ def address(
     gate = emitter.value(index.gate, instance) if has_gate and index.gate is not None else None
     if gate is not None:
         gate = None if truth(gate) else in_one(gate) or gate
-    return Address(_grow(emitter, pointer, parts, offset * factor, gate), stride)
+    return Address(grow(emitter, pointer, parts, offset * factor, gate), stride)
 
 
 def _lane_of_stage(emitter: Emitter, buffer: UOp, instance: Instance) -> int:
     """A stage that depends on a lane keeps all lanes of an element next to each other."""
     return emitter.lanes(buffer, instance) if buffer.op is Ops.STAGE else 1
-
-
-def _grow(
-    emitter: Emitter, pointer: UOp, parts: list[tuple[int, UOp, int]], offset: int, gate: UOp | None
-) -> UOp:
-    scopes, dtype = emitter.scopes, pointer.dtype
-    parts.sort(key=lambda part: part[0])
-    steps = [(depth, emitter.times(value, factor)) for depth, value, factor in parts]
-    if not emitter.target.has_vector_alu:  # one sum, shared by all buffers
-        place: UOp | None = None
-        for _, step in steps:
-            place = step if place is None else scopes.emit(UOp(Ops.ADD, step.dtype, (place, step)))
-        if offset and place is not None:
-            place = scopes.emit(UOp(Ops.ADD, place.dtype, (place, emitter.number(offset))))
-        place = emitter.number(offset) if place is None else place
-        return scopes.emit(UOp(INDEX, dtype, (pointer, place, *([gate] if gate else []))))
-    while steps:
-        depth, step = steps.pop(0)
-        while steps and steps[0][0] == depth:
-            step = scopes.emit(UOp(Ops.ADD, step.dtype, (step, steps.pop(0)[1])))
-        pointer = scopes.emit(UOp(INDEX, dtype, (pointer, step)))
-    if gate is not None or offset or pointer.op is not INDEX:
-        last = (pointer, emitter.number(offset), *([gate] if gate is not None else []))
-        pointer = scopes.emit(UOp(INDEX, dtype, last))
-    return pointer
 
 
 # ---------------------------------------------------------------------- loads

@@ -163,9 +163,7 @@ def _updated(emitter: Emitter, sums: Sums, current: UOp, instance: Instance) -> 
         update = UOp(Ops.MULACC, current.dtype, (left, right, current))
     else:
         update = UOp(sums.node.arg, current.dtype, (current, _term(emitter, sums, instance)))
-    emitter.scopes.stack[-1].emitted.add(update)
-    emitter.scopes.stack[-1].lines.append(update)
-    return update
+    return emitter.scopes.emit_here(update)
 
 
 def _term(emitter: Emitter, sums: Sums, instance: Instance) -> UOp:

@@ -104,12 +104,7 @@ def _joined(emitter: Emitter, op: Ops, before: UOp, terms: list[UOp]) -> UOp:
         src: tuple[UOp, ...] = (before, terms[1], terms[0])
     else:
         src = (before, terms[0])
-    line = UOp(op, before.dtype, src)
-    scope = emitter.scopes.stack[-1]
-    if line not in scope.emitted:
-        scope.emitted.add(line)
-        scope.lines.append(line)
-    return line
+    return emitter.scopes.emit_here(UOp(op, before.dtype, src))
 
 
 def _shuffled(emitter: Emitter, vector: UOp, order: tuple[int, ...], fill: ConstType) -> UOp:

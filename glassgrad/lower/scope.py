@@ -16,8 +16,9 @@ GRID = frozenset((AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP))
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """The body of one open loop."""
+    """The body of one open loop, and how many loops are around it."""
 
+    depth: int
     lines: list[UOp] = field(default_factory=list)
     memo: dict[Any, UOp] = field(default_factory=dict)
     emitted: set[UOp] = field(default_factory=set)
@@ -27,29 +28,41 @@ class Scopes:
     """The stack of open loops, outermost first; scope 0 is the function itself."""
 
     def __init__(self) -> None:
-        self.stack = [Scope()]
+        self.stack = [Scope(0)]
         self.depth: dict[UOp, int] = {}  # open RANGE -> its place in the stack
+        self._scope_of: dict[UOp, Scope] = {}  # instruction -> where it was put last
 
     def depth_of(self, loops: tuple[UOp, ...]) -> int:
         """The innermost of these loops; what depends on no loop belongs to the function itself."""
-        return max([self.depth[loop] for loop in loops], default=0)
+        return max([self.depth[loop] for loop in loops]) if loops else 0
+
+    def is_here(self, uop: UOp) -> bool:
+        """Does an instruction stand in a loop that is open?"""
+        scope = self._scope_of.get(uop)
+        return (
+            scope is not None and scope.depth < len(self.stack) and self.stack[scope.depth] is scope
+        )
 
     def where(self, uop: UOp) -> int:
         """The scope that an instruction stands in."""
-        for depth in range(len(self.stack) - 1, 0, -1):
-            if uop in self.stack[depth].emitted:
-                return depth
-        return 0
+        return self._scope_of[uop].depth if self.is_here(uop) else 0
 
     def emit(self, uop: UOp, depth: int | None = None) -> UOp:
         """Put an instruction as far out as its sources are, or in the scope that is named."""
         if depth is None:
+            if self.is_here(uop):
+                return uop
             depth = max([self.where(source) for source in uop.src], default=0)
         scope = self.stack[depth]
         if uop not in scope.emitted:
             scope.emitted.add(uop)
             scope.lines.append(uop)
+            self._scope_of[uop] = scope
         return uop
+
+    def emit_here(self, uop: UOp) -> UOp:
+        """Put an instruction into the innermost loop, wherever its sources are."""
+        return self.emit(uop, len(self.stack) - 1)
 
     @contextmanager
     def at(self, depth: int) -> Iterator[None]:
@@ -65,8 +78,9 @@ class Scopes:
 
     def open(self, loop: UOp, line: UOp) -> None:
         """Start a loop; `line` is its RANGE in the program."""
-        self.stack.append(Scope([line], emitted={line}))
-        self.depth[loop] = len(self.stack) - 1
+        self.depth[loop] = len(self.stack)
+        self.stack.append(Scope(len(self.stack)))
+        self.emit_here(line)
 
     def close(self, loop: UOp, end: UOp) -> None:
         """End the innermost loop: its lines go behind what the loop around it has so far."""

@@ -16,7 +16,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.render.llvm_pointers import further, start_of, unneeded, walking
+from glassgrad.render.llvm_pointers import further, start_of, walking
 from glassgrad.render.llvm_values import (
     VALUES,
     Row,
@@ -25,7 +25,7 @@ from glassgrad.render.llvm_values import (
     memory_type,
     short_type,
 )  # fmt: skip
-from glassgrad.render.llvm_vectors import VECTORS
+from glassgrad.render.llvm_vectors import VECTORS, is_shuffled
 
 RANGE, END, IF, ENDIF, ACC, ASSIGN = (
     Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.ACC, Ops.ASSIGN
@@ -82,7 +82,8 @@ class Function:
         self.counts: defaultdict[str, int] = defaultdict(int)
         self.written = written_inside(uops)
         self.walking = walking(uops)
-        self.unneeded = unneeded(uops, self.walking)
+        walkers = {index for steps in self.walking.values() for index in steps}
+        self.unneeded = unneeded(uops, walkers)
         params = [uop.arg.slot for uop in uops if uop.op is Ops.PARAM]
         self.slots = max(params, default=-1) + 1
         variables = sorted((uop for uop in uops if uop.op is Ops.VARIABLE), key=lambda u: u.arg[0])
@@ -153,6 +154,16 @@ def written_inside(uops: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
                 if place[acc] < place[opener] and acc not in written[opener]:
                     written[opener].append(acc)
     return written
+
+
+def unneeded(uops: tuple[UOp, ...], walkers: set[UOp]) -> set[UOp]:
+    """What nobody asks for: products of places that walk, elements of vectors that are shuffled."""
+    shuffled = {uop for uop in uops if uop.op is Ops.STACK and is_shuffled(uop)}
+    spared = {index.src[1] for index in walkers}.union(*[stack.src for stack in shuffled])
+    if not spared:
+        return spared
+    users = [uop for uop in uops if uop not in walkers and uop not in shuffled]
+    return {uop for uop in spared if not uop.is_const}.difference(*[user.src for user in users])
 
 
 # ---------------------------------------------------------------------- leaves

@@ -39,13 +39,6 @@ def _step(place: UOp) -> int:
     return amount if place.op is MUL else 1 << amount
 
 
-def unneeded(uops: tuple[UOp, ...], found: dict[UOp, Steps]) -> set[UOp]:
-    """The products that only places took which now walk."""
-    walkers = {index for steps in found.values() for index in steps}
-    needed = {source for uop in uops if uop not in walkers for source in uop.src}
-    return {index.src[1] for index in walkers} - needed
-
-
 def start_of(w: Writer, index: UOp, step: int, first: str) -> str:
     """Where a pointer stands before its loop, which counts from `first`."""
     base, kind = w.name(index.src[0]), llvm_type(index.src[1].dtype)

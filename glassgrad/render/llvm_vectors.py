@@ -27,6 +27,11 @@ def _stack(w: Writer, u: UOp) -> str:
     return made
 
 
+def is_shuffled(u: UOp) -> bool:
+    """Is a STACK made of vectors, not of their elements?"""
+    return _rearranged(u) is not None or _two_vectors(u) is not None
+
+
 def _rearranged(u: UOp) -> UOp | None:
     """The vector of which a STACK only reorders the elements, beside constants."""
     vectors = {source.src[0] for source in u.src if source.op is Ops.GEP}

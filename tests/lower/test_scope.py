@@ -88,3 +88,19 @@ def test_grid_axes_and_unrolled_ones_are_no_loops() -> None:
     ranges = [make_range(n, 4, kind) for n, kind in enumerate(AxisKind)]
     kinds = {r.kind for r in loops_of(ranges)}
     assert kinds == {AxisKind.LOOP, AxisKind.REDUCE, AxisKind.CORE}
+
+
+def test_an_instruction_of_a_loop_that_was_closed_stands_nowhere() -> None:
+    scopes, outer, inner = two_loops()
+    square = scopes.emit(inner * inner)
+    assert scopes.is_here(square)
+    with scopes.at(1):
+        assert not scopes.is_here(square) and scopes.is_here(outer)
+    assert scopes.is_here(square)
+    scopes.close(COLUMNS, end(inner))
+    assert not scopes.is_here(square) and scopes.where(square) == 0
+
+
+def test_an_instruction_may_be_put_into_the_innermost_loop() -> None:
+    scopes, outer, _ = two_loops()
+    assert scopes.where(scopes.emit_here(outer * outer)) == 2

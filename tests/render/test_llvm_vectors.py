@@ -5,20 +5,21 @@ from __future__ import annotations
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param
-from glassgrad.ir.uop import UOp, const
+from glassgrad.ir.uop import UOp, const, toposort
 from glassgrad.render.llvm import LLVMRenderer
 
 
-def rendered(*lanes: int | None) -> str:
-    """x[i], …, where None stands for the number 1"""
+def rendered(*lanes: int | None, kept: int | None = None) -> str:
+    """x[i], …, where None stands for the number 1; one element may be stored by itself, too"""
     pointer = UOp(Ops.PARAM, dtypes.float32, (), Param(0, (4,), (1,)))
     zero, one = const(0, dtypes.int64), const(1.0, dtypes.float32)
     place = UOp(Ops.INDEX, dtypes.float32, (pointer, zero))
     vector = UOp(Ops.LOAD, dtypes.float32.vec(4), (place,))
     parts = [one if i is None else UOp(Ops.GEP, dtypes.float32, (vector,), i) for i in lanes]
     made = UOp(Ops.STACK, dtypes.float32.vec(4), tuple(parts))
-    store = UOp(Ops.STORE, dtypes.void, (place, made))
-    return LLVMRenderer().render("f", store.toposort())
+    values = [made] if kept is None else [made, UOp(Ops.GEP, dtypes.float32, (vector,), kept)]
+    stores = [UOp(Ops.STORE, dtypes.void, (place, value)) for value in values]
+    return LLVMRenderer().render("f", toposort(stores))
 
 
 def test_a_vector_turned_around_is_a_shuffle() -> None:
@@ -31,3 +32,8 @@ def test_numbers_may_stand_between_the_elements() -> None:
     text = rendered(None, 0, None, 2)
     assert "<i32 4, i32 0, i32 6, i32 2>" in text
     assert "float 0x3FF0000000000000" in text
+
+
+def test_elements_are_written_only_where_something_else_takes_them_than_a_shuffle() -> None:
+    assert "extractelement" not in rendered(3, 2, 1, 0)
+    assert rendered(3, 2, 1, 0, kept=2).count("extractelement") == 1

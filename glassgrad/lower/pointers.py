@@ -1,0 +1,64 @@
+"""pointer, parts -> pointer: each loop's share is added in that loop, constants come last."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+
+if TYPE_CHECKING:
+    from glassgrad.lower.emit import Emitter
+
+INDEX = Ops.INDEX
+
+Part = tuple[int, UOp, int]  # the depth of a value's loop, the value, how many elements it counts
+
+
+def grow(emitter: Emitter, pointer: UOp, parts: list[Part], offset: int, gate: UOp | None) -> UOp:
+    """The pointer to an element, which a gate may close."""
+    scopes, dtype = emitter.scopes, pointer.dtype
+    parts.sort(key=_depth)
+    if not emitter.target.has_vector_alu:
+        place = _sum(emitter, parts, offset)
+        return scopes.emit(UOp(INDEX, dtype, (pointer, place, *([gate] if gate else []))))
+    pointer = _moved(emitter, pointer, parts)
+    if gate is not None or offset or pointer.op is not INDEX:
+        last = (pointer, emitter.number(offset), *([gate] if gate is not None else []))
+        pointer = scopes.emit(UOp(INDEX, dtype, last))
+    return pointer
+
+
+def _depth(part: Part) -> int:
+    return part[0]
+
+
+def _sum(emitter: Emitter, parts: list[Part], offset: int) -> UOp:
+    """One number, which all buffers share."""
+    place: UOp | None = None
+    for _, value, factor in parts:
+        step = emitter.times(value, factor)
+        place = step if place is None else _plus(emitter, place, step)
+    if place is None:
+        return emitter.number(offset)
+    return _plus(emitter, place, emitter.number(offset)) if offset else place
+
+
+def _moved(emitter: Emitter, pointer: UOp, parts: list[Part]) -> UOp:
+    """One INDEX for each loop. Most instances want the same, with another constant."""
+    key = (pointer, *parts)
+    found = emitter.pointers.get(key)
+    if found is not None and emitter.scopes.is_here(found):
+        return found
+    for _, group in groupby(parts, key=_depth):
+        steps = [emitter.times(value, factor) for _, value, factor in group]
+        step = reduce(partial(_plus, emitter), steps)
+        pointer = emitter.scopes.emit(UOp(INDEX, pointer.dtype, (pointer, step)))
+    emitter.pointers[key] = pointer
+    return pointer
+
+
+def _plus(emitter: Emitter, left: UOp, right: UOp) -> UOp:
+    return emitter.scopes.emit(UOp(Ops.ADD, left.dtype, (left, right)))
