@@ -214,6 +214,11 @@ def _gep(t: Thread, u: UOp) -> Any:
     return t.values[u.src[0]][u.arg]
 
 
+def _shuffle(t: Thread, u: UOp) -> Any:
+    both = [*t.values[u.src[0]], *t.values[u.src[1]]]
+    return [both[i] for i in u.arg]
+
+
 def _elementwise(t: Thread, u: UOp) -> Any:
     args = [t.values[source] for source in u.src]
     source = u.src[0].dtype.scalar if u.op in CONVERTING else None
@@ -238,4 +243,5 @@ STEPS: dict[Ops, Callable[[Thread, UOp], Any]] = {
     Ops.STORE: _store,
     Ops.STACK: _stack,
     Ops.GEP: _gep,
+    Ops.SHUFFLE: _shuffle,
 }

@@ -6,7 +6,7 @@ index. Every function here takes and gives UOps of dtype index; equal sums are t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import dtypes
@@ -107,23 +107,39 @@ def build(value: Linear) -> UOp:
 
 
 def _recombine(value: Linear) -> Linear:
-    """k·d·(x // d) + k·(x % d)  ->  k·x"""
+    """k·d·(x // d) + k·(y % d)  ->  k·x, where x and y have the same remainder: y may be x without
+    multiples of d
+    """
     for atom, factor in value.terms.items():
         if atom.op is not FLOORMOD or atom.src[1].op is not CONST:
             continue
         divisor = atom.src[1].arg
-        from glassgrad.ir.divmod import floordiv
-
-        quotient = linear(floordiv(atom.src[0], divisor))
         wanted = factor * divisor
-        if quotient.terms and all(
-            value.terms.get(part) == wanted * coefficient
-            for part, coefficient in quotient.terms.items()
-        ):
-            rest = _plus(value, Linear({atom: 1}, 0), -factor)
-            rest = _plus(rest, quotient, -wanted)
-            return _recombine(_plus(rest, linear(atom.src[0]), factor))
+        for whole, quotient in _quotients(value, atom.src[0], divisor, wanted):
+            if quotient.terms and all(
+                value.terms.get(part) == wanted * coefficient
+                for part, coefficient in quotient.terms.items()
+            ):
+                rest = _plus(value, Linear({atom: 1}, 0), -factor)
+                rest = _plus(rest, quotient, -wanted)
+                return _recombine(_plus(rest, whole, factor))
     return value
+
+
+def _quotients(
+    value: Linear, inner: UOp, divisor: int, wanted: int
+) -> Iterator[tuple[Linear, Linear]]:
+    """What may have been divided: x, and x // d as a sum."""
+    from glassgrad.ir.divmod import floordiv
+
+    yield linear(inner), linear(floordiv(inner, divisor))
+    for atom, factor in value.terms.items():
+        if atom.op is FLOORDIV and factor == wanted and atom.src[1].op is CONST:
+            whole = linear(atom.src[0])
+            apart = _plus(whole, linear(inner), -1)
+            steps = (apart.constant, *apart.terms.values())
+            if atom.src[1].arg == divisor and all(step % divisor == 0 for step in steps):
+                yield whole, Linear({atom: 1}, 0)
 
 
 def add(*values: UOp | int) -> UOp:

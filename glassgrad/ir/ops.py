@@ -116,6 +116,7 @@ class Ops(IntEnum):
     # only in programs
     STACK = MANY, PROGRAM, "a vector of the scalars src"
     GEP = 1, PROGRAM, "element arg of vector x"
+    SHUFFLE = 2, PROGRAM, "the elements arg of vector x, and after those of vector y, in this order"
     AFTER = MANY, PROGRAM, "x as it is after src[1:] happened"
     END = MANY, PROGRAM, "closes the loop of RANGE x"
     IF = 1, PROGRAM, "what follows runs only where x"

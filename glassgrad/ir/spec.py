@@ -196,6 +196,12 @@ def _is_element(node: UOp) -> bool:
     )
 
 
+def _takes_elements(node: UOp) -> bool:
+    one, two = node.src
+    is_like = one.dtype is two.dtype is node.dtype and len(node.arg) == node.dtype.count
+    return is_like and all(0 <= i < 2 * node.dtype.count for i in node.arg)
+
+
 PROGRAM_CLAIMS = (
     claim("its index dtype has become an int", tuple(Ops), lambda n: n.dtype.kind != "index"),
     claim("its arg is a number and an AxisKind", [Ops.RANGE], _is_range),
@@ -227,6 +233,7 @@ PROGRAM_CLAIMS = (
         ),
     ),
     claim("it is an element of a vector", [Ops.GEP], _is_element),
+    claim("it has elements of two vectors like itself", [Ops.SHUFFLE], _takes_elements),
     claim("it closes a RANGE", [Ops.END], lambda node: node.src[0].op is Ops.RANGE),
     claim("it closes an IF", [Ops.ENDIF], lambda node: node.src[0].op is Ops.IF),
     claim("it asks a bool", [Ops.IF], lambda node: node.src[0].dtype is dtypes.bool),

@@ -14,6 +14,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.packing import pack_across
 from glassgrad.loops.rows import rows_recipe
 
 STREAMS = (8, 4)  # rows of memory that are read side by side, the more the better
@@ -31,7 +32,9 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
         _use_threads(draft)
     elif (products := rows_recipe(draft)) is not None:
         _use_vectors(draft, products)
-    elif collect_in_memory(draft) or not contraction_recipe(draft):
+    elif not collect_in_memory(draft) and contraction_recipe(draft):
+        pack_across(draft)
+    else:
         _use_vectors(draft, set())
         _use_cores(draft)
     return draft.nest.recipe

@@ -13,6 +13,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
 from glassgrad.lower.pointers import Part, grow
 from glassgrad.lower.scope import loops_of
+from glassgrad.lower.transpose import columns_of, side_by_side
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
@@ -88,8 +89,26 @@ def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     if stride in (-1, 2) and _has_one_gate(emitter, index, instance, lane):
         several = _load_backwards if stride == -1 else _load_every_other
         return several(emitter, node, instance, lane)
+    beside = side_by_side(emitter, node, instance, lane)
+    if beside is not None:
+        return _load_columns(emitter, node, instance, lane, beside)
     each = tuple([emitter.value(node, {**instance, lane: i}) for i in range(lane.size)])
     return emitter.scopes.emit(UOp(STACK, node.dtype.vec(lane.size), each))
+
+
+def _load_columns(emitter: Emitter, node: UOp, instance: Instance, lane: UOp, beside: UOp) -> UOp:
+    """A block of memory by rows, of which this is a column; its other columns will be asked for."""
+    count, scopes = lane.size, emitter.scopes
+    first = instance[beside] // count * count
+    rows: list[UOp] = []
+    for i in range(count):
+        at = address(emitter, node.src[0], {**instance, beside: first, lane: i}, None).pointer
+        rows.append(scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (at,))))
+    columns = columns_of(scopes, rows)
+    memo = scopes.stack[emitter.depth(node)].memo
+    for i, column in enumerate(columns):
+        memo[node, emitter.key(node, {**instance, beside: first + i})] = column
+    return columns[instance[beside] - first]
 
 
 def _has_one_gate(emitter: Emitter, index: UOp, instance: Instance, lane: UOp) -> bool:
@@ -111,9 +130,8 @@ def _load_every_other(emitter: Emitter, node: UOp, instance: Instance, lane: UOp
     low, high = (
         scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (place,))) for place in (first, further)
     )
-    places = [(low, i) for i in range(0, count, 2)] + [(high, i) for i in range(1, count, 2)]
-    parts = [scopes.emit(UOp(Ops.GEP, node.dtype, (vector,), i)) for vector, i in places]
-    return scopes.emit(UOp(STACK, low.dtype, tuple(parts)))
+    order = (*range(0, count, 2), *range(count + 1, 2 * count, 2))
+    return scopes.emit(UOp(Ops.SHUFFLE, low.dtype, (low, high), order))
 
 
 def _load_backwards(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp:
@@ -121,9 +139,8 @@ def _load_backwards(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) 
     last = {**instance, lane: lane.size - 1}
     pointer = address(emitter, node.src[0], last, None).pointer
     vector = emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
-    parts = [UOp(Ops.GEP, node.dtype, (vector,), i) for i in reversed(range(lane.size))]
-    each = tuple([emitter.scopes.emit(part) for part in parts])
-    return emitter.scopes.emit(UOp(STACK, vector.dtype, each))
+    order = tuple(reversed(range(lane.size)))
+    return emitter.scopes.emit(UOp(Ops.SHUFFLE, vector.dtype, (vector, vector), order))
 
 
 def _free_lane(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:

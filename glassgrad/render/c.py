@@ -181,7 +181,8 @@ class ClangRenderer(CStyleRenderer):
         gate = u.gate if u.op is Ops.INDEX else None
         if gate is not None and gate.dtype.count > 1:
             return 2
-        return 1 if u.dtype.count > 1 else super().repeats(u, source)
+        is_vector = u.dtype.count > 1 and u.op is not Ops.SHUFFLE
+        return 1 if is_vector else super().repeats(u, source)
 
     def load(self, body: Body, u: UOp) -> str:
         gate = u.src[0].gate

@@ -180,8 +180,8 @@ class CStyleRenderer:
 
     def repeats(self, u: UOp, source: int) -> int:
         """How often the text of a uop holds that of a source."""
-        # A loop asks for its size at every step.
-        return 2 if u.op is Ops.RANGE or is_repeating(u) else 1
+        # A loop asks for its size at every step, a shuffle for element after element.
+        return 2 if u.op in (Ops.RANGE, Ops.SHUFFLE) or is_repeating(u) else 1
 
     def is_short(self, u: UOp) -> bool:
         """Is the text of a value so short that it needs no name?"""

@@ -138,6 +138,13 @@ def _gep(body: Body, u: UOp) -> str:
     return body.language.lane(body.text(u.src[0]), u.src[0].dtype, u.arg)
 
 
+def _shuffle(body: Body, u: UOp) -> str:
+    """Every element by itself: compilers see what that is."""
+    texts, dtype = [body.text(source) for source in u.src], u.dtype
+    parts = [body.language.lane(texts[i // dtype.count], dtype, i % dtype.count) for i in u.arg]
+    return body.language.vector(dtype, parts)
+
+
 def _stack(body: Body, u: UOp) -> str:
     return body.language.stack(body, u)
 
@@ -147,6 +154,7 @@ EXPRESSIONS: dict[Ops, Callable[[Body, UOp], str]] = {
     Ops.INDEX: _index,
     Ops.GEP: _gep,
     Ops.STACK: _stack,
+    Ops.SHUFFLE: _shuffle,
 }
 
 
@@ -234,6 +242,7 @@ ROWS: dict[Ops, Callable[[Body, UOp], str]] = {
     Ops.INDEX: _value,
     Ops.GEP: _gep,
     Ops.STACK: _value,
+    Ops.SHUFFLE: _value,
     Ops.PARAM: _param,
     Ops.VARIABLE: _variable,
     Ops.SPECIAL: _special,

@@ -1,4 +1,4 @@
-"""STACK and GEP -> LLVM: vectors made of scalars, their elements, and elements in another order."""
+"""STACK, GEP, SHUFFLE -> LLVM: vectors made of scalars, their elements, those in another order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ def _stack(w: Writer, u: UOp) -> str:
     vector = _rearranged(u)
     if vector is not None:
         return _shuffle(w, u, vector)
-    if (pair := _two_vectors(u)) is not None:
-        return _chosen(w, u, *pair)
     if all(source is u.src[0] for source in u.src):
         one = w.line("splat", f"insertelement {kind} poison, {scalar} {w.name(u.src[0])}, i64 0")
         lanes = f"<{count} x i32> zeroinitializer"
@@ -28,8 +26,8 @@ def _stack(w: Writer, u: UOp) -> str:
 
 
 def is_shuffled(u: UOp) -> bool:
-    """Is a STACK made of vectors, not of their elements?"""
-    return _rearranged(u) is not None or _two_vectors(u) is not None
+    """Is a STACK made of a vector, not of its elements?"""
+    return _rearranged(u) is not None
 
 
 def _rearranged(u: UOp) -> UOp | None:
@@ -49,18 +47,9 @@ def _shuffle(w: Writer, u: UOp, vector: UOp) -> str:
     return w.line("shuffle", f"shufflevector {kind} {w.name(vector)}, {rest}, {order}")
 
 
-def _two_vectors(u: UOp) -> tuple[UOp, UOp] | None:
-    """The two vectors from which a STACK takes all of its elements."""
-    if any(source.op is not Ops.GEP or source.src[0].dtype is not u.dtype for source in u.src):
-        return None
-    vectors = list(dict.fromkeys(source.src[0] for source in u.src))
-    return (vectors[0], vectors[1]) if len(vectors) == 2 else None
-
-
-def _chosen(w: Writer, u: UOp, one: UOp, two: UOp) -> str:
-    kind, count = llvm_type(u.dtype), u.dtype.count
-    places = [source.arg + (count if source.src[0] is two else 0) for source in u.src]
-    order = f"<{count} x i32> <{', '.join(f'i32 {place}' for place in places)}>"
+def _shuffled(w: Writer, u: UOp) -> str:
+    kind, (one, two) = llvm_type(u.dtype), u.src
+    order = f"<{len(u.arg)} x i32> <{', '.join(f'i32 {place}' for place in u.arg)}>"
     vectors = f"{kind} {w.name(one)}, {kind} {w.name(two)}"
     return w.line("shuffle", f"shufflevector {vectors}, {order}")
 
@@ -74,4 +63,4 @@ def _gep(w: Writer, u: UOp) -> str:
     return w.line("lanes", f"shufflevector {kind} {w.name(source)}, {kind} poison, {order}")
 
 
-VECTORS: dict[Ops, Row] = {Ops.STACK: _stack, Ops.GEP: _gep}
+VECTORS: dict[Ops, Row] = {Ops.STACK: _stack, Ops.GEP: _gep, Ops.SHUFFLE: _shuffled}

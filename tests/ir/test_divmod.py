@@ -103,3 +103,12 @@ def test_common_factors_leave_comparisons():
     assert less(scale(r, 4), 10) is less(r, 3)
     assert less(const(0), const(1)) is TRUE
     assert less(r, 3).dtype is dtypes.bool
+
+
+def test_a_remainder_without_multiples_of_its_divisor_still_meets_its_quotient():
+    block, step = make_range(0, 10), make_range(1, 8)
+    place = add(scale(block, 8), step)
+    whole, rest = floordiv(place, 3), mod(place, 3)
+    assert linear(rest.src[0]).terms[block] == 2, "eight are two and a multiple of three"
+    assert total((floordiv(whole, 3), mod(whole, 3), rest), (9, 3, 1)) is place
+    assert total((whole, rest), (3, 2)) is not place

@@ -1,4 +1,4 @@
-"""Elements of a vector in another order are one shuffle."""
+"""Elements of one or two vectors in another order are one shuffle."""
 
 from __future__ import annotations
 
@@ -37,3 +37,14 @@ def test_numbers_may_stand_between_the_elements() -> None:
 def test_elements_are_written_only_where_something_else_takes_them_than_a_shuffle() -> None:
     assert "extractelement" not in rendered(3, 2, 1, 0)
     assert rendered(3, 2, 1, 0, kept=2).count("extractelement") == 1
+
+
+def test_elements_of_two_vectors_are_one_shuffle() -> None:
+    pointer = UOp(Ops.PARAM, dtypes.float32, (), Param(0, (4,), (1,)))
+    places = [UOp(Ops.INDEX, dtypes.float32, (pointer, const(i, dtypes.int64))) for i in (0, 4)]
+    one, two = [UOp(Ops.LOAD, dtypes.float32.vec(4), (place,)) for place in places]
+    made = UOp(Ops.SHUFFLE, one.dtype, (one, two), (0, 4, 1, 5))
+    store = UOp(Ops.STORE, dtypes.void, (places[0], made))
+    text = LLVMRenderer().render("f", store.toposort())
+    assert "<4 x i32> <i32 0, i32 4, i32 1, i32 5>" in text
+    assert "extractelement" not in text

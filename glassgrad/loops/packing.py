@@ -1,0 +1,79 @@
+"""Packed operands that are read across memory -> blocks, which are turned around in registers.
+
+A panel has the lanes of an axis side by side. Where they lie apart in memory, and steps of the sum
+lie in a row, several steps are packed at a time: lower/transpose.py loads them along memory.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.strides import stride, written_stride
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.lanes import NEAR
+from glassgrad.loops.opts import Opt, OptOps
+
+MOST_READS = 512
+
+
+def pack_across(draft: Draft) -> None:
+    """Every STAGE that jumps along its lanes takes as many steps along memory as it has lanes.
+
+    What is read very often is not worth it: exchanges take long to compile.
+    """
+    for number in range(len(draft.blocks(Ops.STAGE))):
+        if _times_read(draft, draft.blocks(Ops.STAGE)[number]) > MOST_READS:
+            continue
+        while (pair := _in_a_row(draft, number)) is not None:
+            draft.attempt(Opt(OptOps.JOIN, *pair))
+        block = draft.blocks(Ops.STAGE)[number]
+        across, lanes = _across(draft, block), draft.lanes(block)
+        if across is not None and across.size >= lanes:
+            draft.attempt(Opt(OptOps.UPCAST, across.axis, lanes))
+
+
+def _times_read(draft: Draft, block: UOp) -> float:
+    """How many products an element that is copied goes into."""
+    products = max(_steps(reduce) for reduce in draft.blocks(Ops.REDUCE))
+    return products / _steps(block)
+
+
+def _steps(block: UOp) -> int:
+    return prod(r.size for r in {*block.ranges, *block.bound})
+
+
+def _across(draft: Draft, block: UOp) -> UOp | None:
+    """The loop that reads along memory, if what is written side by side is read from afar."""
+    index = _read(draft, block)
+    if index is None or not _jumps(block, index):
+        return None
+    loops = [r for r in block.bound if r.kind is AxisKind.LOOP]
+    return next((r for r in loops if stride(index, r) == 1), None)
+
+
+def _read(draft: Draft, block: UOp) -> UOp | None:
+    """The one place that is copied, if nothing else is read."""
+    loads = draft.loads(block)
+    return loads[0] if len(loads) == 1 and loads[0].gate is None else None
+
+
+def _jumps(block: UOp, index: UOp) -> bool:
+    beside = [r for r in block.bound if written_stride(block, r) == 1]
+    return any(r.kind.is_unrolled and stride(index, r) not in NEAR for r in beside)
+
+
+def _in_a_row(draft: Draft, number: int) -> tuple[int, int] | None:
+    """Two loops of a STAGE that read and write as one longer loop would."""
+    block = draft.blocks(Ops.STAGE)[number]
+    index = _read(draft, block)
+    if index is None or not _jumps(block, index):
+        return None
+    for first, second in pairwise(block.bound):
+        if first.kind is second.kind is AxisKind.LOOP:
+            ways = [(stride(index, r), written_stride(block, r)) for r in (first, second)]
+            if ways[0] == tuple(None if s is None else s * second.size for s in ways[1]):
+                return first.axis, second.axis
+    return None

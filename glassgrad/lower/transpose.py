@@ -1,0 +1,87 @@
+"""LOADs whose lanes lie apart -> vectors along memory, turned around in registers.
+
+Lanes that lie a row apart, while registers lie side by side, are a block of a matrix that is read
+by its columns: its rows are loaded as vectors, and a few steps of exchanges make columns of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.lower.scope import Scopes
+
+if TYPE_CHECKING:
+    from glassgrad.lower.emit import Emitter, Instance
+
+NEAR_BYTES = 16  # within which every machine exchanges elements in one step
+
+
+def side_by_side(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp | None:
+    """Registers whose elements of this LOAD are neighbours, as many as make whole blocks."""
+    if node.src[0].gate is not None or emitter.rewrites:
+        return None
+    if lane.size & (lane.size - 1) or 2 * lane.size > emitter.target.registers:
+        return None
+    terms, _ = emitter.flat(node.src[0])
+    for atom, factor in terms.items():
+        is_register = atom.kind is AxisKind.UPCAST if atom.op is Ops.RANGE else False
+        if is_register and factor == 1 and atom in instance and atom.size % lane.size == 0:
+            inside = [a for a in terms if a is not atom and atom in a.ranges]
+            return None if inside else atom
+    return None
+
+
+def columns_of(scopes: Scopes, rows: Sequence[UOp]) -> list[UOp]:
+    """a0 a1, b0 b1  ->  a0 b0, a1 b1: first within the parts of vectors that lie near, then parts
+    change places.
+    """
+    count = len(rows)
+    near = min(count, NEAR_BYTES // rows[0].dtype.scalar.itemsize)
+    groups = [_zipped(scopes, rows[i : i + near], 1, near) for i in range(0, count, near)]
+    columns = [[group[i] for group in groups] for i in range(near)]
+    distance = 1
+    while distance * near < count:
+        columns = [_exchanged(scopes, column, distance, near) for column in columns]
+        distance *= 2
+    return [columns[i][part] for part in range(count // near) for i in range(near)]
+
+
+def _zipped(scopes: Scopes, rows: Sequence[UOp], size: int, near: int) -> list[UOp]:
+    """Pieces of `size` elements from two rows in turn, for either half of each part."""
+    if len(rows) == 1:
+        return list(rows)
+    count, half = rows[0].dtype.count, near // 2
+    halves: list[list[UOp]] = []
+    for start in (0, half):
+        order = [
+            part + start + piece + row * count + i
+            for part in range(0, count, near)
+            for piece in range(0, half, size)
+            for row in (0, 1)
+            for i in range(size)
+        ]
+        pairs = zip(rows[::2], rows[1::2], strict=True)
+        halves.append([_shuffled(scopes, one, two, order) for one, two in pairs])
+    return [row for half in halves for row in _zipped(scopes, half, size * 2, near)]
+
+
+def _exchanged(scopes: Scopes, vectors: list[UOp], distance: int, near: int) -> list[UOp]:
+    """Of each pair, the parts of the one beside those of the other."""
+    done, count = list(vectors), vectors[0].dtype.count
+    parts = range(len(vectors))
+    first = [count + (p - distance) * near if p & distance else p * near for p in parts]
+    second = [count + p * near if p & distance else (p + distance) * near for p in parts]
+    for low in parts:
+        if not low & distance:
+            pair = vectors[low], vectors[low + distance]
+            for place, starts in ((low, first), (low + distance, second)):
+                order = [start + i for start in starts for i in range(near)]
+                done[place] = _shuffled(scopes, *pair, order)
+    return done
+
+
+def _shuffled(scopes: Scopes, one: UOp, two: UOp, order: list[int]) -> UOp:
+    return scopes.emit(UOp(Ops.SHUFFLE, one.dtype, (one, two), tuple(order)))

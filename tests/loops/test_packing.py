@@ -1,0 +1,63 @@
+"""Operands that are packed across memory: blocks as long as vectors, for what is read seldom."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nests import kernel_of, ops_of
+from programs import TARGET
+from schedules import memory
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.ir.strides import stride
+from glassgrad.ir.uop import UOp
+from glassgrad.loops import optimize
+from glassgrad.loops.opts import OptOps
+
+
+def shaped(tensor: Tensor) -> Nest:
+    return optimize(kernel_of(tensor), TARGET)
+
+
+def packed(nest: Nest) -> UOp:
+    (found,) = [n for n in nest.body.toposort() if n.op is Ops.STAGE and not n.src[0].src[0].gate]
+    return found
+
+
+def along_memory(nest: Nest) -> list[int]:
+    """Sizes of the registers of a packed operand that lie side by side in memory."""
+    block = packed(nest)
+    (index,) = [n.src[0] for n in block.src[0].toposort() if n.op is Ops.LOAD]
+    loops = [r for r in block.bound if r.kind is AxisKind.UPCAST]
+    return [r.size for r in loops if stride(index, r) == 1]
+
+
+def test_a_transposed_matrix_is_packed_in_blocks() -> None:
+    assert along_memory(shaped(memory(64, 96) @ memory(80, 96).transpose(0, 1))) == [8]
+
+
+def test_a_matrix_that_is_packed_as_it_lies_needs_none() -> None:
+    nest = shaped(memory(64, 96) @ memory(96, 80))
+    (axis,) = [r for r in packed(nest).bound if r.kind is AxisKind.LANE]
+    (index,) = [n.src[0] for n in packed(nest).src[0].toposort() if n.op is Ops.LOAD]
+    assert stride(index, axis) == 1
+
+
+def test_what_is_read_very_often_is_packed_one_by_one() -> None:
+    assert along_memory(shaped(memory(1024, 96) @ memory(80, 96).transpose(0, 1))) == []
+
+
+def test_steps_of_a_window_are_packed_as_one_row() -> None:
+    nest = shaped(memory(1, 32, 9, 9).conv2d(memory(32, 32, 3, 3)))
+    assert ops_of(nest).count(OptOps.JOIN) == 3, "places, and channels with both axes of a window"
+    assert along_memory(nest) == [8]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 19, 8), (64, 80, 96), (33, 47, 77), (7, 16, 9)])
+def test_values_are_right(m: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(k)
+    x, w = rng.standard_normal((m, k)), rng.standard_normal((n, k))
+    found = Tensor(x.astype(np.float32)) @ Tensor(w.astype(np.float32)).transpose(0, 1)
+    np.testing.assert_allclose(found.numpy(), x @ w.T, rtol=1e-4, atol=1e-4)
