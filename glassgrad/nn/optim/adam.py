@@ -82,7 +82,10 @@ class AdamW(Adam):
 
 
 class LAMB(AdamW):
-    """AdamW with steps in proportion to the length of each parameter (You and others, 2019)."""
+    """AdamW with steps in proportion to the length of each parameter (You and others, 2019).
+
+    With `adam` they are AdamW's own: the same state, without the proportion.
+    """
 
     def __init__(
         self,
@@ -92,11 +95,15 @@ class LAMB(AdamW):
         b2: float = 0.999,
         eps: float = 1e-6,
         weight_decay: float = 0.0,
+        adam: bool = False,
         **place: Unpack[Place],
     ) -> None:
         super().__init__(params, lr, b1, b2, eps, weight_decay, **place)
+        self.adam = adam
 
     def _step(self, param: Tensor, step: Tensor) -> Tensor:
+        if self.adam:
+            return super()._step(param, step)
         step = step + param * self.weight_decay if self.weight_decay else step
         length, reach = norm(param), norm(step)
         share = ((length > 0) & (reach > 0)).where(length / reach, 1.0)

@@ -42,12 +42,19 @@ class SGD(Optimizer):
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         for number, (param, gradient) in enumerate(zip(self.params, gradients, strict=True)):
-            step = gradient + param * self.weight_decay if self.weight_decay else gradient
-            step = self._trusted(step, param, gradient)
-            step = step * self.lr if self.classic else step
-            step = self._with_momentum(step, number)
-            self._set(param, param - (step if self.classic else step * self.lr))
+            before, after = self._decays()
+            step = gradient + param * before if before else gradient
+            share = self._share(param, gradient)
+            rate = self.lr if share is None else share * self.lr
+            step = step * rate if self.classic else step
+            step = self._turned(self._with_momentum(step, number))
+            kept = param * (1 - self.lr * after) if after else param
+            self._set(param, kept - (step if self.classic else step * rate))
         return [*self.params, *self.velocity]
+
+    def _decays(self) -> tuple[float, float]:
+        """How much a parameter's gradient, and how much the parameter itself is made smaller."""
+        return self.weight_decay, 0.0
 
     def _with_momentum(self, step: Tensor, number: int) -> Tensor:
         if not self.momentum:
@@ -56,12 +63,21 @@ class SGD(Optimizer):
         self._set(velocity, velocity * self.momentum + step)
         return step + velocity * self.momentum if self.nesterov else velocity
 
-    def _trusted(self, step: Tensor, param: Tensor, gradient: Tensor) -> Tensor:
+    def _share(self, param: Tensor, gradient: Tensor) -> Tensor | None:
+        """What a step is multiplied with besides the learning rate."""
+        return None
+
+    def _turned(self, step: Tensor) -> Tensor:
         return step
 
 
 class LARS(SGD):
-    """SGD with steps in proportion to the length of each parameter (You and others, 2017)."""
+    """SGD with steps in proportion to the length of each parameter (You and others, 2017).
+
+    With a `tcoef` of 0 they are not. With `ns_coefficients` a step goes along the nearest matrix
+    whose rows are orthogonal, as in Muon, in `ns_steps` rounds. Unless `pre_wd`, weight decay does
+    not go through the running sum.
+    """
 
     def __init__(
         self,
@@ -69,18 +85,35 @@ class LARS(SGD):
         lr: float = 0.001,
         momentum: float = 0.9,
         weight_decay: float = 1e-4,
+        ns_steps: int = 0,
+        ns_coefficients: tuple[float, ...] | None = None,
         nesterov: bool = False,
         classic: bool = True,
+        pre_wd: bool = True,
         tcoef: float = 0.001,
         **place: Unpack[Place],
     ) -> None:
         super().__init__(params, lr, momentum, weight_decay, nesterov, classic, **place)
-        self.tcoef = tcoef
+        self.ns_steps, self.ns_coefficients = ns_steps, ns_coefficients
+        self.pre_wd, self.tcoef = pre_wd, tcoef
+        if ns_coefficients:
+            _refuse_vectors(self.params, "LARS with ns_coefficients")
 
-    def _trusted(self, step: Tensor, param: Tensor, gradient: Tensor) -> Tensor:
+    def _decays(self) -> tuple[float, float]:
+        return (self.weight_decay, 0.0) if self.pre_wd else (0.0, self.weight_decay)
+
+    def _share(self, param: Tensor, gradient: Tensor) -> Tensor | None:
+        if not self.tcoef:
+            return None
         length, slope = norm(param), norm(gradient)
         share = length * self.tcoef / (slope + length * self.weight_decay)
-        return step * ((length > 0) & (slope > 0)).where(share, 1.0)
+        return ((length > 0) & (slope > 0)).where(share, 1.0)
+
+    def _turned(self, step: Tensor) -> Tensor:
+        if not self.ns_coefficients:
+            return step
+        flat = step.reshape(int(step.shape[0]), -1)
+        return flat.newton_schulz(self.ns_steps, self.ns_coefficients).reshape(step.shape)
 
 
 class Muon(Optimizer):
@@ -102,12 +135,7 @@ class Muon(Optimizer):
         **place: Unpack[Place],
     ) -> None:
         super().__init__(params, lr, **place)
-        vectors = [param.shape for param in self.params if param.ndim < 2]
-        if vectors:
-            raise GradientError(
-                f"Muon moves matrices, not a parameter of shape {vectors[0]}",
-                hint="OptimizerGroup(Muon(matrices), AdamW(others))",
-            )
+        _refuse_vectors(self.params, "Muon")
         self.momentum, self.weight_decay, self.nesterov = momentum, weight_decay, nesterov
         self.ns_steps, self.ns_coefficients = ns_steps, ns_coefficients
         self.velocity = self._zeros()
@@ -123,6 +151,15 @@ class Muon(Optimizer):
             kept = param * (1 - self.lr * self.weight_decay) if self.weight_decay else param
             self._set(param, kept - even * (self.lr * scale))
         return [*self.params, *self.velocity]
+
+
+def _refuse_vectors(params: list[Tensor], name: str) -> None:
+    vectors = [param.shape for param in params if param.ndim < 2]
+    if vectors:
+        raise GradientError(
+            f"{name} moves matrices, not a parameter of shape {vectors[0]}",
+            hint="OptimizerGroup(Muon(matrices), AdamW(others))",
+        )
 
 
 def norm(x: Tensor) -> Tensor:

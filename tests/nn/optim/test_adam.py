@@ -60,6 +60,21 @@ def test_lamb_is_its_definition() -> None:
     np.testing.assert_allclose(param.numpy(), w, rtol=2e-4, atol=2e-5)
 
 
+def test_lamb_may_take_adams_steps() -> None:
+    random = np.random.default_rng(0)
+    start = random.standard_normal(7).astype(np.float32)
+    one, two = Tensor(start.copy()), Tensor(start.copy())
+    pair = (
+        LAMB([one], 0.1, eps=1e-8, weight_decay=0.05, adam=True),
+        AdamW([two], 0.1, weight_decay=0.05),
+    )
+    for _ in range(5):
+        one.grad = two.grad = Tensor(random.standard_normal(7).astype(np.float32))
+        for optimizer in pair:
+            optimizer.step()
+    np.testing.assert_array_equal(one.numpy(), two.numpy())
+
+
 def test_updates_are_part_of_the_kernels_that_make_the_gradients() -> None:
     layers = [nn.Linear(64, 64) for _ in range(4)]
     params = get_parameters(layers)

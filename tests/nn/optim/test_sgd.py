@@ -105,8 +105,41 @@ def test_lars_is_its_definition(classic: bool, nesterov: bool) -> None:
         optimizer.step()
         length, slope = np.linalg.norm(w), np.linalg.norm(g)
         trust = 0.02 * length / (slope + 0.1 * length) if slope else 1.0
-        update = trust * (g + 0.1 * w) * (0.5 if classic else 1)
+        update = (g + 0.1 * w) * (0.5 * trust if classic else 1)
         v = 0.9 * v + update
         update = update + 0.9 * v if nesterov else v
-        w = w - update * (1 if classic else 0.5)
+        w = w - update * (1 if classic else 0.5 * trust)
     np.testing.assert_allclose(param.numpy(), w, rtol=1e-5, atol=1e-6)
+
+
+def test_lars_may_decay_apart_from_the_running_sum() -> None:
+    random = np.random.default_rng(0)
+    w, v = random.standard_normal(7), np.zeros(7)
+    param = Tensor(w.astype(np.float32))
+    optimizer = LARS([param], 0.5, weight_decay=0.1, pre_wd=False, tcoef=0)
+    for _ in range(10):
+        g = random.standard_normal(7)
+        param.grad = Tensor(g.astype(np.float32))
+        optimizer.step()
+        v = 0.9 * v + 0.5 * g
+        w = w * (1 - 0.5 * 0.1) - v
+    np.testing.assert_allclose(param.numpy(), w, rtol=1e-5, atol=1e-6)
+
+
+def test_lars_without_shares_is_muon_for_square_matrices() -> None:
+    random = np.random.default_rng(0)
+    start = random.standard_normal((5, 5)).astype(np.float32)
+    coefficients = (3.4445, -4.775, 2.0315)
+    one, two = Tensor(start.copy()), Tensor(start.copy())
+    muon = Muon([one], 0.1, ns_coefficients=coefficients)
+    lars = LARS(
+        [two], 0.1, 0.95, 0.1, 5, coefficients, nesterov=True, classic=False, pre_wd=False, tcoef=0
+    )
+    for _ in range(4):
+        one.grad = Tensor(random.standard_normal((5, 5)).astype(np.float32))
+        two.grad = one.grad
+        muon.step()
+        lars.step()
+    np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(GradientError, match="ns_coefficients moves matrices"):
+        LARS([Tensor([1.0])], ns_steps=2, ns_coefficients=coefficients)
