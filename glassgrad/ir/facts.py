@@ -9,6 +9,7 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
 
 NOTHING: frozenset[UOp] = frozenset()
+RANGE = Ops.RANGE
 BINDS_RANGES = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
 
@@ -21,12 +22,12 @@ def identity(op: Ops, dtype: DType) -> ConstType:
     return 1 if op is Ops.MUL else 0
 
 
-def free_ranges(root: UOp) -> None:
-    """Fill in `ranges` for every node under this one."""
+def free_ranges(root: UOp) -> frozenset[UOp]:
+    """The `ranges` of a node; filled in for every node under it, too."""
     for node in toposort((root,), stop=lambda found: found._ranges is not None):
         if node._ranges is not None:
             continue
-        if node.op is Ops.RANGE:
+        if node.op is RANGE:
             node._ranges = node.src[0].ranges | {node}
         elif not node.src:
             node._ranges = NOTHING
@@ -36,7 +37,8 @@ def free_ranges(root: UOp) -> None:
         elif len(node.src) == 1:
             node._ranges = node.src[0]._ranges
         else:
-            node._ranges = NOTHING.union(*(source._ranges or NOTHING for source in node.src))
+            node._ranges = NOTHING.union(*[source._ranges or NOTHING for source in node.src])
+    return root._ranges or NOTHING
 
 
 def substitute(root: UOp, changes: dict[UOp, UOp]) -> UOp:
@@ -51,11 +53,13 @@ def substitute(root: UOp, changes: dict[UOp, UOp]) -> UOp:
     return done.get(root, root)
 
 
-def find_bounds(root: UOp) -> None:
-    """Fill in `bounds` for this node and the elementwise ops under it, sources first."""
+def find_bounds(root: UOp) -> tuple[Any, Any]:
+    """The `bounds` of a node; filled in for the elementwise ops under it, too, sources first."""
+    found: tuple[Any, Any] = (None, None)
     for node in toposort((root,), stop=_has_no_bounds_to_find):
-        if node._bounds is None:
-            node._bounds = bounds(node)
+        found = node._bounds or bounds(node)
+        node._bounds = found
+    return found  # the root is last
 
 
 def _has_no_bounds_to_find(node: UOp) -> bool:

@@ -11,6 +11,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, toposort
 
 INDEX_DTYPE = dtypes.index
+INDEX = Ops.INDEX
 
 
 def _divide(value: UOp, divisor: UOp) -> UOp:
@@ -73,6 +74,6 @@ def reindex(root: UOp, changes: dict[UOp, UOp]) -> UOp:
 
 def open_gates(node: UOp) -> UOp:
     """An INDEX without a gate that is always open."""
-    if node.op is Ops.INDEX and (gate := node.gate) is not None and gate.is_const and gate.arg:
+    if node.op is INDEX and (gate := node.gate) is not None and gate.is_const and gate.arg:
         return node.src[0].index(*node.indices)
     return node

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 from weakref import ref
 
 from glassgrad.base.dtype import ConstType, DType, dtypes, wrap
@@ -26,7 +26,7 @@ class _Held(ref["UOp"]):
 
 NODES: dict[Key, _Held] = {}
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
-CONST = Ops.CONST
+CONST, REDUCE, SCAN, STORE = Ops.CONST, Ops.REDUCE, Ops.SCAN, Ops.STORE
 COMPARISON = OpGroup.COMPARISON
 _numbers = count()
 
@@ -143,7 +143,7 @@ class UOp:
 
     def const_like(self, value: ConstType) -> UOp:
         """A scalar constant of this node's dtype."""
-        return UOp(Ops.CONST, self.dtype, (), value)
+        return UOp(CONST, self.dtype, (), value)
 
     def _other(self, value: UOp | ConstType) -> UOp:
         return value if isinstance(value, UOp) else self.const_like(value)
@@ -220,7 +220,7 @@ class UOp:
 
     @property
     def is_const(self) -> bool:
-        return self.op is Ops.CONST
+        return self.op is CONST
 
     @property
     def gate(self) -> UOp | None:
@@ -239,46 +239,53 @@ class UOp:
 
         Those of a SCAN are free in it: it has a value for each of their steps.
         """
-        if self.op is Ops.REDUCE:
+        op = self.op
+        if op is REDUCE:
             return self.src[1:]
-        if self.op is Ops.SCAN:
+        if op is SCAN:
             return self.src[2 if self.arg is Ops.MULACC else 1 :]
-        return self.src[2:] if self.op is Ops.STORE else self.src[1 + len(self.arg) :]
+        return self.src[2:] if op is STORE else self.src[1 + len(self.arg) :]
 
     @property
     def kind(self) -> AxisKind:
         """What kind of loop a RANGE is."""
-        return cast(AxisKind, self.arg[1])
+        kind: AxisKind = self.arg[1]
+        return kind
 
     @property
     def axis(self) -> int:
         """The number of a RANGE."""
-        return cast(int, self.arg[0])
+        number: int = self.arg[0]
+        return number
 
     @property
     def size(self) -> int:
         """How many values a RANGE has; its largest if that is only known at launch."""
-        return cast(int, self.src[0].arg if self.src[0].is_const else self.src[0].vmax)
+        bound = self.src[0]
+        size: int = bound.arg if bound.op is CONST else bound.vmax
+        return size
 
     # ------------------------------------------------------------------ facts, computed once
 
     @property
     def ranges(self) -> frozenset[UOp]:
         """The ranges that are free in this expression."""
-        if self._ranges is None:
+        found = self._ranges
+        if found is None:
             from glassgrad.ir.facts import free_ranges
 
-            free_ranges(self)
-        return cast(frozenset["UOp"], self._ranges)
+            found = free_ranges(self)
+        return found
 
     @property
     def bounds(self) -> tuple[Any, Any]:
         """(smallest, largest) value that an integer expression can have."""
-        if self._bounds is None:
+        found = self._bounds
+        if found is None:
             from glassgrad.ir.facts import find_bounds
 
-            find_bounds(self)
-        return cast(tuple[Any, Any], self._bounds)
+            found = find_bounds(self)
+        return found
 
     @property
     def vmin(self) -> Any:
@@ -315,7 +322,7 @@ def toposort(roots: Iterable[UOp], stop: Callable[[UOp], bool] | None = None) ->
 
 
 def const(value: ConstType, dtype: DType = dtypes.index) -> UOp:
-    return UOp(Ops.CONST, dtype, (), value)
+    return UOp(CONST, dtype, (), value)
 
 
 def variable(name: str, smallest: int, largest: int) -> UOp:

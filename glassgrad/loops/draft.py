@@ -15,6 +15,9 @@ from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 OP_WORK = {Ops.EXP2: 20, Ops.LOG2: 25, Ops.SIN: 100, Ops.POW: 150, Ops.THREEFRY: 120}
 
 
+VALUES = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE))
+
+
 class Draft:
     """A nest and a target; `attempt` makes a move if it is legal."""
 
@@ -73,4 +76,4 @@ class Draft:
 
 
 def _is_block(node: UOp) -> bool:
-    return node.op in (Ops.REDUCE, Ops.STAGE, Ops.STORE)
+    return node.op in VALUES

@@ -11,6 +11,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
 
+RANGE = Ops.RANGE
 BLOCKS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE, Ops.SCAN))
 
 
@@ -27,7 +28,7 @@ def blocks_of(body: UOp) -> tuple[UOp, ...]:
 
 @lru_cache(maxsize=8)
 def _ranges_of(body: UOp) -> tuple[UOp, ...]:
-    return tuple(sorted([n for n in nodes_of(body) if n.op is Ops.RANGE], key=lambda r: r.axis))
+    return tuple(sorted([n for n in nodes_of(body) if n.op is RANGE], key=lambda r: r.axis))
 
 
 def axes(nest: Nest) -> list[UOp]:

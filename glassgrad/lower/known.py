@@ -12,6 +12,7 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
 ARITHMETIC = frozenset((Ops.NEG, Ops.ADD, Ops.SUB, Ops.MUL, Ops.MIN, Ops.MAX))
+STACK = Ops.STACK
 CONDITIONS = OpGroup.COMPARISON | {Ops.CAST, Ops.AND, Ops.OR, Ops.XOR}
 
 
@@ -19,7 +20,7 @@ def numbers_of(value: UOp) -> tuple[ConstType, ...] | None:
     """The lanes of a value, if they are known."""
     if value.is_const:
         return (value.arg,) * value.dtype.count
-    if value.op is Ops.STACK and all(source.is_const for source in value.src):
+    if value.op is STACK and all(source.is_const for source in value.src):
         return tuple([source.arg for source in value.src])
     return None
 
@@ -28,7 +29,7 @@ def in_one(value: UOp) -> UOp | None:
     """The scalar that stands in every lane; None if lanes differ, or may."""
     if value.dtype.count == 1:
         return value
-    is_same = value.op is Ops.STACK and all(source is value.src[0] for source in value.src)
+    is_same = value.op is STACK and all(source is value.src[0] for source in value.src)
     return value.src[0] if is_same else None
 
 

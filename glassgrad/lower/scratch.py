@@ -9,6 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
 ALIGNMENT = 64
+RANGE, END, SCRATCH = Ops.RANGE, Ops.END, Ops.SCRATCH
 POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
 
 
@@ -38,11 +39,11 @@ def _lives(lines: Sequence[UOp]) -> list[Life]:
     loops: list[tuple[int, int]] = []
     opened: dict[UOp, int] = {}
     for number, line in enumerate(lines):
-        if line.op is Ops.RANGE:
+        if line.op is RANGE:
             opened[line] = number
-        elif line.op is Ops.END:
+        elif line.op is END:
             loops.append((opened[line.src[0]], number))
-        if line.op is Ops.SCRATCH:
+        if line.op is SCRATCH:
             owner[line] = line
             continue
         for source in line.src:

@@ -30,6 +30,7 @@ from glassgrad.render.llvm_vectors import VECTORS, is_shuffled
 RANGE, END, IF, ENDIF, ACC, ASSIGN = (
     Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.ACC, Ops.ASSIGN
 )  # fmt: skip
+PARAM, VARIABLE, STACK = Ops.PARAM, Ops.VARIABLE, Ops.STACK
 OPENS = {END: RANGE, ENDIF: IF}
 ZERO_BYTES = 64  # what a load reads whose gate is false; wider loads make it longer
 
@@ -84,9 +85,9 @@ class Function:
         self.walking = walking(uops)
         walkers = {index for steps in self.walking.values() for index in steps}
         self.unneeded = unneeded(uops, walkers)
-        params = [uop.arg.slot for uop in uops if uop.op is Ops.PARAM]
+        params = [uop.arg.slot for uop in uops if uop.op is PARAM]
         self.slots = max(params, default=-1) + 1
-        variables = sorted((uop for uop in uops if uop.op is Ops.VARIABLE), key=lambda u: u.arg[0])
+        variables = sorted((uop for uop in uops if uop.op is VARIABLE), key=lambda u: u.arg[0])
         self.variables = {uop: self.slots + i for i, uop in enumerate(variables)}
 
     def write(self, uop: UOp) -> None:
@@ -158,7 +159,7 @@ def written_inside(uops: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
 
 def unneeded(uops: tuple[UOp, ...], walkers: set[UOp]) -> set[UOp]:
     """What nobody asks for: products of places that walk, elements of vectors that are shuffled."""
-    shuffled = {uop for uop in uops if uop.op is Ops.STACK and is_shuffled(uop)}
+    shuffled = {uop for uop in uops if uop.op is STACK and is_shuffled(uop)}
     spared = {index.src[1] for index in walkers}.union(*[stack.src for stack in shuffled])
     if not spared:
         return spared

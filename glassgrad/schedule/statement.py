@@ -36,6 +36,7 @@ class Statement:
     order: int = -1  # its place in the program
     twins: dict[UOp, UOp] = field(default_factory=dict)  # see schedule/twins.py: read these instead
     reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
+    contracts: bool | None = None  # see is_contraction: found when all reads are known
 
     def __post_init__(self) -> None:
         self.order = self.node.number if self.order < 0 else self.order
@@ -67,15 +68,20 @@ class Statement:
     @property
     def is_contraction(self) -> bool:
         """A reduction of operands that each lack an axis another has, as in a matrix product."""
-        if not self.reduced:
-            return False
-        have = [
-            {r for r in self.axes for i in at if r.op is Ops.RANGE and r in i.ranges}
-            for places in self.reads.values()
-            for at in places
-        ]
-        wide = [axes for axes in have if axes]
-        return any(not a <= b and not b <= a for a in wide for b in wide)
+        found = self.contracts
+        if found is None:
+            found = self.contracts = bool(self.reduced) and _contracts(self)
+        return found
+
+
+def _contracts(statement: Statement) -> bool:
+    axes = frozenset(r for r in statement.axes if r is not ZERO)
+    have = {
+        axes & frozenset[UOp]().union(*[index.ranges for index in at])
+        for places in statement.reads.values()
+        for at in places
+    }
+    return any(not a <= b and not b <= a for a in have for b in have)
 
 
 Uses = dict[tuple[Statement, Indices], None]  # who reads a value, and where

@@ -68,8 +68,10 @@ def _is_pointwise(cluster: Cluster) -> bool:
 def _is_too_large(one: Cluster, two: Cluster) -> bool:
     """Would the kernel take too long to compile?"""
     statements = one.statements + two.statements
-    most = MOST_BLOCKED if contracts(one) or contracts(two) else MOST_STATEMENTS
-    return len(statements) > most or sum(s.ops for s in statements) > MOST_OPS
+    if len(statements) > MOST_STATEMENTS:
+        if len(statements) > MOST_BLOCKED or not (contracts(one) or contracts(two)):
+            return True
+    return sum(s.ops for s in statements) > MOST_OPS
 
 
 def _bytes(statement: Statement) -> int:
