@@ -25,6 +25,7 @@ class Cache(Generic[T]):
 
     def __init__(self, most: int) -> None:
         self.most = most
+        self.clearings = 0  # how often everything was forgotten
         self.found: OrderedDict[Any, T] = OrderedDict()
         self.lock = Lock()
 
@@ -46,6 +47,7 @@ class Cache(Generic[T]):
 
     def clear(self) -> None:
         with self.lock:
+            self.clearings += 1
             self.found.clear()
 
 

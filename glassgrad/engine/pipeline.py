@@ -5,8 +5,9 @@ Tensor ──▶ graph ──▶ Kernel ──▶ Nest ──▶ Program ──�
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
+from typing import NamedTuple
 
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device
@@ -28,6 +29,7 @@ from glassgrad.engine.recording import recorder
 from glassgrad.engine.remember import key_of, recall, remember
 from glassgrad.engine.run import run
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import Bound
 from glassgrad.ir.spec import check
 from glassgrad.ir.stages import Executable, Kernel, Launch, Source, Target
 from glassgrad.ir.uop import UOp
@@ -35,8 +37,22 @@ from glassgrad.memory.view import View
 from glassgrad.schedule import schedule
 
 
+class Ready(NamedTuple):
+    """A plan, and what it is run on: buffers, a device, values of variables."""
+
+    plan: Plan
+    leaves: Sequence[UOp]
+    device: Device
+    values: Bound
+
+
 def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...]:
     """Compute these values; each comes back as memory that holds it."""
+    return launch(ready(values, device), lambda: values)
+
+
+def ready(values: Sequence[UOp], device: str | None = None) -> Ready:
+    """The plan for these values: an equal graph's, or a new one."""
     found = signature(values)
     if found.copies:
         move_between_devices(found.copies, realize)
@@ -49,10 +65,16 @@ def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...
             plan = PLANS[key] = plan_for(values, found.leaves, machine)
     if (watching := recorder()) is not None:
         watching.notice(values)
+    return Ready(plan, found.leaves, machine, found.values)
+
+
+def launch(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
+    """Run a plan; `values` gives the graph that it is for, if something goes wrong."""
     try:
-        return run(plan, found.leaves, machine, found.values)
+        return run(*made)
     except BadIndex as bad:  # lines belong to this graph, and the plan may be an equal one's
-        raise bad.explained(schedule(values, machine.target).checks[bad.launch]) from None
+        checks = schedule(values(), made.device.target).checks
+        raise bad.explained(checks[bad.launch]) from None
 
 
 def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Plan:

@@ -26,8 +26,8 @@ from glassgrad.tensor.handed import Made, Output, Window
 from glassgrad.tensor.layouts import layouts, refuse_others
 from glassgrad.tensor.outside import Known, holders, readers, renew
 from glassgrad.tensor.random import GENERATOR
-from glassgrad.tensor.realize import OVERWRITTEN
 from glassgrad.tensor.structure import Hole, rebuilt
+from glassgrad.tensor.versions import OVERWRITTEN
 from glassgrad.tensor.watched import (
     Before,
     Constants,

@@ -11,7 +11,7 @@ from typing import Any
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.realize import current
+from glassgrad.tensor.versions import current
 
 MOST_CELLS = 10  # rows and columns; from the middle on, the rest is left out
 MOST_TABLES = 4

@@ -22,15 +22,15 @@ KINDS = frozenset((CONTIGUOUS, REDUCE))
 SMALLER = 64  # times than what is read to make it
 
 
-def values_to_keep(
-    nodes: Iterable[UOp], living: Callable[[], Iterable[Core]], roots: set[UOp]
-) -> list[UOp]:
-    """Those of the nodes under the roots that values which somebody holds are made of, too."""
+def worth_memory(nodes: Iterable[UOp], roots: set[UOp]) -> set[UOp]:
+    """Those of the nodes under the roots that should not be computed twice."""
     kinds = [node for node in nodes if node.op in KINDS and node.realized is None]
     copied = {_unmoved(root.src[0]) for root in roots if root.op is CONTIGUOUS}  # they have memory
-    wanted = {n for n in kinds if n not in roots and n not in copied and _is_worth_memory(n)}
-    if not wanted:
-        return []
+    return {n for n in kinds if n not in roots and n not in copied and _is_worth_memory(n)}
+
+
+def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[Core]]) -> list[UOp]:
+    """Those of these nodes that values which somebody holds are made of, too."""
     oldest = min(node.number for node in wanted)
     found: dict[UOp, None] = {}
     seen: set[UOp] = set()

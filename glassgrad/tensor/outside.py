@@ -14,7 +14,8 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.realize import OVERWRITTEN, realize
+from glassgrad.tensor.realize import realize
+from glassgrad.tensor.versions import OVERWRITTEN
 
 BUFFER = Ops.BUFFER
 

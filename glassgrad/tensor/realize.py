@@ -10,26 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any
-from weakref import WeakKeyDictionary, WeakSet, ref
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
 
 from glassgrad.base.errors import CaptureError, OutOfMemoryError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
-from glassgrad.ir.size import bindings
+from glassgrad.ir.size import UNBOUND, bindings
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.keeping import values_to_keep
+from glassgrad.tensor.keeping import values_to_keep, worth_memory
+from glassgrad.tensor.outline import Found, recognised
 from glassgrad.tensor.record import bound, record
+from glassgrad.tensor.versions import OVERWRITTEN, current
+
+if TYPE_CHECKING:
+    from glassgrad.engine.pipeline import Ready
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
 NUMBER = attrgetter("number")
 MOST_NAMED = 8  # tensors in a message about memory
-OVERWRITTEN: WeakSet[View] = WeakSet()
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
 
 
@@ -54,20 +59,30 @@ def written(target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> UOp:
     return write
 
 
-def run(values: Sequence[UOp]) -> tuple[View, ...]:
-    """Walk the whole road."""
+def run(values: Sequence[UOp]) -> tuple[tuple[View, ...], Ready | None]:
+    """Walk the whole road; the views, and the plan that made them."""
     try:
-        return _pipeline()(values)
+        made: Ready = _pipeline().ready(values)
+    except OutOfMemoryError as error:  # of what comes from another device
+        raise _with_largest(error) from None
+    return run_again(made, lambda: values), made
+
+
+def run_again(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
+    """Run a plan; `values` gives the graph that it is for, if an error must name its lines."""
+    try:
+        views: tuple[View, ...] = _pipeline().launch(made, values)
     except OutOfMemoryError as error:
         raise _with_largest(error) from None
+    return views
 
 
 @cache
-def _pipeline() -> Callable[[Sequence[UOp]], tuple[View, ...]]:
+def _pipeline() -> ModuleType:
     """All stages, imported when the first value is computed."""
-    from glassgrad.engine.pipeline import realize
+    from glassgrad.engine import pipeline
 
-    return realize
+    return pipeline
 
 
 def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
@@ -81,16 +96,6 @@ def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
     ]
     message = "\n".join([error.message, *(["the largest tensors:"] if rows else []), *rows])
     return OutOfMemoryError(message, error.hint, error.origin)
-
-
-def current(uop: UOp) -> UOp | None:
-    """The buffer that holds this value, if it was computed and not overwritten since."""
-    if uop.op is BUFFER:
-        return uop
-    held: UOp | None = uop.realized
-    if held is not None and held.arg in OVERWRITTEN:
-        held = uop.realized = None
-    return held
 
 
 def in_memory(uop: UOp) -> UOp | None:
@@ -140,22 +145,51 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
     """Compute tensors. Those whose node is kept remember what they were made of."""
     if not wanted:
         return
-    roots, writes, nodes = collect([tensor.uop for tensor in wanted])
+    values = [tensor.uop for tensor in wanted]
+    found = None if recorder() is not None else recognised(values, kept, _held_values)
+    if found is None or found.course is None:
+        _compute_anew(values, kept, found)
+        return
+    outline, course = found.outline, found.course
+    nodes, leaves = list(outline.numbers), outline.leaves
+    ready = _pipeline().Ready(
+        course.plan, [leaves[i] for i in course.leaves], course.device, UNBOUND
+    )
+    views = run_again(ready, lambda: prepared(collect(values)[0]))
+    ends = {nodes[number]: is_same for number, is_same in course.ends}
+    kept = kept.union([nodes[number] for number in course.kept])
+    _hold(ends, views, [leaves[i] for i in course.ended], kept)
+
+
+def _compute_anew(values: Sequence[UOp], kept: frozenset[UOp], found: Found | None) -> None:
+    """Find out what must be computed together, and how; remember it for what looks the same."""
+    roots, writes, nodes = collect(values)
     if (watching := recorder()) is not None:
         watching.nodes.update(nodes)
-    more = values_to_keep(nodes, living, set(roots))
-    if more:
-        roots, kept = [*roots, *more], kept.union(more)
-    values = prepared(roots, nodes)
-    views = run(values)
+    wider = worth_memory(nodes, set(roots))
+    more = values_to_keep(wider, living) if wider else []
+    roots, kept = [*roots, *more], kept.union(more)
+    graph = prepared(roots, nodes)
+    views, made = run(graph)
+    rows = zip(roots, graph, views, strict=True)
+    ends = {root: root.op is ASSIGN and view is _base(v).arg for root, v, view in rows}
+    ended = [_base(_resolved_target(write)) for write in writes]
+    if found is not None and made is not None:
+        found.remember(made, ends, more, ended, needs_holders=bool(wider))
+    _hold(ends, views, ended, kept)
+
+
+def _hold(
+    ends: dict[UOp, bool], views: Sequence[View], ended: Sequence[UOp], kept: frozenset[UOp]
+) -> None:
+    """Let living tensors hold the views that were computed. Those whose contents ended are gone."""
     held: dict[UOp, UOp] = {}
-    for root, value, view in zip(roots, values, views, strict=True):
-        if root.op is ASSIGN and view is _base(value).arg:
-            view = view.renewed()
-        held[root] = buffer = UOp(BUFFER, root.dtype, (), view)
+    for (root, is_same), view in zip(ends.items(), views, strict=True):
+        new = view.renewed() if is_same else view
+        held[root] = buffer = UOp(BUFFER, root.dtype, (), new)
         buffer.origin = root.origin
-    for write in writes:
-        OVERWRITTEN.add(_base(_resolved_target(write)).arg)
+    for buffer in ended:
+        OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
         note(root, buffer)
         if WRITERS and root in WRITERS:
@@ -164,6 +198,10 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         found = held.get(tensor.uop)
         if found is not None and tensor.uop not in kept:
             tensor.uop = found
+
+
+def _held_values() -> list[UOp]:
+    return [tensor.uop for tensor in living()]
 
 
 def overwritten(nodes: Iterable[UOp]) -> UOp | None:

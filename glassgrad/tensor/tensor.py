@@ -16,17 +16,10 @@ from glassgrad.tensor.data import file_node, node_of
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.realize import (
-    collect,
-    current,
-    look,
-    prepared,
-    realize,
-    walk,
-    written,
-)
+from glassgrad.tensor.realize import collect, look, prepared, realize, walk, written
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.spellings import Spellings
+from glassgrad.tensor.versions import current
 from glassgrad.tensor.writes import place_of, write, write_through
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError
 from glassgrad.engine.cache import KERNELS
+from glassgrad.engine.pipeline import realize
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.realize import run
 
 SHAPE = (6, 5)
 
@@ -130,7 +130,7 @@ def test_checks_add_no_kernels_and_equal_lookups_are_one_kernel() -> None:
     y = Tensor(np.ones(SHAPE, np.float32))
     (x[i] * 1.5).realize()
     assert len(KERNELS) == before + 1
-    run([(y[j] * 1.5).uop])
+    realize([(y[j] * 1.5).uop])
     assert len(KERNELS) == before + 1
     GlobalCounters.reset()
     (x[i] * 3).sum().gradient(x)[0].realize()

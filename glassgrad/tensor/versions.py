@@ -1,0 +1,22 @@
+"""a value -> the buffer that holds it, and whether what that held was overwritten since."""
+
+from __future__ import annotations
+
+from weakref import WeakSet
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
+
+BUFFER = Ops.BUFFER
+OVERWRITTEN: WeakSet[View] = WeakSet()  # a View stands for one version of the contents
+
+
+def current(uop: UOp) -> UOp | None:
+    """The buffer that holds this value, if it was computed and not overwritten since."""
+    if uop.op is BUFFER:
+        return uop
+    held: UOp | None = uop.realized
+    if held is not None and held.arg in OVERWRITTEN:
+        held = uop.realized = None
+    return held
