@@ -48,7 +48,7 @@ class Setting(Generic[T]):
     True 2
     """
 
-    __slots__ = ("_override", "base", "default", "meaning", "name", "variable")
+    __slots__ = ("_override", "base", "default", "is_touched", "meaning", "name", "variable")
 
     def __init__(self, name: str, default: T, meaning: str, variable: str | None = None) -> None:
         self.name = name
@@ -57,6 +57,7 @@ class Setting(Generic[T]):
         self.variable = variable or name
         self.base: T = self._from_environment()
         self._override: Override[T] = Override(name)
+        self.is_touched = self.base != default  # False: it has always been the default
         SETTINGS[name] = self
 
     def _from_environment(self) -> T:
@@ -79,10 +80,12 @@ class Setting(Generic[T]):
 
     @value.setter
     def value(self, value: T) -> None:
+        self.is_touched = True
         self._override.set(self.convert(value))
 
     def override(self, value: object) -> Token[T]:
         """Change the value in this thread or task; `restore` takes what this returns."""
+        self.is_touched = True
         return self._override.set(self.convert(value))
 
     def restore(self, token: Token[T]) -> None:

@@ -15,6 +15,9 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 GENERATED = "<glassgrad"  # how file names of code that we generate begin
 FOREIGN: dict[str, bool] = {}  # file name -> lies outside of the package
 
+KNOWN: dict[tuple[int, int], Origin] = {}  # id of the code, position -> its origin
+MOST_KNOWN = 10_000
+
 
 def _is_foreign(filename: str, frame: FrameType) -> bool:
     # "<string>" is the code of our dataclasses, but also of `python -c`.
@@ -102,11 +105,19 @@ def here() -> Origin | None:
         code = frame.f_code
         foreign = FOREIGN.get(code.co_filename)
         if _is_foreign(code.co_filename, frame) if foreign is None else foreign:
-            origin = Origin.__new__(Origin)
-            origin._code = code
-            origin._position = frame.f_lasti
-            origin._line = 0
-            origin._text = None
-            return origin
+            place = (id(code), frame.f_lasti)
+            return KNOWN.get(place) or _remembered(place, code)
         frame = frame.f_back
     return None
+
+
+def _remembered(place: tuple[int, int], code: CodeType) -> Origin:
+    """The origin of an instruction; it keeps the code, so that no other one has its id."""
+    origin = Origin.__new__(Origin)
+    origin._code = code
+    origin._position = place[1]
+    origin._line = 0
+    origin._text = None
+    if len(KNOWN) > MOST_KNOWN:
+        KNOWN.clear()
+    return KNOWN.setdefault(place, origin)

@@ -105,6 +105,7 @@ class Ops(IntEnum):
     CONTIGUOUS = 1, GRAPH, "x, in a buffer of its own; arg KEPT: inside of a kernel, if that can be"
     DETACH = 1, GRAPH, "x, but no gradient flows"
     CUSTOM = MANY, GRAPH, "x; its gradient is what the function arg makes of it"
+    LATER = MANY, GRAPH, "a result of the function in arg; its graph is written if it is needed"
     ASSIGN = 2, GRAPH | PROGRAM, "graph: buffer x after y was written at arg; program: ACC x = y"
     COPY = 1, GRAPH, "x on device arg"
     INDEX = MANY, SCALAR, "an element's place: buffer, one index per axis, and a bool gate or none"

@@ -113,6 +113,11 @@ def _shear(node: UOp) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
+def _later(node: UOp) -> Shape:
+    shape: Shape = node.arg.shape
+    return shape
+
+
 def _gather(node: UOp) -> Shape:
     return node.src[1].shape
 
@@ -143,6 +148,7 @@ SHAPE_OF |= {
     Ops.CONTIGUOUS: _same,
     Ops.DETACH: _same,
     Ops.CUSTOM: _same,
+    Ops.LATER: _later,
     Ops.ASSIGN: _same,
     Ops.COPY: _same,
 }

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 from weakref import ref
 
+from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.engine.recording import recorder
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.gradient import gradients
+from glassgrad.tensor.gradient import Slope, gradients, reached
+from glassgrad.tensor.later import Later, chosen, written_out
 from glassgrad.tensor.linear_algebra import LinearAlgebra
 from glassgrad.tensor.realize import overwritten, walk
-from glassgrad.tensor.record import cast_to, expanded
+from glassgrad.tensor.record import cast_to, expanded, record
+
+COPY, CUSTOM, LATER = Ops.COPY, Ops.CUSTOM, Ops.LATER
 
 
 class Backward(LinearAlgebra):
@@ -31,6 +38,7 @@ class Backward(LinearAlgebra):
             if not isinstance(tensor, Core):
                 raise GradientError(f"target {number} is a {type(tensor).__name__}, not a Tensor")
             _need_float(tensor, f"target {number}")
+        _written_nodes(self)
         found = gradients(self.uop, [tensor.uop for tensor in targets], self._seed(gradient))
         for number, tensor in enumerate(targets):
             if tensor.uop not in found:
@@ -53,16 +61,21 @@ class Backward(LinearAlgebra):
         [2.0, 4.0]
         """
         seed = self._seed(gradient)
-        nodes = frozenset(toposort((self.uop,)))
-        params = [tensor for tensor in living() if _takes_part(tensor, nodes)]
+        nodes = _written_nodes(self)
+        under = frozenset(nodes)
+        params = [tensor for tensor in living() if _takes_part(tensor, under)]
         params = [tensor for tensor in params if tensor._is_asked] or params
-        found = gradients(self.uop, [tensor.uop for tensor in params], seed)
+        inputs = dict.fromkeys([tensor.uop for tensor in params])
+        if can_wait(nodes):
+            found = _later_gradients(self.uop, nodes, inputs, seed)
+        else:
+            found = gradients(self.uop, inputs, seed)
+            _check_contents(found)
         if not found:
             raise GradientError(
                 "this value depends on no parameter",
                 hint="use tensors of floats, and call is_param_() on results of operations",
             )
-        _check_contents(found)
         if (watching := recorder()) is not None:
             watching.touched += map(ref, params)
         for tensor in params:
@@ -118,6 +131,47 @@ class Backward(LinearAlgebra):
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
         self.is_param, self._is_asked = value is not False, value is True
+
+
+def _written_nodes(value: Core) -> list[UOp]:
+    """All nodes that a value is made of; gradients among them are written out."""
+    nodes = toposort((value.uop,))
+    if any(node.op is LATER for node in nodes):
+        written_out()
+        nodes = toposort((value.uop,))
+    return nodes
+
+
+def can_wait(nodes: Iterable[UOp]) -> bool:
+    """Whether gradients need not be written before they are computed.
+
+    They must be where functions of the user make them, where they move between devices, and where
+    it must be seen whether they need what was overwritten.
+    """
+    if Sizes.exist or recorder() is not None:
+        return False
+    unusual = [node for node in nodes if node.op is COPY or node.op is CUSTOM]
+    return all(isinstance(node.arg, Slope) for node in unusual) and overwritten(nodes) is None
+
+
+def _later_gradients(
+    value: UOp, nodes: list[UOp], inputs: Iterable[UOp], seed: UOp
+) -> dict[UOp, UOp]:
+    """A node for the gradient of each input that has one."""
+    known = reached(value, nodes, frozenset(inputs))
+    wanted = [node for node in inputs if node in known]
+    if not wanted:
+        return {}
+    results = record(LATER, dtypes.void, (value, seed, *wanted), GRADIENTS)
+    return {node: chosen(results, number, node) for number, node in enumerate(wanted)}
+
+
+def _gradients(value: UOp, seed: UOp, *inputs: UOp) -> list[UOp]:
+    found = gradients(value, inputs, seed)
+    return [found[node] for node in inputs]
+
+
+GRADIENTS = Later(_gradients, sees_graph=True)
 
 
 def _check_contents(found: dict[UOp, UOp]) -> None:

@@ -70,7 +70,9 @@ class Core(metaclass=Modes):
 
     def _made(self, uop: UOp) -> Self:
         """The tensor of a node that an operation on this one made."""
-        return type(self)._of(uop)
+        if NO_GRAD.is_touched:
+            return type(self)._of(uop)
+        return type(self)._handed(uop)
 
     @classmethod
     def _of(cls, uop: UOp, is_param: bool = False) -> Self:
@@ -82,7 +84,7 @@ class Core(metaclass=Modes):
 
     @classmethod
     def _handed(cls, uop: UOp) -> Self:
-        """The tensor of a buffer, which no gradient flows through."""
+        """The tensor of a node, where nobody asked for NO_GRAD."""
         made = _new(cls)
         made.uop = uop
         made.grad = None

@@ -15,6 +15,7 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.elementwise import Casts
+from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.polynomials import ERF, TANH, Erf
 from glassgrad.tensor.record import BOOL, as_float, cast_to, record, weak_dtype
 from glassgrad.tensor.series import log1p, polynomial, sinh
@@ -275,9 +276,6 @@ def _logaddexp(x: T, y: T) -> T:
     return top + log1p(distance.exp())
 
 
-Slope = Callable[[UOp, UOp, set[UOp]], dict[UOp, UOp]]
-
-
 def with_slope(y: T, x: T, slope: Slope) -> T:
     """y, whose gradient is known better than the parts that it is computed from would tell."""
     return y._made(record(Ops.CUSTOM, y.uop.dtype, (y.uop, x.uop), slope))
@@ -285,7 +283,7 @@ def with_slope(y: T, x: T, slope: Slope) -> T:
 
 def _slope(rule: Callable[[UOp, UOp], UOp]) -> Slope:
     """How gradients flow through CUSTOM(y, x) where dy/dx is rule(y, x)."""
-    return lambda y, g, _: {y.src[1]: g * rule(y, y.src[1])}
+    return Slope(lambda y, g: g * rule(y, y.src[1]))
 
 
 LOGISTIC_SLOPE = _slope(lambda y, x: y * (y.const_like(1.0) - y))

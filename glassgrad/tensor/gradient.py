@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
+from typing import NamedTuple
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
@@ -28,6 +29,19 @@ PAD, SHRINK, FLIP, WINDOW, SHEAR = Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Op
 COPY, SIN, LOG2, SQRT, CUSTOM = Ops.COPY, Ops.SIN, Ops.LOG2, Ops.SQRT, Ops.CUSTOM
 LN_2 = math.log(2)
 Rule = Callable[[UOp, UOp], UOp]
+
+
+class Slope(NamedTuple):
+    """The gradient of CUSTOM(y, x): what `rule` makes of the node, the gradient and options.
+
+    Equal ones do the same, so what they make need not be looked at to know it again.
+    """
+
+    rule: Callable[..., UOp]
+    options: tuple[int, ...] = ()
+
+    def __call__(self, y: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        return {y.src[1]: self.rule(y, g, *self.options)}
 
 
 # ---------------------------------------------------------------------- shapes of gradients
@@ -324,6 +338,26 @@ def _parts(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UOp, UOp]]:
             continue
         part = rule(node, g)
         yield source, fit(part, node.shape, source.shape) if sums else part
+
+
+def reached(target: UOp, nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
+    """Those of the wanted nodes that have a gradient; `nodes` are all under the target, in order.
+
+    This is what `gradients` gives, without the graphs.
+    """
+    depends = _dependents(nodes, wanted)
+    found = {target}
+    for node in reversed(nodes):
+        if node not in found:
+            continue
+        pairs = zip(node.src, RULES.get(node.op, ()), strict=False)
+        sources = [source for source, rule in pairs if rule is not None]
+        found.update([s for s in sources or _sloped(node) if s in depends])
+    return found & wanted
+
+
+def _sloped(node: UOp) -> tuple[UOp, ...]:
+    return node.src[1:2] if node.op is CUSTOM else ()
 
 
 def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:

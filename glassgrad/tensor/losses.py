@@ -9,7 +9,8 @@ from glassgrad.base.dtype import DTypeLike
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.functions import Slope, with_slope
+from glassgrad.tensor.functions import with_slope
+from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
@@ -25,17 +26,14 @@ def _sum_along(x: UOp, axis: int) -> UOp:
     return UOp(Ops.RESHAPE, x.dtype, (total,), (*x.shape[:place], 1, *x.shape[place + 1 :]))
 
 
-def _softmax_slope(axis: int) -> Slope:
+def _softmax_slope(y: UOp, g: UOp, axis: int) -> UOp:
     """Only the result is needed, not what it was made of."""
-    return lambda y, g, _: {y.src[1]: y * (g - _sum_along(g * y, axis))}
+    return y * (g - _sum_along(g * y, axis))
 
 
-def _log_softmax_slope(axis: int) -> Slope:
-    def rule(y: UOp, g: UOp, _: set[UOp]) -> dict[UOp, UOp]:
-        shares = (y * math.log2(math.e)).alu(Ops.EXP2)
-        return {y.src[1]: g - shares * _sum_along(g, axis)}
-
-    return rule
+def _log_softmax_slope(y: UOp, g: UOp, axis: int) -> UOp:
+    shares = (y * math.log2(math.e)).alu(Ops.EXP2)
+    return g - shares * _sum_along(g, axis)
 
 
 class Losses(Pooling):
@@ -55,11 +53,12 @@ class Losses(Pooling):
         (1, 2)
         """
 
-        def shares(x: Self) -> Self:
+        def normalized(x: Self) -> Self:
             powers = (x - x.max(axis, keepdim=True).detach()).exp()
-            return with_slope(powers / powers.sum(axis, keepdim=True), x, _softmax_slope(axis))
+            shares = powers / powers.sum(axis, keepdim=True)
+            return with_slope(shares, x, Slope(_softmax_slope, (axis,)))
 
-        return self._floats(dtype)._smooth(shares)
+        return self._floats(dtype)._smooth(normalized)
 
     def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """softmax(-x)
@@ -79,7 +78,7 @@ class Losses(Pooling):
         def logarithms(x: Self) -> Self:
             shifted = x - x.max(axis, keepdim=True).detach()
             y = shifted - shifted.exp().sum(axis, keepdim=True).log()
-            return with_slope(y, x, _log_softmax_slope(axis))
+            return with_slope(y, x, Slope(_log_softmax_slope, (axis,)))
 
         return self._floats(dtype)._smooth(logarithms)
 

@@ -12,7 +12,7 @@ from functools import cache
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 from glassgrad.base.errors import CaptureError, OutOfMemoryError
 from glassgrad.engine.recording import recorder
@@ -23,10 +23,11 @@ from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.courses import Done, Found, recognised, remember
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
-from glassgrad.tensor.outline import Found, recognised
+from glassgrad.tensor.later import written_out
 from glassgrad.tensor.record import bound, record
-from glassgrad.tensor.versions import OVERWRITTEN, current
+from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
 
 if TYPE_CHECKING:
     from glassgrad.engine.pipeline import Ready
@@ -35,7 +36,6 @@ BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
 NUMBER = attrgetter("number")
 MOST_NAMED = 8  # tensors in a message about memory
-WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
 
 
 def writable(uop: UOp) -> UOp | None:
@@ -152,42 +152,48 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         return
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves
-    ready = _pipeline().Ready(
-        course.plan, [leaves[i] for i in course.leaves], course.device, UNBOUND
-    )
-    views = run_again(ready, lambda: prepared(collect(values)[0]))
-    ends = {nodes[number]: is_same for number, is_same in course.ends}
+    given = [leaves[i] for i in course.leaves]
+    made = _pipeline().Ready(course.plan, given, course.device, UNBOUND)
+    views = run_again(made, lambda: prepared(collect(values)[0]))
+    held: dict[UOp, UOp] = {}
+    for (numbers, is_same), view in zip(course.ends, views, strict=True):
+        held |= _buffers([nodes[number] for number in numbers], view, is_same)
     kept = kept.union([nodes[number] for number in course.kept])
-    _hold(ends, views, [leaves[i] for i in course.ended], kept)
+    _hold(held, [leaves[i] for i in course.ended], kept)
 
 
 def _compute_anew(values: Sequence[UOp], kept: frozenset[UOp], found: Found | None) -> None:
     """Find out what must be computed together, and how; remember it for what looks the same."""
-    roots, writes, nodes = collect(values)
+    roots, writes, nodes, became = collect(values)
+    kept = frozenset([became.get(node, node) for node in kept])
     if (watching := recorder()) is not None:
         watching.nodes.update(nodes)
     wider = worth_memory(nodes, set(roots))
     more = values_to_keep(wider, living) if wider else []
-    roots, kept = [*roots, *more], kept.union(more)
+    roots = [*roots, *more]
     graph = prepared(roots, nodes)
     views, made = run(graph)
     rows = zip(roots, graph, views, strict=True)
-    ends = {root: root.op is ASSIGN and view is _base(v).arg for root, v, view in rows}
+    ends = {root: root.op is ASSIGN and view is _base(value).arg for root, value, view in rows}
     ended = [_base(_resolved_target(write)) for write in writes]
     if found is not None and made is not None:
-        found.remember(made, ends, more, ended, needs_holders=bool(wider))
-    _hold(ends, views, ended, kept)
-
-
-def _hold(
-    ends: dict[UOp, bool], views: Sequence[View], ended: Sequence[UOp], kept: frozenset[UOp]
-) -> None:
-    """Let living tensors hold the views that were computed. Those whose contents ended are gone."""
+        remember(found, Done(made, ends, more, ended, became, bool(wider)))
     held: dict[UOp, UOp] = {}
     for (root, is_same), view in zip(ends.items(), views, strict=True):
-        new = view.renewed() if is_same else view
-        held[root] = buffer = UOp(BUFFER, root.dtype, (), new)
-        buffer.origin = root.origin
+        held |= _buffers((root,), view, is_same)
+    _hold(held, ended, kept.union(more))
+
+
+def _buffers(roots: Sequence[UOp], view: View, is_same: bool) -> dict[UOp, UOp]:
+    """The buffer of a view, for every node that stands for its value."""
+    root = roots[0]
+    buffer = UOp(BUFFER, root.dtype, (), view.renewed() if is_same else view)
+    buffer.origin = root.origin
+    return dict.fromkeys(roots, buffer)
+
+
+def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], kept: frozenset[UOp]) -> None:
+    """Let living tensors hold what was computed. The contents of ended buffers are gone."""
     for buffer in ended:
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
@@ -262,18 +268,22 @@ def walk(roots: Iterable[UOp]) -> list[UOp]:
 # ---------------------------------------------------------------------- what belongs together
 
 
-def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp], list[UOp]]:
-    """All values to compute in one call, the writes among them, and all nodes under them.
+def collect(
+    values: Sequence[UOp],
+) -> tuple[list[UOp], list[UOp], list[UOp], dict[UOp, UOp]]:
+    """All values to compute in one call, the writes among them, all nodes under them, and what
+    nodes became whose graphs had to be written.
 
     Of several writes to one buffer the last is a value of its own, and the others happen on the
     way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
     """
-    roots = dict.fromkeys(values)
+    became = written_out(values)
+    roots = dict.fromkeys([became.get(value, value) for value in values])
     nodes = walk(roots)
     _refuse_overwritten(nodes)
     found = _unwritten(nodes)
     if not found:  # nothing changes, so nobody else is concerned
-        return list(roots), [], nodes
+        return list(roots), [], nodes, became
     tensors = living()
     nodes = walk([tensor.uop for tensor in tensors])
     while True:
@@ -290,7 +300,7 @@ def collect(values: Iterable[UOp]) -> tuple[list[UOp], list[UOp], list[UOp]]:
         if len(found) == len(writes):
             break
     last = [write for write in writes if write not in old]
-    return list(dict.fromkeys([*roots, *last])), list(writes), needed
+    return list(dict.fromkeys([*roots, *last])), list(writes), needed, became
 
 
 def _unwritten(nodes: list[UOp]) -> list[UOp]:

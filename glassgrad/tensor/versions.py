@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -10,6 +10,7 @@ from glassgrad.memory.view import View
 
 BUFFER = Ops.BUFFER
 OVERWRITTEN: WeakSet[View] = WeakSet()  # a View stands for one version of the contents
+WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
 
 
 def current(uop: UOp) -> UOp | None:

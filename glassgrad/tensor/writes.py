@@ -18,9 +18,9 @@ from glassgrad.memory.allocator import is_file
 from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.realize import WRITERS, compute, in_memory, realize, walk, writable, written
+from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
 from glassgrad.tensor.record import record
-from glassgrad.tensor.versions import current
+from glassgrad.tensor.versions import WRITERS, current
 
 ASSIGN, BUFFER, CONTIGUOUS = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS
 PARTS = frozenset((Ops.SHRINK, Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))

@@ -143,7 +143,7 @@ def test_what_nobody_holds_is_not_computed_for_a_write() -> None:
     _ = x * 10
     del _
     x += 1
-    roots, writes, _ = collect([x.uop])
+    roots, writes, *_ = collect([x.uop])
     assert roots == writes == [x.uop]
 
 

@@ -6,9 +6,61 @@ from collections.abc import Iterable
 from math import inf, log
 from typing import Unpack
 
-from glassgrad.nn.optim.optimizer import Optimizer, Place
+from glassgrad.nn.optim.optimizer import Optimizer, Place, Update
 from glassgrad.nn.optim.sgd import norm
+from glassgrad.tensor.later import later
 from glassgrad.tensor.tensor import Tensor
+
+# What a step writes: functions of tensors and numbers alone (see Optimizer._later).
+
+
+def _mean(mean: Tensor, gradient: Tensor, param: Tensor, b1: float, decay: float) -> Tensor:
+    gradient = gradient + param * decay if decay else gradient
+    return mean * b1 + gradient * (1 - b1)
+
+
+def _square(square: Tensor, gradient: Tensor, param: Tensor, b2: float, decay: float) -> Tensor:
+    gradient = gradient + param * decay if decay else gradient
+    return square * b2 + gradient * gradient * (1 - b2)
+
+
+def _step(mean: Tensor, square: Tensor, pair: Tensor, eps: float) -> Tensor:
+    unbias, spread = pair.split(1)
+    return mean * unbias / (square.sqrt() * spread + eps)
+
+
+def _moved(
+    param: Tensor, mean: Tensor, square: Tensor, pair: Tensor, lr: Tensor, eps: float, decay: float
+) -> Tensor:
+    step = _step(mean, square, pair, eps)
+    step = step + param * decay if decay else step
+    return param - step * lr
+
+
+def _moved_in_proportion(
+    param: Tensor, mean: Tensor, square: Tensor, pair: Tensor, lr: Tensor, eps: float, decay: float
+) -> Tensor:
+    step = _step(mean, square, pair, eps)
+    step = step + param * decay if decay else step
+    length, reach = norm(param), norm(step)
+    share = ((length > 0) & (reach > 0)).where(length / reach, 1.0)
+    return param - step * (share * lr)
+
+
+def _corrections(count: Tensor, b1: float, b2: float) -> Tensor:
+    """What means and roots of squares are multiplied by to be unbiased."""
+    mean_part, square_part = _risen(count, b1, b2).split(1)
+    return Tensor.cat(mean_part.reciprocal(), square_part.rsqrt())
+
+
+def _risen(count: Tensor, *decays: float) -> Tensor:
+    """1 - decay^count for two decays, without the cancellation.
+
+    1 - exp(x) = 2t / (t - 1) for t = tanh(x / 2); of a decay of 0, x is -inf and t is -1.
+    """
+    first, second = (log(decay) / 2 if decay else -inf for decay in decays)
+    half = (count * (Tensor.arange(2) == 0).where(first, second)).tanh()
+    return half * 2 / (half - 1)
 
 
 class Adam(Optimizer):
@@ -44,23 +96,20 @@ class Adam(Optimizer):
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         self._set(self.count, self.count + 1)
         # Two numbers for all parameters, computed once.
-        mean_part, square_part = _risen(self.count, self.b1, self.b2).split(1)
-        sizes = (mean_part.reciprocal(), square_part.rsqrt())
-        unbias, spread = Tensor.cat(*sizes).contiguous().split(1)
+        corrections = later(_corrections, (2,), self.count.dtype, self.count, self.b1, self.b2)
+        pair = Tensor._of(corrections).contiguous()
+        apart, inside = (self.weight_decay, 0.0) if self.decays_apart else (0.0, self.weight_decay)
         rows = zip(self.params, gradients, self.mean, self.square, strict=True)
         for param, gradient, mean, square in rows:
-            if self.weight_decay and not self.decays_apart:
-                gradient = gradient + param * self.weight_decay
-            self._set(mean, mean * self.b1 + gradient * (1 - self.b1))
-            self._set(square, square * self.b2 + gradient * gradient * (1 - self.b2))
-            step = mean * unbias / (square.sqrt() * spread + self.eps)
-            self._set(param, self._step(param, step))
+            self._later(mean, _mean, mean, gradient, param, self.b1, inside)
+            self._later(square, _square, square, gradient, param, self.b2, inside)
+            self._later(param, self.moved, param, mean, square, pair, self.lr, self.eps, apart)
         return [*self.params, *self.mean, *self.square, self.count]
 
-    def _step(self, param: Tensor, step: Tensor) -> Tensor:
-        if self.weight_decay and self.decays_apart:
-            step = step + param * self.weight_decay
-        return param - step * self.lr
+    @property
+    def moved(self) -> Update:
+        """What makes the next value of a parameter."""
+        return _moved
 
 
 class AdamW(Adam):
@@ -101,20 +150,6 @@ class LAMB(AdamW):
         super().__init__(params, lr, b1, b2, eps, weight_decay, **place)
         self.adam = adam
 
-    def _step(self, param: Tensor, step: Tensor) -> Tensor:
-        if self.adam:
-            return super()._step(param, step)
-        step = step + param * self.weight_decay if self.weight_decay else step
-        length, reach = norm(param), norm(step)
-        share = ((length > 0) & (reach > 0)).where(length / reach, 1.0)
-        return param - step * (share * self.lr)
-
-
-def _risen(count: Tensor, *decays: float) -> Tensor:
-    """1 - decay^count for two decays, without the cancellation.
-
-    1 - exp(x) = 2t / (t - 1) for t = tanh(x / 2); of a decay of 0, x is -inf and t is -1.
-    """
-    first, second = (log(decay) / 2 if decay else -inf for decay in decays)
-    half = (count * (Tensor.arange(2) == 0).where(first, second)).tanh()
-    return half * 2 / (half - 1)
+    @property
+    def moved(self) -> Update:
+        return _moved if self.adam else _moved_in_proportion

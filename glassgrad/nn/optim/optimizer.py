@@ -6,7 +6,7 @@ captured step sees them change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from glassgrad.base.dtype import DType, dtypes
@@ -15,10 +15,12 @@ from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
 from glassgrad.nn.initial import state
 from glassgrad.tensor.core import living
+from glassgrad.tensor.later import later
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.tensor import Tensor
 
 ASSIGN = Ops.ASSIGN
+Update = Callable[..., Tensor]
 
 
 class Place(TypedDict, total=False):
@@ -111,6 +113,13 @@ class Optimizer:
         """Write, unless the guard forbids it; the target then holds what was written."""
         value = value.cast(target.dtype)
         return target.assign(value if self.guard is None else self.guard.where(value, target))
+
+    def _later(self, target: Tensor, function: Update, *operands: Tensor | float) -> None:
+        """Write what a function makes of tensors and numbers; it must look at nothing else.
+
+        In a loop its graph is made once, and then known by the function and its arguments.
+        """
+        self._set(target, Tensor._of(later(function, target.shape, target.dtype, *operands)))
 
     def _number(self, value: float) -> Tensor:
         """A number that steps read and may write, where the parameters are."""

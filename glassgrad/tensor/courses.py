@@ -1,0 +1,110 @@
+"""an Outline -> the Course that was taken for the same one before: which plan, on which buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from glassgrad.engine.cache import PLANS, Cache
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.outline import Outline
+
+if TYPE_CHECKING:
+    from glassgrad.devices.protocol import Device
+    from glassgrad.engine.pipeline import Ready
+    from glassgrad.engine.plan import Plan
+
+
+class Course(NamedTuple):
+    """What was done for an outline, by the numbers of its nodes and leaves.
+
+    `ends` are the values that were computed: the nodes that stand for one, and whether its view is
+    the written buffer's own. `ended` are the leaves whose contents are overwritten.
+    """
+
+    plan: Plan
+    device: Device
+    leaves: tuple[int, ...]
+    ends: tuple[tuple[tuple[int, ...], bool], ...]
+    kept: tuple[int, ...]
+    ended: tuple[int, ...]
+    clearings: int
+
+
+WIDER = "wider"  # what the living tensors hold decides as well
+COURSES: Cache[Course | str] = Cache(256)
+
+
+class Found(NamedTuple):
+    """An outline, its key, and what was done for the same key before, if something was."""
+
+    outline: Outline
+    key: tuple[Any, ...]
+    course: Course | None
+
+
+def recognised(
+    values: Sequence[UOp], kept: frozenset[UOp], holders: Callable[[], list[UOp]]
+) -> Found | None:
+    """The outline of values, and the course that was taken for the same one before.
+
+    None if what is to be done cannot be known from an outline. `holders` gives what every living
+    tensor holds.
+    """
+    outline = Outline()
+    outline.add(values)
+    if outline.has_writes:
+        outline.add_holders(holders())
+    outline.add_graphs()
+    key = outline.key(kept)
+    course = COURSES.get(key)
+    if course is WIDER:
+        outline.add_holders(holders())
+        outline.add_graphs()
+        key = outline.key(kept)
+        course = COURSES.get(key)
+    if not outline.is_plain or not outline.is_sound():
+        return None
+    if not isinstance(course, Course) or course.clearings != PLANS.clearings:
+        course = None
+    return Found(outline, key, course)
+
+
+class Done(NamedTuple):
+    """What was done to compute values.
+
+    `ends` are the nodes that were computed, with whether their view is the written buffer's own;
+    those that were `kept` on the way keep their graph, `ended` are the buffers that are
+    overwritten, and `became` says what the nodes of the outline became whose graphs were written.
+    """
+
+    made: Ready
+    ends: dict[UOp, bool]
+    kept: Iterable[UOp]
+    ended: Sequence[UOp]
+    became: dict[UOp, UOp]
+    needs_holders: bool
+
+
+def remember(found: Found, done: Done) -> None:
+    """Do the same next time."""
+    outline, made = found.outline, done.made
+    if done.needs_holders and not outline.has_holders:
+        COURSES[found.key] = WIDER
+        return
+    places = {leaf: place for place, leaf in enumerate(outline.leaves)}
+    numbers: dict[UOp, list[int]] = {}
+    for node, number in outline.numbers.items():
+        numbers.setdefault(done.became.get(node, node), []).append(number)
+    is_known = {*done.ends, *done.kept} <= numbers.keys()
+    # Otherwise it is a copy of what is overwritten, or on whichever device is the usual one.
+    if made.leaves and is_known and {*made.leaves, *done.ended} <= places.keys():
+        COURSES[found.key] = Course(
+            made.plan,
+            made.device,
+            tuple([places[leaf] for leaf in made.leaves]),
+            tuple([(tuple(numbers[root]), is_same) for root, is_same in done.ends.items()]),
+            tuple([number for node in done.kept for number in numbers[node]]),
+            tuple([places[buffer] for buffer in done.ended]),
+            PLANS.clearings,
+        )

@@ -1,0 +1,153 @@
+"""a function of values -> a node that stands for its result, until somebody must know the graph.
+
+A step of a loop makes the same graph as the last one. Where a part of it is the result of a
+function of its own, as gradients and updates of parameters are, one node is enough to recognise
+it: LATER(x, …; Later). Only where nothing like it was computed before, its graph is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from operator import attrgetter
+from typing import NamedTuple, cast
+from weakref import ref
+
+from glassgrad.base.config import NO_GRAD, Context
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape
+from glassgrad.ir.uop import UOp, next_number, note, toposort
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.record import cast_to, record
+from glassgrad.tensor.versions import WRITERS, current
+
+LATER, ASSIGN, BUFFER, CONST = Ops.LATER, Ops.ASSIGN, Ops.BUFFER, Ops.CONST
+VOID = dtypes.void
+NUMBER = attrgetter("number")
+Written = Callable[..., Sequence[UOp]]
+
+
+class Later(NamedTuple):
+    """A function of the nodes it is given, which must depend on nothing else.
+
+    Functions are compared: equal ones do the same. One that gives several results has a node of no
+    shape, and `chosen` a node for each of them. `sees_graph`: it looks at what its first argument
+    is made of, as gradients do, not only at its value.
+    """
+
+    function: Written
+    shape: Shape = ()
+    sees_graph: bool = False
+
+
+class Choice(NamedTuple):
+    """One of several results."""
+
+    number: int
+    shape: Shape
+    sees_graph: bool = False
+
+
+class Expression(NamedTuple):
+    """A function of tensors and numbers; `numbers` has None in the places of the tensors."""
+
+    function: Callable[..., Core]
+    numbers: tuple[float | None, ...]
+    dtype: DType
+    kind: type[Core]
+
+    def __call__(self, *nodes: UOp) -> tuple[UOp]:
+        tensors = map(self.kind._of, nodes)
+        given = [next(tensors) if number is None else number for number in self.numbers]
+        return (cast_to(self.function(*given).uop, self.dtype),)
+
+
+def later(
+    function: Callable[..., Core], shape: Shape, dtype: DType, *operands: Core | float
+) -> UOp:
+    """function(*operands), which has this shape, as this dtype."""
+    numbers = tuple([None if isinstance(one, Core) else one for one in operands])
+    tensors = [one for one in operands if isinstance(one, Core)]
+    expression = cast(Written, Expression(function, numbers, dtype, type(tensors[0])))
+    src = tuple([tensor.uop for tensor in tensors])
+    return record(LATER, dtype, src, Later(expression, shape))
+
+
+def chosen(results: UOp, number: int, like: UOp) -> UOp:
+    """One result of a function that gives several, of the shape and dtype of a node."""
+    return record(LATER, like.dtype, (results,), Choice(number, like.shape))
+
+
+def written_out(values: Sequence[UOp] = ()) -> dict[UOp, UOp]:
+    """Write the graphs of all LATER under these and under what living tensors hold.
+
+    The tensors hold the graphs from then on. What changed is given back, and what it became.
+    """
+    tensors = living()
+    changed = _changed([*values, *[tensor.uop for tensor in tensors]])
+    if changed:
+        for tensor in tensors:
+            tensor.uop = changed.get(tensor.uop, tensor.uop)
+    return changed
+
+
+def _changed(values: Iterable[UOp]) -> dict[UOp, UOp]:
+    nodes = _nodes(values)
+    changed: dict[UOp, UOp] = {}
+    results: dict[UOp, Sequence[UOp]] = {}
+    for node in nodes if any(node.op is LATER for node in nodes) else ():
+        src = tuple([changed.get(source, source) for source in node.src])
+        if node.op is LATER:
+            if isinstance(node.arg, Choice):
+                made = results[node.src[0]][node.arg.number]
+            else:
+                results[node] = _results(node, src)
+                made = results[node][0]
+                if node.dtype is VOID:
+                    continue
+            assert (made.shape, made.dtype) == (node.shape, node.dtype), (node, made)
+        elif src != node.src:
+            made = _rebuilt(node, src)
+        else:
+            continue
+        changed[node] = made
+        if (held := current(node)) is not None and made.op not in (BUFFER, CONST):
+            note(made, held)
+    return changed
+
+
+def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
+    """What the function of a LATER makes; all of it was made on the line of the LATER."""
+    first = next_number()
+    with Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
+        results: Sequence[UOp] = node.arg.function(*src)
+    for made in toposort(results, lambda found: found.number < first):
+        if made.number > first and not node.arg.sees_graph:
+            made.origin = node.origin
+    return results
+
+
+def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    made = UOp(node.op, node.dtype, src, node.arg)
+    made.origin = made.origin or node.origin
+    if node.op is ASSIGN:
+        WRITERS[src[0]] = ref(made)
+    return made
+
+
+def _nodes(values: Iterable[UOp]) -> list[UOp]:
+    """What is to be computed under these, and all that gradients among it are gradients of."""
+    seen: set[UOp] = set()
+    graphs: list[UOp] = []
+    stack = list(values)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if current(node) is None:
+            stack.extend(node.src)
+            if node.op is LATER and node.arg.sees_graph:
+                graphs.append(node.src[0])
+    return sorted(seen.union(toposort(graphs)), key=NUMBER)
