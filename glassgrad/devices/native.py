@@ -1,19 +1,23 @@
-"""LLVM IR -> machine code in this process: llvmlite parses, generates and links; no other compiler.
+"""LLVM IR -> machine code in this process: llvmlite parses and generates; no other compiler.
 
-llvmlite is large, so it is imported when the first thing is compiled.
+llvmlite is large, so it is imported when the first thing is compiled: a process that finds all its
+code on disk loads it by itself and never needs LLVM.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
 from threading import RLock
 from typing import Any, NamedTuple
 
 from glassgrad.base.errors import CompileError, DeviceError
+from glassgrad.devices.elf import ObjectError
+from glassgrad.devices.loader import can_load, load
+from glassgrad.devices.machine_facts import machine_facts
 from glassgrad.devices.objects import object_key, read_object, write_object
 
 CODEGEN_LEVEL = 2
@@ -68,6 +72,19 @@ def llvm() -> Any:
 
 @cache
 def host() -> Host:
+    """This machine. LLVM is asked once, and again only if machine or LLVM are others."""
+    facts = machine_facts()
+    key = None if facts is None else object_key("host 1", *facts)
+    known = None if key is None else read_object(key)
+    if known is not None and len(found := known.decode().split("\n")) == len(Host._fields):
+        return Host(*found)
+    made = _asked_host()
+    if key is not None:
+        write_object(key, "\n".join(made).encode())
+    return made
+
+
+def _asked_host() -> Host:
     binding = llvm()
     version = ".".join(map(str, binding.llvm_version_info))
     features = binding.get_host_cpu_features().flatten()
@@ -126,7 +143,10 @@ def assembly(text: str) -> str:
 
 
 def link(code: bytes, symbols: tuple[str, ...]) -> Any:
-    """An object file loaded into this process."""
+    """An object file loaded into this process: by ourselves if we can, else by LLVM."""
+    if can_load():
+        with suppress(ObjectError):
+            return load(code, symbols)
     with COMPILING:
         builder = llvm().JITLibraryBuilder().add_object_img(code).add_current_process()
         for symbol in symbols:

@@ -119,6 +119,10 @@ def _is_sized(node: UOp) -> bool:
     return len(node.src) >= first and all(more.op is Ops.BIND for more in node.src[first:])
 
 
+def _is_result(node: UOp) -> bool:
+    return bool(node.src) and isinstance(getattr(node.arg, "shape", None), tuple)
+
+
 SIZED = (Ops.IOTA, Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK)
 Row = tuple[str, Iterable[Ops], Callable[[UOp], bool]]
 GRAPH_CLAIMS: tuple[Row, ...] = (
@@ -143,5 +147,6 @@ GRAPH_CLAIMS: tuple[Row, ...] = (
     ("its arg is ADD, MUL, MAX or MIN and sorted axes", [Ops.REDUCE], _reduces),
     ("its arg is an op and an axis, its sources have its shape", [Ops.SCAN], _scans),
     ("it writes a value of that dtype to a BUFFER or ASSIGN", [Ops.ASSIGN], _assigns),
+    ("its arg says what shape a function's result has", [Ops.LATER], _is_result),
     ("its arg names a device", [Ops.COPY], lambda node: isinstance(node.arg, str)),
 )

@@ -159,10 +159,11 @@ MISTAKES: list[tuple[type[GlassgradError], str, Mistake]] = [
 def test_a_mistake_is_found_before_anything_runs(
     kind: type[GlassgradError], words: str, mistake: Mistake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(values: object) -> object:
+    def fail(*values: object) -> object:
         raise AssertionError("something ran before the mistake was found")
 
     monkeypatch.setattr(glassgrad.tensor.realize, "run", fail)
+    monkeypatch.setattr(glassgrad.tensor.realize, "recognised", fail)
     with pytest.raises(kind) as caught:
         mistake()
     assert words in str(caught.value)
