@@ -318,6 +318,13 @@ WORKLOADS = [
         flops=6 * 64 * (784 * 128 + 1280),
     ),
     _train(
+        "train MLP, not captured",
+        "train_mlp_not_captured",
+        lambda: {"x": rand(64, 784), "y": ints(10, 64)},
+        items=64,
+        flops=6 * 64 * (784 * 128 + 1280),
+    ),
+    _train(
         "train MNIST convnet b128 Adam",
         "train_mnist",
         lambda: {"x": rand(128, 1, 28, 28), "y": ints(10, 128)},

@@ -98,9 +98,12 @@ def _short(file: str) -> str:
     return file if relative.startswith("..") or file.startswith("<") else relative
 
 
-def here() -> Origin | None:
-    """The innermost line outside of the package that is running now; None if there is none."""
-    frame: FrameType | None = sys._getframe(1)
+def here(inner: int = 1) -> Origin | None:
+    """The innermost line outside of the package that is running now; None if there is none.
+
+    So many callers are known to be of the package.
+    """
+    frame: FrameType | None = sys._getframe(inner)
     while frame is not None:
         code = frame.f_code
         foreign = FOREIGN.get(code.co_filename)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from time import perf_counter
@@ -92,7 +91,9 @@ class tqdm(Generic[T]):
         tail = (
             f"| {self._count(self.n)}/{self._count(self.total)} [{clock(elapsed)}<{left}, {rate}]"
         )
-        width = shutil.get_terminal_size().columns - ansilen(head) - ansilen(tail) - 1
+        from shutil import get_terminal_size  # it imports every way to compress a file
+
+        width = get_terminal_size().columns - ansilen(head) - ansilen(tail) - 1
         return f"{head}{_bar(done, max(width, 5))}{tail}"
 
     def _count(self, number: int) -> str:

@@ -9,16 +9,15 @@ that chance does not make new kernels.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 from time import perf_counter_ns
 
-from glassgrad.devices.native import build, host
+from glassgrad.devices.native import host
 from glassgrad.devices.objects import object_key, read_object, write_object
-from glassgrad.devices.pool import Pool, Table, available_cores
+from glassgrad.devices.pool import Pool, Table, available_cores, load_code
+from glassgrad.devices.pool_code import EMPTY, NOTHING
 from glassgrad.devices.protocol import Call
 from glassgrad.ir.stages import Program, Source
 
-NOTHING = "define void @nothing(ptr %args, ptr %scratch, i64 %begin, i64 %end) { ret void }"
 USUAL = 20_000
 LEAST, MOST = 10_000, 80_000  # what any machine is between; beyond, something else was measured
 ROUNDS = 7
@@ -53,10 +52,9 @@ def core_work_ns(pool: Pool) -> int:
 
 def measured(pool: Pool) -> float:
     """What handing a kernel to all threads takes, times n/(n-1), and several times that."""
-    linked = build(NOTHING, ("nothing",), 0)
-    program = Program("nothing", (), cores=pool.threads)
-    source = Source("nothing", NOTHING, "llvm", program)
-    executable = Nothing(source, linked.address("nothing"), pool)
+    program = Program(NOTHING, (), cores=pool.threads)
+    source = Source(NOTHING, EMPTY, "llvm", program)
+    executable = Nothing(source, load_code(pool.has_futex).address(NOTHING), pool)
     table = Table(pool, (Call(executable, ()),) * LAUNCHES)
     table.run()
     times = []
@@ -64,7 +62,7 @@ def measured(pool: Pool) -> float:
         start = perf_counter_ns()
         table.run()
         times.append((perf_counter_ns() - start) / LAUNCHES)
-    return WORTH * median(times) * pool.threads / (pool.threads - 1)
+    return WORTH * sorted(times)[ROUNDS // 2] * pool.threads / (pool.threads - 1)
 
 
 def rounded(nanoseconds: float) -> int:

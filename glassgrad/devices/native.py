@@ -73,15 +73,30 @@ def llvm() -> Any:
 @cache
 def host() -> Host:
     """This machine. LLVM is asked once, and again only if machine or LLVM are others."""
-    facts = machine_facts()
-    key = None if facts is None else object_key("host 1", *facts)
-    known = None if key is None else read_object(key)
-    if known is not None and len(found := known.decode().split("\n")) == len(Host._fields):
-        return Host(*found)
+    known = _stored_host()
+    if known is not None:
+        return known
     made = _asked_host()
-    if key is not None:
+    if (key := _host_key()) is not None:
         write_object(key, "\n".join(made).encode())
     return made
+
+
+def is_host_known() -> bool:
+    """Whether LLVM need not be asked what machine this is."""
+    return _stored_host() is not None
+
+
+def _host_key() -> str | None:
+    facts = machine_facts()
+    return None if facts is None else object_key("host 1", *facts)
+
+
+def _stored_host() -> Host | None:
+    key = _host_key()
+    stored = None if key is None else read_object(key)
+    fields = [] if stored is None else stored.decode(errors="replace").split("\n")
+    return Host(*fields) if len(fields) == len(Host._fields) else None
 
 
 def _asked_host() -> Host:

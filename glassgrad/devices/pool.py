@@ -18,11 +18,12 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from glassgrad.devices.native import Linked, build, host
+from glassgrad.devices.native import COMPILING, Linked, build, host
 from glassgrad.devices.pool_code import (
     BOX_BYTES,
     FUTEX_CALLS,
     LAUNCH_BYTES,
+    NOTHING,
     PAUSES,
     PYTHON_ENTRY,
     SYMBOLS,
@@ -185,10 +186,15 @@ class _MethodDef(ctypes.Structure):
 METHODS: list[_MethodDef] = []  # CPython keeps pointers to these
 
 
-@cache
 def load_code(has_futex: bool | None) -> Linked:
-    """The pool's machine code, once per process."""
-    return build(text_for_host(has_futex), SYMBOLS, LEVEL)
+    """The pool's machine code, once per process: another thread may be at it."""
+    with COMPILING:
+        return _load_code(has_futex)
+
+
+@cache
+def _load_code(has_futex: bool | None) -> Linked:
+    return build(text_for_host(has_futex), (*SYMBOLS, NOTHING), LEVEL)
 
 
 def text_for_host(has_futex: bool | None = None, entry: str = PYTHON_ENTRY) -> str:

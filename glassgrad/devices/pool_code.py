@@ -315,6 +315,12 @@ define ptr @run_from_python(ptr %self, ptr %number) #0 {
 
 ATTRIBUTES = "attributes #0 = { nounwind }\n"
 SYMBOLS = ("worker", "dismiss", "run_from_python")
+NOTHING = "nothing"  # a kernel, to measure what handing one out takes
+EMPTY = """
+define void @nothing(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {
+  ret void
+}
+"""
 
 
 def pool_text(machine: str, has_futex: bool, entry: str = PYTHON_ENTRY) -> str:
@@ -323,4 +329,4 @@ def pool_text(machine: str, has_futex: bool, entry: str = PYTHON_ENTRY) -> str:
     sleeping = WITH_FUTEX.format(number=FUTEX_CALLS[machine]) if has_futex else WITH_CONDITION
     waiting, worker = WAITING.format(pause=pause), WORKER.format(open=OPEN)
     parts = (sleeping, waiting, WORK, worker, DISMISS, RUN.format(open=OPEN, runs=RUNS))
-    return declare_pause + "".join(parts) + entry + ATTRIBUTES
+    return declare_pause + "".join(parts) + entry + EMPTY + ATTRIBUTES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
@@ -30,6 +29,8 @@ def compiler(device: Device, count: int) -> Iterator[CompileLater]:
     if count < 2 or LISTENERS or DEBUG >= 3:
         yield partial(_compiled, device=device)
         return
+    from concurrent.futures import ThreadPoolExecutor  # most first computations are one kernel
+
     bar = _Bar(count)
     with ThreadPoolExecutor(1, "glassgrad-compiler") as thread:
 

@@ -150,6 +150,13 @@ def write_source(kernel: Kernel, target: Target) -> Source:
     return source
 
 
+def import_compiler() -> None:
+    """What writes sources, imported before it is needed."""
+    import glassgrad.loops
+    import glassgrad.lower
+    import glassgrad.render  # noqa: F401
+
+
 def enter(stage: str, value: object) -> None:
     if LISTENERS:
         announce(StageEntered(stage, value))

@@ -10,7 +10,6 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import Slope, gradients, reached
@@ -19,7 +18,8 @@ from glassgrad.tensor.linear_algebra import LinearAlgebra
 from glassgrad.tensor.realize import overwritten, walk
 from glassgrad.tensor.record import cast_to, expanded, record
 
-COPY, CUSTOM, LATER = Ops.COPY, Ops.CUSTOM, Ops.LATER
+LATER = Ops.LATER
+UNUSUAL = frozenset((Ops.COPY, Ops.CUSTOM, Ops.BIND))
 
 
 class Backward(LinearAlgebra):
@@ -145,12 +145,12 @@ def _written_nodes(value: Core) -> list[UOp]:
 def can_wait(nodes: Iterable[UOp]) -> bool:
     """Whether gradients need not be written before they are computed.
 
-    They must be where functions of the user make them, where they move between devices, and where
-    it must be seen whether they need what was overwritten.
+    They must be where functions of the user make them, where they move between devices or have
+    sizes that variables decide, and where it must be seen whether they need what was overwritten.
     """
-    if Sizes.exist or recorder() is not None:
+    if recorder() is not None:
         return False
-    unusual = [node for node in nodes if node.op is COPY or node.op is CUSTOM]
+    unusual = [node for node in nodes if node.op in UNUSUAL]
     return all(isinstance(node.arg, Slope) for node in unusual) and overwritten(nodes) is None
 
 

@@ -8,11 +8,11 @@ from typing import Any, Self, TypeVar
 from glassgrad.base.dtype import DTypeLike, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.record import cast_to, dtype_of, reshaped, whole
-from glassgrad.tensor.reduce import accumulator
+from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole
+from glassgrad.tensor.reduce import accumulator, folded
 from glassgrad.tensor.sampling import Sampling
 
-ADD = Ops.ADD
+ADD, PERMUTE = Ops.ADD, Ops.PERMUTE
 T = TypeVar("T", bound="Contraction")
 
 
@@ -49,19 +49,21 @@ class Contraction(Sampling):
 
     def _dot(self, w: Self, dtype: DTypeLike | None) -> Self:
         """(…, m, 1, k) * (…, 1, n, k), summed over k."""
-        wanted = promote(self.uop.dtype, w.uop.dtype)
-        x = self
-        if self.ndim > 1 and w.ndim > 1:
-            x = self._made(reshaped(self.uop, (*self.shape[:-1], 1, self.shape[-1])))
-        if w.ndim > 1:
-            w = w.transpose(-1, -2)
-            if self.ndim > 1:
-                w = w._made(reshaped(w.uop, (*w.shape[:-2], 1, *w.shape[-2:])))
+        left, right = self.uop, w.uop
+        wanted = promote(left.dtype, right.dtype)
+        rows, columns = left.shape, right.shape
+        if len(columns) > 1:
+            last = len(columns) - 1
+            order = (*range(last - 1), last, last - 1)
+            right = record(PERMUTE, right.dtype, (right,), order)
+            if len(rows) > 1:
+                left = reshaped(left, (*rows[:-1], 1, rows[-1]))
+                right = reshaped(right, (*columns[:-2], 1, columns[-1], columns[-2]))
         out = wanted if dtype is None else dtype_of(dtype)
         wide = accumulator(out) if out.kind == "float" else out
-        product = x.cast(wide) * w.cast(wide)
-        total = product._reduced(ADD, (product.ndim - 1,), keepdim=False)
-        return self._made(cast_to(total.uop, out))
+        product = self._made(cast_to(left, wide)) * self._made(cast_to(right, wide))
+        total = folded(product.uop, ADD, (product.ndim - 1,), keepdim=False)
+        return self._made(cast_to(total, out))
 
     def matmul(
         self,

@@ -2,8 +2,8 @@
 
 A replay runs no Python, so a number in a closure, in a global or in an attribute of one of them
 stays what it was when the function was captured. So does one in an attribute of the object whose
-method it is. Which of them a function reads stands in its byte code, and in that of the functions
-it calls by name.
+method it is, and in a list, tuple or dict. Which of them a function reads stands in its byte code,
+and in that of the functions it calls by name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 from weakref import ref
 
-from glassgrad.tensor.structure import PLAIN
+from glassgrad.tensor.contents import PLAIN, Contents, contents
 
 MOST_FUNCTIONS = 64  # whose code is read
 GLOBAL, CELL, ATTRIBUTE = ("LOAD_GLOBAL",), ("LOAD_DEREF",), ("LOAD_ATTR", "LOAD_METHOD")
@@ -46,11 +46,15 @@ class Seen:
 
     def __init__(self, guards: Guards, watches: list[Watch], values: list[Any]) -> None:
         self.guards, self.watches, self.values = guards, watches, values
-        self.key = tuple([(type(v), repr(v) if type(v) in PLAIN else None) for v in values])
+        self.key = tuple([(type(v), _keyed(v)) for v in values])
 
     def are_still(self) -> bool:
         """Whether the values certainly are what they were."""
-        return all(w.read() is old for w, old in zip(self.watches, self.values, strict=True))
+        for watch, old in zip(self.watches, self.values, strict=True):
+            now = watch.read()
+            if now is not old and not (type(old) is Contents and now == old):
+                return False
+        return True
 
     def without_changed(self) -> Seen:
         """Forget what the function changed itself, as a counter: it does not depend on that."""
@@ -70,8 +74,14 @@ class Seen:
         return "a value that is not what it was"
 
 
-def _shown(part: tuple[type, str | None]) -> str:
-    return f"a {part[0].__name__}" if part[1] is None else part[1]
+def _keyed(value: Any) -> Any:
+    if type(value) is Contents:
+        return value
+    return repr(value) if type(value) in PLAIN else None
+
+
+def _shown(part: tuple[type, Any]) -> str:
+    return f"a {part[0].__name__}" if part[1] is None else str(part[1])
 
 
 def _watches(function: Callable[..., Any], owner: ref[Any] | None) -> Iterator[Watch]:
@@ -89,11 +99,26 @@ def _watches(function: Callable[..., Any], owner: ref[Any] | None) -> Iterator[W
             continue
         for whose, name, root, attributes in _reads(found, owner):
             value = _read(root, attributes)
-            if type(value) not in PLAIN:
+            if value is GONE and attributes:  # a method: what matters is its object
+                attributes = attributes[:-1]
+                name, value = name.rpartition(".")[0], _read(root, attributes)
+            is_plain = type(value) in PLAIN
+            if not is_plain:
                 waiting.append(value)
-            elif (whose, name) not in watched:
-                watched.add((whose, name))
-                yield Watch(name, partial(_read, root, attributes) if attributes else root)
+            if (whose, name) in watched or not (is_plain or _has_numbers(value)):
+                continue
+            watched.add((whose, name))
+            read = partial(_read, root, attributes) if attributes else root
+            yield Watch(name, read if is_plain else partial(_read_contents, read))
+
+
+def _has_numbers(value: Any) -> bool:
+    """Whether it is a container of numbers, or an object of ours with options, as optimisers are.
+
+    Other objects are watched by the attributes that the function reads: they may count steps.
+    """
+    is_ours = type(value).__module__.startswith("glassgrad.")
+    return (is_ours or isinstance(value, (list, tuple, dict))) and contents(value) is not None
 
 
 def _unwrapped(value: Any) -> Any:
@@ -164,6 +189,12 @@ def _kind(instruction: dis.Instruction) -> str:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _read_contents(read: Callable[[], Any]) -> Any:
+    value = read()
+    found = contents(value)
+    return value if found is None else found
 
 
 def _read(root: Callable[[], Any], attributes: tuple[str, ...]) -> Any:

@@ -185,8 +185,7 @@ class Losses(Pooling):
         logs = self.log_softmax()
         counts = Y.ne(ignore_index)
         hit = logs.gather(-1, counts.where(Y, 0).unsqueeze(-1)).squeeze(-1)
-        spread = logs.mean(-1)
-        loss = hit if not label_smoothing else hit.lerp(spread, label_smoothing)
+        loss = hit if not label_smoothing else hit.lerp(logs.mean(-1), label_smoothing)
         masked = counts.where(-loss, loss.const_like(0))
         if reduction == "mean":
             return masked.sum() / counts.cast(masked.dtype).sum()

@@ -13,7 +13,6 @@ from typing import Any
 
 from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.versions import OVERWRITTEN, current
@@ -35,7 +34,7 @@ class Outline:
         self.leaves: list[UOp] = []
         self.has_writes = False
         self.has_holders = False
-        self.is_plain = not Sizes.exist  # values of variables and other devices are not written
+        self.is_plain = True  # values of variables and other devices are not written
         self.words: list[Any] = []
         self.storages: dict[int, int] = {}
         self.held: set[UOp] = set()  # nodes that are in memory

@@ -26,6 +26,7 @@ from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.courses import Done, Found, recognised, remember
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import written_out
+from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
 
@@ -80,8 +81,13 @@ def run_again(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, .
 @cache
 def _pipeline() -> ModuleType:
     """All stages, imported when the first value is computed."""
+    from glassgrad.devices import ahead
+
+    is_new = canonical(None) == "CPU" and ahead.begin()
     from glassgrad.engine import pipeline
 
+    if is_new:
+        pipeline.import_compiler()
     return pipeline
 
 
@@ -157,7 +163,9 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
     views = run_again(made, lambda: prepared(collect(values)[0]))
     held: dict[UOp, UOp] = {}
     for (numbers, is_same), view in zip(course.ends, views, strict=True):
-        held |= _buffers([nodes[number] for number in numbers], view, is_same)
+        buffer = _buffer(nodes[numbers[0]], view, is_same)
+        for number in numbers:
+            held[nodes[number]] = buffer
     kept = kept.union([nodes[number] for number in course.kept])
     _hold(held, [leaves[i] for i in course.ended], kept)
 
@@ -178,18 +186,16 @@ def _compute_anew(values: Sequence[UOp], kept: frozenset[UOp], found: Found | No
     ended = [_base(_resolved_target(write)) for write in writes]
     if found is not None and made is not None:
         remember(found, Done(made, ends, more, ended, became, bool(wider)))
-    held: dict[UOp, UOp] = {}
-    for (root, is_same), view in zip(ends.items(), views, strict=True):
-        held |= _buffers((root,), view, is_same)
+    pairs = zip(ends.items(), views, strict=True)
+    held = {root: _buffer(root, view, is_same) for (root, is_same), view in pairs}
     _hold(held, ended, kept.union(more))
 
 
-def _buffers(roots: Sequence[UOp], view: View, is_same: bool) -> dict[UOp, UOp]:
-    """The buffer of a view, for every node that stands for its value."""
-    root = roots[0]
+def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
+    """The node of the view that holds a value."""
     buffer = UOp(BUFFER, root.dtype, (), view.renewed() if is_same else view)
     buffer.origin = root.origin
-    return dict.fromkeys(roots, buffer)
+    return buffer
 
 
 def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], kept: frozenset[UOp]) -> None:

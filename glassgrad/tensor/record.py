@@ -50,7 +50,7 @@ def record(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
     except ValueError:
         raise clash(WORDS[op], *[source.shape for source in src]) from None
     if uop.origin is None:
-        uop.origin = here()
+        uop.origin = here(2)
     return uop
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.size import Size
+from glassgrad.tensor.contents import PLAIN, contents
 from glassgrad.tensor.core import Core
 
 TENSOR = "a tensor"  # stands for one in a key
@@ -16,9 +17,6 @@ TENSOR = "a tensor"  # stands for one in a key
 
 class Hole:
     """Stands for a tensor in a structure that is to be rebuilt."""
-
-
-PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
 
 
 def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
@@ -88,7 +86,8 @@ def _constant(value: Any) -> Hashable:
             f"a captured function cannot take a {type(value).__name__}: it could change unnoticed",
             hint="pass a Tensor, or something hashable that stays what it is",
         ) from None
-    return type(value), value
+    inside = contents(value)  # what the object says of itself may not be all that it is
+    return (type(value), value) if inside is None else (type(value), value, inside)
 
 
 def rebuilt(value: Any, tensors: Iterator[Any]) -> Any:

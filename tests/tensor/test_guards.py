@@ -39,7 +39,7 @@ def test_closures_globals_and_attributes_are_watched() -> None:
     def f(x: Any, y: int = 7) -> Any:
         return x * number + SCALE * config.model.size + len(array) + y
 
-    assert names(f) == ["SCALE", "config.model.size", "number"]
+    assert names(f) == ["SCALE", "array", "config.model.size", "number"]
 
 
 def test_functions_that_are_called_by_name_are_read_too() -> None:

@@ -168,10 +168,10 @@ def params(shapes):
     return {k: T(init(k, s)) for k, s in shapes.items()}
 
 
-def train(loss_fn, p, make_opt, *batch):
+def train(loss_fn, p, make_opt, *batch, capture=TinyJit):
     opt, batch = make_opt(list(p.values()), lr=1e-3), [T(b) for b in batch]
 
-    @TinyJit
+    @capture
     @Context(TRAINING=1)
     def update(*batch):
         opt.zero_grad()
@@ -180,7 +180,7 @@ def train(loss_fn, p, make_opt, *batch):
     return lambda: update(*batch).item()
 
 
-def train_mlp(x, y):
+def train_mlp(x, y, capture=TinyJit):
     def loss(p, x, y):
         return (
             x.linear(p["l1.weight"].T, p["l1.bias"])
@@ -189,7 +189,11 @@ def train_mlp(x, y):
             .sparse_categorical_crossentropy(y)
         )
 
-    return train(loss, params(mlp_shapes()), optim.Adam, x, y)
+    return train(loss, params(mlp_shapes()), optim.Adam, x, y, capture=capture)
+
+
+def train_mlp_not_captured(x, y):
+    return train_mlp(x, y, capture=lambda step: step)
 
 
 def train_mnist(x, y):

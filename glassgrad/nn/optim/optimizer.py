@@ -18,6 +18,7 @@ from glassgrad.tensor.core import living
 from glassgrad.tensor.later import later
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.tensor import Tensor
+from glassgrad.tensor.writes import place_of, write
 
 ASSIGN = Ops.ASSIGN
 Update = Callable[..., Tensor]
@@ -104,7 +105,7 @@ class Optimizer:
 
     def _moved(self) -> list[Tensor]:
         """What is written, from gradients of float32 at least: squares of half floats vanish."""
-        return self._write([gradient.cast(_wide(gradient.dtype)) for gradient in self._gradients()])
+        return self._write([_widened(gradient) for gradient in self._gradients()])
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         raise NotImplementedError
@@ -119,7 +120,12 @@ class Optimizer:
 
         In a loop its graph is made once, and then known by the function and its arguments.
         """
-        self._set(target, Tensor._of(later(function, target.shape, target.dtype, *operands)))
+        node = later(function, target.uop.shape, target.uop.dtype, *operands)
+        place = place_of(target.uop) if self.guard is None else None
+        if place is None:
+            self._set(target, Tensor._of(node))
+        else:
+            write(target, place, node)
 
     def _number(self, value: float) -> Tensor:
         """A number that steps read and may write, where the parameters are."""
@@ -186,6 +192,10 @@ class OptimizerGroup(Optimizer):
 
     def _moved(self) -> list[Tensor]:
         return [tensor for one in self.parts for tensor in one._moved()]
+
+
+def _widened(gradient: Tensor) -> Tensor:
+    return gradient if gradient.uop.dtype.bits >= 32 else gradient.cast(dtypes.float32)
 
 
 def _wide(dtype: DType) -> DType:
