@@ -116,6 +116,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
     if packs_left:
         draft.attempt(Opt(OptOps.STAGE, rows.axis, found.left.src[0].arg.slot))
+    elif found.left.dtype is not found.reduce.dtype:  # converted once, not in every product
+        draft.attempt(Opt(OptOps.WINDOW, rows.axis, found.left.src[0].arg.slot))
 
 
 def _block_parts(draft: Draft, found: Contraction) -> bool:

@@ -14,7 +14,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, find_axis, is_scanned
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.packing import pack_across
+from glassgrad.loops.packing import copy_in_vectors, pack_across
 from glassgrad.loops.rows import rows_recipe
 
 STREAMS = (8, 4)  # rows of memory that are read side by side, the more the better
@@ -33,6 +33,7 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     elif (products := rows_recipe(draft)) is not None:
         _use_vectors(draft, products)
     elif not collect_in_memory(draft) and contraction_recipe(draft):
+        copy_in_vectors(draft)
         pack_across(draft)
     else:
         _use_vectors(draft, set())

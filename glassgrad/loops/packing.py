@@ -1,4 +1,4 @@
-"""Packed operands that are read across memory -> blocks, which are turned around in registers.
+"""Operands that are copied into scratch -> vectors: along memory, or turned around in registers.
 
 A panel has the lanes of an axis side by side. Where they lie apart in memory, and steps of the sum
 lie in a row, several steps are packed at a time: lower/transpose.py loads them along memory.
@@ -17,6 +17,23 @@ from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.opts import Opt, OptOps
 
 MOST_READS = 512
+MOST_VECTORS = 8  # of a row that is copied without a loop
+
+
+def copy_in_vectors(draft: Draft) -> None:
+    """Scratch is filled along memory, a vector at a time; a row of few vectors has no loop, so that
+    it is known beforehand which of its elements lie beside the image.
+    """
+    for number in range(len(draft.blocks(Ops.STAGE))):
+        block = draft.blocks(Ops.STAGE)[number]
+        for axis in block.bound:
+            if axis.kind is AxisKind.LOOP and written_stride(block, axis) == 1:
+                amount = min(draft.lanes(block), 1 << (axis.size.bit_length() - 1))
+                draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+                count = -(-axis.size // amount)
+                if 1 < count <= MOST_VECTORS:
+                    draft.attempt(Opt(OptOps.UPCAST, axis.axis, count))
+                break
 
 
 def pack_across(draft: Draft) -> None:

@@ -30,6 +30,7 @@ class Product:
     reduce: UOp
     rows: UOp
     columns: UOp
+    left: UOp
     right: UOp
 
 
@@ -48,6 +49,7 @@ def rows_recipe(draft: Draft) -> set[int] | None:
     done: set[int] = set()
     tried: set[int] = set()
     packed: dict[int, None] = {}
+    narrow: dict[int, None] = {}
     while (found := _next_product(draft, tried)) is not None:
         tried.add(found.columns.axis)
         done |= {r.axis for r in found.reduce.bound}
@@ -55,8 +57,15 @@ def rows_recipe(draft: Draft) -> set[int] | None:
         tile = choose_tile(draft, found.rows, found.columns, lanes)
         draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, tile.vectors * lanes))
         draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, tile.rows))
-        if stride(found.right, found.columns) != 1 and found.right.src[0].op is Ops.PARAM:
+        is_ready = (
+            found.right.dtype is found.reduce.dtype and stride(found.right, found.columns) == 1
+        )
+        if found.right.src[0].op is Ops.PARAM and not is_ready:
             packed[found.right.src[0].arg.slot] = None
+        if found.left.src[0].op is Ops.PARAM and found.left.dtype is not found.reduce.dtype:
+            narrow[found.left.src[0].arg.slot] = None
+    for slot in narrow:  # rows of a block are converted once
+        draft.attempt(Opt(OptOps.WINDOW, around[-1], slot))
     for slot in packed:  # now that all tiles are known: products may read one operand in two ways
         draft.attempt(Opt(OptOps.STAGE, around[-2] if len(around) > 1 else around[-1], slot))
     divide_tiles(draft, around)
@@ -107,7 +116,7 @@ def _next_product(draft: Draft, tried: set[int]) -> Product | None:
                 rows = [r for r in loops if r in left.ranges and r not in right.ranges]
                 wide = [r for r in columns if r in right.ranges and r not in left.ranges]
                 if rows and wide:
-                    return Product(step, reduce, rows[-1], wide[0], right)
+                    return Product(step, reduce, rows[-1], wide[0], left, right)
     return None
 
 

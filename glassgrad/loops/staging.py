@@ -1,4 +1,7 @@
-"""STAGE: what the loops inside of one loop read of a buffer, copied into scratch first."""
+"""STAGE: what the loops inside of one loop read of a buffer, copied into scratch first.
+
+Numbers that are read only to be converted to another dtype are converted when they are copied.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,9 @@ def stage(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     made: dict[UOp, UOp] = {}
     number = next_number(nest)
     for load in loads_inside(nest, axis, slot):
+        value = converted(nest, load)
         inner = reading_order(nest, load.ranges - around)
-        made[load] = _staged(load, tuple(inner), number)
+        made[value] = _staged(value, tuple(inner), number)
         number += len(inner)
     if not made:
         raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
@@ -55,6 +59,13 @@ def _loads(nest: Nest, slot: int) -> list[UOp]:
         and node.src[0].src[0].op is Ops.PARAM
         and node.src[0].src[0].arg.slot == slot
     ]
+
+
+def converted(nest: Nest, load: UOp) -> UOp:
+    """What is kept of a load: itself, or what all who read it convert it to."""
+    readers = [node for node in nodes_of(nest.body) if load in node.src]
+    is_cast = len(readers) == 1 and readers[0].op is Ops.CAST
+    return readers[0] if is_cast and readers[0].dtype.kind != "index" else load
 
 
 def loops_around(nest: Nest, axis: UOp) -> set[UOp]:
@@ -93,9 +104,9 @@ def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
     return sorted(ranges, key=place)
 
 
-def _staged(load: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
+def _staged(value: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
     shape = tuple([r.size for r in inner])
-    if prod(shape) * load.dtype.itemsize > MOST_BYTES:
+    if prod(shape) * value.dtype.itemsize > MOST_BYTES:
         raise IllegalMove(f"{prod(shape)} elements are too many for scratch")
     kinds = [AxisKind.UPCAST if r.kind.is_unrolled else AxisKind.LOOP for r in inner]
     fresh = tuple(
@@ -104,6 +115,6 @@ def _staged(load: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
             for i, (r, kind) in enumerate(zip(inner, kinds, strict=True))
         ]
     )
-    copy = reindex(load, dict(zip(inner, fresh, strict=True)))
-    kept = UOp(Ops.STAGE, load.dtype, (copy, *fresh, *fresh), shape)
+    copy = reindex(value, dict(zip(inner, fresh, strict=True)))
+    kept = UOp(Ops.STAGE, value.dtype, (copy, *fresh, *fresh), shape)
     return kept.index(*inner).load()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
 
+from glassgrad.base.dtype import DType
 from glassgrad.ir.divmod import all_of, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops
@@ -18,7 +19,7 @@ from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.loops.staging import MOST_BYTES, loads_inside, loops_around
+from glassgrad.loops.staging import MOST_BYTES, converted, loads_inside, loops_around
 
 Around = set[UOp]
 
@@ -51,7 +52,8 @@ def window(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     made: dict[UOp, UOp] = {}
     number = next_number(nest)
     for load in loads_inside(nest, axis, slot):
-        made[load] = _windowed(load, around, number)
+        value = converted(nest, load)
+        made[value] = _windowed(load, value.dtype, around, number)
         number += len(load.src[0].indices)
     if not made:
         raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
@@ -75,18 +77,19 @@ def elements_read(index: UOp, around: Around) -> float:
     return float(prod(inner.vmax - inner.vmin + 1 for inner in inners))
 
 
-def _windowed(load: UOp, around: Around, number: int) -> UOp:
+def _windowed(load: UOp, dtype: DType, around: Around, number: int) -> UOp:
     index = load.src[0]
     places = [_coordinate(i, around, number + n) for n, i in enumerate(index.indices)]
     shape = tuple([place.size for place in places])
-    if prod(shape) * load.dtype.itemsize > MOST_BYTES or prod(shape) == 1:
+    if prod(shape) * dtype.itemsize > MOST_BYTES or prod(shape) == 1:
         raise IllegalMove(f"a window of {shape} is too large, or one element")
     gate = _moved_gate(index.gate, places, around)
     read = index.src[0].index(*[place.place for place in places], gate=gate)
     copy = guard_unproved(read.load())
+    copy = copy if dtype is load.dtype else UOp(Ops.CAST, dtype, (copy,))
     fresh = [place.fresh for place in places]
     ranges = [r for r in fresh if r is not ZERO]
-    kept = UOp(Ops.STAGE, load.dtype, (copy, *fresh, *ranges), shape)
+    kept = UOp(Ops.STAGE, dtype, (copy, *fresh, *ranges), shape)
     return kept.index(*[place.within for place in places]).load()
 
 

@@ -13,7 +13,7 @@ from math import inf, prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
-from glassgrad.ir.strides import stride, written_stride
+from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.cores import divide_tiles, is_even
 from glassgrad.loops.draft import Draft
@@ -28,7 +28,6 @@ SHORT = 7  # a loop of so few steps is written out
 MOST_PRODUCTS = 64  # that are written out in one step of a loop
 MOST_APART = 128  # the same, if no two places read the same pointer
 PART = 512  # steps of a sum that make a part, or one image
-MOST_VECTORS = 8  # of a row that is copied without a loop
 ENOUGH_REUSE = 4  # times that a copied element should be read
 BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
 JUMP = 2.5  # times as long, if the lanes of the image must be collected one by one
@@ -52,6 +51,11 @@ class Windows:
     @property
     def has_channel_lanes(self) -> bool:
         return self.columns in self.weights.ranges
+
+    @property
+    def is_copied(self) -> bool:
+        """Are there zeros around the image, or narrow numbers to convert?"""
+        return self.image.gate is not None or self.image.dtype is not self.reduce.dtype
 
     @property
     def channels(self) -> UOp:
@@ -79,7 +83,6 @@ def windows_recipe(draft: Draft) -> bool:
     else:
         _block_places(draft, found)
     _write_out(draft, found)
-    _copy_in_vectors(draft)
     return True
 
 
@@ -183,7 +186,7 @@ def _block_channels(draft: Draft, found: Windows) -> None:
     draft.arrange(order)
     divide_tiles(draft, order)
     order = [r.axis for r in draft.nest.outer if not r.kind.is_unrolled]
-    if found.image.gate is not None:
+    if found.is_copied:
         _copy_window(draft, found, order)
     if order:
         outside = list(takewhile(lambda number: number not in (*around, *inside), order))
@@ -197,7 +200,7 @@ def _blocks_of_panels(
     """The axis of blocks, and that of their panels: as few blocks as scratch can hold and cores can
     share, unless their weights come from memory too often then.
     """
-    l2, copied = draft.target.l2_bytes, COPY if found.image.gate is not None else 1
+    l2, copied = draft.target.l2_bytes, COPY if found.is_copied else 1
 
     def traffic(count: int) -> float:
         blocks = panels.size // count
@@ -234,7 +237,7 @@ def _block_parts(draft: Draft, found: Windows) -> None:
     part = found.reduce.bound[0].axis
     if not draft.attempt(Opt(OptOps.PARTIAL, part, (first, _images(found.reduce)))):
         return
-    if found.image.gate is not None:
+    if found.is_copied:
         draft.attempt(Opt(OptOps.WINDOW, part, found.image.src[0].arg.slot))
     draft.attempt(Opt(OptOps.STAGE, part, found.weights.src[0].arg.slot))
 
@@ -299,19 +302,3 @@ def _lie_apart(draft: Draft) -> bool:
     loads = [index for block in draft.blocks(Ops.REDUCE) for index in draft.loads(block)]
     tiled = {r for index in loads for r in index.ranges if r.kind is AxisKind.UPCAST}
     return any(stride(index, r) is None for index in loads for r in tiled)
-
-
-def _copy_in_vectors(draft: Draft) -> None:
-    """Scratch is filled along memory, a vector at a time; a row of few vectors has no loop, so that
-    it is known beforehand which of its elements lie beside the image.
-    """
-    for number in range(len(draft.blocks(Ops.STAGE))):
-        block = draft.blocks(Ops.STAGE)[number]
-        for axis in block.bound:
-            if axis.kind is AxisKind.LOOP and written_stride(block, axis) == 1:
-                amount = min(draft.lanes(block), 1 << (axis.size.bit_length() - 1))
-                draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
-                count = -(-axis.size // amount)
-                if 1 < count <= MOST_VECTORS:
-                    draft.attempt(Opt(OptOps.UPCAST, axis.axis, count))
-                break

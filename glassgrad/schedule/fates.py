@@ -151,11 +151,23 @@ def _is_kept(node: UOp, uses: Uses, cost: Cost, levels: dict[UOp, int]) -> bool:
         return True  # instead of the sum itself
     if not cost.bytes and cost.ns < PLACE_NS:
         return False  # it says where an element is, and whoever needs it can tell
+    if _is_packed(node, uses):
+        return False
     places = {(s, in_pairs(indices)) for s, indices in uses if not s.is_twin}
     evaluations = sum(repeats(statement, indices) for statement, indices in places)
     if evaluations <= 1:
         return False
     return worth_keeping(node, cost, evaluations, len(uses), _are_near(uses, levels))
+
+
+def _is_packed(node: UOp, uses: Uses) -> bool:
+    """Narrow numbers in memory that only products read: those convert what they copy of them."""
+    if node.op is not Ops.CAST or node.src[0].dtype.itemsize >= node.dtype.itemsize:
+        return False
+    found = node.src[0]
+    while found.op in OpGroup.MOVEMENT:
+        found = found.src[0]
+    return found.op is Ops.BUFFER and all(s.reduced and s.body.op is Ops.MUL for s, _ in uses)
 
 
 def in_pairs(indices: Indices) -> Indices:

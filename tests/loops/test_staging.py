@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from nests import GPU, added, blocks, kinds, move, nest_of, numbers, product, same
-from schedules import assign
+from schedules import assign, leaf
 
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.uop import UOp
 from glassgrad.loops import staging
 from glassgrad.loops.moves import apply_opt
 from glassgrad.loops.opts import IllegalMove, OptOps
@@ -73,3 +76,33 @@ def test_scratch_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "MOST_BYTES", 79 * 4)
     with pytest.raises(IllegalMove, match="80 elements are too many for scratch"):
         move(product(6, 8, 10), OptOps.STAGE, 0, 2)
+
+
+@pytest.mark.parametrize("op", [OptOps.STAGE, OptOps.WINDOW])
+def test_numbers_that_are_read_to_be_converted_are_kept_converted(op: OptOps) -> None:
+    narrow = leaf(np.arange(48.0).reshape(6, 8), "float16")
+    wide = UOp(Ops.CAST, dtypes.float32, (narrow,))
+    turned = UOp(Ops.PERMUTE, dtypes.float32, (wide,), (1, 0))
+    before = nest_of(turned + 1.0)
+    after = move(before, op, 0, 1)
+    (kept,) = blocks(after, Ops.STAGE)
+    assert kept.dtype is dtypes.float32 and kept.src[0].op is Ops.CAST
+    same(before, after)
+
+
+def test_numbers_that_are_also_read_as_they_are_are_kept_so() -> None:
+    narrow = leaf(np.arange(48.0).reshape(6, 8), "float16")
+    wide = UOp(Ops.CAST, dtypes.float32, (narrow + narrow,)) + UOp(
+        Ops.CAST, dtypes.float32, (narrow,)
+    )
+    after = move(nest_of(UOp(Ops.PERMUTE, dtypes.float32, (wide,), (1, 0))), OptOps.STAGE, 0, 1)
+    assert [kept.dtype for kept in blocks(after, Ops.STAGE)] == [dtypes.float16]
+
+
+def test_numbers_that_become_places_are_kept_as_they_are() -> None:
+    x, at = numbers(7, 5), leaf([[6, 0, 2, 1, 1]] * 3, "int32")
+    before = nest_of(UOp(Ops.GATHER, x.dtype, (x, at), 0))
+    slot = next(n.arg.slot for n in blocks(before, Ops.PARAM) if n.dtype is dtypes.int32)
+    after = move(before, OptOps.STAGE, before.outer[0].axis, slot)
+    assert [kept.dtype for kept in blocks(after, Ops.STAGE)] == [dtypes.int32]
+    same(before, after)
