@@ -310,15 +310,16 @@ class UOp:
 
 def toposort(roots: Iterable[UOp], stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
     """Every node under the roots, sources first."""
-    seen = set(roots)
-    stack = list(seen)
-    while stack:
-        node = stack.pop()
+    found = list(dict.fromkeys(roots))
+    seen = set(found)
+    for node in found:
         if stop is None or not stop(node):
-            fresh = [source for source in node.src if source not in seen]
-            seen.update(fresh)
-            stack.extend(fresh)
-    return sorted(seen, key=_number)
+            for source in node.src:
+                if source not in seen:
+                    seen.add(source)
+                    found.append(source)
+    found.sort(key=_number)
+    return found
 
 
 def const(value: ConstType, dtype: DType = dtypes.index) -> UOp:

@@ -24,25 +24,28 @@ def choose_lanes(nest: Nest, target: Target) -> Nest:
 
 
 def _candidate(nest: Nest, op: Ops, target: Target) -> tuple[UOp, int] | None:
-    nodes = blocks_of(nest.body)
-    for node in nodes:
-        if node.op is not op or _has_lanes(node):
+    blocks = blocks_of(nest.body)
+    for block in blocks:
+        if block.op is not op:
             continue
-        width = target.vector_bytes // _widest(node)
-        for axis in node.bound:
+        unrolled = [axis for axis in block.bound if axis.kind in (UPCAST, UNROLL)]
+        if not unrolled or _has_lanes(block):
+            continue
+        width = target.vector_bytes // _widest(block)
+        for axis in unrolled:
             lanes = _fitting(axis.size, width)
-            if axis.kind in (UPCAST, UNROLL) and lanes > 1 and _is_unit_stride(node, axis):
-                if not meets_lanes(nodes, axis) and not _jumps(node, axis):
+            if lanes > 1 and _is_unit_stride(block, axis):
+                if not meets_lanes(blocks, axis) and not _jumps(block, axis, blocks):
                     return axis, lanes
     return None
 
 
-def _jumps(block: UOp, axis: UOp) -> bool:
+def _jumps(block: UOp, axis: UOp, blocks: Sequence[UOp]) -> bool:
     """Do sums read all over memory along this axis, but in a row along their own?"""
-    if block.op is Ops.REDUCE:
+    sums = [node for node in blocks if node.op is Ops.REDUCE and axis in node.ranges]
+    if block.op is Ops.REDUCE or not sums:
         return False
-    sums = [node for node in block.toposort() if node.op is Ops.REDUCE and axis in node.ranges]
-    for node in sums:
+    for node in set(block.toposort()).intersection(sums):
         loads = [n.src[0] for n in node.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
         own = [r for r in node.bound if r.kind is UNROLL]
         is_along = any({1} <= {stride(index, r) for index in loads} <= {0, 1} for r in own)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -105,10 +107,16 @@ def _address_fits(index: UOp, first: UOp, second: UOp) -> bool:
 
 
 def _linear_fits(index: UOp, first: UOp, second: UOp) -> bool:
-    terms, _ = linear(total(index.indices, strides_of(index.src[0])))
+    terms = _terms(index)
     if any(atom not in (first, second) and atom.ranges & {first, second} for atom in terms):
         return False
     return terms.get(first, 0) == terms.get(second, 0) * second.size
+
+
+@lru_cache(maxsize=256)
+def _terms(index: UOp) -> Mapping[UOp, int]:
+    """How far each axis moves an address: asked for once for every pair of axes."""
+    return linear(total(index.indices, strides_of(index.src[0]))).terms
 
 
 def _used_as_numbers(node: UOp) -> frozenset[UOp]:
