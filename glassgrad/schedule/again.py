@@ -29,6 +29,7 @@ DEEPEST = 128  # terms in a sum that is cheaper than reading its result
 WIDER = 2  # times as many elements as both factors together
 FEW_BYTES = 1 << 21  # stay in a cache
 PLANES = 4  # that a block of rows may need at once
+MOVED = OpGroup.MOVEMENT - {Ops.GATHER}
 BETWEEN = 3  # reductions from scores to what attention makes of them
 
 
@@ -141,7 +142,7 @@ def _factors(reduce: UOp) -> list[Factor]:
         return []
     found = list(sources(statement.body, statement.body_indices))
     for number, (value, indices) in enumerate(found):
-        while value.op in OpGroup.MOVEMENT:
+        while value.op in MOVED:
             ((value, indices),) = sources(value, indices)
         found[number] = value, indices
     return [Factor(*pair) for pair in found]
@@ -153,7 +154,7 @@ def _with_source(reduce: UOp, value: UOp, new: UOp, done: dict[UOp, UOp]) -> UOp
 
     def write(node: UOp) -> UOp:
         if node not in made:
-            is_moved = node.op in OpGroup.MOVEMENT or node is reduce or node is reduce.src[0]
+            is_moved = node.op in MOVED or node is reduce or node is reduce.src[0]
             src = tuple([write(source) for source in node.src]) if is_moved else ()
             made[node] = UOp(node.op, node.dtype, src, node.arg) if is_moved else done[node]
         return made[node]

@@ -7,7 +7,7 @@ import pytest
 from programs import TARGET as CPU
 from schedules import TARGET, memory, planned, sizes
 
-from glassgrad import Tensor
+from glassgrad import Tensor, dtypes
 from glassgrad.engine.choose import chooser
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule
@@ -68,6 +68,13 @@ def test_products_that_are_deep_small_or_alone_are_left_as_they_are() -> None:
         made = attend(q, k, v)
         roots = [x.uop for x in (made, *made.gradient(q, k, v, gradient=g))]
         assert compute_again(roots, TARGET) == roots
+
+
+def test_factors_may_be_looked_up() -> None:
+    table, places = memory(50, 32), memory(16, 256, dtype=dtypes.int32)
+    k, v, g = [memory(*SHAPE) for _ in range(3)]
+    made = attend(table[places], k, v)
+    assert PLANE not in sizes(planned(made, *made.gradient(table, k, v, gradient=g)))
 
 
 def reference(x: list[np.ndarray], late: bool) -> float:
