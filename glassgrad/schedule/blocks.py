@@ -9,6 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.cluster import Cluster, Loop, is_scanned, loop_size
+from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import Statement
 
 FEW = 16  # fewer outer iterations than this leave cores and registers idle
@@ -37,6 +38,8 @@ def go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target)
     products = [s for s in statements if s.is_contraction]
     if any(inner[s] != 1 or _ends_with(s, shared) for s in products):
         return False  # columns are inside, and nothing else
+    if not all(_is_tiled(s, rows[s]) for s in products):
+        return False
     row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
     if row * FEW > target.l3_bytes / 4 / target.cores:
         return False
@@ -47,6 +50,17 @@ def _ends_with(statement: Statement, shared: list[Loop]) -> bool:
     """Is the last axis of a statement one of these loops?"""
     last = max(axis for axis, r in enumerate(statement.axes) if r is not ZERO)
     return any(loop[statement] == last for loop in shared)
+
+
+def _is_tiled(product: Statement, rows_axis: int) -> bool:
+    """Does one factor lack the columns and another the rows, as a register tile wants?"""
+    rows, columns = product.axes[rows_axis], [r for r in product.axes if r is not ZERO][-1]
+    have = [_ranges(indices) for places in product.reads.values() for indices in places]
+    return any(rows in one - two and columns in two - one for one in have for two in have)
+
+
+def _ranges(indices: Indices) -> frozenset[UOp]:
+    return frozenset[UOp]().union(*(index.ranges for index in indices))
 
 
 def _is_fixed(loop: Loop) -> bool:
@@ -63,7 +77,7 @@ def _stay_near(product: Statement, shared: list[int], target: Target) -> bool:
     *around, rows = [product.axes[axis] for axis in shared]
     for value, places in product.reads.items():
         for indices in places:
-            ranges = frozenset[UOp]().union(*(index.ranges for index in indices))
+            ranges = _ranges(indices)
             if rows in ranges:
                 continue
             size = value.dtype.itemsize * prod(r.size for r in ranges.difference(around))

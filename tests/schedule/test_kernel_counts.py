@@ -65,6 +65,12 @@ def test_a_convolution_with_bias_and_relu_becomes_one_kernel() -> None:
     assert max(sizes(made)) == 8 * 64 * 28 * 28, "no unfolded image is stored"
 
 
+def test_convolutions_that_are_added_have_a_kernel_each() -> None:
+    x, y = memory(1, 64, 56, 56), memory(1, 128, 28, 28)
+    added = y.conv2d(memory(128, 128, 3, 3), padding=1) + x.conv2d(memory(128, 64, 1, 1), stride=2)
+    assert kernels(added.relu()) == 2
+
+
 def test_max_pooling_becomes_one_kernel() -> None:
     assert kernels(memory(8, 32, 28, 28).max_pool2d()) == 1
 
