@@ -20,6 +20,7 @@ from glassgrad.tensor.network import Words, first_in_order
 from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.scan import Scan
 
+MANY, FEW = 512, 32  # elements of which so small a part is asked for that most are left out
 SIGNED = {32: dtypes.int32, 64: dtypes.int64}
 
 
@@ -98,16 +99,41 @@ class _Lookup:
 
 def _order(x: Any, count: int, descending: bool) -> Any:
     """The places of the first elements of the last axis in order."""
-    size = int(x.shape[-1])
     keys = _keys(x.eq(0).where(0, x) if x.dtype.kind == "float" else x)
     keys = keys.bitwise_not() if descending else keys
+    size = int(x.shape[-1])
+    if size >= MANY and size >= FEW * count:
+        return _few_of_many(keys, count)
+    return first_in_order(_words(keys, x._line(size)), count, _places)
+
+
+def _few_of_many(keys: Any, count: int) -> Any:
+    """The same by groups of neighbours: those whose first elements are first hold all we look for,
+    unless it is in the rest that makes no group.
+
+    Of any other group even the first element comes behind the first ones of `count` groups.
+    """
+    size = int(keys.shape[-1])
+    width = 1 << (size // count).bit_length() // 2
+    groups = size // width
+    grouped = keys[..., : groups * width].unflatten(-1, (groups, width))
+    best = first_in_order(_words(grouped.min(-1), keys._line(groups)), count, _places)
+    chosen = best.unsqueeze(-1).expand((*best.shape, width))
+    places = (chosen * width + keys._line(width)).flatten(-2)
+    found = grouped._at(-2, chosen).flatten(-2)
+    if size > groups * width:
+        rest = keys[..., groups * width :]
+        found = found.cat(rest, dim=-1)
+        line = keys._line(int(rest.shape[-1])) + groups * width
+        places = places.cat(line.expand(rest.shape), dim=-1)
+    return first_in_order(_words(found, places), count, _places)
+
+
+def _words(keys: Any, places: Any) -> Words:
+    """Keys that carry their places, as many as a network needs."""
     if keys.dtype.itemsize <= 4:
-        place = x._line(size, dtypes.int64)
-        words = [_padded((keys.cast(dtypes.int64) << 32) | place)]
-    else:
-        keys = _padded(keys)
-        words = [keys, x._line(int(keys.shape[-1])).expand(keys.shape)]
-    return first_in_order(words, count, _places)
+        return [_padded((keys.cast(dtypes.int64) << 32) | places.cast(dtypes.int64))]
+    return [_padded(keys), _padded(places.expand(keys.shape))]
 
 
 def _places(words: Words) -> Any:

@@ -138,3 +138,40 @@ def test_topk_does_not_sort_everything() -> None:
         for x in (few, all_of_them)
     ]
     assert work[0] * 4 < work[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int64", "uint8"])
+@pytest.mark.parametrize(("shape", "k"), [((3, 600), 1), ((2, 1024), 32), ((1, 2111), 9)])
+def test_very_few_of_very_many_are_found_by_groups(
+    shape: tuple[int, int], k: int, dtype: str
+) -> None:
+    x = np.random.default_rng(k).integers(0, 60, size=shape).astype(dtype)
+    x[:, -3:] = x.max()  # equal ones at the end, beyond the last whole group
+    for largest in (False, True):
+        values, index = Tensor(x).topk(k, largest=largest)
+        wanted = order(x, 1, descending=largest)[:, :k]
+        same(index, wanted)
+        same(values, np.take_along_axis(x, wanted, 1))
+
+
+def test_nan_is_the_largest_of_many() -> None:
+    x = np.random.default_rng(0).standard_normal((2, 900)).astype(np.float32)
+    x[0, [5, 899]], x[1, 7] = np.nan, np.inf
+    assert Tensor(x).topk(3)[1].numpy()[0, :2].tolist() == [5, 899]
+    assert Tensor(x).topk(3)[1].numpy()[1, 0] == 7
+    assert not np.isnan(Tensor(x).topk(20, largest=False)[0].numpy()).any()
+
+
+def test_most_of_many_elements_only_meet_their_group() -> None:
+    made = planned(memory(8, 50257).topk(40)[1])
+    written = [node for slots in made.buffers for node in slots if node.op is not Ops.BUFFER]
+    assert max(int(np.prod(node.shape)) for node in written) <= 8 * 2048
+
+
+def test_gradients_of_few_of_many_go_back() -> None:
+    x = Tensor(np.random.default_rng(1).permutation(700).astype(np.float32)).requires_grad_()
+    (x.topk(3)[0] * Tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert x.grad is not None
+    found = x.grad.numpy()
+    assert found[np.argsort(-x.numpy())[:3]].tolist() == [1.0, 2.0, 3.0]
+    assert np.count_nonzero(found) == 3
