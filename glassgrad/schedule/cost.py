@@ -104,16 +104,15 @@ def _repeated(cost: Cost, value: UOp, reader: UOp) -> Cost:
     if not cost.bytes or value.shape == reader.shape:
         return cost
     share = min(1.0, (prod(value.shape) or 1) / (prod(reader.shape) or 1))
-    return cost._replace(
-        bytes=cost.bytes * share, loads=cost.loads * share, largest=cost.largest * share
-    )
+    ns, moved, ops, loads, largest = cost
+    return Cost(ns, moved * share, ops, loads * share, largest * share)
 
 
 def _total(costs: Iterable[Cost]) -> Cost:
     ns = moved = ops = loads = largest = 0.0
-    for cost in costs:
-        ns, moved, ops = ns + cost.ns, moved + cost.bytes, ops + cost.ops
-        loads, largest = loads + cost.loads, max(largest, cost.largest)
+    for more_ns, more_moved, more_ops, more_loads, size in costs:
+        ns, moved, ops, loads = ns + more_ns, moved + more_moved, ops + more_ops, loads + more_loads
+        largest = max(largest, size)
     return Cost(min(ns, MOST), min(moved, MOST), min(ops, MOST), min(loads, MOST), largest)
 
 

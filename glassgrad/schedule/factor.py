@@ -12,11 +12,14 @@ from glassgrad.ir.reindex import reindex
 from glassgrad.ir.uop import UOp
 
 SCALED = frozenset((Ops.FDIV, Ops.MUL))
+INDEX, STAGE = Ops.INDEX, Ops.STAGE
 
 
 def factor_out(body: UOp) -> UOp:
     """The kernel with sums of products of staged values rewritten where that saves the stage."""
     readers = _readers(body)
+    if not readers:
+        return body
     done: dict[UOp, UOp] = {}
     for node in body.toposort():
         src = tuple([done[source] for source in node.src])
@@ -29,7 +32,7 @@ def _readers(body: UOp) -> dict[UOp, int]:
     """How many places read each stage."""
     count: dict[UOp, int] = {}
     for node in body.toposort():
-        if node.op is Ops.INDEX and node.src[0].op is Ops.STAGE:
+        if node.op is INDEX and node.src[0].op is STAGE:
             count[node.src[0]] = count.get(node.src[0], 0) + 1
     return count
 

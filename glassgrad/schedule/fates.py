@@ -197,7 +197,7 @@ def repeats(statement: Statement, indices: Indices) -> float:
 
     What depends only on the outermost loops is computed outside of the inner ones: once.
     """
-    seen = frozenset[UOp]().union(*(index.ranges for index in indices))
+    seen = frozenset[UOp]().union(*[index.ranges for index in indices])
     loops = [axis for axis in statement.axes if axis is not ZERO]
     if seen == frozenset(loops[: len(seen)]):
         return 1.0

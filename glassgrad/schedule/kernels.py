@@ -168,10 +168,10 @@ def _value(draft: Draft, statement: Statement, axes: Indices) -> UOp:
     ranges = dict(zip(statement.axes + statement.reduced, axes + reduced, strict=True))
     ranges[ZERO] = ZERO
     indices = tuple([ranges[index] for index in statement.body_indices])
-    kept = {s.node for s in draft.cluster.statements}
-    reads, twins = statement.reads, statement.twins
+    twins = statement.twins
+    known = {s.node for s in draft.cluster.statements}.union(statement.reads, twins)
     expressions = Expressions(
-        lambda node: node in reads or node in kept or node in twins,
+        known.__contains__,
         lambda node, at, gate: draft.read(twins.get(node, node), at, gate),
         draft.cell_of,
     )

@@ -9,6 +9,9 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, toposort
 from glassgrad.schedule.long import split_long, split_scan
 
+RESHAPE, REDUCE, SCAN = Ops.RESHAPE, Ops.REDUCE, Ops.SCAN
+TRANSPARENT = frozenset((Ops.DETACH, Ops.CUSTOM))
+
 
 def normalize(roots: Sequence[UOp]) -> list[UOp]:
     """The same values, read from buffers where they have been computed before."""
@@ -26,16 +29,17 @@ def normalize(roots: Sequence[UOp]) -> list[UOp]:
 
 
 def _plain(node: UOp) -> UOp:
-    if node.op is Ops.DETACH or node.op is Ops.CUSTOM:
+    op = node.op
+    if op in TRANSPARENT:
         return node.src[0]
-    if node.op is Ops.RESHAPE and node.src[0].op is Ops.RESHAPE:
-        node = UOp(Ops.RESHAPE, node.dtype, (node.src[0].src[0],), node.arg)
-    if node.op is Ops.RESHAPE and node.src[0].shape == node.shape:
+    if op is RESHAPE and node.src[0].op is RESHAPE:
+        node = UOp(RESHAPE, node.dtype, (node.src[0].src[0],), node.arg)
+    if op is RESHAPE and node.src[0].shape == node.shape:
         return node.src[0]
-    if node.op is Ops.REDUCE and 0 in node.src[0].shape and 0 not in node.shape:
+    if op is REDUCE and 0 in node.src[0].shape and 0 not in node.shape:
         nothing = const(identity(node.arg[0], node.dtype), node.dtype)
-        ones = UOp(Ops.RESHAPE, node.dtype, (nothing,), (1,) * len(node.shape))
+        ones = UOp(RESHAPE, node.dtype, (nothing,), (1,) * len(node.shape))
         return UOp(Ops.EXPAND, node.dtype, (ones,), node.shape) if node.shape else nothing
-    if node.op is Ops.SCAN:
+    if op is SCAN:
         return split_scan(node)
-    return split_long(node) if node.op is Ops.REDUCE else node
+    return split_long(node) if op is REDUCE else node

@@ -10,6 +10,8 @@ from glassgrad.ir.uop import UOp
 # GATHER moves by a second source, so what it gives is no position any more.
 MOVEMENT = OpGroup.MOVEMENT - {Ops.GATHER}
 SHIFTS = frozenset((Ops.ADD, Ops.SUB))
+MOVED = MOVEMENT | {Ops.CAST}
+IOTA, CMPEQ, WHERE = Ops.IOTA, Ops.CMPEQ, Ops.WHERE
 
 
 def one_hots(nodes: Iterable[UOp]) -> set[UOp]:
@@ -21,19 +23,19 @@ def one_hots(nodes: Iterable[UOp]) -> set[UOp]:
     found: set[UOp] = set()
     for node in nodes:
         op, src = node.op, node.src
-        if op is Ops.IOTA:
+        if op is IOTA:
             positions.add(node)
-        elif op is Ops.CMPEQ:
+        elif op is CMPEQ:
             if src[0] in positions or src[1] in positions:
                 found.add(node)
-        elif op in MOVEMENT or op is Ops.CAST:
+        elif op in MOVED:
             for group in (positions, found):
                 if src[0] in group:
                     group.add(node)
         elif op in SHIFTS:
             if src[0] in positions and src[1].is_const:
                 positions.add(node)
-        elif op is Ops.WHERE:
+        elif op is WHERE:
             if src[0] in found and src[1].is_const and src[2].is_const:
                 found.add(node)
     return found
