@@ -24,7 +24,8 @@ from glassgrad.engine.debug import (
 )
 from glassgrad.engine.estimate import estimate
 from glassgrad.engine.place import device_of, move_between_devices
-from glassgrad.engine.plan import Plan, make_plan
+from glassgrad.engine.plan import Plan
+from glassgrad.engine.plans import plan_name, recall_plan, remember_plan
 from glassgrad.engine.recording import recorder
 from glassgrad.engine.remember import key_of, recall, remember
 from glassgrad.engine.run import run
@@ -34,7 +35,6 @@ from glassgrad.ir.spec import check
 from glassgrad.ir.stages import Executable, Kernel, Launch, Source, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
-from glassgrad.schedule import schedule
 
 
 class Ready(NamedTuple):
@@ -62,7 +62,11 @@ def ready(values: Sequence[UOp], device: str | None = None) -> Ready:
     plan = PLANS.get(key)
     if plan is None:
         with collector_paused():
-            plan = PLANS[key] = plan_for(values, found.leaves, machine)
+            name = plan_name(found, machine)
+            plan = recall_plan(name, values, machine) or plan_for(
+                values, found.leaves, machine, name
+            )
+            PLANS[key] = plan
     if (watching := recorder()) is not None:
         watching.notice(values)
     return Ready(plan, found.leaves, machine, found.values)
@@ -73,19 +77,31 @@ def launch(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]
     try:
         return run(*made)
     except BadIndex as bad:  # lines belong to this graph, and the plan may be an equal one's
+        from glassgrad.schedule import schedule
+
         checks = schedule(values(), made.device.target).checks
         raise bad.explained(checks[bad.launch]) from None
 
 
-def plan_for(values: Sequence[UOp], leaves: Sequence[UOp], device: Device) -> Plan:
-    """Everything that can be decided before the data is there."""
+def plan_for(
+    values: Sequence[UOp], leaves: Sequence[UOp], device: Device, name: str | None = None
+) -> Plan:
+    """Everything that can be decided before the data is there; on disk it is kept as `name`."""
+    # A process that finds its plans on disk starts sooner without these.
+    from glassgrad.engine.planning import make_plan
+    from glassgrad.schedule import schedule
+
     start = perf_counter()
     enter("schedule", values)
     made = schedule(values, device.target)
     launches = build(made.kernels, device)
     if LISTENERS:
         announce(GraphPlanned(made, launches, device.name, perf_counter() - start))
-    return make_plan(made, launches, values, leaves)
+    plan = make_plan(made, launches, values, leaves)
+    if name is not None:
+        sources = [key_of(kernel, device.target, chooser().key) for kernel in made.kernels]
+        remember_plan(name, plan, sources)
+    return plan
 
 
 def build(kernels: Sequence[Kernel], device: Device) -> list[Launch]:
@@ -151,7 +167,8 @@ def write_source(kernel: Kernel, target: Target) -> Source:
 
 
 def import_compiler() -> None:
-    """What writes sources, imported before it is needed."""
+    """What plans and writes sources, imported before it is needed."""
+    import glassgrad.engine.planning
     import glassgrad.loops
     import glassgrad.lower
     import glassgrad.render  # noqa: F401

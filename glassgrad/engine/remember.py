@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,16 @@ FACTS = ("name", "cores", "groups", "threads", "scratch_bytes", "label")
 
 def key_of(kernel: Kernel, target: Target, choice: str) -> str | None:
     """The name of a kernel's source on disk; None if somebody wants to see how it is made."""
-    if LISTENERS or DEBUG >= 3 or target.language not in LANGUAGES:
-        return None
+    return _name(kernel, target, choice) if is_kept(target) else None
+
+
+def is_kept(target: Target) -> bool:
+    """Is what was made for a target kept on disk? Not if somebody wants to see how it is made."""
+    return not LISTENERS and DEBUG < 3 and target.language in LANGUAGES
+
+
+@lru_cache(maxsize=4096)
+def _name(kernel: Kernel, target: Target, choice: str) -> str:
     return object_key(structure(kernel), written_target(target), choice, own_code())
 
 

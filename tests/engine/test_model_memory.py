@@ -9,7 +9,7 @@ from glassgrad.base.config import Context
 from glassgrad.devices.registry import Device
 from glassgrad.engine.arena import assign_offsets, peak_by_lifetime
 from glassgrad.engine.cache import signature
-from glassgrad.engine.plan import _temporaries
+from glassgrad.engine.planning import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters
 from glassgrad.schedule import place, schedule

@@ -7,7 +7,7 @@ from schedules import TARGET, memory
 
 from glassgrad import Tensor
 from glassgrad.engine.arena import Life, assign_offsets, peak_by_lifetime
-from glassgrad.engine.plan import _temporaries
+from glassgrad.engine.planning import _temporaries
 from glassgrad.ir.stages import Schedule
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import place, schedule
