@@ -53,10 +53,16 @@ def _one_hot(value: UOp, reduced: UOp) -> UOp | None:
     if at is None:
         return None
     inside = all_of(within(at, 0, reduced.size))
-    body = substitute(_gated(chosen, reduced, inside), {reduced: at})
+    body = at_place(chosen, reduced, at)
     if inside is not None:
         body = inside.where(body, body.const_like(0))
     return _without(value, reduced, body)
+
+
+def at_place(chosen: UOp, reduced: UOp, at: UOp) -> UOp:
+    """x[e] for x[r]; nothing is loaded where that is outside of r."""
+    inside = all_of(within(at, 0, reduced.size))
+    return substitute(_gated(chosen, reduced, inside), {reduced: at})
 
 
 def selected(body: UOp) -> tuple[UOp, UOp] | None:

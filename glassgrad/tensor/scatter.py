@@ -7,12 +7,12 @@ from typing import Any, Self, TypeVar
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
 from glassgrad.tensor.indexing import check_index, checked, taken
-from glassgrad.tensor.record import BOOL, axis_of
+from glassgrad.tensor.record import BOOL, axis_of, record
 from glassgrad.tensor.sorting import Sorting
 
 ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
-MOST_COMPARED = 1 << 28  # from here on, sorting the places is quicker than comparing them all
 REDUCTIONS = {"sum": ADD, "mean": ADD, "prod": MUL, "amax": MAX, "amin": MIN}
 T = TypeVar("T", bound="Scatter")
 
@@ -147,33 +147,36 @@ def _hits(places: T, size: int) -> T:
 
 def _winners(places: T, size: int) -> T:
     """Which element lands last at each of `size` places, counted from 1; 0 for none."""
-    count = int(places.shape[-1])
-    if count * size <= MOST_COMPARED:
-        hits = _hits(places, size)
-        numbers = hits.where(places._line(count) + 1, 0)
-        return numbers._reduced(MAX, (numbers.ndim - 1,), keepdim=False)
-    order = places.argsort(-1)
-    keys = places._at(-1, order).contiguous()
-    line = places._line(size, places.dtype).expand((*places.shape[:-1], size))
-    last = _first_at_least(keys, line + 1) - 1
-    at = last.maximum(0)
-    is_hit = (last >= 0) & keys._at(-1, at).eq(line)
-    return is_hit.where(order._at(-1, at) + 1, 0)
+    numbers = places._line(int(places.shape[-1])).expand(places.shape)
+    return (_combined(places, numbers, size, MAX) + 1).maximum(0)
 
 
 def _combined(places: T, values: T, size: int, op: Ops) -> T:
     """Elements (…, n) combined at each of `size` places."""
-    start = values.const_like(_start(op, values.dtype))
-    if op in (MAX, MIN) and int(places.shape[-1]) * size > MOST_COMPARED:
-        # In the order of the values, the extreme is the last one that lands.
-        plain = values.detach()
-        falling = -plain if plain.is_floating_point() else plain.bitwise_not()
-        order = (plain if op is MAX else falling).argsort(-1)
-        last = _winners(places._at(-1, order), size)
-        found = values._at(-1, order)._at(-1, (last - 1).maximum(0))
-        return (last > 0).where(found, start)
-    chosen = _hits(places, size).where(values.unsqueeze(-2), start)
-    return chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
+    has_rule = op in (MAX, MIN) and values.is_floating_point()
+    plain = values.detach() if has_rule else values
+    chosen = _hits(places, size).where(
+        plain.unsqueeze(-2), plain.const_like(_start(op, plain.dtype))
+    )
+    found = chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
+    if not has_rule:
+        return found
+    rule = _Shared(places, plain, found)
+    return values._made(record(Ops.CUSTOM, values.uop.dtype, (found.uop, values.uop), rule))
+
+
+class _Shared:
+    """The gradient of extremes: all elements that are as large as what is kept share it."""
+
+    def __init__(self, places: Any, values: Any, found: Any) -> None:
+        self.places, self.values, self.found = places, values, found
+
+    def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        places, values, found = self.places, self.values, self.found
+        is_kept = values.eq(found._at(-1, places))
+        count = _combined(places, is_kept.cast(values.dtype), int(found.shape[-1]), ADD)
+        share = (values._made(g) / count.maximum(1))._at(-1, places)
+        return {node.src[1]: is_kept.where(share, 0).uop}
 
 
 def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:

@@ -8,6 +8,7 @@ from schedules import TARGET, leaf, memory, planned, reduce, right
 
 from glassgrad import Tensor, dtypes
 from glassgrad.engine.pipeline import realize
+from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const
 from glassgrad.schedule import schedule
@@ -89,3 +90,25 @@ def test_gradients_through_tensors_match_numpy() -> None:
     want = np.zeros((100, 2), np.float32)
     np.add.at(want, places, 1)
     np.testing.assert_array_equal(gradient.numpy(), want)
+
+
+@pytest.mark.parametrize("op", [Ops.MUL, Ops.MAX, Ops.MIN])
+def test_other_reductions_are_combined_at_their_places(op: Ops) -> None:
+    x = leaf(np.arange(1.0, 6.0).reshape(5, 1))
+    index = leaf(np.array([[3], [99], [3], [0], [3]]), "int32")
+    hit = UOp(Ops.CMPEQ, dtypes.bool, (UOp(Ops.IOTA, dtypes.int32, (), 100), index))
+    root = reduce(hit.where(x, const(identity(op, x.dtype), x.dtype)), op, 0)
+    (kernel,) = right([root]).kernels
+    assert [store.arg for store in kernel.body.src] == [None, op]
+    other = reduce(hit.where(x, const(2.5, x.dtype)), op, 0)
+    (kernel,) = right([other]).kernels
+    assert [store.arg for store in kernel.body.src] == [None], "2.5 is not nothing"
+
+
+def test_what_is_added_may_depend_on_where() -> None:
+    x, table = leaf(np.arange(1.0, 6.0).reshape(5, 1)), leaf(np.arange(100.0))
+    index = leaf(np.array([[3], [99], [3], [0], [100]]), "int32")
+    hit = UOp(Ops.CMPEQ, dtypes.bool, (UOp(Ops.IOTA, dtypes.int32, (), 100), index))
+    root = reduce(hit.where(x * table, const(0, x.dtype)), Ops.ADD, 0)
+    assert adds([root]) == 1
+    right([root])

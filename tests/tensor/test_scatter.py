@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from arrays import SHAPES, distinct, numbers, same
 from hypothesis import given, settings
+from schedules import memory, planned
 from slopes import check
 
-import glassgrad.tensor.scatter
 from glassgrad import Tensor
+from glassgrad.ir.ops import Ops
 
 ON_BOTH_ROADS = True
 CASES = [((5,), (8,), 0), ((4, 3), (2, 3), 0), ((4, 3), (3, 7), -1), ((2, 3, 4), (1, 3, 2), 2)]
@@ -70,23 +71,56 @@ def test_scatter_takes_numbers_sources_that_are_longer_and_old_reductions() -> N
     assert y.scatter(0, twice, 5.0, reduce="multiply").tolist() == [1, 50, 3]
 
 
-def test_many_elements_land_by_sorting(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, index, src = numbers((3, 30)), places((3, 40), 30), numbers((3, 40), seed=1)
-    src[0, 3] = np.nan
+WIDE = [((90,), (200,), 0), ((3, 70), (3, 150), 1), ((80, 3), (50, 2), 0)]
 
-    def results() -> list[np.ndarray]:
-        t, i, s = Tensor(x), Tensor(index), Tensor(src)
-        whole = s.isnan().where(0.0, s).cast("int32")
-        return [
-            t.scatter(1, i, s).numpy(),
-            *[t.scatter_reduce(1, i, s, reduce).numpy() for reduce in ("amax", "amin")],
-            *[t.int().scatter_reduce(1, i, whole, r).numpy() for r in ("amax", "amin")],
-        ]
 
-    wanted = results()
-    monkeypatch.setattr(glassgrad.tensor.scatter, "MOST_COMPARED", 0)
-    for one, other in zip(results(), wanted, strict=True):
-        np.testing.assert_array_equal(one, other)
+@pytest.mark.parametrize(("shape", "taken", "axis"), WIDE)
+def test_many_places_are_written_one_by_one(
+    shape: tuple[int, ...], taken: tuple[int, ...], axis: int
+) -> None:
+    x, index = numbers(shape), places(taken, shape[axis])
+    src = numbers(taken, seed=1)
+    found = collected(x, axis, index, src)
+    for reduce, combine in (("amax", max), ("amin", min), ("prod", np.prod), ("sum", sum)):
+        wanted = x.copy()
+        for place, elements in found.items():
+            wanted[place] = combine([x[place], *elements])
+        got = Tensor(x).scatter_reduce(axis, Tensor(index), Tensor(src), reduce)
+        np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-4, atol=1e-5)
+    wanted = x.copy()
+    for place, elements in found.items():
+        wanted[place] = elements[-1]
+    same(Tensor(x).scatter(axis, Tensor(index), Tensor(src)), wanted)
+
+
+def test_nan_lands_as_the_extreme_of_many() -> None:
+    src, index = np.array([1.0, np.nan, 3.0], np.float32), np.array([70, 70, 5])
+    for reduce in ("amax", "amin"):
+        got = Tensor.zeros(100).scatter_reduce(
+            0, Tensor(index), Tensor(src), reduce, include_self=False
+        )
+        assert np.isnan(got.numpy()[70]) and got.numpy()[5] == 3
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_gradients_of_extremes_are_shared_by_those_that_are_equal(reduce: str) -> None:
+    src = Tensor([2.0, 5.0, 5.0, 2.0, 1.0], requires_grad=True)
+    x = Tensor.zeros(70)
+    got = x.scatter_reduce(0, Tensor([3, 3, 3, 3, 60]), src, reduce, include_self=False)
+    (got * 4).sum().backward()
+    assert src.grad is not None
+    wanted = [0, 2, 2, 0, 4] if reduce == "amax" else [2, 0, 0, 2, 4]
+    assert src.grad.tolist() == wanted
+
+
+def test_no_element_meets_all_places() -> None:
+    x, index, src = memory(4096), memory(4096, dtype="int32"), memory(4096)
+    for made in (x.scatter(0, index, src), x.scatter_reduce(0, index, src, "amax")):
+        for kernel in planned(made).kernels:
+            loops = {node for node in kernel.body.toposort() if node.op is Ops.RANGE}
+            stores = [node for node in kernel.body.toposort() if node.op is Ops.STORE]
+            assert loops and all(len(store.bound) == 1 for store in stores)
+            assert not any(node.op is Ops.REDUCE for node in kernel.body.toposort())
 
 
 def test_scatter_of_ints_and_bools() -> None:
