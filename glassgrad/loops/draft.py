@@ -7,7 +7,7 @@ from math import prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves import apply_opt
+from glassgrad.loops.moves import apply_moves, apply_opt
 from glassgrad.loops.nest import blocks_of
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
@@ -32,6 +32,14 @@ class Draft:
         except IllegalMove:
             return False
         return True
+
+    def attempt_all(self, opts: list[Opt]) -> None:
+        """Make these moves; where one is not legal, those that are."""
+        try:
+            self.nest = apply_moves(self.nest, tuple(opts), self.target)
+        except IllegalMove:
+            for opt in opts:
+                self.attempt(opt)
 
     def arrange(self, order: list[int]) -> None:
         """The shared loops in this order, outermost first."""

@@ -52,8 +52,7 @@ def _use_vectors(draft: Draft, reduced: set[int]) -> None:
     while (block := _next_reduction(draft, reduced)) is not None:
         reduced |= {r.axis for r in block.bound}
         taken |= _vectorize_reduction(draft, block)
-    for axis in _exchanged(draft):
-        draft.attempt(Opt(OptOps.UPCAST, axis.axis, axis.size))
+    draft.attempt_all([Opt(OptOps.UPCAST, axis.axis, axis.size) for axis in _exchanged(draft)])
     for op in (Ops.STORE, Ops.STAGE):
         while (found := _next_written(draft, op, taken)) is not None:
             taken.add(found[1].axis)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import blocks_of, change_kind, exchange, next_number
+from glassgrad.loops.nest import blocks_of, exchange_all, next_number
 
 NEAR = (0, 1, 2)  # distances of lanes that vectors are loaded from: lower/memory.py
 UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
@@ -18,26 +18,29 @@ UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
 def choose_lanes(nest: Nest, target: Target) -> Nest:
     """Stores first, then scratch, then reductions whose place has no lanes."""
     for op in (Ops.STORE, Ops.STAGE, Ops.REDUCE):
-        while (found := _candidate(nest, op, target)) is not None:
-            nest = as_lanes(nest, *found)
+        if chosen := _candidates(nest, op, target):
+            nest = as_lanes(nest, chosen)
     return nest
 
 
-def _candidate(nest: Nest, op: Ops, target: Target) -> tuple[UOp, int] | None:
+def _candidates(nest: Nest, op: Ops, target: Target) -> dict[UOp, int]:
+    """Axes, and how many lanes each has; no block depends on two of them."""
+    chosen: dict[UOp, int] = {}
     blocks = blocks_of(nest.body)
     for block in blocks:
         if block.op is not op:
             continue
         unrolled = [axis for axis in block.bound if axis.kind in (UPCAST, UNROLL)]
-        if not unrolled or _has_lanes(block):
+        if not unrolled or _has_lanes(block, chosen):
             continue
         width = target.vector_bytes // _widest(block)
         for axis in unrolled:
             lanes = _fitting(axis.size, width)
             if lanes > 1 and _is_unit_stride(block, axis):
-                if not meets_lanes(blocks, axis) and not _jumps(block, axis, blocks):
-                    return axis, lanes
-    return None
+                if not meets_lanes(blocks, axis, chosen) and not _jumps(block, axis, blocks):
+                    chosen[axis] = lanes
+                    break
+    return chosen
 
 
 def _jumps(block: UOp, axis: UOp, blocks: Sequence[UOp]) -> bool:
@@ -54,20 +57,20 @@ def _jumps(block: UOp, axis: UOp, blocks: Sequence[UOp]) -> bool:
     return False
 
 
-def meets_lanes(blocks: Sequence[UOp], axis: UOp) -> bool:
+def meets_lanes(blocks: Sequence[UOp], axis: UOp, chosen: Container[UOp] = ()) -> bool:
     """Does another block that depends on this axis have lanes of its own?"""
     return any(
-        (axis in block.bound or axis in block.ranges) and _has_lanes(block) for block in blocks
+        (axis in block.bound or axis in block.ranges) and _has_lanes(block, chosen)
+        for block in blocks
     )
 
 
-def _has_lanes(block: UOp) -> bool:
-    """Are there lanes already, in the block's own loops or in what it computes?"""
-    inside = block.bound
-    if any(r.kind is LANE for r in inside):
-        return True
+def _has_lanes(block: UOp, chosen: Container[UOp]) -> bool:
+    """Are there lanes already, or soon, in the block's own loops or in what it computes?"""
     value = block.src[1] if block.op is Ops.STORE else block.src[0]
-    return any(r.kind is LANE for r in value.ranges)
+    return any(
+        r.kind is LANE or r in chosen for ranges in (block.bound, value.ranges) for r in ranges
+    )
 
 
 def _fitting(size: int, width: int) -> int:
@@ -95,10 +98,17 @@ def _is_block(node: UOp) -> bool:
     return node.op in (Ops.REDUCE, Ops.STAGE)
 
 
-def as_lanes(nest: Nest, axis: UOp, lanes: int) -> Nest:
+def as_lanes(nest: Nest, chosen: Mapping[UOp, int]) -> Nest:
     """registers of n elements  ->  n/8 registers of 8 lanes"""
-    if axis.size == lanes:
-        return change_kind(nest, axis, LANE)
-    several = make_range(axis.axis, axis.size // lanes, axis.kind)
-    lane = make_range(next_number(nest), lanes, LANE)
-    return exchange(nest, axis, (several, lane), add(scale(several, lanes), lane))
+    number = next_number(nest)
+    changes: dict[UOp, tuple[tuple[UOp, ...], UOp]] = {}
+    for axis, lanes in chosen.items():
+        if axis.size == lanes:
+            lane = make_range(axis.axis, lanes, LANE)
+            changes[axis] = ((lane,), lane)
+            continue
+        several = make_range(axis.axis, axis.size // lanes, axis.kind)
+        lane = make_range(number, lanes, LANE)
+        number += 1
+        changes[axis] = ((several, lane), add(scale(several, lanes), lane))
+    return exchange_all(nest, changes)

@@ -20,10 +20,12 @@ from glassgrad.loops.block import block
 from glassgrad.loops.lanes import as_lanes, meets_lanes
 from glassgrad.loops.merge import join
 from glassgrad.loops.nest import (
+    axes,
     blocks,
     blocks_of,
     change_kind,
     exchange,
+    exchange_all,
     find_axis,
     is_reduced,
     is_scanned,
@@ -45,20 +47,55 @@ def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
 
     Who chooses a recipe makes its moves to see what comes of them, and then they are made again.
     """
+    axis = _movable(nest, opt)
+    moved = MOVES[opt.op](nest, axis, opt.arg, target)
+    return replace(moved, recipe=(*nest.recipe, opt))
+
+
+def _movable(nest: Nest, opt: Opt) -> UOp:
+    """The axis of a move, if it may be moved at all."""
     axis = find_axis(nest, opt.axis)
     if opt.op not in ANY_SIZE:
         _require(axis.src[0].is_const, "the size of this axis is known only at launch")
     added = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
     is_apart = axis in nest.outer or all(written_stride(block, axis) for block in added)
     _require(is_apart, "additions to one place happen in order")
-    moved = MOVES[opt.op](nest, axis, opt.arg, target)
-    return replace(moved, recipe=(*nest.recipe, opt))
+    return axis
 
 
 def apply_moves(nest: Nest, recipe: tuple[Opt, ...], target: Target) -> Nest:
-    for opt in recipe:
-        nest = apply_opt(nest, opt, target)
+    """The nest after all moves; neighbours that unroll a whole axis each are made in one walk."""
+    while recipe:
+        count = _whole_axes(nest, recipe)
+        if count > 1:
+            nest = upcast_all(nest, recipe[:count])
+        else:
+            nest = apply_opt(nest, recipe[0], target)
+        recipe = recipe[max(count, 1) :]
     return nest
+
+
+def _whole_axes(nest: Nest, recipe: tuple[Opt, ...]) -> int:
+    """How many moves at the beginning of a recipe unroll a whole axis, another one each."""
+    sizes = {r.axis: r.size for r in axes(nest)}
+    for count, opt in enumerate(recipe):
+        if opt.op is not OptOps.UPCAST or opt.arg != sizes.pop(opt.axis, None):
+            return count
+    return len(recipe)
+
+
+@lru_cache(maxsize=64)
+def upcast_all(nest: Nest, opts: tuple[Opt, ...]) -> Nest:
+    """for i in 2: for j in 2: y[i, j] = …  ->  y[0, 0] = …; y[0, 1] = …; y[1, 0] = …; …"""
+    number = next_number(nest)
+    changes: dict[UOp, tuple[tuple[UOp, ...], UOp]] = {}
+    for opt in opts:
+        axis = _movable(nest, opt)
+        _require_upcast(nest, axis)
+        _require(axis.size > 1, f"{axis.size} does not fit an axis of {axis.size}")
+        fine = make_range(number + len(changes), axis.size, AxisKind.UPCAST)
+        changes[axis] = ((fine,), fine)
+    return replace(exchange_all(nest, changes), recipe=(*nest.recipe, *opts))
 
 
 def _require(condition: bool, why: str) -> None:
@@ -126,12 +163,16 @@ def _over(reduce: UOp, axis: UOp, part: UOp, offset: int) -> UOp:
 
 def upcast(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """for i in n: y[i] = f(x[i])  ->  for o in n/4: y[4o] = f(x[4o]); … y[4o+3] = f(x[4o+3])"""
+    _require_upcast(nest, axis)
+    return split(nest, axis, amount or axis.size, AxisKind.UPCAST, axis.kind)
+
+
+def _require_upcast(nest: Nest, axis: UOp) -> None:
     _require(not is_reduced(nest, axis), "a reduction is unrolled with UNROLL")
     _require(not axis.kind.is_unrolled, "this axis is unrolled already")
     _require(axis.kind is not AxisKind.CORE, "upcast an axis before it is divided among cores")
     scans = [block for block in blocks(nest, axis) if block.op is Ops.SCAN]
     _require(all(scan.bound[-1] is axis for scan in scans), "steps that follow each other only")
-    return split(nest, axis, amount or axis.size, AxisKind.UPCAST, axis.kind)
 
 
 def unroll(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
@@ -147,7 +188,7 @@ def lanes(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     fits = 1 < amount <= target.vector_bytes and axis.size % amount == 0
     _require(fits, f"{axis.size} registers are no vectors of {amount}")
     _require(not meets_lanes(blocks_of(nest.body), axis), "there are lanes already")
-    return as_lanes(nest, axis, amount)
+    return as_lanes(nest, {axis: amount})
 
 
 def tile(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:

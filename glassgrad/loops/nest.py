@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -64,36 +65,41 @@ def is_scanned(nest: Nest, axis: UOp) -> bool:
 
 def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
     """Loops over `axis` become loops over `ranges`; where its value was used stands `value`."""
-    done: dict[UOp, UOp] = {axis: value}  # what has changed
+    return exchange_all(nest, {axis: (ranges, value)})
+
+
+def exchange_all(nest: Nest, changes: Mapping[UOp, tuple[tuple[UOp, ...], UOp]]) -> Nest:
+    """The same for several axes, in one walk."""
+    done = {axis: value for axis, (_, value) in changes.items()}  # what has changed
+    loops = {axis: ranges for axis, (ranges, _) in changes.items()}
     for node in nodes_of(nest.body):
-        if node is axis or done.keys().isdisjoint(node.src):
+        if node in loops or done.keys().isdisjoint(node.src):
             continue
-        if node.op in BLOCKS and axis in node.bound:
-            done[node] = _with_loops(node, axis, ranges, done)
+        if node.op in BLOCKS and not loops.keys().isdisjoint(node.bound):
+            done[node] = _with_loops(node, loops, done)
         else:
             src = tuple([done.get(source, source) for source in node.src])
             if src != node.src:
                 done[node] = open_gates(rebuild(node, src))
-    outer = _spliced(nest.outer, axis, ranges)
+    outer = _spliced(nest.outer, loops)
     return replace(nest, body=done.get(nest.body, nest.body), outer=outer)
 
 
-def _spliced(found: tuple[UOp, ...], axis: UOp, ranges: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    if axis not in found:
-        return found
-    at = found.index(axis)
-    return (*found[:at], *ranges, *found[at + 1 :])
+Loops = Mapping[UOp, tuple[UOp, ...]]  # axis -> what stands in its place
 
 
-def _with_loops(node: UOp, axis: UOp, ranges: tuple[UOp, ...], done: dict[UOp, UOp]) -> UOp:
+def _spliced(found: tuple[UOp, ...], loops: Loops) -> tuple[UOp, ...]:
+    return tuple([new for r in found for new in loops.get(r, (r,))])
+
+
+def _with_loops(node: UOp, loops: Loops, done: dict[UOp, UOp]) -> UOp:
     bound = node.bound
     fixed = len(node.src) - len(bound)
     head = tuple([done.get(source, source) for source in node.src[:fixed]])
-    others = {r: done.get(r, r) for r in bound if r is not axis}
-    loops = tuple([others.get(r, r) for r in _spliced(bound, axis, ranges)])
-    if node.op is Ops.REDUCE and not loops:
+    made = tuple([new for r in bound for new in (loops[r] if r in loops else (done.get(r, r),))])
+    if node.op is Ops.REDUCE and not made:
         return head[0]
-    return UOp(node.op, node.dtype, (*head, *loops), node.arg)
+    return UOp(node.op, node.dtype, (*head, *made), node.arg)
 
 
 def reorder(nest: Nest, new_order: dict[UOp, UOp]) -> Nest:

@@ -21,6 +21,13 @@ def test_a_legal_attempt_moves_and_an_illegal_one_does_not() -> None:
     assert draft.nest.recipe == (Opt(OptOps.UNROLL, 1, 2),)
 
 
+def test_of_several_attempts_the_legal_ones_are_made() -> None:
+    draft = Draft(row_sums(4, 6), TARGET)
+    rows, columns = Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.UPCAST, 1, 6)
+    draft.attempt_all([columns, rows])
+    assert draft.nest.recipe == (rows,)
+
+
 def test_lanes_are_those_of_the_largest_element() -> None:
     for dtype, count in (("float32", 8), ("float64", 4), ("int8", 32)):
         draft = Draft(nest_of(leaf(np.ones(64), dtype).alu(Ops.NEG)), TARGET)

@@ -23,9 +23,9 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import spread_over_grid
-from glassgrad.loops.moves import MOVES, apply_moves
+from glassgrad.loops.moves import MOVES, apply_moves, apply_opt, upcast_all
 from glassgrad.loops.nest import change_kind, find_axis
-from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 LOOP, REDUCE, UPCAST, UNROLL = AxisKind.LOOP, AxisKind.REDUCE, AxisKind.UPCAST, AxisKind.UNROLL
 CORE, GLOBAL, LOCAL, GROUP = AxisKind.CORE, AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP
@@ -54,6 +54,30 @@ def test_an_axis_that_is_not_there_is_named_with_those_that_are() -> None:
 def test_moves_are_remembered_in_order() -> None:
     recipe = (Opt(OptOps.TILE, 0, 2), Opt(OptOps.UPCAST, 1, 3))
     assert apply_moves(added(4, 6), recipe, TARGET).recipe == recipe
+
+
+def test_axes_that_are_unrolled_together_are_unrolled_as_one_by_one() -> None:
+    recipe = tuple([Opt(OptOps.UPCAST, axis, size) for axis, size in ((2, 4), (0, 2), (1, 3))])
+    nest = one_by_one = added(2, 3, 4)
+    for opt in recipe:
+        one_by_one = apply_opt(one_by_one, opt, TARGET)
+    assert apply_moves(nest, recipe, TARGET) == one_by_one
+    assert upcast_all(nest, recipe) == one_by_one
+
+
+def test_moves_around_those_that_are_made_together_are_made_in_order() -> None:
+    whole = Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 1, 3)
+    recipe = (Opt(OptOps.TILE, 2, 2), *whole, Opt(OptOps.UPCAST, 2, 2))
+    nest = one_by_one = added(2, 3, 4)
+    for opt in recipe:
+        one_by_one = apply_opt(one_by_one, opt, TARGET)
+    assert apply_moves(nest, recipe, TARGET) == one_by_one
+
+
+def test_unrolling_together_is_refused_where_one_of_them_is() -> None:
+    recipe = Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.UPCAST, 1, 6)
+    with pytest.raises(IllegalMove, match="a reduction is unrolled with UNROLL"):
+        apply_moves(row_sums(4, 6), recipe, TARGET)
 
 
 # ---------------------------------------------------------------------- splitting

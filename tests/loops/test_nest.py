@@ -13,6 +13,7 @@ from glassgrad.loops.nest import (
     axes,
     blocks,
     exchange,
+    exchange_all,
     find_axis,
     is_reduced,
     next_number,
@@ -49,6 +50,19 @@ def test_a_loop_is_exchanged_for_two_that_count_the_same() -> None:
     assert loops(after.outer) == [0, 1, 2]
     assert axis not in after.body.toposort()
     same(nest, after)
+
+
+def test_several_loops_are_exchanged_in_one_walk() -> None:
+    nest = product(4, 6, 8)
+    split = {}
+    for number, axis in enumerate(axes(nest)):
+        high, low = make_range(axis.axis, axis.size // 2, axis.kind), make_range(10 + number, 2)
+        split[axis] = ((high, low), add(high * 2, low))
+    after = exchange_all(nest, split)
+    for axis, (ranges, value) in split.items():
+        nest = exchange(nest, axis, ranges, value)
+    assert after == nest
+    same(after, product(4, 6, 8))
 
 
 def test_a_reduction_over_no_range_is_its_body() -> None:
