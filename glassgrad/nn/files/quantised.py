@@ -48,7 +48,7 @@ def q8_0(blocks: Array) -> Array:
     return np.ascontiguousarray(blocks[:, 2:]).view(np.int8) * _float16(blocks, 0)
 
 
-def _six_bit_scales(packed: Array) -> tuple[Array, Array]:
+def six_bit_scales(packed: Array) -> tuple[Array, Array]:
     """12 bytes  ->  8 scales and 8 least values of 6 bits
 
     The first four of each have bytes of their own, whose upper two bits are those of the last four.
@@ -57,14 +57,14 @@ def _six_bit_scales(packed: Array) -> tuple[Array, Array]:
     last_scales = (mixed & 15) | ((scales >> 6) << 4)
     last_leasts = (mixed >> 4) | ((leasts >> 6) << 4)
     return (
-        np.concatenate([scales & 63, last_scales], 1).astype(np.float32),
-        np.concatenate([leasts & 63, last_leasts], 1).astype(np.float32),
+        np.concatenate([scales & 63, last_scales], 1),
+        np.concatenate([leasts & 63, last_leasts], 1),
     )
 
 
 def _scaled_by_32(blocks: Array, codes: Array) -> Array:
     """8 x 32 codes, each 32 with a scale and a least value, which have common scales."""
-    scales, leasts = _six_bit_scales(blocks[:, 4:16])
+    scales, leasts = six_bit_scales(blocks[:, 4:16])
     scales, leasts = scales * _float16(blocks, 0), leasts * _float16(blocks, 2)
     numbers: Array = codes * scales[:, :, None] - leasts[:, :, None]
     return numbers.reshape(len(blocks), 256)
