@@ -44,5 +44,7 @@ def window_of(node: UOp) -> View | None:
 
 def file_window(node: UOp) -> View | None:
     """The part of a file that a node is; None if it is not in a file."""
+    if node.realized is None and node.op is not BUFFER and node.op not in MOVEMENTS:
+        return None
     view = window_of(node)
     return view if view is not None and is_file(view.device) else None

@@ -16,7 +16,7 @@ from glassgrad.tensor.gradient import Slope, gradients, reached
 from glassgrad.tensor.later import Later, chosen, written_out
 from glassgrad.tensor.linear_algebra import LinearAlgebra
 from glassgrad.tensor.realize import overwritten, walk
-from glassgrad.tensor.record import cast_to, expanded, record
+from glassgrad.tensor.record import cast_to, expanded, record, scalar
 
 LATER = Ops.LATER
 UNUSUAL = frozenset((Ops.COPY, Ops.CUSTOM, Ops.BIND))
@@ -93,7 +93,7 @@ class Backward(LinearAlgebra):
                     f"the gradient of a value of shape {self.shape} is not one number per input",
                     hint="take the sum() or mean() first, or pass gradient=",
                 )
-            return self.const_like(1.0).uop
+            return scalar(1.0, self.uop.dtype)
         if gradient.shape != self.shape:
             raise ShapeError(
                 f"the gradient has shape {gradient.shape}, the value has shape {self.shape}"
@@ -137,7 +137,7 @@ def _written_nodes(value: Core) -> list[UOp]:
     """All nodes that a value is made of; gradients among them are written out."""
     nodes = toposort((value.uop,))
     if any(node.op is LATER for node in nodes):
-        written_out()
+        written_out(graphs=(value.uop,))
         nodes = toposort((value.uop,))
     return nodes
 

@@ -8,7 +8,7 @@ same along an axis; `fit` sums what broadcasting repeated and `full` writes the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -291,6 +291,7 @@ RULES: dict[Ops, tuple[Rule | None, ...]] = {
 BROADCASTING = frozenset(
     (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.POW, Ops.MAX, Ops.MIN, Ops.WHERE, Ops.EXPAND)
 )
+FLOWING = frozenset(op for op, rules in RULES.items() if all(rules))  # into every source
 
 
 # ---------------------------------------------------------------------- the walk
@@ -348,30 +349,26 @@ def reached(target: UOp, nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
     depends = _dependents(nodes, wanted)
     found = {target}
     for node in reversed(nodes):
-        if node not in found:
-            continue
-        pairs = zip(node.src, RULES.get(node.op, ()), strict=False)
-        sources = [source for source, rule in pairs if rule is not None]
-        found.update([s for s in sources or _sloped(node) if s in depends])
+        if node in found:
+            found |= depends.intersection(_sources(node))
     return found & wanted
 
 
-def _sloped(node: UOp) -> tuple[UOp, ...]:
-    return node.src[1:2] if node.op is CUSTOM else ()
+def _sources(node: UOp) -> Sequence[UOp]:
+    """The sources that have a gradient if the node has one."""
+    if node.op in FLOWING:
+        return node.src
+    if node.op is CUSTOM:
+        return node.src[1:2] if isinstance(node.arg, Slope) else node.src
+    pairs = zip(node.src, RULES.get(node.op, ()), strict=False)
+    return [source for source, rule in pairs if rule is not None]
 
 
 def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
     """The float nodes through which a gradient flows on its way to the wanted ones."""
     depends: set[UOp] = set()
     for node in nodes:
-        if node in wanted:
+        is_on_the_way = node.dtype.kind == "float" and not depends.isdisjoint(node.src)
+        if node in wanted or (is_on_the_way and not depends.isdisjoint(_sources(node))):
             depends.add(node)
-            continue
-        rules: Iterable[object] = RULES.get(node.op, ()) if node.op is not CUSTOM else node.src
-        if node.dtype.kind != "float":
-            continue
-        for source, rule in zip(node.src, rules, strict=False):
-            if rule is not None and source in depends:
-                depends.add(node)
-                break
     return depends

@@ -79,26 +79,30 @@ def chosen(results: UOp, number: int, like: UOp) -> UOp:
     return record(LATER, like.dtype, (results,), Choice(number, like.shape))
 
 
-def written_out(values: Sequence[UOp] = ()) -> dict[UOp, UOp]:
-    """Write the graphs of all LATER under these and under what living tensors hold.
+def written_out(values: Sequence[UOp] = (), graphs: Sequence[UOp] = ()) -> dict[UOp, UOp]:
+    """Write the graphs of all LATER under these values and under what living tensors hold.
 
-    The tensors hold the graphs from then on. What changed is given back, and what it became.
+    What is in memory needs no graph, but under `graphs` it gets one. The tensors hold the graphs
+    from then on. What changed is given back, and what it became.
     """
     tensors = living()
-    changed = _changed([*values, *[tensor.uop for tensor in tensors]])
+    changed = _changed([*values, *[tensor.uop for tensor in tensors]], graphs)
     if changed:
         for tensor in tensors:
-            tensor.uop = changed.get(tensor.uop, tensor.uop)
+            if (made := changed.get(tensor.uop)) is not None:
+                tensor.uop = made
     return changed
 
 
-def _changed(values: Iterable[UOp]) -> dict[UOp, UOp]:
-    nodes = _nodes(values)
+def _changed(values: Iterable[UOp], graphs: Sequence[UOp]) -> dict[UOp, UOp]:
+    nodes, under = _nodes(values, list(graphs))
     changed: dict[UOp, UOp] = {}
     results: dict[UOp, Sequence[UOp]] = {}
     for node in nodes if any(node.op is LATER for node in nodes) else ():
         src = tuple([changed.get(source, source) for source in node.src])
         if node.op is LATER:
+            if node not in under and current(node) is not None:
+                continue  # only its value counts, which is there
             if isinstance(node.arg, Choice):
                 made = results[node.src[0]][node.arg.number]
             else:
@@ -136,10 +140,11 @@ def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     return made
 
 
-def _nodes(values: Iterable[UOp]) -> list[UOp]:
-    """What is to be computed under these, and all that gradients among it are gradients of."""
+def _nodes(values: Iterable[UOp], graphs: list[UOp]) -> tuple[list[UOp], set[UOp]]:
+    """What is to be computed under these, with everything under the graphs and under what gradients
+    are gradients of; the latter once more.
+    """
     seen: set[UOp] = set()
-    graphs: list[UOp] = []
     stack = list(values)
     while stack:
         node = stack.pop()
@@ -150,4 +155,5 @@ def _nodes(values: Iterable[UOp]) -> list[UOp]:
             stack.extend(node.src)
             if node.op is LATER and node.arg.sees_graph:
                 graphs.append(node.src[0])
-    return sorted(seen.union(toposort(graphs)), key=NUMBER)
+    under = set(toposort(graphs))
+    return sorted(seen | under, key=NUMBER), under

@@ -19,7 +19,7 @@ from glassgrad.tensor.versions import OVERWRITTEN, current
 
 BUFFER, CONST, ASSIGN, COPY = Ops.BUFFER, Ops.CONST, Ops.ASSIGN, Ops.COPY
 DETACH, CUSTOM, BIND, LATER = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.LATER
-UNUSUAL = frozenset((BUFFER, CONST, ASSIGN, COPY, DETACH, CUSTOM, BIND, LATER))
+UNUSUAL = frozenset((BUFFER, ASSIGN, COPY, DETACH, CUSTOM, BIND, LATER))
 HELD = "held"  # a node whose value is in the buffer that follows
 
 
@@ -53,24 +53,23 @@ class Outline:
                 write(number)
                 continue
             numbers[node] = len(numbers)
+            op = node.op
             if node.realized is not None and current(node) is not None:
                 write(HELD)
                 self.held.add(node)
                 stack.append(node.realized)
-            elif node.op in UNUSUAL:
-                self._write_unusual(node)
-                put(node.src)
+            elif op is CONST:  # there is one node for each number, and the key keeps it
+                write(node)
             else:
-                src = node.src
-                write((node.op, node.dtype, node.arg, len(src)))
-                put(src)
+                if op in UNUSUAL:
+                    self._write_unusual(node)
+                else:
+                    write((op, node.dtype, node.arg, len(node.src)))
+                put(node.src)
 
     def _write_unusual(self, node: UOp) -> None:
         """Write a node of which something else counts than for most."""
         op, arg = node.op, node.arg
-        if op is CONST:  # there is one node for each number, and the key keeps it
-            self.words.append(node)
-            return
         if op is BUFFER:
             storage = self.storages.setdefault(id(arg.storage), len(self.storages))
             arg = (arg.shape, arg.strides, arg.offset, storage, arg.storage.device)
