@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from glassgrad.devices.registry import Device
 from glassgrad.engine.cache import PLANS, Cache
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.outline import Outline
 
 if TYPE_CHECKING:
-    from glassgrad.devices.protocol import Device
+    from glassgrad.devices.protocol import Device as Machine
     from glassgrad.engine.pipeline import Ready
     from glassgrad.engine.plan import Plan
 
@@ -23,7 +24,7 @@ class Course(NamedTuple):
     """
 
     plan: Plan
-    device: Device
+    device: Machine
     leaves: tuple[int, ...]
     ends: tuple[tuple[tuple[int, ...], bool], ...]
     kept: tuple[int, ...]
@@ -65,9 +66,15 @@ def recognised(
         course = COURSES.get(key)
     if not outline.is_plain or not outline.is_sound():
         return None
-    if not isinstance(course, Course) or course.clearings != PLANS.clearings:
-        course = None
+    if not isinstance(course, Course) or not _is_valid(course):
+        return Found(outline, key, None)
     return Found(outline, key, course)
+
+
+def _is_valid(course: Course) -> bool:
+    """Whether plans were not forgotten since, and the device is still the one of its name."""
+    is_open = Device.opened.get(course.device.name) is course.device
+    return is_open and course.clearings == PLANS.clearings
 
 
 class Done(NamedTuple):
