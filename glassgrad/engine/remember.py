@@ -7,9 +7,9 @@ name also tells of the machine, of who chose the moves, and of the state of this
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import fields
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 from glassgrad.base.config import DEBUG
@@ -103,6 +103,12 @@ def written_target(target: Target) -> str:
 @cache
 def own_code() -> str:
     """The state of our own code: a change of any file makes new names."""
-    package = Path(__file__).parent.parent
-    states = [(path, path.stat()) for path in sorted(package.glob("*/*.py"))]
-    return " ".join(f"{path.name} {s.st_size} {s.st_mtime_ns}" for path, s in states)
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    states = []
+    for folder in os.scandir(package):  # a Path for each file would take 5 ms of every start
+        for file in os.scandir(folder) if folder.is_dir() else ():
+            if file.name.endswith(".py"):
+                found = file.stat()
+                place = f"{folder.name}/{file.name}"
+                states.append(f"{place} {found.st_size} {found.st_mtime_ns}")
+    return " ".join(sorted(states))
