@@ -16,13 +16,17 @@ from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.window import elements_read
 
 
-def join_places(draft: Draft, image: UOp, shared: set[UOp]) -> int | None:
-    """for y: for x  ->  for blocks of rows: for places of a block; the number of the last."""
+def join_places(draft: Draft, image: UOp, shared: set[UOp], itemsize: int) -> int | None:
+    """for y: for x  ->  for blocks of rows: for places of a block; the number of the last.
+
+    `itemsize` is that of what is kept of the image.
+    """
     loops = [r for r in draft.nest.outer if r in shared and r.kind is AxisKind.LOOP]
     if len(loops) < 2:
         return None
     rows, columns = loops[-2:]
-    amount, number = _rows_at_a_time(draft, image, rows, columns), rows.axis
+    most = draft.target.l2_bytes // itemsize
+    amount, number = _rows_at_a_time(draft, image, rows, columns, most), rows.axis
     if amount < rows.size:
         number = next_number(draft.nest)
         if not draft.attempt(Opt(OptOps.TILE, rows.axis, amount)):
@@ -30,9 +34,8 @@ def join_places(draft: Draft, image: UOp, shared: set[UOp]) -> int | None:
     return number if draft.attempt(Opt(OptOps.JOIN, number, columns.axis)) else None
 
 
-def _rows_at_a_time(draft: Draft, image: UOp, rows: UOp, columns: UOp) -> int:
-    """All, if what they read fits the second cache; else equal blocks that read half as much."""
-    target, most = draft.target, draft.target.l2_bytes // image.dtype.itemsize
+def _rows_at_a_time(draft: Draft, image: UOp, rows: UOp, columns: UOp, most: int) -> int:
+    """All, if they read so few elements; else equal blocks that read half as many."""
     around = set(draft.nest.outer) - {rows, columns}
     whole, one = (elements_read(image, loops) for loops in (around, around | {rows}))
     if whole <= most or isinf(whole):
@@ -40,5 +43,6 @@ def _rows_at_a_time(draft: Draft, image: UOp, rows: UOp, columns: UOp) -> int:
     more = max(1.0, (whole - one) / max(1, rows.size - 1))
     fitting = 1 + max(0, int((most / 2 - one) / more))
     blocks = -(-rows.size // fitting)
-    blocks = min(-(-blocks // target.cores) * target.cores, rows.size)
+    cores = draft.target.cores
+    blocks = min(-(-blocks // cores) * cores, rows.size)
     return -(-rows.size // blocks)

@@ -124,7 +124,8 @@ def _better_joined(draft: Draft, found: Windows) -> Windows:
     if _first_part(draft.target, found.reduce) is not None:
         return found
     other = Draft(draft.nest, draft.target)
-    number = join_places(other, found.image, _overlapping(found.image, found.reduce))
+    shared, size = _overlapping(found.image, found.reduce), found.reduce.dtype.itemsize
+    number = join_places(other, found.image, shared, size)
     joined = None if number is None else _find(other, number)
     if joined is None or not joined.has_channel_lanes or joined.cost >= found.cost:
         return found
@@ -220,7 +221,7 @@ def _blocks_of_panels(
 
 def _image_bytes(found: Windows) -> float:
     """Of all that is read of the images."""
-    return elements_read(found.image, set()) * found.image.dtype.itemsize
+    return elements_read(found.image, set()) * found.reduce.dtype.itemsize
 
 
 def _block_parts(draft: Draft, found: Windows) -> None:
@@ -255,7 +256,7 @@ def _copy_window(draft: Draft, found: Windows, order: list[int]) -> None:
     for number in order:
         axis = find_axis(draft.nest, number)
         elements = window_size(draft.nest, axis, slot)
-        if elements * found.image.dtype.itemsize <= draft.target.l2_bytes:
+        if elements * found.reduce.dtype.itemsize <= draft.target.l2_bytes:
             draft.attempt(Opt(OptOps.WINDOW, number, slot))
             return
 

@@ -25,7 +25,7 @@ def joined(draft: Draft) -> dict[int, int]:
     (reduce,) = draft.blocks(Ops.REDUCE)
     image = next(index for index in draft.loads(reduce) if index.gate is not None)
     places = {draft.nest.outer[-2], draft.nest.outer[-1]}
-    number = join_places(draft, image, places)
+    number = join_places(draft, image, places, 4)
     assert number is not None
     sizes = {r.axis: r.size for r in draft.nest.outer}
     assert draft.nest.outer[-1].axis == number
@@ -53,5 +53,5 @@ def test_one_axis_of_places_stays_alone() -> None:
     (reduce,) = draft.blocks(Ops.REDUCE)
     places = {r for r in draft.nest.outer[-1:] if r.kind is AxisKind.LOOP}
     before = draft.nest
-    assert join_places(draft, draft.loads(reduce)[0], places) is None
+    assert join_places(draft, draft.loads(reduce)[0], places, 4) is None
     assert draft.nest is before
