@@ -85,6 +85,8 @@ def _moves(nest: Nest, target: Target) -> Iterator[Opt]:
     for number, axis in enumerate(found):
         for other in found[number + 1 :]:
             yield Opt(OptOps.SWAP, axis.axis, other.axis)
+        for other in found[number + 1 : number + 2]:
+            yield Opt(OptOps.JOIN, axis.axis, other.axis)
 
 
 def _moves_of(axis: UOp, target: Target) -> Iterator[Opt]:

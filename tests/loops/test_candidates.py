@@ -29,6 +29,11 @@ def test_another_loop_may_be_divided_among_cores() -> None:
     assert (Opt(OptOps.CORE, 1),) in found
 
 
+def test_two_loops_may_become_one() -> None:
+    found = [nest.recipe for nest in neighbours(added(32, 32), (), TARGET)]
+    assert (Opt(OptOps.JOIN, 0, 1),) in found
+
+
 def test_every_neighbour_computes_the_same() -> None:
     start = product(6, 8, 4)
     count = 0
