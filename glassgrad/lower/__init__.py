@@ -6,6 +6,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Program, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.emit import Emitter
+from glassgrad.lower.interleave import interleave
 from glassgrad.lower.memory import fill_now, is_in_place, store_together
 from glassgrad.lower.prepare import prepare
 from glassgrad.lower.scratch import share_scratch
@@ -25,7 +26,8 @@ def lower(nest: Nest, target: Target) -> Program:
             fill_now(emitter, statements[0])
     for loop in reversed(nest.outer):
         emitter.close(loop)
-    lines, scratch_bytes = share_scratch(without_unused(emitter.scopes.stack[0].lines))
+    lines = without_unused(emitter.scopes.stack[0].lines)
+    lines, scratch_bytes = share_scratch(lines if target.has_threads else interleave(lines))
     return Program(
         name=nest.name,
         uops=tuple(lines),
