@@ -27,7 +27,9 @@ def lower(nest: Nest, target: Target) -> Program:
     for loop in reversed(nest.outer):
         emitter.close(loop)
     lines = without_unused(emitter.scopes.stack[0].lines)
-    lines, scratch_bytes = share_scratch(lines if target.has_threads else interleave(lines))
+    if not target.has_threads:
+        lines = interleave(lines, _in_place(body))
+    lines, scratch_bytes = share_scratch(lines)
     return Program(
         name=nest.name,
         uops=tuple(lines),
@@ -37,6 +39,14 @@ def lower(nest: Nest, target: Target) -> Program:
         scratch_bytes=scratch_bytes,
         label=nest.label,
     )
+
+
+def _in_place(body: UOp) -> frozenset[UOp]:
+    """What is overwritten, if each element is read only where it is written."""
+    stores = [statement for statement in body.src if statement.op is Ops.STORE]
+    if len(stores) < len(body.src) or not is_in_place(stores):
+        return frozenset()
+    return frozenset([store.src[0].src[0] for store in stores])
 
 
 def _groups(body: UOp, rewrites: bool) -> list[list[UOp]]:

@@ -6,7 +6,6 @@ one waiting for the other, it finds four ways to work on at once; side by side i
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from glassgrad.ir.ops import Ops
@@ -16,38 +15,71 @@ from glassgrad.lower.unused import SILENT
 TOGETHER = 4  # measured; more would need more registers than there are
 LONG = 16  # instructions to a result, for which it is worth it
 MEMORY = frozenset((Ops.PARAM, Ops.SCRATCH))
-LOAD, STORE, INDEX = Ops.LOAD, Ops.STORE, Ops.INDEX
+LOAD, STORE = Ops.LOAD, Ops.STORE
 
 
-def interleave(lines: Sequence[UOp]) -> list[UOp]:
-    """The same instructions; neighbouring ways to a STORE are taken together."""
+def interleave(lines: Sequence[UOp], in_place: frozenset[UOp] = frozenset()) -> list[UOp]:
+    """The same instructions; neighbouring ways to a STORE are taken together.
+
+    Of what is overwritten `in_place`, every way reads only what it writes itself.
+    """
     done: list[UOp] = []
-    group: list[list[UOp]] = []
+    ways = _Ways(in_place)
     way: list[UOp] = []
     for line in lines:
         way.append(line)
         if line.op is STORE:
-            if len(way) < LONG or not _may_join(group, way):
-                done += _together(group)
-                group = []
-            group.append(way)
+            if not ways.may_take(way):
+                done += ways.together()
+            ways.take(way)
             way = []
-        is_border = line.op is not STORE and line.op not in SILENT
-        if is_border or len(group) == TOGETHER:
-            done += _together(group)
-            group = []
-        if is_border:
-            done += way
+        elif line.op not in SILENT:  # the border of a loop
+            done += ways.together() + way
             way = []
-    return [*done, *_together(group), *way]
+    return done + ways.together() + way
 
 
-def _may_join(group: list[list[UOp]], way: list[UOp]) -> bool:
-    """Does nothing on this way read memory that others of the group write?"""
-    if group and len(group[0]) < LONG:
-        return False
-    written = {_memory(other[-1]) for other in group}
-    return not any(line.op is LOAD and _memory(line) in written for line in way)
+class _Ways:
+    """Neighbouring ways to a STORE."""
+
+    def __init__(self, in_place: frozenset[UOp]) -> None:
+        self.in_place = in_place
+        self._clear()
+
+    def _clear(self) -> None:
+        self.lines: list[UOp] = []
+        self.written: set[UOp] = set()
+        self.weight = 0.0
+
+    def may_take(self, way: list[UOp]) -> bool:
+        """Is there room, and does nothing on this way read memory that others write?"""
+        if self.weight >= TOGETHER:
+            return False
+        return not any(line.op is LOAD and _memory(line) in self.written for line in way)
+
+    def take(self, way: list[UOp]) -> None:
+        self.lines += way
+        self.written |= {_memory(way[-1])} - self.in_place
+        self.weight += min(1.0, len(way) / LONG)
+
+    def together(self) -> list[UOp]:
+        """What can be done first goes first; what is read is overwritten after that."""
+        depth: dict[UOp, int] = {}
+        read: dict[UOp, int] = {}  # memory -> when it is read last
+        for line in self.lines:
+            needs = [depth.get(source, 0) for source in line.src]
+            if line.op is STORE:
+                needs.append(read.get(_memory(line), 0))
+            depth[line] = 1 + max(needs, default=0)
+            if line.op is LOAD:
+                memory = _memory(line)
+                read[memory] = max(read.get(memory, 0), depth[line])
+        lines = self.lines
+        is_alone = sum(line.op is STORE for line in lines) < 2
+        if not is_alone and max(depth.values()) >= LONG:
+            lines = sorted(lines, key=depth.__getitem__)
+        self._clear()
+        return lines
 
 
 def _memory(access: UOp) -> UOp:
@@ -56,19 +88,3 @@ def _memory(access: UOp) -> UOp:
     while node.op not in MEMORY and node.src:
         node = node.src[0]
     return node
-
-
-def _together(ways: list[list[UOp]]) -> list[UOp]:
-    """One instruction of each in turns; one that needs another's waits for it."""
-    if len(ways) < 2:
-        return [line for way in ways for line in way]
-    waiting = {line for way in ways for line in way}
-    queues = [deque(way) for way in ways]
-    done: list[UOp] = []
-    while waiting:
-        for queue in queues:
-            if queue and waiting.isdisjoint(queue[0].src):
-                line = queue.popleft()
-                waiting.discard(line)
-                done.append(line)
-    return done

@@ -52,6 +52,27 @@ def test_what_reads_memory_that_is_written_waits() -> None:
     assert interleave(lines) == lines
 
 
+def test_what_was_read_is_overwritten_after_that() -> None:
+    late = way(0, LONG)
+    number = UOp(Ops.INDEX, dtypes.float32, (IN, late[-3].cast(dtypes.int64)))
+    value = UOp(Ops.LOAD, dtypes.float32, (number,))  # its place takes long to compute
+    at = UOp(Ops.INDEX, dtypes.float32, (OUT, UOp(Ops.CONST, dtypes.int64, (), 9)))
+    first = [*late[:-2], number.src[1], number, value, at, UOp(Ops.STORE, dtypes.void, (at, value))]
+    where = UOp(Ops.INDEX, dtypes.float32, (IN, UOp(Ops.CONST, dtypes.int64, (), 5)))
+    zero = UOp(Ops.CONST, dtypes.float32, (), 0.0)
+    second = [zero, where, UOp(Ops.STORE, dtypes.void, (where, zero))]
+    found = interleave(first + second)
+    assert found.index(second[-1]) > found.index(value)
+
+
+def test_updates_in_place_go_side_by_side() -> None:
+    ways = [way(place, LONG, read=OUT) for place in range(2)]
+    lines = [line for one in ways for line in dict.fromkeys(one)]
+    assert interleave(lines) == lines
+    found = interleave(lines, frozenset((OUT,)))
+    assert stores(found) == [len(found) - 2, len(found) - 1]
+
+
 def test_nothing_crosses_the_end_of_a_loop() -> None:
     loop = UOp(Ops.RANGE, dtypes.int64, (UOp(Ops.CONST, dtypes.int64, (), 4),))
     end = UOp(Ops.END, dtypes.void, (loop,))
