@@ -13,7 +13,7 @@ from math import prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.cores import divide_tiles
+from glassgrad.loops.cores import divide_tiles, is_even
 from glassgrad.loops.dots import dot_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import next_number
@@ -97,7 +97,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     target, size = draft.target, found.reduce.dtype.itemsize
     outer = {r.axis: r for r in draft.nest.outer}
     columns, rows = outer.get(found.columns.axis), outer.get(found.rows.axis)
-    others = [axis for axis in outer if axis not in (found.columns.axis, found.rows.axis)]
+    own = (found.columns.axis, found.rows.axis)
+    others = [axis for axis, r in outer.items() if r.kind is AxisKind.LOOP and axis not in own]
     if columns is None or rows is None or columns.kind is not AxisKind.LOOP:
         divide_tiles(draft, list(outer))
         return
@@ -108,6 +109,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     panels = max(1, room // (found.depth * width * size))
     panels = min(panels, -(-columns.size // max(2, target.cores)))
     panels = _even(columns.size, panels, draft.nest.rewrites)
+    if not others and not is_even(-(-columns.size // panels), target.cores):
+        panels = _for_all_cores(columns.size, panels, target.cores)
     if 1 < panels < columns.size:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
@@ -166,3 +169,9 @@ def _even(size: int, most: int, must_divide: bool) -> int:
     """How many of an axis to take at a time: blocks of one size, if nearly as large as allowed."""
     dividing = max(n for n in range(1, most + 1) if size % n == 0)
     return dividing if must_divide or 4 * dividing >= 3 * most else most
+
+
+def _for_all_cores(size: int, most: int, cores: int) -> int:
+    """The largest equal blocks that are as many for every core; `most` if there are none."""
+    fitting = [n for n in range(1, most + 1) if size % n == 0 and is_even(size // n, cores)]
+    return fitting[-1] if fitting and 3 * fitting[-1] >= most else most
