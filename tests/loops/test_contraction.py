@@ -73,3 +73,11 @@ def test_few_rows_times_a_transposed_matrix_are_dot_products_and_pack_nothing() 
     assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"
     loops = [r.size for r in nest.outer if not r.kind.is_unrolled]
     assert loops == sorted(loops, reverse=True), "the large matrix goes by once"
+
+
+def test_blocks_of_columns_are_as_many_for_every_core() -> None:
+    for columns in (384, 768, 1536):
+        nest = optimize(kernel_of(memory(2048, 384) @ memory(384, columns)), TARGET)
+        (divided,) = [r for r in nest.outer if r.kind is AxisKind.CORE]
+        assert divided.size < 128  # not the rows: a panel would be packed for each of their tiles
+        assert divided.size % TARGET.cores == 0
