@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from glassgrad.ir.stages import Kernel, Schedule, Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.again import compute_again
 from glassgrad.schedule.cluster import Cluster, single, stuck_versions
 from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import choose_fates
@@ -14,6 +13,7 @@ from glassgrad.schedule.kernels import make_kernel, place
 from glassgrad.schedule.merge import make_clusters
 from glassgrad.schedule.normalize import normalize
 from glassgrad.schedule.one_hot import one_hots
+from glassgrad.schedule.planes import compute_again
 from glassgrad.schedule.scatter import may_scatter, scatter_kernel
 from glassgrad.schedule.sheared import join_sheared
 from glassgrad.schedule.statement import Statement

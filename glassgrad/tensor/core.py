@@ -70,16 +70,8 @@ class Core(metaclass=Modes):
 
     def _made(self, uop: UOp) -> Self:
         """The tensor of a node that an operation on this one made."""
-        if NO_GRAD.is_touched:
-            return type(self)._of(uop)
-        made = _new(type(self))  # as _handed does: this is called for every value there is
-        made.uop = uop
-        made.grad = None
-        made.is_param = made._is_asked = False
-        held = Living(made, forget)
-        held.thread = get_ident()
-        LIVING[held] = None
-        return made
+        kind = type(self)
+        return kind._of(uop) if NO_GRAD.is_touched else kind._handed(uop)
 
     @classmethod
     def _of(cls, uop: UOp, is_param: bool = False) -> Self:

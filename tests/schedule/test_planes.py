@@ -13,8 +13,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule
 from glassgrad.loops import optimize
 from glassgrad.loops.nest import axes
-from glassgrad.schedule import again, blocks, worth
-from glassgrad.schedule.again import compute_again
+from glassgrad.schedule import blocks, planes, worth
+from glassgrad.schedule.planes import compute_again
 
 SHAPE = (16, 256, 32)
 PLANE = 16 * 256 * 256
@@ -95,8 +95,8 @@ def test_gradients_are_the_slopes(
     for module in (blocks, worth):
         monkeypatch.setattr(module, "FEW", 2)
         monkeypatch.setattr(module, "SMALL_BYTES", 0)
-    monkeypatch.setattr(again, "FEW_BYTES", 0)
-    monkeypatch.setattr(again, "WIDER", 0)
+    monkeypatch.setattr(planes, "FEW_BYTES", 0)
+    monkeypatch.setattr(planes, "WIDER", 0)
     monkeypatch.setattr(blocks, "MOST_ROWS", 0)
     rng = np.random.default_rng(shape[-2])
     wide = shape[-1]
