@@ -105,7 +105,7 @@ def own_code() -> str:
     """The state of our own code: a change of any file makes new names."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     states = []
-    for folder in os.scandir(package):  # a Path for each file would take 5 ms of every start
+    for folder in os.scandir(package):  # a Path for each file takes 2 ms more of every start
         for file in os.scandir(folder) if folder.is_dir() else ():
             if file.name.endswith(".py"):
                 found = file.stat()
