@@ -7,7 +7,7 @@ from math import prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves import apply_moves, apply_opt
+from glassgrad.loops.moves import apply_moves
 from glassgrad.loops.nest import blocks_of
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
@@ -27,17 +27,19 @@ class Draft:
         self._nodes: dict[UOp, list[UOp]] = {}
 
     def attempt(self, opt: Opt) -> bool:
+        return self.attempt_together([opt])
+
+    def attempt_together(self, opts: list[Opt]) -> bool:
+        """Make all of these moves, or none."""
         try:
-            self.nest = apply_opt(self.nest, opt, self.target)
+            self.nest = apply_moves(self.nest, tuple(opts), self.target)
         except IllegalMove:
             return False
         return True
 
     def attempt_all(self, opts: list[Opt]) -> None:
         """Make these moves; where one is not legal, those that are."""
-        try:
-            self.nest = apply_moves(self.nest, tuple(opts), self.target)
-        except IllegalMove:
+        if not self.attempt_together(opts):
             for opt in opts:
                 self.attempt(opt)
 

@@ -12,12 +12,12 @@ from glassgrad.loops.collecting import collect_in_memory
 from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.lanes import NEAR
-from glassgrad.loops.nest import axes, find_axis, is_scanned
+from glassgrad.loops.nest import axes, find_axis, is_scanned, next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.packing import copy_in_vectors, pack_across
 from glassgrad.loops.rows import rows_recipe
+from glassgrad.loops.streams import read_side_by_side
 
-STREAMS = (8, 4)  # rows of memory that are read side by side, the more the better
 SHORT = 16  # a reduction of so few steps has no loop
 MASKED = 8  # vectors of a padded row that are written out
 EXCHANGED = 2  # elements that change places: all of them at once
@@ -166,38 +166,17 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
     inside = [r for r in block.bound if r.kind is AxisKind.REDUCE]
     axis = _own_axis(draft, block, inside)
     if axis is not None:
-        beside = _rows_beside(draft, block, axis)
-        vectors = draft.vectors(block) if beside is None else 1
-        amount = _amount(draft, axis, draft.lanes(block) * vectors)
-        while amount > draft.lanes(block) and axis.size % amount:
-            amount //= 2  # what is left over would be summed one by one
-        if draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount)) and beside is not None:
-            draft.attempt(Opt(OptOps.UPCAST, *beside))
-        return {r.axis for r in block.ranges}
+        number = next_number(draft.nest)
+        if not read_side_by_side(draft, block, axis):
+            amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
+            while amount > draft.lanes(block) and axis.size % amount:
+                amount //= 2  # what is left over would be summed one by one
+            draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
+        return {r.axis for r in block.ranges} | set(range(number, next_number(draft.nest)))
     if prod(r.size for r in inside) <= SHORT:
         for short in inside:
             draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
     return set()
-
-
-def _rows_beside(draft: Draft, block: UOp, axis: UOp) -> tuple[int, int] | None:
-    """Rows that all need what one load gives, as in a matrix times a vector: how many at a time."""
-    if any(opt.op is OptOps.BLOCK for opt in draft.nest.recipe):
-        return None  # they go in blocks already
-    loads = [index for index in draft.loads(block) if axis in index.ranges]
-    if any(r.kind is AxisKind.UPCAST for r in block.ranges):
-        return None  # another sum of the same rows was first
-    for rows in reversed(draft.nest.outer):
-        has_rows = [rows in index.ranges for index in loads]
-        if any(has_rows) and not all(has_rows) and rows.kind is AxisKind.LOOP:
-            fitting = [n for n in STREAMS if rows.size >= n and _may_take(draft, rows, n)]
-            return (rows.axis, fitting[0]) if fitting else None
-    return None
-
-
-def _may_take(draft: Draft, axis: UOp, amount: int) -> bool:
-    """Steps at a time: the last ones may overlap, unless elements would be stored twice."""
-    return not draft.nest.rewrites or axis.size % amount == 0
 
 
 def _own_axis(draft: Draft, block: UOp, inside: list[UOp]) -> UOp | None:

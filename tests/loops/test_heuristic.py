@@ -31,8 +31,8 @@ def test_one_core_is_not_divided() -> None:
 
 
 def test_a_row_sum_unrolls_its_reduction() -> None:
-    rows = optimize(kernel_of(memory(1024, 1024).sum(1)), TARGET)
-    assert ops_of(rows) == [OptOps.UNROLL, OptOps.CORE]
+    rows = optimize(kernel_of(memory(64, 1024).sum(1)), TARGET)
+    assert ops_of(rows) == [OptOps.UNROLL]
 
 
 def test_a_column_sum_walks_along_rows_and_collects_in_memory() -> None:
@@ -46,13 +46,6 @@ def test_every_row_of_a_softmax_is_the_work_of_one_core() -> None:
     nest = optimize(kernel_of(memory(512, 1024).softmax()), TARGET)
     assert kinds(nest)[AxisKind.CORE] == [512]
     assert lower(nest, TARGET).scratch_bytes == 1024 * 4
-
-
-def test_a_matrix_times_a_vector_reads_eight_rows_side_by_side() -> None:
-    nest = optimize(kernel_of(memory(4096, 4096) @ memory(4096)), ONE_CORE)
-    assert kinds(nest)[AxisKind.UPCAST] == [8]
-    (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
-    assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"
 
 
 def test_elements_that_change_places_are_written_out_together() -> None:

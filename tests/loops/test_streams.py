@@ -1,0 +1,79 @@
+"""Runs of memory that sums read side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from nests import kernel_of, kinds, ops_of
+from schedules import TARGET, memory
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.ir.strides import stride
+from glassgrad.loops import optimize
+from glassgrad.loops.opts import OptOps
+
+ONE_CORE = replace(TARGET, cores=1, l2_bytes=512 << 10)
+
+
+def distances(nest: Nest) -> set[int | None]:
+    """How far apart the runs lie that a nest reads at a time, in elements."""
+    loads = [node.src[0] for node in nest.body.toposort() if node.op is Ops.LOAD]
+    unrolled = (AxisKind.UPCAST, AxisKind.UNROLL)
+    beside = [(i, r) for i in loads for r in i.ranges if r.kind in unrolled and r.size == 4]
+    return {stride(index, r) for index, r in beside} - {0}
+
+
+@pytest.mark.parametrize("columns", [256, 768, 4096, 40_000])
+def test_rows_that_are_summed_together_lie_64_kb_apart(columns: int) -> None:
+    rows = 1 << 24 >> columns.bit_length()
+    nest = optimize(kernel_of(memory(rows, columns).sum(1)), ONE_CORE)
+    assert kinds(nest)[AxisKind.UPCAST] == [4]
+    (distance,) = distances(nest)
+    assert distance is not None and distance % columns == 0
+    assert 64 << 10 <= distance * 4 < max(128 << 10, columns * 4 + 1)
+
+
+def test_where_rows_are_few_the_quarters_of_each_are_read_together() -> None:
+    nest = optimize(kernel_of(memory(20, 1 << 20).max(1)), replace(ONE_CORE, cores=2))
+    assert (1 << 18) in distances(nest)
+
+
+def test_what_a_matrix_shares_with_a_vector_is_loaded_once_for_all_rows() -> None:
+    nest = optimize(kernel_of(memory(4096, 4096) @ memory(4096)), ONE_CORE)
+    assert kinds(nest)[AxisKind.UPCAST] == [4]
+    (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
+    assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"
+
+
+def test_eight_neighbours_are_read_together_from_a_cache() -> None:
+    nest = optimize(kernel_of(memory(256, 256) @ memory(256)), ONE_CORE)
+    assert kinds(nest)[AxisKind.UPCAST] == [8] and OptOps.TILE not in ops_of(nest)
+
+
+def test_every_core_finds_blocks_of_rows() -> None:
+    for cores in (2, 8, 64):
+        nest = optimize(kernel_of(memory(4096, 768).sum(1)), replace(ONE_CORE, cores=cores))
+        assert kinds(nest)[AxisKind.CORE][0] >= 4 * cores
+
+
+def test_two_operands_have_two_runs_each() -> None:
+    product = memory(4096, 4096) * memory(4096, 4096)
+    assert kinds(optimize(kernel_of(product.sum(1)), ONE_CORE))[AxisKind.UPCAST] == [2]
+
+
+def test_rows_that_are_needed_again_are_read_one_by_one() -> None:
+    nest = optimize(kernel_of(memory(4096, 4096).softmax()), ONE_CORE)
+    assert distances(nest) <= {8, 16, 24, 32}, "vectors of a row only"
+
+
+@pytest.mark.parametrize("shape", [(1009, 1013), (67, 20_011), (3, 400_009), (1_300_021,)])
+def test_odd_sizes_are_summed_whole(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).integers(-8, 8, shape).astype(np.float32)
+    assert np.array_equal(Tensor(x).sum(-1).numpy(), x.sum(-1)), "small integers have exact sums"
+    assert np.array_equal(Tensor(x).max(-1).numpy(), x.max(-1))
+    w = np.random.default_rng(1).integers(-8, 8, shape[-1]).astype(np.float32)
+    assert np.array_equal((Tensor(x) @ Tensor(w)).numpy(), x @ w)
