@@ -43,7 +43,7 @@ class RandomChooser:
         arg: Any = self.rng.choice(AMOUNTS)
         if op in (OptOps.SWAP, OptOps.JOIN):
             arg = self.rng.choice(found).axis
-        elif op in (OptOps.STAGE, OptOps.WINDOW):
+        elif op in (OptOps.STAGE, OptOps.WINDOW, OptOps.DOT):
             arg = self.rng.randrange(5)
         elif op is OptOps.PARTIAL:
             arg = (self.rng.choice(found).axis, self.rng.choice((1, *AMOUNTS)))

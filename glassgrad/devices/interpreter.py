@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from glassgrad.base.dtype import wrap
+from glassgrad.base.rounding import from_bits, to_bits
 from glassgrad.devices.interpreted_memory import (
     AccessError,
     HostMemory,
@@ -219,6 +221,30 @@ def _shuffle(t: Thread, u: UOp) -> Any:
     return [both[i] for i in u.arg]
 
 
+def _dot(t: Thread, u: UOp) -> Any:
+    x, y, totals = [t.values[source] for source in u.src]
+    steps, found = u.arg.steps, []
+    for lane, total in enumerate(totals):
+        inside = slice(lane * steps, (lane + 1) * steps)
+        added = sum(a * b for a, b in zip(x[inside], y[inside], strict=True))
+        found.append(wrap(total + added, u.dtype.scalar))
+    return found
+
+
+def _bitcast(t: Thread, u: UOp) -> Any:
+    """Bits read as another dtype; wider or narrower lanes are as many fewer or more."""
+    before, after = u.src[0].dtype, u.dtype
+    if before.count == after.count:
+        return _elementwise(t, u)
+    value = t.values[u.src[0]]
+    bits = 0
+    for lane, one in enumerate(value if before.count > 1 else [value]):
+        bits |= to_bits(one, before.scalar) << (lane * before.bits)
+    mask = (1 << after.bits) - 1
+    lanes = [from_bits(bits >> (i * after.bits) & mask, after.scalar) for i in range(after.count)]
+    return lanes if after.count > 1 else lanes[0]
+
+
 def _elementwise(t: Thread, u: UOp) -> Any:
     args = [t.values[source] for source in u.src]
     source = u.src[0].dtype.scalar if u.op in CONVERTING else None
@@ -230,6 +256,7 @@ def _elementwise(t: Thread, u: UOp) -> Any:
 
 STEPS: dict[Ops, Callable[[Thread, UOp], Any]] = {
     **dict.fromkeys(OpGroup.ELEMENTWISE, _elementwise),
+    Ops.BITCAST: _bitcast,
     Ops.CONST: _const,
     Ops.PARAM: _param,
     Ops.VARIABLE: _variable,
@@ -244,4 +271,5 @@ STEPS: dict[Ops, Callable[[Thread, UOp], Any]] = {
     Ops.STACK: _stack,
     Ops.GEP: _gep,
     Ops.SHUFFLE: _shuffle,
+    Ops.DOT: _dot,
 }

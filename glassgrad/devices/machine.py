@@ -8,12 +8,34 @@ from glassgrad.base.config import THREADS
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.native import Host
 from glassgrad.devices.pool import available_cores
-from glassgrad.ir.stages import Target
+from glassgrad.ir.stages import Dot, Target
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 DEFAULT_BYTES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 UNITS = {"K": 10, "M": 20, "G": 30}
+
+SIGNED, UNSIGNED, SHORT = dtypes.int8, dtypes.uint8, dtypes.int16
+PACKED = dtypes.int32  # bytes as LLVM before 21 wants them; later ones take both
+# What a processor must have -> what it then does.
+X86_DOTS: dict[int, tuple[tuple[str, Dot], ...]] = {
+    64: (
+        ("+avx512vnni", Dot(UNSIGNED, SIGNED, "x86.avx512.vpdpbusd.512", PACKED)),
+        ("+avx512bw", Dot(SHORT, SHORT, "x86.avx512.pmaddw.d.512", adds=False)),
+    ),
+    32: (
+        ("+avxvnniint8", Dot(SIGNED, SIGNED, "x86.avx2.vpdpbssd.256", PACKED)),
+        ("+avxvnniint8", Dot(UNSIGNED, UNSIGNED, "x86.avx2.vpdpbuud.256", PACKED)),
+        ("+avxvnni", Dot(UNSIGNED, SIGNED, "x86.avx512.vpdpbusd.256", PACKED)),
+        ("+avx2", Dot(SHORT, SHORT, "x86.avx2.pmadd.wd", adds=False)),
+    ),
+    16: (("+sse2", Dot(SHORT, SHORT, "x86.sse2.pmadd.wd", adds=False)),),
+}
+NEON_DOTS = (
+    ("+dotprod", Dot(SIGNED, SIGNED, "aarch64.neon.sdot.v4i32.v16i8")),
+    ("+dotprod", Dot(UNSIGNED, UNSIGNED, "aarch64.neon.udot.v4i32.v16i8")),
+    ("+i8mm", Dot(UNSIGNED, SIGNED, "aarch64.neon.usdot.v4i32.v16i8")),
+)
 
 
 def cpu_target(host: Host) -> Target:
@@ -33,6 +55,7 @@ def cpu_target(host: Host) -> Target:
         l2_bytes=sizes[2],
         l3_bytes=sizes[3],
         dtypes=frozenset(native_dtypes(host, features)),
+        dots=dots_of(host, features, vector_bytes),
     )
 
 
@@ -41,6 +64,14 @@ def native_dtypes(host: Host, features: set[str]) -> list[DType]:
     has_half = "+f16c" in features or host.triple.startswith("aarch64")
     narrow = {dtypes.bfloat16, *dtypes.fp8s} | (set() if has_half else {dtypes.float16})
     return [dtype for dtype in dtypes.all if dtype not in narrow]
+
+
+def dots_of(host: Host, features: set[str], vector_bytes: int) -> tuple[Dot, ...]:
+    """Which sums of narrow products are one instruction on the widest vectors."""
+    table = NEON_DOTS if host.triple.startswith("aarch64") else X86_DOTS.get(vector_bytes, ())
+    is_x86 = host.triple.startswith("x86_64")
+    known = {*features, "+sse2"} if is_x86 else features  # every processor of this kind has it
+    return tuple([dot for needed, dot in table if needed in known])
 
 
 def vector_registers(features: set[str]) -> tuple[int, int]:

@@ -87,6 +87,7 @@ class Ops(IntEnum):
     # three sources
     WHERE = 3, EVERYWHERE, "y where x else z"
     MULACC = 3, PROGRAM, "x * y + z, rounded once where the machine can"
+    DOT = 3, PROGRAM, "z, plus in each lane the products of the narrow lanes of x and y in it"
 
     # movement: the same elements seen in another order; costs nothing
     RESHAPE = MANY, GRAPH, "the elements in row-major order as shape arg"

@@ -202,6 +202,13 @@ def _takes_elements(node: UOp) -> bool:
     return is_like and all(0 <= i < 2 * node.dtype.count for i in node.arg)
 
 
+def _is_dot(node: UOp) -> bool:
+    left, right, start = node.src
+    are_bytes = left.dtype.itemsize == right.dtype.itemsize == start.dtype.itemsize
+    is_named = (left.dtype.scalar, right.dtype.scalar) == (node.arg.left, node.arg.right)
+    return are_bytes and is_named and start.dtype is node.dtype and node.dtype.bits == 32
+
+
 PROGRAM_CLAIMS = (
     claim("its index dtype has become an int", tuple(Ops), lambda n: n.dtype.kind != "index"),
     claim("its arg is a number and an AxisKind", [Ops.RANGE], _is_range),
@@ -234,6 +241,7 @@ PROGRAM_CLAIMS = (
     ),
     claim("it is an element of a vector", [Ops.GEP], _is_element),
     claim("it has elements of two vectors like itself", [Ops.SHUFFLE], _takes_elements),
+    claim("it sums products of its Dot's dtypes, as wide as its own", [Ops.DOT], _is_dot),
     claim("it closes a RANGE", [Ops.END], lambda node: node.src[0].op is Ops.RANGE),
     claim("it closes an IF", [Ops.ENDIF], lambda node: node.src[0].op is Ops.IF),
     claim("it asks a bool", [Ops.IF], lambda node: node.src[0].dtype is dtypes.bool),

@@ -12,6 +12,21 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
 
+class Dot(NamedTuple):
+    """An instruction that adds to a 32-bit lane the products of the narrow lanes in its place."""
+
+    left: DType
+    right: DType
+    name: str  # what the compiler calls it
+    takes: DType | None = None  # what it wants operands to look like, if not as what they are
+    adds: bool = True  # to a third operand; else the sum is made afterwards
+
+    @property
+    def steps(self) -> int:
+        """How many products go into a lane."""
+        return 32 // self.left.bits
+
+
 @dataclass(frozen=True)
 class Target:
     """Facts about a machine. Stages read these and never ask which device they work for."""
@@ -37,6 +52,7 @@ class Target:
     dtypes: frozenset[DType] = field(default_factory=lambda: frozenset(dtypes.all))
     core_work_ns: int = 20_000  # less work than this is not worth a second core
     reports_indices: bool = True  # CHECKs write bad indices down; else these are only made harmless
+    dots: tuple[Dot, ...] = ()  # sums of narrow products in one instruction, of whole vectors
 
 
 @dataclass(frozen=True)

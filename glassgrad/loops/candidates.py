@@ -80,6 +80,8 @@ def _moves(nest: Nest, target: Target) -> Iterator[Opt]:
         if not target.has_threads:
             yield Opt(OptOps.CORE, axis.axis)
             for slot in slots:
+                if target.dots and axis.kind is AxisKind.REDUCE:
+                    yield Opt(OptOps.DOT, axis.axis, slot)
                 yield Opt(OptOps.STAGE, axis.axis, slot)
                 yield Opt(OptOps.WINDOW, axis.axis, slot)
     for number, axis in enumerate(found):

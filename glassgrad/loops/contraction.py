@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from glassgrad.ir.dots import narrow_factors
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
@@ -41,6 +42,11 @@ class Contraction:
     right: UOp
 
     @property
+    def is_narrow(self) -> bool:
+        """May the machine have an instruction for several products at once?"""
+        return narrow_factors(self.reduce.src[0]) is not None
+
+    @property
     def depth(self) -> int:
         return prod(r.size for r in self.reduce.bound)
 
@@ -59,7 +65,8 @@ def contraction_recipe(draft: Draft) -> bool:
     if found is None:
         return False
     lanes = lanes_along(draft, found.reduce, found.columns)
-    _, rows, vectors = choose_tile(draft, found.rows, found.columns, lanes)
+    others = 2 if found.is_narrow else 1  # one holds products that are yet to be added
+    _, rows, vectors = choose_tile(draft, found.rows, found.columns, lanes, others)
     if rows == 1 and draft.attempt(Opt(OptOps.PADTO, found.rows.axis, PADDED_ROWS)):
         return contraction_recipe(draft)  # no number of rows divides them
     if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, vectors * lanes)):
@@ -94,7 +101,7 @@ def _find(draft: Draft) -> Contraction | None:
 
 def _block(draft: Draft, found: Contraction, width: int) -> None:
     """Blocks of columns whose panels fit the cache; rows inside; then the columns of a block."""
-    target, size = draft.target, found.reduce.dtype.itemsize
+    target, size = draft.target, 2 if found.is_narrow else found.reduce.dtype.itemsize
     outer = {r.axis: r for r in draft.nest.outer}
     columns, rows = outer.get(found.columns.axis), outer.get(found.rows.axis)
     own = (found.columns.axis, found.rows.axis)
@@ -103,7 +110,7 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         divide_tiles(draft, list(outer))
         return
     packs_left = any(stride(found.left, r) not in (0, 1) for r in found.reduce.bound)
-    if packs_left and _block_parts(draft, found):
+    if packs_left and not found.is_narrow and _block_parts(draft, found):
         return
     room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2
     panels = max(1, room // (found.depth * width * size))
@@ -116,6 +123,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
     divide_tiles(draft, [*others, columns.axis, rows.axis])
     if rows.size >= ENOUGH_REUSE:
+        if found.is_narrow:
+            draft.attempt(Opt(OptOps.DOT, found.reduce.bound[-1].axis, found.right.src[0].arg.slot))
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
     if packs_left:
         draft.attempt(Opt(OptOps.STAGE, rows.axis, found.left.src[0].arg.slot))

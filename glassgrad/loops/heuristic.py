@@ -14,7 +14,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, find_axis, is_scanned, next_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.packing import copy_in_vectors, pack_across
+from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn
 from glassgrad.loops.rows import rows_recipe
 from glassgrad.loops.streams import read_side_by_side
 
@@ -35,6 +35,7 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     elif not collect_in_memory(draft) and contraction_recipe(draft):
         copy_in_vectors(draft)
         pack_across(draft)
+        pack_in_turn(draft)
     else:
         _use_vectors(draft, set())
         _use_cores(draft)

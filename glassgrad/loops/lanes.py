@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
+from glassgrad.ir.dots import dot_of
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
@@ -37,15 +38,18 @@ def _candidates(nest: Nest, op: Ops, target: Target) -> dict[UOp, int]:
         for axis in unrolled:
             lanes = _fitting(axis.size, width)
             if lanes > 1 and _is_unit_stride(block, axis):
-                if not meets_lanes(blocks, axis, chosen) and not _jumps(block, axis, blocks):
+                if not meets_lanes(blocks, axis, chosen) and not _jumps(
+                    block, axis, blocks, target
+                ):
                     chosen[axis] = lanes
                     break
     return chosen
 
 
-def _jumps(block: UOp, axis: UOp, blocks: Sequence[UOp]) -> bool:
+def _jumps(block: UOp, axis: UOp, blocks: Sequence[UOp], target: Target) -> bool:
     """Do sums read all over memory along this axis, but in a row along their own?"""
     sums = [node for node in blocks if node.op is Ops.REDUCE and axis in node.ranges]
+    sums = [node for node in sums if dot_of(node, target) is None]  # these step over their own
     if block.op is Ops.REDUCE or not sums:
         return False
     for node in set(block.toposort()).intersection(sums):

@@ -19,6 +19,7 @@ from glassgrad.loops.accumulate import accumulate
 from glassgrad.loops.block import block
 from glassgrad.loops.lanes import as_lanes, meets_lanes
 from glassgrad.loops.merge import join
+from glassgrad.loops.narrow import dot
 from glassgrad.loops.nest import (
     axes,
     blocks,
@@ -335,6 +336,7 @@ def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
 MOVES: dict[OptOps, Move] = {
     OptOps.UPCAST: upcast,
     OptOps.UNROLL: unroll,
+    OptOps.DOT: dot,
     OptOps.LANES: lanes,
     OptOps.TILE: tile,
     OptOps.JOIN: join,

@@ -12,6 +12,7 @@ class OptOps(Enum):
 
     UPCAST = "several output elements in registers at once"
     UNROLL = "several steps of a reduction at once"
+    DOT = "several steps of a sum of narrow products in one instruction"
     LANES = "registers as the lanes of vectors"
     TILE = "an axis as blocks, and elements of a block"
     JOIN = "two loops as one long loop"

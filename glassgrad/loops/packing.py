@@ -17,6 +17,7 @@ from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.opts import Opt, OptOps
 
 MOST_READS = 512
+MOST_STEPS = 4  # of a dot product that go into a lane
 MOST_VECTORS = 8  # of a row that is copied without a loop
 
 
@@ -50,6 +51,19 @@ def pack_across(draft: Draft) -> None:
         across, lanes = _across(draft, block), draft.lanes(block)
         if across is not None and across.size >= lanes:
             draft.attempt(Opt(OptOps.UPCAST, across.axis, lanes))
+
+
+def pack_in_turn(draft: Draft) -> None:
+    """Steps of a dot product lie side by side: what is read along memory is written in turn."""
+    for block in draft.blocks(Ops.STAGE):
+        steps = [r for r in block.bound if r.kind is AxisKind.UPCAST]
+        steps = [r for r in steps if written_stride(block, r) == 1 and r.size <= MOST_STEPS]
+        for index in draft.loads(block) if steps else ():
+            for beside in block.bound:
+                is_next = written_stride(block, beside) == steps[0].size
+                if is_next and stride(index, beside) == 1:
+                    amount = min(draft.lanes(block), beside.size & -beside.size)
+                    draft.attempt(Opt(OptOps.LANES, beside.axis, amount))
 
 
 def _times_read(draft: Draft, block: UOp) -> float:

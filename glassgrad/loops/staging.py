@@ -10,11 +10,12 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from glassgrad.ir.dots import dot_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import blocks, next_number, nodes_of
+from glassgrad.loops.nest import blocks, blocks_of, next_number, nodes_of
 from glassgrad.loops.opts import IllegalMove
 
 MOST_BYTES = 8 << 20
@@ -28,10 +29,13 @@ def stage(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     made: dict[UOp, UOp] = {}
     number = next_number(nest)
     for load in loads_inside(nest, axis, slot):
-        value = converted(nest, load)
-        inner = reading_order(nest, load.ranges - around)
-        made[value] = _staged(value, tuple(inner), number)
-        number += len(inner)
+        value = converted(nest, load, target)
+        inner = tuple(reading_order(nest, load.ranges - around))
+        kept = _kept_already(made, value, inner)
+        if kept is None:
+            kept = _staged(value, inner, number)
+            number += len(inner)
+        made[value] = kept.index(*inner).load()
     if not made:
         raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
     return replace(nest, body=nest.body.substitute(made))
@@ -61,11 +65,30 @@ def _loads(nest: Nest, slot: int) -> list[UOp]:
     ]
 
 
-def converted(nest: Nest, load: UOp) -> UOp:
-    """What is kept of a load: itself, or what all who read it convert it to."""
-    readers = [node for node in nodes_of(nest.body) if load in node.src]
-    is_cast = len(readers) == 1 and readers[0].op is Ops.CAST
-    return readers[0] if is_cast and readers[0].dtype.kind != "index" else load
+def converted(nest: Nest, load: UOp, target: Target) -> UOp:
+    """What is kept of a load: itself, or what all who read it convert it to.
+
+    What a dot product does to its operands stays there.
+    """
+    widened = _widened(nest, target)
+    value = load
+    while True:
+        readers = [node for node in nodes_of(nest.body) if value in node.src]
+        if len(readers) != 1 or readers[0] in widened or not _is_conversion(readers[0]):
+            return value
+        (value,) = readers
+
+
+def _widened(nest: Nest, target: Target) -> set[UOp]:
+    """The conversions that are a part of dot products."""
+    found = [block for block in blocks_of(nest.body) if dot_of(block, target) is not None]
+    return {cast for reduce in found for cast in (reduce.src[0], *reduce.src[0].src)}
+
+
+def _is_conversion(node: UOp) -> bool:
+    if node.op is Ops.XOR:
+        return node.src[1].is_const
+    return node.op in (Ops.CAST, Ops.BITCAST) and node.dtype.kind != "index"
 
 
 def loops_around(nest: Nest, axis: UOp) -> set[UOp]:
@@ -116,5 +139,13 @@ def _staged(value: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
         ]
     )
     copy = reindex(value, dict(zip(inner, fresh, strict=True)))
-    kept = UOp(Ops.STAGE, value.dtype, (copy, *fresh, *fresh), shape)
-    return kept.index(*inner).load()
+    return UOp(Ops.STAGE, value.dtype, (copy, *fresh, *fresh), shape)
+
+
+def _kept_already(made: dict[UOp, UOp], value: UOp, inner: tuple[UOp, ...]) -> UOp | None:
+    """A STAGE of the same elements in the same order, under other loops."""
+    for kept in [load.src[0].src[0] for load in made.values()]:
+        if kept.arg == tuple([r.size for r in inner]):
+            if reindex(value, dict(zip(inner, kept.bound, strict=True))) is kept.src[0]:
+                return kept
+    return None

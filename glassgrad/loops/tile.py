@@ -22,13 +22,13 @@ class Tile(NamedTuple):
     vectors: int
 
 
-def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int) -> Tile:
-    """The cheapest tile that fits the registers."""
+def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> Tile:
+    """The cheapest tile that fits the registers, besides vectors of columns and `others`."""
     found = [
         Tile(_cost(rows.size, columns.size, count, vectors, lanes), count, vectors)
         for vectors in range(1, MOST_VECTORS + 1)
         for count in range(1, MOST_ROWS + 1)
-        if count * vectors + vectors + 1 <= draft.target.registers
+        if count * vectors + vectors + others <= draft.target.registers
         and fits(draft, rows, count)
         and fits(draft, columns, vectors * lanes)
     ]

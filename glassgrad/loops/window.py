@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
 
-from glassgrad.base.dtype import DType
 from glassgrad.ir.divmod import all_of, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops
@@ -52,8 +51,8 @@ def window(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     made: dict[UOp, UOp] = {}
     number = next_number(nest)
     for load in loads_inside(nest, axis, slot):
-        value = converted(nest, load)
-        made[value] = _windowed(load, value.dtype, around, number)
+        value = converted(nest, load, target)
+        made[value] = _windowed(load, value, around, number)
         number += len(load.src[0].indices)
     if not made:
         raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
@@ -77,16 +76,15 @@ def elements_read(index: UOp, around: Around) -> float:
     return float(prod(inner.vmax - inner.vmin + 1 for inner in inners))
 
 
-def _windowed(load: UOp, dtype: DType, around: Around, number: int) -> UOp:
-    index = load.src[0]
+def _windowed(load: UOp, value: UOp, around: Around, number: int) -> UOp:
+    index, dtype = load.src[0], value.dtype
     places = [_coordinate(i, around, number + n) for n, i in enumerate(index.indices)]
     shape = tuple([place.size for place in places])
     if prod(shape) * dtype.itemsize > MOST_BYTES or prod(shape) == 1:
         raise IllegalMove(f"a window of {shape} is too large, or one element")
     gate = _moved_gate(index.gate, places, around)
     read = index.src[0].index(*[place.place for place in places], gate=gate)
-    copy = guard_unproved(read.load())
-    copy = copy if dtype is load.dtype else UOp(Ops.CAST, dtype, (copy,))
+    copy = value.substitute({load: guard_unproved(read.load())})
     fresh = [place.fresh for place in places]
     ranges = [r for r in fresh if r is not ZERO]
     kept = UOp(Ops.STAGE, dtype, (copy, *fresh, *ranges), shape)

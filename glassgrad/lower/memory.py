@@ -13,7 +13,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
 from glassgrad.lower.pointers import Part, grow
 from glassgrad.lower.scope import loops_of
-from glassgrad.lower.transpose import columns_of, side_by_side
+from glassgrad.lower.transpose import columns_of, in_turn, side_by_side, written_in_turn
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
@@ -338,11 +338,16 @@ def _fill(
     """Loops that write a value to scratch, or add it to what is there; their last line."""
     for r in ranges:
         emitter.open(r)
-    for instance in emitter.instances(ranges, base):
-        own = next((r for r in ranges if emitter.is_vector(r)), None)
+    own = next((r for r in ranges if emitter.is_vector(r)), None)
+    turns = None if own is None else written_in_turn(emitter, index, ranges, own)
+    split = [r for r in ranges if r is not turns]
+    for instance in emitter.instances(split, base):
         lane = own or _free_lane(emitter, index.src[0], instance)
-        found = emitter.value(value, instance)
-        writes = _spread_writes(emitter, index, found, instance, lane)
+        if turns is not None and own is not None:
+            writes = _writes_in_turn(emitter, index, value, instance, own, turns)
+        else:
+            found = emitter.value(value, instance)
+            writes = _spread_writes(emitter, index, found, instance, lane)
         if adds:
             writes = [_added(emitter, Ops.ADD, *write) for write in writes]
         _write_all(emitter, writes)
@@ -350,6 +355,21 @@ def _fill(
     for r in reversed(ranges):
         last = emitter.close(r) or last
     return last
+
+
+def _writes_in_turn(
+    emitter: Emitter, index: UOp, value: UOp, instance: Instance, lane: UOp, turns: UOp
+) -> list[Write]:
+    """Registers whose lanes lie in turn: as many vectors that lie one behind the other."""
+    each = [emitter.value(value, {**instance, turns: i}) for i in range(turns.size)]
+    each = [emitter.spread(one, lane.size) for one in each]
+    first = address(emitter, index, {**instance, turns: 0, lane: 0}, None).pointer
+    writes: list[Write] = []
+    for place, vector in enumerate(in_turn(emitter.scopes, each)):
+        step = emitter.number(place * lane.size)
+        at = emitter.scopes.emit(UOp(INDEX, first.dtype, (first, step))) if place else first
+        writes.append((at, vector))
+    return writes
 
 
 def _is_shared(stage: UOp) -> bool:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from glassgrad.ir.dots import Dotted
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.dots import dot_step, dots_in
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Sums:
     width: int
     registers: list[list[UOp]]
     now: dict[UOp, UOp]
+    dots: Dotted | None = None  # one instruction takes several steps
 
 
 def reduction(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
@@ -97,7 +100,9 @@ def _begin(emitter: Emitter, node: UOp, base: Instance, depth: int, has_loops: b
     # vectors then needs 12 sums, 2 vectors and 1 scalar at a time).
     outer = sorted([r for r in emitter.unrolled(node) if r not in base], key=lambda r: -r.size)
     wanted = emitter.instances(outer, base)
-    steps = emitter.instances(node.bound)
+    dots = dots_in(emitter, node) if has_loops else None
+    taken = None if dots is None else dots.steps
+    steps = emitter.instances([r for r in node.bound if r is not taken])
     chains = len(steps) if not has_loops or len(steps) * len(wanted) <= ENOUGH_CHAINS else 1
     width = _width(emitter, node, wanted[0])
     registers: list[list[UOp]] = []
@@ -105,7 +110,7 @@ def _begin(emitter: Emitter, node: UOp, base: Instance, depth: int, has_loops: b
         start = emitter.constant(UOp(Ops.CONST, node.dtype, (), identity(node.arg, node.dtype)))
         start = emitter.spread(start, width)
         registers = [[new_register(emitter, start, depth) for _ in range(chains)] for _ in wanted]
-    return Sums(node, wanted, steps, chains, width, registers, {})
+    return Sums(node, wanted, steps, chains, width, registers, {}, dots)
 
 
 def _collect(emitter: Emitter, sums: Sums) -> None:
@@ -157,6 +162,8 @@ def new_register(emitter: Emitter, start: UOp, depth: int) -> UOp:
 
 def _updated(emitter: Emitter, sums: Sums, current: UOp, instance: Instance) -> UOp:
     """current op x; products are added with one rounding where the machine can."""
+    if sums.dots is not None:
+        return dot_step(emitter, sums.dots, current, instance)
     if _is_product(sums.node):
         factors = sums.node.src[0].src
         left, right = [emitter.spread(emitter.value(f, instance), sums.width) for f in factors]

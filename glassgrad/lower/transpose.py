@@ -34,6 +34,31 @@ def side_by_side(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> 
     return None
 
 
+def written_in_turn(emitter: Emitter, index: UOp, ranges: Sequence[UOp], lane: UOp) -> UOp | None:
+    """Registers that write between the lanes of each other: 0 4 8 12, 1 5 9 13, and so on."""
+    terms, _ = emitter.flat(index)
+    for r in ranges:
+        if r.kind is AxisKind.UPCAST and terms.get(r) == 1 and terms.get(lane) == r.size:
+            mixed = [a for a in terms if a.op is not Ops.RANGE and a.ranges & {r, lane}]
+            is_power = r.size & (r.size - 1) == 0
+            return r if is_power and not mixed and index.gate is None else None
+    return None
+
+
+def in_turn(scopes: Scopes, vectors: list[UOp]) -> list[UOp]:
+    """a0 a1, b0 b1  ->  a0 b0, a1 b1: the elements of all vectors, one of each at a time"""
+    if len(vectors) == 1:
+        return vectors
+    count = vectors[0].dtype.count
+    even, odd = in_turn(scopes, vectors[::2]), in_turn(scopes, vectors[1::2])
+    done: list[UOp] = []
+    for one, two in zip(even, odd, strict=True):
+        for start in (0, count // 2):
+            order = [i + start + row * count for i in range(count // 2) for row in (0, 1)]
+            done.append(_shuffled(scopes, one, two, order))
+    return done
+
+
 def columns_of(scopes: Scopes, rows: Sequence[UOp]) -> list[UOp]:
     """a0 a1, b0 b1  ->  a0 b0, a1 b1: first within the parts of vectors that lie near, then parts
     change places.

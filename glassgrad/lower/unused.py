@@ -10,7 +10,7 @@ from glassgrad.ir.uop import UOp
 # What does nothing but give a value.
 SILENT = OpGroup.ELEMENTWISE | {
     Ops.CONST, Ops.INDEX, Ops.LOAD, Ops.STACK, Ops.GEP, Ops.SHUFFLE,
-    Ops.AFTER, Ops.SCRATCH,
+    Ops.AFTER, Ops.SCRATCH, Ops.DOT,
 }  # fmt: skip
 
 

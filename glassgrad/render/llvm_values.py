@@ -159,6 +159,21 @@ def _mulacc(w: Writer, u: UOp) -> str:
     return w.line("mulacc", f"{add} {kind} {product}, {z}")
 
 
+def _dot(w: Writer, u: UOp) -> str:
+    """The machine's own instruction, by the name that LLVM has for it."""
+    dot, kind = u.arg, llvm_type(u.dtype)
+    *factors, total = [w.name(source) for source in u.src]
+    taken = llvm_type(u.src[0].dtype)
+    if dot.takes is not None:
+        taken, before = kind, taken
+        factors = [w.line("bytes", f"bitcast {before} {x} to {taken}") for x in factors]
+    operands = [f"{taken} {x}" for x in factors]
+    if dot.adds:
+        return w.line("dot", w.intrinsic(kind, dot.name, f"{kind} {total}", *operands))
+    found = w.line("dot", w.intrinsic(kind, dot.name, *operands))
+    return w.line("dot", f"add {kind} {found}, {total}")
+
+
 def _where(w: Writer, u: UOp) -> str:
     condition, yes, no = u.src
     kind = llvm_type(u.dtype)
@@ -353,4 +368,5 @@ VALUES: dict[Ops, Row] = {
     Ops.CMPNE: _binary("fcmp une", "icmp ne"),
     Ops.WHERE: _where,
     Ops.MULACC: _mulacc,
+    Ops.DOT: _dot,
 }

@@ -67,3 +67,13 @@ def test_a_container_with_half_a_core_has_one(
     for text, cores in (("50000 100000", 1), ("150000 100000", 2), ("max 100000", 4), ("9", 4)):
         quota.write_text(text)
         assert usable_cores() == cores
+
+
+def test_dot_products_follow_from_features() -> None:
+    avx2 = cpu_target(Host("x86_64-linux", "x", "+avx,+avx2", "0"))
+    assert [dot.name for dot in avx2.dots] == ["x86.avx2.pmadd.wd"]
+    without = cpu_target(Host("x86_64-linux", "x", "+avx,-avx2", "0"))
+    assert without.dots == (), "vectors are wide, but not those of ints"
+    neon = cpu_target(Host("aarch64-linux", "x", "+neon,+dotprod", "0"))
+    assert [dot.name.split(".")[2] for dot in neon.dots] == ["sdot", "udot"]
+    assert cpu_target(Host("riscv64-linux", "x", "+v", "0")).dots == ()

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
+from narrow_products import HOSTS, narrow_product
 from schedules import memory, planned
 
 from glassgrad import Tensor, dtypes
@@ -50,14 +51,15 @@ def llvm() -> Any:
     return binding
 
 
-def assembly(tensor: Tensor, processor: Processor) -> str:
+def assembly(tensor: Tensor, processor: Processor | Host) -> str:
     """All kernels of a tensor, as this processor's assembly."""
-    target = cpu_target(Host(processor.triple, processor.cpu, processor.features, "0"))
+    triple, cpu, features = processor[:3]
+    target = cpu_target(Host(triple, cpu, features, "0"))
     with COMPILING:
         machine = (
             llvm()
-            .Target.from_triple(processor.triple)
-            .create_target_machine(cpu=processor.cpu, features=processor.features, opt=2)
+            .Target.from_triple(triple)
+            .create_target_machine(cpu=cpu, features=features, opt=2)
         )
         texts = [write_source(kernel, target).text for kernel in planned(tensor).kernels]
         return "".join(machine.emit_assembly(llvm().parse_assembly(text)) for text in texts)
@@ -102,3 +104,25 @@ def test_text_has_vectors_of_the_processor_s_width(name: str, lanes: int) -> Non
     (kernel,) = planned(KERNELS["elementwise"]()).kernels
     widths = {int(n) for n in re.findall(r"<(\d+) x float>", write_source(kernel, target).text)}
     assert widths == {lanes}
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "instruction"),
+    [
+        ("SSE4.2", ("int8", "int8"), r"pmaddwd\s.*%xmm"),
+        ("AVX2", ("int8", "int8"), r"vpmaddwd\s.*%ymm"),
+        ("AVX-VNNI", ("int8", "int8"), r"vpdpbusd\s.*%ymm"),
+        ("AVX-VNNI", ("uint8", "uint8"), r"vpdpbusd\s.*%ymm"),
+        ("AVX-VNNI-INT8", ("int8", "int8"), r"vpdpbssd\s.*%ymm"),
+        ("AVX-VNNI-INT8", ("uint8", "uint8"), r"vpdpbuud\s.*%ymm"),
+        ("AVX512-VNNI", ("uint8", "int8"), r"vpdpbusd\s.*%zmm"),
+        ("NEON dotprod", ("int8", "int8"), r"\bsdot\s+v\d+\.4s"),
+        ("NEON dotprod", ("uint8", "uint8"), r"\budot\s+v\d+\.4s"),
+        ("NEON i8mm", ("uint8", "int8"), r"\busdot\s+v\d+\.4s"),
+    ],
+)
+def test_products_of_bytes_use_the_processor_s_dot_products(
+    name: str, pair: tuple[str, str], instruction: str
+) -> None:
+    text = assembly(narrow_product(64, 64, 64, pair)[0], HOSTS[name])
+    assert len(re.findall(instruction, text)) >= 8

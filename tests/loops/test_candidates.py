@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from nests import GPU, added, product, row_sums, same
+from narrow_products import machine, narrow_product
+from nests import GPU, added, kernel_of, product, row_sums, same
 from schedules import TARGET
 
+from glassgrad.ir.stages import Nest
 from glassgrad.loops.candidates import MOST_COPIES, attempt, most_copies, neighbours
 from glassgrad.loops.heuristic import heuristic
 from glassgrad.loops.opts import Opt, OptOps
@@ -61,3 +63,11 @@ def test_on_machines_with_threads_groups_are_candidates() -> None:
     ops = {nest.recipe[0].op for nest in neighbours(row_sums(64, 256), (), GPU)}
     assert OptOps.GROUPTOP in ops
     assert not ops & {OptOps.CORE, OptOps.STAGE}
+
+
+def test_sums_of_bytes_may_become_dot_products() -> None:
+    kernel = kernel_of(narrow_product(8, 8, 8, ("int8", "int8"))[0])
+    start, target = Nest(kernel.body, kernel.outer), machine("AVX2")
+    found = [nest.recipe for nest in neighbours(start, (), target)]
+    assert (Opt(OptOps.DOT, 2, 2),) in found
+    assert all(recipe[0].op is not OptOps.DOT for recipe in found if recipe[0].axis < 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from narrow_products import machine, narrow_product
 from nests import kernel_of, ops_of
 from programs import TARGET
 from schedules import memory
@@ -61,3 +62,12 @@ def test_values_are_right(m: int, n: int, k: int) -> None:
     x, w = rng.standard_normal((m, k)), rng.standard_normal((n, k))
     found = Tensor(x.astype(np.float32)) @ Tensor(w.astype(np.float32)).transpose(0, 1)
     np.testing.assert_allclose(found.numpy(), x @ w.T, rtol=1e-4, atol=1e-4)
+
+
+def test_steps_of_a_dot_product_are_packed_in_turn() -> None:
+    nest = optimize(
+        kernel_of(narrow_product(64, 64, 64, ("uint8", "int8"))[0]), machine("AVX-VNNI")
+    )
+    (right,) = [n for n in nest.body.toposort() if n.op is Ops.STAGE and n.arg[-1] == 4]
+    lanes = [r for r in right.bound if r.kind is AxisKind.LANE]
+    assert [r.size for r in lanes] == [16], "columns that lie side by side in memory"

@@ -16,7 +16,7 @@ from glassgrad.ir.stages import Nest, Param
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops.opts import OptOps
 from glassgrad.lower.scope import Scopes
-from glassgrad.lower.transpose import columns_of
+from glassgrad.lower.transpose import columns_of, in_turn
 
 
 def turned(rows: int, columns: int, lanes: int, registers: int) -> Nest:
@@ -76,3 +76,18 @@ def test_columns_of_every_size_of_element(dtype: DType, size: int) -> None:
     assert [held[c] for c in columns] == [[(i, j) for i in range(size)] for j in range(size)]
     steps = size.bit_length() - 1
     assert len(scopes.stack[0].lines) == steps * size
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4])
+def test_vectors_in_turn_have_one_element_of_each_at_a_time(turns: int) -> None:
+    scopes, count = Scopes(), 8
+    param = UOp(Ops.PARAM, dtypes.int8, (), Param(0, (turns * count,), (1,)))
+    places = [param.index(const(row * count)) for row in range(turns)]
+    rows = [UOp(Ops.LOAD, dtypes.int8.vec(count), (place,)) for place in places]
+    values = {row: [(number, i) for i in range(count)] for number, row in enumerate(rows)}
+    found = in_turn(scopes, rows)
+    for line in scopes.stack[0].lines:
+        both = [*values[line.src[0]], *values[line.src[1]]]
+        values[line] = [both[i] for i in line.arg]
+    laid = [element for vector in found for element in values[vector]]
+    assert laid == [(row, i) for i in range(count) for row in range(turns)]
