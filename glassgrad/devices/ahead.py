@@ -11,7 +11,8 @@ from contextlib import suppress
 from threading import Thread
 
 from glassgrad.base.errors import DeviceError
-from glassgrad.devices.native import host, is_host_known, llvm
+from glassgrad.devices.llvm import llvm
+from glassgrad.devices.native import host, is_host_known
 from glassgrad.devices.pool import load_code
 
 WORKING: list[Thread] = []

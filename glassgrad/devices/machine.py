@@ -6,7 +6,7 @@ from pathlib import Path
 
 from glassgrad.base.config import THREADS
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.devices.native import Host
+from glassgrad.devices.llvm import Host
 from glassgrad.devices.pool import available_cores
 from glassgrad.ir.stages import Dot, Target
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
+
+from glassgrad.base.errors import DeviceError
+from glassgrad.devices.llvm import library_path
 
 CPU_FACTS = Path("/proc/cpuinfo")
 ONE_CORE_BYTES = 16 << 10  # more than the lines of one core; a file of many cores is long
@@ -17,10 +19,9 @@ def machine_facts(path: Path = CPU_FACTS) -> tuple[str, ...] | None:
         with path.open("rb") as file:
             lines = file.read(ONE_CORE_BYTES).decode(errors="replace").split("\n\n")[0].split("\n")
         system = os.uname()
-        compiler = find_spec("llvmlite")
-        library = Path((compiler and compiler.origin) or "").parent / "binding" / "libllvmlite.so"
+        library = library_path()
         stat = library.stat()
-    except (OSError, AttributeError, ValueError):
+    except (OSError, AttributeError, DeviceError):
         return None
     cpu = [line for line in lines if not line.startswith(CHANGING)]
     return (

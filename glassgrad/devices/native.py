@@ -1,47 +1,25 @@
-"""LLVM IR -> machine code in this process: llvmlite parses and generates; no other compiler.
+"""LLVM IR -> machine code in this process: made by LLVM, or found on disk, and loaded.
 
-llvmlite is large, so it is imported when the first thing is compiled: a process that finds all its
-code on disk loads it by itself and never needs LLVM.
+LLVM is large, so it is loaded when the first thing is compiled: a process that finds all its code
+on disk never needs it.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import count
-from threading import RLock
 from typing import Any, NamedTuple
 
-from glassgrad.base.errors import CompileError, DeviceError
 from glassgrad.devices.elf import ObjectError
+from glassgrad.devices.llvm import LEFT_OUT, WORKSHOP, Host, asked_host, emit
 from glassgrad.devices.loader import can_load, load
 from glassgrad.devices.machine_facts import machine_facts
 from glassgrad.devices.objects import object_key, read_object, write_object
 
 CODEGEN_LEVEL = 2
-# Finding pointers that walk through memory takes LLVM a third of its time, and the text says which
-# do (render/llvm_pointers.py).
-LEFT_OUT = "-disable-lsr"
-# LLVM's code generator may be used by one thread at a time.
-COMPILING = RLock()
 _numbers = count()
-if hasattr(os, "register_at_fork"):  # a child must not inherit a compiler at work
-    os.register_at_fork(
-        before=COMPILING.acquire,
-        after_in_parent=COMPILING.release,
-        after_in_child=COMPILING.release,
-    )
-
-
-class Host(NamedTuple):
-    """The processor as LLVM calls it, and the version of LLVM."""
-
-    triple: str
-    cpu: str
-    features: str
-    version: str
 
 
 class Linked(NamedTuple):
@@ -57,26 +35,12 @@ class Linked(NamedTuple):
 
 
 @cache
-def llvm() -> Any:
-    """llvmlite's binding, ready to compile for this machine."""
-    try:
-        import llvmlite.binding as binding
-    except ImportError as error:
-        raise DeviceError(
-            "the CPU device needs llvmlite", hint="pip install llvmlite, or use DEV=PYTHON"
-        ) from error
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    return binding
-
-
-@cache
 def host() -> Host:
     """This machine. LLVM is asked once, and again only if machine or LLVM are others."""
     known = _stored_host()
     if known is not None:
         return known
-    made = _asked_host()
+    made = asked_host()
     if (key := _host_key()) is not None:
         write_object(key, "\n".join(made).encode())
     return made
@@ -99,62 +63,19 @@ def _stored_host() -> Host | None:
     return Host(*fields) if len(fields) == len(Host._fields) else None
 
 
-def _asked_host() -> Host:
-    binding = llvm()
-    version = ".".join(map(str, binding.llvm_version_info))
-    features = binding.get_host_cpu_features().flatten()
-    return Host(binding.get_process_triple(), binding.get_host_cpu_name(), features, version)
-
-
-@cache
-def _machine(level: int = CODEGEN_LEVEL) -> Any:
-    """Position-independent code of the small model: a constant is an operand, not two loads."""
-    target = llvm().Target.from_triple(host().triple)
-    return target.create_target_machine(
-        cpu=host().cpu, features=host().features, opt=level, reloc="pic", codemodel="small"
-    )
-
-
-@cache
-def _linker() -> Any:
-    # JITLink keeps the sections of an object together, which the small code model relies on.
-    return llvm().create_lljit_compiler(use_jit_link=True)
-
-
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """LLVM as we use it. Its options are the whole process's: others find them as they were."""
-    with COMPILING:
-        llvm().set_option("glassgrad", LEFT_OUT)
-        try:
-            yield
-        finally:
-            llvm().set_option("glassgrad", f"{LEFT_OUT}=false")
-
-
 def compile_text(text: str, level: int = CODEGEN_LEVEL) -> bytes:
     """LLVM IR as an object file for this machine."""
-    with _compiling():
-        try:
-            module = llvm().parse_assembly(text)
-        except RuntimeError as error:
-            raise CompileError(f"LLVM refused a kernel: {error}") from error
-        return bytes(_machine(level).emit_object(module))
+    return emit((text,), host(), level)
 
 
 def compile_together(texts: Sequence[str], level: int = CODEGEN_LEVEL) -> bytes:
     """Several texts as one object file; no two may define the same name."""
-    with _compiling():
-        first, *others = [llvm().parse_assembly(text) for text in texts]
-        for other in others:
-            first.link_in(other)
-        return bytes(_machine(level).emit_object(first))
+    return emit(texts, host(), level)
 
 
 def assembly(text: str) -> str:
     """LLVM IR as assembly, for people."""
-    with _compiling():
-        return str(_machine().emit_assembly(llvm().parse_assembly(text)))
+    return emit((text,), host(), CODEGEN_LEVEL, is_object=False).decode()
 
 
 def link(code: bytes, symbols: tuple[str, ...]) -> Any:
@@ -162,11 +83,27 @@ def link(code: bytes, symbols: tuple[str, ...]) -> Any:
     if can_load():
         with suppress(ObjectError):
             return load(code, symbols)
-    with COMPILING:
-        builder = llvm().JITLibraryBuilder().add_object_img(code).add_current_process()
-        for symbol in symbols:
-            builder.export_symbol(symbol)
-        return builder.link(_linker(), f"glassgrad{next(_numbers)}")
+    with WORKSHOP:
+        return _linked_by_llvm(code, symbols)
+
+
+def _linked_by_llvm(code: bytes, symbols: tuple[str, ...]) -> Any:
+    import llvmlite.binding as binding
+
+    builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    return builder.link(_linker(), f"glassgrad{next(_numbers)}")
+
+
+@cache
+def _linker() -> Any:
+    """JITLink keeps the sections of an object together, which the small code model relies on."""
+    import llvmlite.binding as binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.create_lljit_compiler(use_jit_link=True)
 
 
 def build(text: str, symbols: tuple[str, ...], level: int = CODEGEN_LEVEL) -> Linked:

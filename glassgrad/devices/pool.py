@@ -14,11 +14,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any
 from weakref import WeakSet
 
-from glassgrad.devices.native import COMPILING, Linked, build, host
+from glassgrad.devices.native import Linked, build, host
 from glassgrad.devices.pool_code import (
     BOX_BYTES,
     FUTEX_CALLS,
@@ -184,11 +184,12 @@ class _MethodDef(ctypes.Structure):
 
 
 METHODS: list[_MethodDef] = []  # CPython keeps pointers to these
+LOADING = RLock()
 
 
 def load_code(has_futex: bool | None) -> Linked:
     """The pool's machine code, once per process: another thread may be at it."""
-    with COMPILING:
+    with LOADING:
         return _load_code(has_futex)
 
 
@@ -295,3 +296,7 @@ def _forget_all() -> None:
 atexit.register(_stop_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)
+    # Who loads the code goes on to LLVM: this comes first, as hooks of a fork run backwards.
+    os.register_at_fork(
+        before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
+    )

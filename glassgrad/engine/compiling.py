@@ -1,4 +1,4 @@
-"""Sources -> Executables: compiled in a thread beside us, with a bar where that takes long."""
+"""Sources -> Executables: compiled in threads beside us, with a bar where that takes long."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from threading import Lock
 from time import perf_counter
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.events import LISTENERS, StageEntered, announce
 from glassgrad.base.progress import tqdm
+from glassgrad.devices.machine import usable_cores
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.debug import report_executable
 from glassgrad.ir.stages import Executable, Source
@@ -32,17 +34,17 @@ def compiler(device: Device, count: int) -> Iterator[CompileLater]:
     from concurrent.futures import ThreadPoolExecutor  # most first computations are one kernel
 
     bar = _Bar(count)
-    with ThreadPoolExecutor(1, "glassgrad-compiler") as thread:
+    with ThreadPoolExecutor(min(count, usable_cores()), "glassgrad-compiler") as threads:
 
         def later(source: Source) -> Callable[[], Executable]:
-            result = thread.submit(device.compile, source)
+            result = threads.submit(device.compile, source)
             result.add_done_callback(lambda _: bar.step())
             return result.result
 
         try:
             yield later
         finally:
-            thread.shutdown(cancel_futures=True)
+            threads.shutdown(cancel_futures=True)
             bar.close()
 
 
@@ -60,15 +62,17 @@ class _Bar:
     def __init__(self, count: int) -> None:
         self.start, self.count, self.done = perf_counter(), count, 0
         self.shown: tqdm[None] | None = None
+        self.stepping = Lock()
 
     def step(self) -> None:
-        self.done += 1
-        if self.shown is not None:
-            self.shown.update(1)
-        elif perf_counter() - self.start > LONG and sys.stderr.isatty():
-            self.shown = tqdm(desc="compiling", total=self.count, unit="kernel")
-            self.shown.start = self.start
-            self.shown.update(self.done)
+        with self.stepping:
+            self.done += 1
+            if self.shown is not None:
+                self.shown.update(1)
+            elif perf_counter() - self.start > LONG and sys.stderr.isatty():
+                self.shown = tqdm(desc="compiling", total=self.count, unit="kernel")
+                self.shown.start = self.start
+                self.shown.update(self.done)
 
     def close(self) -> None:
         if self.shown is not None:

@@ -15,8 +15,9 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError, DeviceError
 from glassgrad.base.origin import Origin
 from glassgrad.devices.cpu import CpuDevice, NativeCode
-from glassgrad.devices.native import Host, compile_together, host, link
+from glassgrad.devices.llvm import Host
 from glassgrad.devices.native import Linked as LinkedCode
+from glassgrad.devices.native import compile_together, host, link
 from glassgrad.devices.pool import LEVEL, text_for_host
 from glassgrad.devices.pool_code import PYTHON_ENTRY, SYMBOLS
 from glassgrad.engine.bad_index import Cells

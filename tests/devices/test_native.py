@@ -6,11 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from glassgrad.base.config import Context
-from glassgrad.base.errors import CompileError
-from glassgrad.devices.native import LEFT_OUT, assembly, build, compile_text, host, link, llvm
+from glassgrad.devices.llvm import LEFT_OUT
+from glassgrad.devices.native import build, compile_text, host, link
 from glassgrad.devices.objects import object_key, write_object
 
 DOUBLE = "define i64 @twice(i64 %x) {\n  %y = add i64 %x, %x\n  ret i64 %y\n}\n"
@@ -52,49 +50,13 @@ def test_constants_and_library_calls_are_within_reach() -> None:
     assert function(-0.1) == 1.0
 
 
-def test_what_llvm_refuses_is_a_compile_error() -> None:
-    with pytest.raises(CompileError, match="LLVM refused"):
-        compile_text("define nonsense")
-
-
-def test_assembly_is_text_of_this_machine() -> None:
-    assert "twice" in assembly(DOUBLE)
-
-
 def test_importing_the_devices_does_not_load_llvm() -> None:
     script = (
         "import sys, glassgrad.device, glassgrad.devices.cpu\n"
-        "sys.exit(any(name.startswith('llvmlite') for name in sys.modules))"
+        "from glassgrad.devices.llvm import llvm\n"
+        "sys.exit('llvmlite' in sys.modules or llvm.cache_info().currsize)"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     assert (
         subprocess.run([sys.executable, "-c", script], env=environment, check=False).returncode == 0
     )
-
-
-def test_others_find_the_options_of_llvm_as_they_were() -> None:
-    """Without the pass that we leave out, this loop multiplies in every round."""
-    text = """
-    define void @f(ptr %p) {
-    entry:
-      br label %loop
-    loop:
-      %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-      %far = mul i64 %i, 10007
-      %at = getelementptr i64, ptr %p, i64 %far
-      store i64 0, ptr %at
-      %next = add nsw i64 %i, 1
-      %more = icmp slt i64 %next, 100
-      br i1 %more, label %loop, label %done
-    done:
-      ret void
-    }
-    """
-
-    def theirs() -> str:
-        target = llvm().Target.from_triple(host().triple).create_target_machine(opt=2)
-        return str(target.emit_assembly(llvm().parse_assembly(text)))
-
-    before = theirs()
-    assert assembly(text).count("mul") > before.count("mul")
-    assert theirs() == before

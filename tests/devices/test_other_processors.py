@@ -11,8 +11,8 @@ from narrow_products import HOSTS, narrow_product
 from schedules import memory, planned
 
 from glassgrad import Tensor, dtypes
+from glassgrad.devices.llvm import WORKSHOP, Host
 from glassgrad.devices.machine import cpu_target
-from glassgrad.devices.native import COMPILING, Host
 from glassgrad.engine.pipeline import write_source
 
 
@@ -55,7 +55,7 @@ def assembly(tensor: Tensor, processor: Processor | Host) -> str:
     """All kernels of a tensor, as this processor's assembly."""
     triple, cpu, features = processor[:3]
     target = cpu_target(Host(triple, cpu, features, "0"))
-    with COMPILING:
+    with WORKSHOP:
         machine = (
             llvm()
             .Target.from_triple(triple)
