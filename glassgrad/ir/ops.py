@@ -126,6 +126,7 @@ class Ops(IntEnum):
     BARRIER = 0, PROGRAM, "the threads of a group wait for each other"
 
 
+STREAMED = "streamed"  # a STORE of a program that may go past the caches, if the machine can
 KEPT = "kept"  # a CONTIGUOUS that is computed once, but stored only if another kernel reads it
 
 

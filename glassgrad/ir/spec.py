@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from glassgrad.base.config import SPEC
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.ir.ops import MANY, AxisKind, OpGroup, Ops, Stage
+from glassgrad.ir.ops import MANY, STREAMED, AxisKind, OpGroup, Ops, Stage
 from glassgrad.ir.spec_graph import GRAPH_CLAIMS
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp, toposort
@@ -224,6 +224,7 @@ PROGRAM_CLAIMS = (
         [Ops.STORE],
         lambda node: len(node.src) == 2 and _moves_elements(node.src[0], node.src[1].dtype),
     ),
+    claim("it is plain or STREAMED", [Ops.STORE], lambda node: node.arg in (None, STREAMED)),
     claim("it starts from its own dtype", [Ops.ACC], _as_first),
     claim(
         "it writes an ACC of its dtype",

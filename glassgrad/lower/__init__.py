@@ -10,6 +10,7 @@ from glassgrad.lower.interleave import interleave
 from glassgrad.lower.memory import fill_now, is_in_place, store_together
 from glassgrad.lower.prepare import prepare
 from glassgrad.lower.scratch import share_scratch
+from glassgrad.lower.streaming import stream
 from glassgrad.lower.unused import without_unused
 
 
@@ -28,7 +29,7 @@ def lower(nest: Nest, target: Target) -> Program:
         emitter.close(loop)
     lines = without_unused(emitter.scopes.stack[0].lines)
     if not target.has_threads:
-        lines = interleave(lines, _in_place(body))
+        lines = stream(interleave(lines, _in_place(body)), emitter)
     lines, scratch_bytes = share_scratch(lines)
     return Program(
         name=nest.name,

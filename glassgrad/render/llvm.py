@@ -12,18 +12,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.render.llvm_memory import MEMORY, MemoryRow
 from glassgrad.render.llvm_pointers import further, start_of, walking
+from glassgrad.render.llvm_streaming import FENCE, METADATA, Streams
 from glassgrad.render.llvm_values import (
     VALUES,
     Row,
     constant,
     llvm_type,
-    memory_type,
-    short_type,
 )  # fmt: skip
 from glassgrad.render.llvm_vectors import VECTORS, is_shuffled
 
@@ -32,7 +31,6 @@ RANGE, END, IF, ENDIF, ACC, ASSIGN = (
 )  # fmt: skip
 PARAM, VARIABLE, STACK = Ops.PARAM, Ops.VARIABLE, Ops.STACK
 OPENS = {END: RANGE, ENDIF: IF}
-ZERO_BYTES = 64  # what a load reads whose gate is false; wider loads make it longer
 
 # Vectors as wide as the machine's widest registers, also where the code generator prefers less.
 ATTRIBUTES = (
@@ -82,6 +80,7 @@ class Function:
         self.zero_bytes = 0
         self.counts: defaultdict[str, int] = defaultdict(int)
         self.written = written_inside(uops)
+        self.streams = Streams(uops)
         self.walking = walking(uops)
         walkers = {index for steps in self.walking.values() for index in steps}
         self.unneeded = unneeded(uops, walkers)
@@ -101,8 +100,9 @@ class Function:
             size = self.zero_bytes
             head.insert(0, f"@zeros = private constant [{size} x i8] zeroinitializer, align 64")
         signature = f'define void @"{name}"(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {{'
-        body = [signature, "entry:", *self.lines, "  ret void", "}"]
-        return "\n".join([*head, *body, ATTRIBUTES, ""])
+        fence, note = ([FENCE], [METADATA]) if self.streams.runs else ([], [])
+        body = [signature, "entry:", *self.lines, *fence, "  ret void", "}"]
+        return "\n".join([*head, *body, ATTRIBUTES, *note, ""])
 
     # ------------------------------------------------------------------ what rows use
 
@@ -180,7 +180,9 @@ def _slot(f: Function, kind: str, slot: int, stem: str) -> str:
 
 
 def _param(f: Function, u: UOp) -> str:
-    return _slot(f, "ptr", u.arg.slot, "param")
+    pointer = _slot(f, "ptr", u.arg.slot, "param")
+    f.streams.look_at(f, u, pointer)
+    return pointer
 
 
 def _variable(f: Function, u: UOp) -> str:
@@ -297,79 +299,6 @@ def _endif(f: Function, u: UOp) -> str:
     return ""
 
 
-# ---------------------------------------------------------------------- memory
-
-
-def _index(f: Function, u: UOp) -> str:
-    if u in f.names:  # it walks
-        return f.names[u]
-    base, place = u.src[0], u.src[1]
-    element, kind = memory_type(u.dtype.scalar), llvm_type(place.dtype)
-    return f.line("at", f"getelementptr {element}, ptr {f.name(base)}, {kind} {f.name(place)}")
-
-
-def _load(f: Function, u: UOp) -> str:
-    place = u.src[0]
-    gate, pointer = place.gate, f.name(place)
-    kind, align = memory_type(u.dtype), u.dtype.scalar.itemsize
-    if gate is not None and gate.dtype.count > 1:
-        loaded = f.line("load", _masked_load(f, kind, pointer, align, gate))
-    else:
-        if gate is not None:  # reading zeros elsewhere is cheaper than a branch
-            f.zero_bytes = max(f.zero_bytes, ZERO_BYTES, u.dtype.itemsize)
-            pointer = f.line("at", f"select i1 {f.name(gate)}, ptr {pointer}, ptr @zeros")
-        loaded = f.line("load", f"load {kind}, ptr {pointer}, align {align}")
-    if u.dtype.kind != "bool":
-        return loaded
-    return f.line(
-        "load", f"icmp ne {kind} {loaded}, {constant(0, dtypes.uint8.vec(u.dtype.count))}"
-    )
-
-
-def _masked_load(f: Function, kind: str, pointer: str, align: int, gate: UOp) -> str:
-    name = f"masked.load.{short_type(kind)}.p0"
-    mask = f"{llvm_type(gate.dtype)} {f.name(gate)}"
-    return f.intrinsic(
-        kind, name, f"ptr {pointer}", f"i32 {align}", mask, f"{kind} zeroinitializer"
-    )
-
-
-def _store(f: Function, u: UOp) -> str:
-    place, value = u.src[0], u.src[1]
-    gate, pointer, name = place.gate, f.name(place), f.name(value)
-    kind, align = memory_type(value.dtype), value.dtype.scalar.itemsize
-    if value.dtype.kind == "bool":
-        name = f.line("byte", f"zext {llvm_type(value.dtype)} {name} to {kind}")
-    if gate is None:
-        f.do(f"store {kind} {name}, ptr {pointer}, align {align}")
-    elif gate.dtype.count > 1:
-        _masked_store(f, kind, name, pointer, align, gate)
-    else:
-        label = f.fresh("store")
-        f.do(f"br i1 {f.name(gate)}, label %{label}, label %{label}.done")
-        f.start_block(label)
-        f.do(f"store {kind} {name}, ptr {pointer}, align {align}")
-        f.do(f"br label %{label}.done")
-        f.start_block(f"{label}.done")
-    return ""
-
-
-def _masked_store(f: Function, kind: str, name: str, pointer: str, align: int, gate: UOp) -> None:
-    """Some machines take ten times as long with a mask, and most vectors lie inside."""
-    flags, count, label = llvm_type(gate.dtype), gate.dtype.count, f.fresh("store")
-    bits = f.line("bits", f"bitcast {flags} {f.name(gate)} to i{count}")
-    every = f.line("every", f"icmp eq i{count} {bits}, -1")
-    f.do(f"br i1 {every}, label %{label}, label %{label}.some")
-    f.start_block(label)
-    f.do(f"store {kind} {name}, ptr {pointer}, align {align}")
-    f.do(f"br label %{label}.done")
-    f.start_block(f"{label}.some")
-    arguments = f"{kind} {name}", f"ptr {pointer}", f"i32 {align}", f"{flags} {f.name(gate)}"
-    f.do(f.intrinsic("void", f"masked.store.{short_type(kind)}.p0", *arguments))
-    f.do(f"br label %{label}.done")
-    f.start_block(f"{label}.done")
-
-
 def _nothing(f: Function, u: UOp) -> str:
     """One core runs its part alone: there is nobody to wait for."""
     return ""
@@ -379,7 +308,7 @@ def _nothing(f: Function, u: UOp) -> str:
 
 FunctionRow = Callable[[Function, UOp], str]
 
-ROWS: dict[Ops, FunctionRow | Row] = {
+ROWS: dict[Ops, FunctionRow | MemoryRow | Row] = {
     **VALUES,
     Ops.CONST: _const,
     Ops.PARAM: _param,
@@ -392,9 +321,7 @@ ROWS: dict[Ops, FunctionRow | Row] = {
     Ops.END: _end,
     Ops.IF: _if,
     Ops.ENDIF: _endif,
-    Ops.INDEX: _index,
-    Ops.LOAD: _load,
-    Ops.STORE: _store,
+    **MEMORY,
     **VECTORS,
     Ops.BARRIER: _nothing,
 }

@@ -1,0 +1,90 @@
+"""Which STOREs may go past the caches: large results, written in order, that nobody reads here.
+
+A store that goes past the caches need not read the line that it overwrites, a third of the traffic
+of an addition. What it writes is then far away: so only what would not stay near anyway goes there.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import TYPE_CHECKING
+
+from glassgrad.ir.linear import Linear, linear
+from glassgrad.ir.ops import STREAMED, AxisKind, Ops
+from glassgrad.ir.uop import UOp
+
+if TYPE_CHECKING:
+    from glassgrad.lower.emit import Emitter
+
+LARGE = 3, 4  # of the last cache
+
+
+def stream(lines: list[UOp], emitter: Emitter) -> list[UOp]:
+    """The same lines, with the STOREs marked that may go past the caches."""
+    stores = [node for node in emitter.body.src if node.op is Ops.STORE]
+    if emitter.rewrites or not emitter.target.has_vector_alu:
+        return lines
+    held = {store.src[0].src[0] for store in stores if not _may_stream(emitter, store)}
+    streamed = {store.src[0].src[0] for store in stores} - held
+    return [_marked(line, streamed) for line in lines] if streamed else lines
+
+
+def _marked(line: UOp, streamed: set[UOp]) -> UOp:
+    if line.op is not Ops.STORE:
+        return line
+    node = line.src[0]
+    while node.src:
+        node = node.src[0]
+    return line.replace(arg=STREAMED) if node in streamed else line
+
+
+def _may_stream(emitter: Emitter, store: UOp) -> bool:
+    buffer = store.src[0].src[0]
+    part, whole = LARGE
+    nbytes = buffer.arg.numel * buffer.dtype.itemsize
+    if nbytes * whole < emitter.target.l3_bytes * part:
+        return False
+    if store.arg is not None or store.src[0].gate is not None or buffer.dtype.kind == "bool":
+        return False
+    return _writes_in_order(emitter, store) and not _is_read(emitter.body, buffer)
+
+
+def _writes_in_order(emitter: Emitter, store: UOp) -> bool:
+    """Whole vectors at multiples of their size, one register behind the other."""
+    terms, offset = emitter.flat(store.src[0])
+    unrolled = [r for r in store.bound if r.kind.is_unrolled]
+    distances = sorted([(terms.get(r, 0), r.size) for r in unrolled])
+    reached = 1
+    for distance, size in distances:
+        if distance != reached:
+            return False
+        reached *= size
+    lanes = [r.size for r in unrolled if r.kind is AxisKind.LANE]
+    if not lanes or lanes[0] * store.src[1].dtype.itemsize != emitter.target.vector_bytes:
+        return False
+    loops = {atom: factor for atom, factor in terms.items() if atom not in unrolled}
+    return divisor(Linear(loops, offset)) % lanes[0] == 0
+
+
+def divisor(place: Linear) -> int:
+    """A number that divides a sum, whatever its ranges are; 0 for nothing."""
+    terms, found = place
+    for atom, factor in terms.items():
+        found = gcd(found, factor * _divisor_of(atom))
+    return found
+
+
+def _divisor_of(atom: UOp) -> int:
+    if atom.op is Ops.MIN:  # the beginning of a block that moved inwards
+        return gcd(*[divisor(linear(source)) for source in atom.src])
+    return 1
+
+
+def _is_read(body: UOp, buffer: UOp) -> bool:
+    """Does anything here read a buffer, or what was stored there?"""
+    for node in body.toposort():
+        if node.op is Ops.LOAD:
+            base = node.src[0].src[0]
+            if base is buffer or (base.op is Ops.STORE and base.src[0].src[0] is buffer):
+                return True
+    return False

@@ -1,0 +1,78 @@
+"""Stores past the caches: where memory starts at a whole vector; elsewhere the same numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hand_programs import address
+from on_cpu import cpu
+from schedules import memory, planned
+
+from glassgrad import Tensor
+from glassgrad.devices.native import assembly
+from glassgrad.engine.pipeline import write_source
+from glassgrad.ir.stages import Kernel, Source
+
+COUNT = 128 * 128
+
+
+def kernel_of(tensor: Tensor) -> Kernel:
+    (kernel,) = planned(tensor).kernels
+    return kernel
+
+
+def streamed(kernel: Kernel) -> Source:
+    """The source for this machine, if its last cache were tiny."""
+    return write_source(kernel, replace(cpu().target, l3_bytes=64))
+
+
+def starting(bytes_off: int) -> np.ndarray:
+    """Floats in memory that starts so many bytes behind a whole line."""
+    raw = np.zeros(COUNT * 4 + 128, np.uint8)
+    first = -address(raw) % 64 + bytes_off
+    return raw[first : first + COUNT * 4].view(np.float32)
+
+
+@pytest.mark.parametrize("bytes_off", [0, 4, 16, 32])
+def test_results_are_the_same_wherever_memory_starts(bytes_off: int) -> None:
+    code = cpu().compile(streamed(kernel_of(memory(128, 128) * 3 + 1)))
+    x, found = np.arange(COUNT, dtype=np.float32), starting(bytes_off)
+    code((address(found), address(x)))
+    np.testing.assert_array_equal(found, x * 3 + 1)
+
+
+def test_two_results_are_looked_at_one_by_one() -> None:
+    x = memory(128, 128)
+    (kernel,) = planned(x + 1, x * 2).kernels
+    code = cpu().compile(streamed(kernel))
+    numbers = np.arange(COUNT, dtype=np.float32)
+    one, two = starting(0), starting(8)
+    code((address(one), address(numbers), address(two)))
+    results = sorted((one.tolist(), two.tolist()))
+    assert results == sorted(((numbers + 1).tolist(), (numbers * 2).tolist()))
+
+
+def test_neighbours_share_one_branch_and_a_fence_ends_the_kernel() -> None:
+    text = streamed(kernel_of(memory(128, 128) + 1)).text
+    vectors = len(re.findall("!nontemporal !0", text))
+    assert vectors > 1
+    assert len(re.findall(r"br i1 %whole0", text)) == 1
+    assert text.index("fence seq_cst") < text.index("ret void")
+
+
+def test_the_machine_has_stores_that_go_past_the_caches() -> None:
+    text = assembly(streamed(kernel_of(memory(128, 128) + 1)).text)
+    if "vmov" not in text:
+        pytest.skip("this is no x86 processor with AVX")
+    assert "vmovntps" in text
+    assert re.search(r"mfence|lock", text.split("vmovntps")[-1]), (
+        "nobody is told before they are there"
+    )
+
+
+def test_small_results_have_neither() -> None:
+    text = write_source(kernel_of(memory(128, 128) + 1), cpu().target).text
+    assert "nontemporal" not in text and "fence" not in text
