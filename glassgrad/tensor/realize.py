@@ -29,6 +29,7 @@ from glassgrad.tensor.later import written_out
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
+from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
     from glassgrad.engine.pipeline import Ready
@@ -236,8 +237,8 @@ def _refuse_overwritten(nodes: Iterable[UOp]) -> None:
 
 
 def _settle(tensor: Core) -> bool:
-    """Whether the tensor is in memory already."""
-    found = in_memory(tensor.uop)
+    """Whether the tensor is in memory already, or needs none that was written to."""
+    found = in_memory(tensor.uop) or fresh_zeros(tensor.uop)
     if found is None:
         return False
     tensor.uop = found
