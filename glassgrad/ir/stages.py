@@ -117,12 +117,12 @@ class Schedule:
 
 
 class Limit(NamedTuple):
-    """A loop that may begin late or end early; its size is the one it had before it was cut."""
+    """A loop that may begin late or end early: at places, of which each step covers some."""
 
     axis: int
-    size: int
     begin: UOp
     end: UOp | None
+    step: int = 1
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from glassgrad.ir.reindex import open_gates, rebuild, reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.hidden import limits_of
+from glassgrad.loops.lengthen import lengthen
 from glassgrad.loops.nest import exchange, next_number
 from glassgrad.loops.opts import IllegalMove
 
@@ -33,6 +34,7 @@ def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
         raise IllegalMove("what is read before it is overwritten is read row by row")
     if any(node.op is Ops.SCAN and axis in node.ranges for node in nest.body.toposort()):
         raise IllegalMove("a scan runs inside of all other loops")
+    nest = lengthen(nest, axis)
     number = next_number(nest)
     rows = make_range(number, amount)
     coarse = make_range(axis.axis, -(-axis.size // amount))

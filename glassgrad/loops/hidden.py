@@ -19,10 +19,14 @@ from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, linear, minimum, scale, sub
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Limit, Nest
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import axes, exchange
+from glassgrad.loops.opts import Opt, OptOps
 
+CUTTING = frozenset((OptOps.UPCAST, OptOps.UNROLL, OptOps.TILE))
+KEEPING = CUTTING | {OptOps.SWAP, OptOps.STAGE, OptOps.WINDOW, OptOps.CORE, OptOps.LANES}
 GRAIN = 64  # loops end at multiples of this, so that all agree on how far scratch is filled
 Known = float | bool | None
 PLACES: dict[Ops, Callable[[UOp, UOp], UOp]] = {Ops.ADD: add, Ops.SUB: sub}
@@ -36,11 +40,15 @@ class Side(NamedTuple):
     distance: int
 
 
-def hidden_loops(body: UOp, row: UOp, toward: int) -> tuple[set[UOp], int]:
-    """Loops whose places on a side of the row, at some distance from it, are of no use; how far."""
+def hidden_loops(body: UOp, row: UOp, toward: int, grain: int = GRAIN) -> tuple[set[UOp], int]:
+    """Loops whose places on a side of the row, at some distance from it, are of no use; how far.
+
+    Only those whose size is a multiple of the grain.
+    """
     nodes = body.toposort()
     for distance in sorted({d for node in nodes for d in _distances(node, row, toward)}):
-        found = _loops_at(nodes, Side(row, toward, distance))
+        loops = _loops_at(nodes, Side(row, toward, distance))
+        found = {r for r in loops if r.src[0].is_const and r.size % grain == 0}
         if found:
             return found, distance
     return set(), 0
@@ -102,7 +110,7 @@ def _loops_at(nodes: list[UOp], side: Side) -> set[UOp]:
                 read = [index.indices[number] for index in indices]
                 is_useless = place.op is Ops.RANGE and all(r in found - needed for r in read)
                 (found if is_useless else needed).update({place} & set(node.bound))
-    return {r for r in found - needed if r.src[0].is_const and r.size % GRAIN == 0}
+    return found - needed
 
 
 def known(node: UOp, place: UOp, side: Side) -> Known:
@@ -204,12 +212,12 @@ COMBINED: dict[Ops, Callable[..., Known]] = {
 
 def limits_of(body: UOp, row: UOp, start: UOp, rows: int) -> tuple[Limit, ...]:
     """Where loops may begin and end for a block of so many rows from `start` on."""
-    before, ahead = hidden_loops(body, row, -1)
+    before, ahead = hidden_loops(body, row, -1, grain=1)
     beyond, behind = hidden_loops(body, row, 1)
     begin, end = _not_negative(add(start, 1 - ahead)), add(start, rows - 1 + behind)
     return tuple(
         [
-            Limit(r.axis, r.size, begin if r in before else ZERO, end if r in beyond else None)
+            Limit(r.axis, begin if r in before else ZERO, end if r in beyond else None)
             for r in sorted(before | beyond, key=lambda r: r.axis)
         ]
     )
@@ -219,17 +227,36 @@ def _not_negative(place: UOp) -> UOp:
     return sub(place, minimum(place, ZERO))
 
 
+def cut(limits: tuple[Limit, ...], opt: Opt, nest: Nest) -> tuple[Limit, ...]:
+    """The limits of a nest after a move: a step of a loop that was cut covers more places.
+
+    None if loops that they speak of are not what they were.
+    """
+    now = {r.axis: r for r in axes(nest)}
+    around = {r for n in limits for end in (n.begin, n.end) if end is not None for r in end.ranges}
+    if any(r.axis not in now or now[r.axis].src != r.src for r in around):
+        return ()
+    moved = {opt.axis, opt.arg} if opt.op is OptOps.JOIN else {opt.axis}
+    if opt.op not in KEEPING and not moved.isdisjoint([n.axis for n in limits]):
+        return ()
+    same = {r: now[r.axis] for r in around}  # perhaps divided among cores since
+    return tuple([_moved(n, same, opt) for n in limits])
+
+
+def _moved(limit: Limit, same: dict[UOp, UOp], opt: Opt) -> Limit:
+    begin = reindex(limit.begin, same)
+    end = None if limit.end is None else reindex(limit.end, same)
+    is_cut = opt.op in CUTTING and opt.axis == limit.axis
+    return Limit(limit.axis, begin, end, limit.step * (opt.arg or 1) if is_cut else limit.step)
+
+
 def shorten(nest: Nest) -> Nest:
     """Loops leave out what a block of rows does not see; all of them, or none if one cannot."""
     found = {r.axis: r for r in axes(nest) if not r.kind.is_unrolled}
-    limits = [limit for limit in nest.limits if limit.axis in found]
-    if len(limits) < len(nest.limits) or any(
-        GRAIN % (n.size // found[n.axis].size) for n in limits
-    ):
+    if any(n.axis not in found or GRAIN % n.step for n in nest.limits):
         return nest
-    for limit in limits:
-        axis = found[limit.axis]
-        steps = GRAIN // (limit.size // axis.size)
+    for limit in nest.limits:
+        axis, steps = found[limit.axis], GRAIN // limit.step
         begin, end = scale(floordiv(limit.begin, GRAIN), steps), const(axis.size)
         if limit.end is not None:
             end = minimum(scale(floordiv(add(limit.end, GRAIN - 1), GRAIN), steps), end)

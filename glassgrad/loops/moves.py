@@ -17,6 +17,7 @@ from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.accumulate import accumulate
 from glassgrad.loops.block import block
+from glassgrad.loops.hidden import cut
 from glassgrad.loops.lanes import as_lanes, meets_lanes
 from glassgrad.loops.merge import join
 from glassgrad.loops.narrow import dot
@@ -50,6 +51,8 @@ def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
     """
     axis = _movable(nest, opt)
     moved = MOVES[opt.op](nest, axis, opt.arg, target)
+    if nest.limits:
+        moved = replace(moved, limits=cut(nest.limits, opt, moved))
     return replace(moved, recipe=(*nest.recipe, opt))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from programs import TARGET
@@ -9,7 +11,7 @@ from schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.engine.choose import chooser
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.loops import optimize
 from glassgrad.loops.hidden import hidden_loops
@@ -98,6 +100,20 @@ def test_a_mask_that_shows_what_comes_later_lets_loops_begin_late() -> None:
     assert sum(not r.src[0].is_const for r in axes(nest)) == 5
 
 
+def test_few_heads_leave_blocks_of_rows_to_the_cores() -> None:
+    rng = np.random.default_rng(4)
+    q, k, v = [rng.standard_normal((3, 320, 16)).astype(np.float32) for _ in "qkv"]
+    kernel = only_kernel(causal(*[Tensor(x) for x in (q, k, v)]))
+    nest = optimize(kernel, replace(TARGET, cores=2), chooser())
+    assert nest.outer[0].kind is AxisKind.CORE and nest.outer[0].size > 3
+    short = [r for r in axes(nest) if not r.src[0].is_const]
+    assert short and all(nest.outer[0] in r.src[0].ranges for r in short)
+    place = np.arange(320)
+    found = causal(*[Tensor(x) for x in (q, k, v)]).numpy()
+    wanted = expected(q, k, v, place > place[:, None])
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_only_the_innermost_shared_loop_goes_in_blocks() -> None:
     kernel = only_kernel(attention(*heads()))
     nest = Nest(kernel.body, kernel.outer)
@@ -122,7 +138,16 @@ def expected(q: np.ndarray, k: np.ndarray, v: np.ndarray, hides: np.ndarray) -> 
 
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize(
-    "shape", [(8, 64, 16), (3, 5, 77, 24), (2, 130, 33), (2, 4, 192, 8), (1, 500, 32)]
+    "shape",
+    [
+        (8, 64, 16),
+        (3, 5, 77, 24),
+        (2, 130, 33),
+        (2, 4, 192, 8),
+        (1, 500, 32),
+        (2, 193, 16),
+        (3, 321, 16),
+    ],
 )
 def test_values_are_numpys(shape: tuple[int, ...], is_causal: bool) -> None:
     rng = np.random.default_rng(shape[-2])
@@ -133,24 +158,26 @@ def test_values_are_numpys(shape: tuple[int, ...], is_causal: bool) -> None:
     np.testing.assert_allclose(found.numpy(), expected(q, k, v, hides), rtol=1e-4, atol=1e-5)
 
 
-def test_masks_with_an_offset_and_rows_that_see_nothing() -> None:
+@pytest.mark.parametrize("time", [128, 250])
+def test_masks_with_an_offset_and_rows_that_see_nothing(time: int) -> None:
     rng = np.random.default_rng(1)
-    q, k, v = [rng.standard_normal((16, 128, 16)).astype(np.float32) for _ in "qkv"]
-    line = Tensor.arange(128)
-    for offset in (-3, 0, 5, 64, 200):
+    q, k, v = [rng.standard_normal((16, time, 16)).astype(np.float32) for _ in "qkv"]
+    line = Tensor.arange(time)
+    for offset in (-3, 0, 1, 5, 64, 300):
         mask = line < line.unsqueeze(1) + offset
         scores = mask.where(Tensor(q) @ Tensor(k).transpose(-2, -1) * 0.25, -float("inf"))
         found = (scores.softmax(-1) @ Tensor(v)).numpy()
-        hides = np.arange(128) >= np.arange(128)[:, None] + offset
+        hides = np.arange(time) >= np.arange(time)[:, None] + offset
         with np.errstate(invalid="ignore"):
             wanted = expected(q, k, v, hides)
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_windows_begin_and_end() -> None:
+@pytest.mark.parametrize("time", [256, 203])
+def test_windows_begin_and_end(time: int) -> None:
     rng = np.random.default_rng(3)
-    q, k, v = [rng.standard_normal((16, 256, 16)).astype(np.float32) for _ in "qkv"]
-    line, place = Tensor.arange(256), np.arange(256)
+    q, k, v = [rng.standard_normal((16, time, 16)).astype(np.float32) for _ in "qkv"]
+    line, place = Tensor.arange(time), np.arange(time)
     for ahead, behind in ((1, 1), (3, 70), (100, 5), (64, 64)):
         far = line - line.unsqueeze(1)
         mask = (far < ahead) & (-behind < far)
@@ -161,7 +188,7 @@ def test_windows_begin_and_end() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("time", [128, 192, 250])  # weights are kept, computed again, not hidden
+@pytest.mark.parametrize("time", [128, 192, 250, 263])  # weights are kept, or computed again
 def test_gradients_are_the_slopes(time: int) -> None:
     rng = np.random.default_rng(2)
     q, k, v, g = [rng.standard_normal((16, time, 16)) for _ in "qkvg"]
