@@ -1,7 +1,7 @@
 """Recipes for sums that are collected in memory while rows of what is summed stream by.
 
 Sums of columns, and products of a few rows with a large matrix: it is read once, in the order in
-which it lies, and the sums of a stretch of its columns stay in the nearest cache.
+which it lies, and the sums of a stretch of its columns stay in a near cache.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.opts import Opt, OptOps
 
-ROWS = 8  # rows that are added before their sum goes to memory
+ROWS = range(8, 3, -1)  # that are added before their sum goes to memory, the more the better
+FEWEST_SUMS = 8  # that go there
 FEW_COLUMNS = 64  # a stretch that is worth a loop of its own
-MOST_RESULTS = 4  # rows of results that share what is read
+MOST_RESULTS = 8  # rows of results that share what is read: as many registers
+MOST_PASSES = 2  # over what is read, where there are more
 
 
 def collect_in_memory(draft: Draft) -> bool:
@@ -24,16 +26,18 @@ def collect_in_memory(draft: Draft) -> bool:
         return False
     reduce, results, columns = found
     (axis,) = reduce.bound
-    count = 1 if results is None else results.size
-    tile = _stretch(draft, columns, draft.target.l1_bytes // 2 // reduce.dtype.itemsize // count)
-    if results is not None and not draft.attempt(Opt(OptOps.UPCAST, results.axis, count)):
-        return False
+    count = 1 if results is None else _at_a_time(results)
+    tile = _stretch(draft, columns, draft.target.l2_bytes // 4 // reduce.dtype.itemsize // count)
+    rows = next(n for n in ROWS if axis.size % n == 0)
+    moves = [Opt(OptOps.ACCUMULATE, axis.axis, rows)]
     if tile < columns.size:
-        draft.attempt(Opt(OptOps.TILE, columns.axis, tile))
-    if draft.attempt(Opt(OptOps.ACCUMULATE, axis.axis, ROWS)):
-        (rows,) = draft.blocks(Ops.REDUCE)
-        draft.attempt(Opt(OptOps.UNROLL, rows.bound[0].axis, ROWS))
-    return True
+        moves.insert(0, Opt(OptOps.TILE, columns.axis, tile))
+    if results is not None:
+        moves.insert(0, Opt(OptOps.UPCAST, results.axis, count))
+    if not draft.attempt_together(moves):
+        return False
+    (added,) = draft.blocks(Ops.REDUCE)
+    return draft.attempt(Opt(OptOps.UNROLL, added.bound[0].axis, rows))
 
 
 def _find(draft: Draft) -> tuple[UOp, UOp | None, UOp] | None:
@@ -46,15 +50,21 @@ def _find(draft: Draft) -> tuple[UOp, UOp | None, UOp] | None:
     wide = [index for index in draft.loads(reduce) if columns in index.ranges]
     if not wide or any(stride(index, columns) != 1 or stride(index, axis) == 1 for index in wide):
         return None
-    if axis.size % ROWS or axis.size < 8 * ROWS or columns.size < FEW_COLUMNS:
+    is_even = any(axis.size % n == 0 for n in ROWS)
+    if not is_even or axis.size < FEWEST_SUMS * ROWS[0] or columns.size < FEW_COLUMNS:
         return None
     shared = [r for r in outer[:-1] if all(r not in index.ranges for index in wide)]
     if not shared:
         return reduce, None, columns
     is_large = axis.size * columns.size * reduce.dtype.itemsize > draft.target.l2_bytes
-    is_skinny = len(outer) == 2 and shared[0].size <= MOST_RESULTS
     is_plain = shared[0].kind is AxisKind.LOOP and shared[0].src[0].is_const
-    return (reduce, shared[0], columns) if is_large and is_skinny and is_plain else None
+    is_skinny = len(outer) == 2 and shared[0].size <= MOST_PASSES * _at_a_time(shared[0])
+    return (reduce, shared[0], columns) if is_large and is_plain and is_skinny else None
+
+
+def _at_a_time(results: UOp) -> int:
+    """How many of these rows share a pass; sums in memory may not be added to twice."""
+    return max(n for n in range(1, MOST_RESULTS + 1) if results.size % n == 0)
 
 
 def _stretch(draft: Draft, columns: UOp, room: int) -> int:

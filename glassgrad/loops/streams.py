@@ -25,12 +25,13 @@ def read_side_by_side(draft: Draft, block: UOp, axis: UOp) -> bool:
     loads = [index for index in draft.loads(block) if axis in index.ranges]
     rows = _rows_of(draft, loads)
     is_shared = rows is not None and any(rows not in index.ranges for index in loads)
-    if _is_taken(draft, block) or not (is_shared or _is_lone(draft, block)):
+    is_lone = draft.blocks(Ops.REDUCE) == [block] and not draft.blocks(Ops.STAGE)
+    if _is_taken(draft, block) or not (is_shared or is_lone):
         return False
     wide = [index for index in loads if rows is None or rows in index.ranges]
     size = axis.size * (1 if rows is None else rows.size) * wide[0].dtype.itemsize
     runs = RUNS // len(wide)
-    if size > draft.target.l2_bytes and runs > 1 and draft.vectors(block) >= RUNS:
+    if is_lone and size > draft.target.l2_bytes and runs > 1 and draft.vectors(block) >= RUNS:
         amount = LINE * draft.lanes(block)
         if rows is not None and _far_rows(draft, rows, axis, wide[0], (runs, amount)):
             return True
@@ -54,11 +55,6 @@ def _is_taken(draft: Draft, block: UOp) -> bool:
     """Do rows go in blocks already, or was another sum of the same rows first?"""
     is_blocked = any(opt.op is OptOps.BLOCK for opt in draft.nest.recipe)
     return is_blocked or any(r.kind is AxisKind.UPCAST for r in block.ranges)
-
-
-def _is_lone(draft: Draft, block: UOp) -> bool:
-    """Is this sum all that the nest does with what it reads?"""
-    return draft.blocks(Ops.REDUCE) == [block] and not draft.blocks(Ops.STAGE)
 
 
 def _near_rows(draft: Draft, rows: UOp, axis: UOp, lanes: int) -> bool:

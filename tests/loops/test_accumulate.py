@@ -6,6 +6,7 @@ import pytest
 from nests import blocks, kinds, loops, move, nest_of, numbers, same
 from schedules import reduce
 
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops.opts import IllegalMove, OptOps
@@ -39,16 +40,40 @@ def test_rows_come_in_parts_that_divide_them(amount: int) -> None:
         move(column_sums(12, 5), OptOps.ACCUMULATE, 1, amount)
 
 
-def test_only_a_bare_sum_is_collected() -> None:
+def test_what_is_made_of_a_sum_comes_last() -> None:
+    x, bias = numbers(12, 5), numbers(5)
+    before = nest_of(reduce(x, Ops.ADD, 0) * 2.0 + bias)
+    after = move(before, OptOps.ACCUMULATE, 1, 4)
+    assert [store.arg for store in after.body.src] == [None, Ops.ADD, None]
+    assert [r.size for r in after.body.src[2].bound] == [5]
+    same(before, after)
+
+
+def test_a_store_of_the_sum_itself_is_where_it_is_collected() -> None:
+    total = reduce(numbers(12, 5), Ops.ADD, 0)
+    before = nest_of(total, total * 2.0)
+    after = move(before, OptOps.ACCUMULATE, 1, 4)
+    zero, more, double = after.body.src
+    assert zero.src[0].src[0] is more.src[0].src[0] is not double.src[0].src[0]
+    same(before, after)
+
+
+def test_only_one_sum_is_collected() -> None:
     x = numbers(12, 5)
-    scaled = nest_of(reduce(x, Ops.ADD, 0) * 2.0)
-    with pytest.raises(IllegalMove, match="not just a sum"):
-        move(scaled, OptOps.ACCUMULATE, 1, 4)
-    with pytest.raises(IllegalMove, match="not just a sum"):
+    two = nest_of(reduce(x, Ops.ADD, 0) * reduce(x, Ops.MAX, 0))
+    with pytest.raises(IllegalMove, match="more than a sum"):
+        move(two, OptOps.ACCUMULATE, 1, 4)
+    with pytest.raises(IllegalMove, match="more than a sum"):
         move(column_sums(12, 5), OptOps.ACCUMULATE, 0, 4)
     once = move(column_sums(16, 5), OptOps.ACCUMULATE, 1, 8)
     with pytest.raises(IllegalMove, match="in order"):
         move(once, OptOps.ACCUMULATE, 1, 2)
+
+
+def test_a_narrow_result_has_no_room_for_a_wide_sum() -> None:
+    narrow = nest_of(reduce(numbers(12, 5), Ops.ADD, 0).cast(dtypes.int16))
+    with pytest.raises(IllegalMove, match="no room"):
+        move(narrow, OptOps.ACCUMULATE, 1, 4)
 
 
 def test_rows_are_unrolled_behind_it() -> None:

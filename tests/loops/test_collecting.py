@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from nests import kernel_of, ops_of, row_sums
 from schedules import TARGET, memory
@@ -10,9 +11,9 @@ from glassgrad import Tensor
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize
-from glassgrad.loops.collecting import MOST_RESULTS, ROWS, collect_in_memory
+from glassgrad.loops.collecting import MOST_RESULTS, collect_in_memory
 from glassgrad.loops.draft import Draft
-from glassgrad.loops.opts import OptOps
+from glassgrad.loops.opts import Opt, OptOps
 
 
 def drafted(tensor: Tensor) -> Draft:
@@ -30,12 +31,33 @@ def test_sums_of_columns_walk_along_rows_with_vectors() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, MOST_RESULTS])
-def test_a_few_rows_times_a_large_matrix_read_it_once(rows: int) -> None:
-    draft = drafted(memory(rows, 1024) @ memory(1024, 4096))
+@pytest.mark.parametrize(("depth", "together"), [(1024, 8), (1022, 7), (1025, 5)])
+def test_a_few_rows_times_a_large_matrix_read_it_once(rows: int, depth: int, together: int) -> None:
+    draft = drafted(memory(rows, depth) @ memory(depth, 4096))
     assert collect_in_memory(draft)
     (reduce,) = draft.blocks(Ops.REDUCE)
-    assert [r.size for r in reduce.bound] == [ROWS]
+    assert [r.size for r in reduce.bound] == [together]
     assert OptOps.ACCUMULATE in ops_of(draft.nest)
+
+
+def test_twice_as_many_rows_read_it_twice() -> None:
+    draft = drafted(memory(12, 1024) @ memory(1024, 4096))
+    assert collect_in_memory(draft)
+    assert draft.nest.recipe[0] == Opt(OptOps.UPCAST, 0, 6)
+
+
+def test_what_follows_a_product_does_not_keep_it_from_being_collected() -> None:
+    draft = drafted((memory(8, 1024) @ memory(1024, 4096) + memory(4096)).gelu())
+    assert collect_in_memory(draft)
+    assert len(draft.blocks(Ops.STORE)) == 3
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 10, 16])
+def test_a_few_rows_times_a_large_matrix_are_what_numpy_says(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    x, w, b = [rng.integers(-4, 4, s).astype(np.float32) for s in ((rows, 396), (396, 1000), 1000)]
+    ours = (Tensor(x) @ Tensor(w) + Tensor(b)).relu().numpy()
+    assert np.array_equal(ours, np.maximum(x @ w + b, 0)), "small integers have exact sums"
 
 
 @pytest.mark.parametrize(
