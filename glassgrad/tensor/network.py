@@ -10,11 +10,14 @@ nearest memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from math import prod
 from typing import Any
 
 LANES = 8
 SHORT = 1024  # a few rows so short have lanes of their own, even if some stay empty
+PART = 1024  # elements of a lane that fit the nearest cache with all lanes
+PARTS = 16  # fewer are no loop that statements would share
 TOGETHER = 2  # steps: three take twice as long to compile, and are no faster
 
 Step = tuple[int, bool]
@@ -114,7 +117,23 @@ def nearing(block: int) -> list[Step]:
 
 
 def _run(words: Words, steps: Sequence[Step], turns_lanes: bool = False) -> Words:
-    """A few steps at a time; `turns_lanes`: the lanes are the nearest neighbours."""
+    """Steps that stay within a part of each lane are done part by part, which is in the nearest
+    cache for all of them; `turns_lanes`: the lanes are the nearest neighbours.
+    """
+    *rows, length, _ = (int(n) for n in words[0].shape)
+    part = min(PART, max(2, prod(rows) * length // PARTS))
+    for is_near, found in groupby(steps, key=lambda step: step[0] <= part):
+        together = list(found)
+        if is_near and length > part:
+            parts = [word.unflatten(-2, (length // part, part)) for word in words]
+            words = [word.flatten(-3, -2) for word in _a_few(parts, together, turns_lanes)]
+        else:
+            words = _a_few(words, together, turns_lanes)
+    return words
+
+
+def _a_few(words: Words, steps: Sequence[Step], turns_lanes: bool) -> Words:
+    """A few steps at a time."""
     for start in range(0, len(steps), TOGETHER):
         words = _statement(words, steps[start : start + TOGETHER], turns_lanes)
     return words

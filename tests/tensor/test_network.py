@@ -6,8 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from schedules import memory, planned
 
 from glassgrad import Tensor
+from glassgrad.tensor import network
 from glassgrad.tensor.network import LANES, first_in_order, nearing, split_at, steps_up_to
 
 
@@ -62,3 +64,20 @@ def test_where_first_words_are_equal_the_next_ones_decide() -> None:
     words = [Tensor(first), Tensor(second)]
     found = first_in_order(words, 128, lambda words: words[0] * 1000 + words[1])
     np.testing.assert_array_equal(found.numpy(), np.sort(first * 1000 + second))
+
+
+@pytest.mark.parametrize(("rows", "size"), [(1, 4096), (3, 2048), (9, 256)])
+def test_steps_within_parts_put_all_in_order(
+    rows: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "PART", 16)
+    numbers = np.random.default_rng(size).permutation(rows * size).reshape(rows, size)
+    x = Tensor(numbers.astype(np.float32))
+    np.testing.assert_array_equal(x.sort()[0].numpy(), np.sort(numbers))
+    np.testing.assert_array_equal(x.argsort().numpy(), np.argsort(numbers))
+
+
+def test_a_part_goes_through_many_steps_in_one_kernel() -> None:
+    kernels = planned(memory(1 << 16).sort()[0]).kernels
+    assert len(kernels) < 36, "not one for every two of 136 steps"
+    assert len(set(kernels)) < len(kernels), "the last steps are the same in every round"
