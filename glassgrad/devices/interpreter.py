@@ -208,6 +208,10 @@ def _store(t: Thread, u: UOp) -> Any:
             memory.write(at + lane, lanes[lane], t.who)
 
 
+def _nothing(t: Thread, u: UOp) -> Any:
+    """All memory is near."""
+
+
 def _stack(t: Thread, u: UOp) -> Any:
     return [t.values[source] for source in u.src]
 
@@ -268,6 +272,7 @@ STEPS: dict[Ops, Callable[[Thread, UOp], Any]] = {
     Ops.INDEX: _index,
     Ops.LOAD: _load,
     Ops.STORE: _store,
+    Ops.PREFETCH: _nothing,
     Ops.STACK: _stack,
     Ops.GEP: _gep,
     Ops.SHUFFLE: _shuffle,

@@ -123,6 +123,7 @@ class Ops(IntEnum):
     END = MANY, PROGRAM, "closes the loop of RANGE x"
     IF = 1, PROGRAM, "what follows runs only where x"
     ENDIF = 1, PROGRAM, "closes IF x"
+    PREFETCH = 1, PROGRAM, "what is at INDEX x will be read soon, or written if arg: bring it near"
     BARRIER = 0, PROGRAM, "the threads of a group wait for each other"
 
 

@@ -6,12 +6,12 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.linear import linear, order, total
+from glassgrad.ir.linear import order, total
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
-from glassgrad.lower.pointers import Part, grow
+from glassgrad.lower.near import needed_behind_sums
+from glassgrad.lower.pointers import Part, grow, is_aligned
 from glassgrad.lower.scope import loops_of
 from glassgrad.lower.transpose import columns_of, in_turn, side_by_side, written_in_turn
 
@@ -156,19 +156,11 @@ def _as_part_of_vector(emitter: Emitter, node: UOp, instance: Instance) -> UOp |
         return None
     index = node.src[0]
     lane = next((r for r in emitter.unrolled(node) if r.kind is LANE), None)
-    if lane is None or index.gate is not None or not _is_aligned(index, lane):
+    if lane is None or index.gate is not None or not is_aligned(index, lane):
         return None
     pointer = address(emitter, index, {**instance, lane: 0}, None).pointer
     vector = emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
     return emitter.scopes.emit(UOp(Ops.GEP, node.dtype, (vector,), instance[lane]))
-
-
-def _is_aligned(index: UOp, lane: UOp) -> bool:
-    """Do the lanes follow each other, starting at a multiple of their number?"""
-    terms, offset = linear(total(index.indices, strides_of(index.src[0])))
-    rest = [c for atom, c in terms.items() if atom is not lane]
-    spread = any(lane in atom.ranges for atom in terms if atom is not lane)
-    return terms.get(lane) == 1 and not spread and all(c % lane.size == 0 for c in (offset, *rest))
 
 
 # ---------------------------------------------------------------------- stores
@@ -192,6 +184,7 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
         inner = [r for r in ranges if r not in emitter.scopes.depth]
         for r in inner:
             emitter.open(r)
+        _bring_near(emitter, nodes)
         for group in _in_turn(emitter, nodes, emitter.instances(ranges)):
             writes = [w for node, i in group for w in _writes(emitter, node, i)]
             _write_all(emitter, writes, _one_thread(emitter))
@@ -202,6 +195,15 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
             buffer = node.src[0].src[0]
             after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
             emitter.buffers[node] = (after, already)
+
+
+def _bring_near(emitter: Emitter, nodes: list[UOp]) -> None:
+    """The first lane of every register: it is needed when the sums are done."""
+    first = {r: 0 for r in nodes[0].bound if r.kind is LANE}
+    for index, is_written in needed_behind_sums(nodes, emitter.target).items():
+        for instance in emitter.instances(nodes[0].bound):
+            place = address(emitter, index, {**instance, **first}, None).pointer
+            emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (place,), is_written))
 
 
 def _in_turn(
@@ -264,7 +266,7 @@ def _writes_together(
     emitter: Emitter, index: UOp, value: UOp, instance: Instance, lane: UOp, is_together: bool
 ) -> list[Write]:
     """Lanes that were computed one by one are stored as one vector, when the first one comes."""
-    is_vector = is_together and index.gate is None and _is_aligned(index, lane)
+    is_vector = is_together and index.gate is None and is_aligned(index, lane)
     if is_vector and instance[lane]:
         return []
     pointer = address(emitter, index, instance, None).pointer

@@ -226,6 +226,12 @@ def _store(body: Body, u: UOp) -> str:
     return ""
 
 
+def _prefetch(body: Body, u: UOp) -> str:
+    """Only lowered for processors, whose compilers know it by this name."""
+    body.line(f"__builtin_prefetch({body.text(u.src[0])}, {int(u.arg)});")
+    return ""
+
+
 def _barrier(body: Body, u: UOp) -> str:
     if body.language.barrier:
         body.line(body.language.barrier)
@@ -256,5 +262,6 @@ ROWS: dict[Ops, Callable[[Body, UOp], str]] = {
     Ops.ENDIF: _close,
     Ops.LOAD: _load,
     Ops.STORE: _store,
+    Ops.PREFETCH: _prefetch,
     Ops.BARRIER: _barrier,
 }

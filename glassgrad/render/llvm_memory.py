@@ -99,4 +99,16 @@ def _masked_store(
     w.start_block(f"{label}.done")
 
 
-MEMORY: dict[Ops, MemoryRow] = {Ops.INDEX: _index, Ops.LOAD: _load, Ops.STORE: _store}
+def _prefetch(w: MemoryWriter, u: UOp) -> str:
+    """Into the nearest cache, of data."""
+    arguments = f"ptr {w.name(u.src[0])}", f"i32 {int(u.arg)}", "i32 3", "i32 1"
+    w.do(w.intrinsic("void", "prefetch.p0", *arguments))
+    return ""
+
+
+MEMORY: dict[Ops, MemoryRow] = {
+    Ops.INDEX: _index,
+    Ops.LOAD: _load,
+    Ops.STORE: _store,
+    Ops.PREFETCH: _prefetch,
+}

@@ -1,0 +1,44 @@
+"""What is needed behind a long sum is asked for before it: which places get a PREFETCH.
+
+A tile of a matrix product reads and writes a few lines of memory when its sums are done, each of
+them in another row: nothing has brought them near, and a core would wait for all of them.
+"""
+
+from __future__ import annotations
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+
+LONG = 64  # steps of a sum that take as long as memory
+
+
+def needed_behind_sums(stores: list[UOp], target: Target) -> dict[UOp, bool]:
+    """INDEXes that are far away until long sums are done -> are they written to?"""
+    if target.has_threads:
+        return {}  # others have work while one waits
+    found: dict[UOp, bool] = {}
+    for store in stores:
+        own = store.src[1].toposort(stop=_is_computed_before)
+        if any(_is_long(node) for node in own):
+            found |= {node.src[0]: False for node in own if node.op is Ops.LOAD}
+            found[store.src[0]] = True
+    return {index: is_written for index, is_written in found.items() if _is_far(index, target)}
+
+
+def _is_computed_before(node: UOp) -> bool:
+    return node.op in (Ops.REDUCE, Ops.STAGE)
+
+
+def _is_long(node: UOp) -> bool:
+    if node.op is not Ops.REDUCE:
+        return False
+    return any(r.kind is AxisKind.REDUCE and r.size >= LONG for r in node.bound)
+
+
+def _is_far(index: UOp, target: Target) -> bool:
+    buffer = index.src[0]
+    if buffer.op is not Ops.PARAM or index.gate is not None:
+        return False
+    nbytes: int = buffer.arg.numel * buffer.dtype.itemsize
+    return nbytes > target.l2_bytes

@@ -1,0 +1,62 @@
+"""What is needed behind a long sum is asked for before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from nests import kernel_of
+from programs import TARGET
+from schedules import memory
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.spec import check
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp
+from glassgrad.loops import optimize
+from glassgrad.lower import lower
+from glassgrad.render import render
+
+
+def lines_of(tensor: Tensor, target: Target = TARGET) -> tuple[UOp, ...]:
+    lines = lower(optimize(kernel_of(tensor), target), target).uops
+    check(lines, "program")
+    return lines
+
+
+def asked(lines: tuple[UOp, ...]) -> list[bool]:
+    """Is it going to be written, for every place that is asked for?"""
+    return [line.arg for line in lines if line.op is Ops.PREFETCH]
+
+
+def test_a_tile_asks_for_the_rows_it_adds_to_and_for_its_place() -> None:
+    lines = lines_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
+    assert asked(lines) == [False] * 12 + [True] * 12, "6 rows of 2 vectors"
+    last = max(i for i, line in enumerate(lines) if line.op is Ops.PREFETCH)
+    first = min(i for i, line in enumerate(lines) if line.op is Ops.MULACC)
+    assert last < first, "before the sums"
+
+
+def test_what_is_near_is_not_asked_for() -> None:
+    product = memory(2048, 384) @ memory(384, 384) + memory(384)
+    assert asked(lines_of(product)) == [True] * 12, "not for a bias"
+    assert not asked(lines_of(memory(128, 384) @ memory(384, 128)))
+
+
+@pytest.mark.parametrize("make", [lambda x: x.exp(), lambda x: x.sum(0), lambda x: x.softmax()])
+def test_only_long_sums_leave_time_for_it(make: object) -> None:
+    assert callable(make)
+    assert not asked(lines_of(make(memory(2048, 384))))
+    assert not asked(lines_of(memory(2048, 32) @ memory(32, 384)))
+
+
+def test_threads_do_not_wait_for_memory() -> None:
+    target = replace(TARGET, has_threads=True, has_vector_alu=False)
+    assert not asked(lines_of(memory(2048, 384) @ memory(384, 384), target))
+
+
+def test_processors_are_told_which_places_are_written() -> None:
+    kernel = kernel_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
+    text = render(lower(optimize(kernel, TARGET), TARGET), TARGET).text
+    assert text.count("i32 0, i32 3, i32 1)") == text.count("i32 1, i32 3, i32 1)") == 12
