@@ -37,7 +37,10 @@ def evaluate_all(roots: Iterable[UOp], cache: Cache | None = None) -> list[Array
     wanted = tuple(roots)
     with np.errstate(all="ignore"):
         for node in toposort(wanted, stop=done.__contains__):
-            if node not in done:
+            if node not in done and node.op is Ops.LATER:
+                (written,) = node.arg.function(*node.src)
+                done[node] = evaluate(written, done)
+            elif node not in done:
                 done[node] = _evaluate(node, [done[source] for source in node.src])
     return [done[root] for root in wanted]
 

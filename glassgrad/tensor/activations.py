@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Self
 
+from glassgrad.tensor.composite import composite
 from glassgrad.tensor.inverse import Inverse
 from glassgrad.tensor.series import expm1
 
@@ -72,6 +73,7 @@ class Activations(Inverse):
         """
         return self._smooth(lambda x: x.elu(alpha) * gamma)
 
+    @composite
     def silu(self) -> Self:
         """x * sigmoid(x)
 
@@ -88,6 +90,7 @@ class Activations(Inverse):
         """
         return self.silu()
 
+    @composite
     def gelu(self, approximate: str = "tanh") -> Self:
         """x times the probability that a normal number is smaller: by tanh, or "none" for exact.
 

@@ -11,15 +11,15 @@ from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
+from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.gradient import Slope, gradients, reached
+from glassgrad.tensor.gradient import gradients, is_usual, reached
 from glassgrad.tensor.later import Later, chosen, written_out
 from glassgrad.tensor.linear_algebra import LinearAlgebra
 from glassgrad.tensor.realize import overwritten, walk
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
 
 LATER = Ops.LATER
-UNUSUAL = frozenset((Ops.COPY, Ops.CUSTOM, Ops.BIND))
 
 
 class Backward(LinearAlgebra):
@@ -61,12 +61,16 @@ class Backward(LinearAlgebra):
         [2.0, 4.0]
         """
         seed = self._seed(gradient)
-        nodes = _written_nodes(self)
+        nodes = toposort((self.uop,))
+        waits = can_wait(nodes)
+        if not waits:
+            nodes = _written_nodes(self)
+            waits = can_wait(nodes)
         under = frozenset(nodes)
         params = [tensor for tensor in living() if _takes_part(tensor, under)]
         params = [tensor for tensor in params if tensor._is_asked] or params
         inputs = dict.fromkeys([tensor.uop for tensor in params])
-        if can_wait(nodes):
+        if waits:
             found = _later_gradients(self.uop, nodes, inputs, seed)
         else:
             found = gradients(self.uop, inputs, seed)
@@ -147,11 +151,12 @@ def can_wait(nodes: Iterable[UOp]) -> bool:
 
     They must be where functions of the user make them, where they move between devices or have
     sizes that variables decide, and where it must be seen whether they need what was overwritten.
+    Whether there is one must be known from the nodes, which gradients of gradients do not tell.
     """
-    if recorder() is not None:
+    if recorder() is not None or not all(map(is_usual, nodes)):
         return False
-    unusual = [node for node in nodes if node.op in UNUSUAL]
-    return all(isinstance(node.arg, Slope) for node in unusual) and overwritten(nodes) is None
+    later = [node for node in nodes if node.op is LATER]
+    return all(isinstance(node.arg, Composite) for node in later) and overwritten(nodes) is None
 
 
 def _later_gradients(

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 from glassgrad.base.dtype import DTypeLike, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.tensor.composite import composite
 from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole
 from glassgrad.tensor.reduce import accumulator, folded
 from glassgrad.tensor.sampling import Sampling
@@ -23,6 +24,7 @@ class Contraction(Sampling):
 
     # ------------------------------------------------------------------ matrix products
 
+    @composite
     def dot(
         self, w: Self, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
     ) -> Self:
@@ -86,6 +88,7 @@ class Contraction(Sampling):
     def __rmatmul__(self, x: Any) -> Self:
         return self._made(self._operand(x, "multiply")).dot(self)
 
+    @composite
     def linear(
         self, weight: Self, bias: Self | None = None, dtype: DTypeLike | None = None
     ) -> Self:
@@ -134,6 +137,7 @@ class Contraction(Sampling):
             x = x._window(first + number, size, step, spread)
         return x
 
+    @composite
     def conv2d(
         self,
         weight: Self,

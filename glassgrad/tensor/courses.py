@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache import PLANS, Cache
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.outline import Outline
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Course(NamedTuple):
 
 
 WIDER = "wider"  # what the living tensors hold decides as well
+WRITTEN = "written"  # something is kept of what one node stands for: composites are written first
 COURSES: Cache[Course | str] = Cache(256)
 
 
@@ -41,7 +43,7 @@ class Found(NamedTuple):
 
     outline: Outline
     key: tuple[Any, ...]
-    course: Course | None
+    course: Course | str | None
 
 
 def recognised(
@@ -66,9 +68,9 @@ def recognised(
         course = COURSES.get(key)
     if not outline.is_plain or not outline.is_sound():
         return None
-    if not isinstance(course, Course) or not _is_valid(course):
-        return Found(outline, key, None)
-    return Found(outline, key, course)
+    if course is WRITTEN or (isinstance(course, Course) and _is_valid(course)):
+        return Found(outline, key, course)
+    return Found(outline, key, None)
 
 
 def _is_valid(course: Course) -> bool:
@@ -104,6 +106,9 @@ def remember(found: Found, done: Done) -> None:
     for node, number in outline.numbers.items():
         numbers.setdefault(done.became.get(node, node), []).append(number)
     is_known = {*done.ends, *done.kept} <= numbers.keys()
+    if not is_known and any(isinstance(node.arg, Composite) for node in outline.numbers):
+        COURSES[found.key] = WRITTEN
+        return
     # Otherwise it is a copy of what is overwritten, or on whichever device is the usual one.
     if made.leaves and is_known and {*made.leaves, *done.ended} <= places.keys():
         COURSES[found.key] = Course(

@@ -27,6 +27,8 @@ RESHAPE, EXPAND, PERMUTE, REDUCE, IOTA = (
 )  # fmt: skip
 PAD, SHRINK, FLIP, WINDOW, SHEAR = Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.SHEAR
 COPY, SIN, LOG2, SQRT, CUSTOM = Ops.COPY, Ops.SIN, Ops.LOG2, Ops.SQRT, Ops.CUSTOM
+LATER = Ops.LATER
+UNUSUAL = frozenset((COPY, CUSTOM, Ops.BIND))
 LN_2 = math.log(2)
 Rule = Callable[[UOp, UOp], UOp]
 
@@ -42,6 +44,13 @@ class Slope(NamedTuple):
 
     def __call__(self, y: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
         return {y.src[1]: self.rule(y, g, *self.options)}
+
+
+def is_usual(node: UOp) -> bool:
+    """Whether gradients through a node depend on nothing but nodes: on no function of the user, no
+    other device, no size that a variable decides.
+    """
+    return node.op not in UNUSUAL or isinstance(node.arg, Slope)
 
 
 # ---------------------------------------------------------------------- shapes of gradients
@@ -360,6 +369,8 @@ def _sources(node: UOp) -> Sequence[UOp]:
         return node.src
     if node.op is CUSTOM:
         return node.src[1:2] if isinstance(node.arg, Slope) else node.src
+    if node.op is LATER:
+        return [node.src[number] for number in node.arg.flows]
     pairs = zip(node.src, RULES.get(node.op, ()), strict=False)
     return [source for source, rule in pairs if rule is not None]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
+from threading import get_ident
 from typing import NamedTuple, cast
 from weakref import ref
 
@@ -26,6 +27,22 @@ LATER, ASSIGN, BUFFER, CONST = Ops.LATER, Ops.ASSIGN, Ops.BUFFER, Ops.CONST
 VOID = dtypes.void
 NUMBER = attrgetter("number")
 Written = Callable[..., Sequence[UOp]]
+
+
+class Writing:
+    """The threads that write the graph of a LATER: no other LATER may come into it."""
+
+    def __init__(self) -> None:
+        self.threads: list[int] = []  # once for every graph
+
+    def __enter__(self) -> None:
+        self.threads.append(get_ident())
+
+    def __exit__(self, *error: object) -> None:
+        self.threads.remove(get_ident())
+
+
+WRITING = Writing()
 
 
 class Later(NamedTuple):
@@ -79,14 +96,17 @@ def chosen(results: UOp, number: int, like: UOp) -> UOp:
     return record(LATER, like.dtype, (results,), Choice(number, like.shape))
 
 
-def written_out(values: Sequence[UOp] = (), graphs: Sequence[UOp] = ()) -> dict[UOp, UOp]:
+def written_out(
+    values: Sequence[UOp] = (), graphs: Sequence[UOp] = (), only: type = object
+) -> dict[UOp, UOp]:
     """Write the graphs of all LATER under these values and under what living tensors hold.
 
     What is in memory needs no graph, but under `graphs` it gets one. The tensors hold the graphs
-    from then on. What changed is given back, and what it became.
+    from then on. What changed is given back, and what it became. With `only`, others than functions
+    of this class stay.
     """
     tensors = living()
-    changed = _changed([*values, *[tensor.uop for tensor in tensors]], graphs)
+    changed = _changed([*values, *[tensor.uop for tensor in tensors]], graphs, only)
     if changed:
         for tensor in tensors:
             if (made := changed.get(tensor.uop)) is not None:
@@ -94,13 +114,13 @@ def written_out(values: Sequence[UOp] = (), graphs: Sequence[UOp] = ()) -> dict[
     return changed
 
 
-def _changed(values: Iterable[UOp], graphs: Sequence[UOp]) -> dict[UOp, UOp]:
+def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UOp, UOp]:
     nodes, under = _nodes(values, list(graphs))
     changed: dict[UOp, UOp] = {}
     results: dict[UOp, Sequence[UOp]] = {}
     for node in nodes if any(node.op is LATER for node in nodes) else ():
         src = tuple([changed.get(source, source) for source in node.src])
-        if node.op is LATER:
+        if node.op is LATER and isinstance(node.arg, only):
             if node not in under and current(node) is not None:
                 continue  # only its value counts, which is there
             if isinstance(node.arg, Choice):
@@ -124,7 +144,7 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp]) -> dict[UOp, UOp]:
 def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
     """What the function of a LATER makes; all of it was made on the line of the LATER."""
     first = next_number()
-    with Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
+    with WRITING, Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
         results: Sequence[UOp] = node.arg.function(*src)
     for made in toposort(results, lambda found: found.number < first):
         if made.number > first and not node.arg.sees_graph:

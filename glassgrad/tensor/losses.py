@@ -9,6 +9,7 @@ from glassgrad.base.dtype import DTypeLike
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.composite import composite
 from glassgrad.tensor.functions import with_slope
 from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.pooling import Pooling
@@ -46,6 +47,7 @@ class Losses(Pooling):
     def _floats(self, dtype: DTypeLike | None = None) -> Self:
         return self._made(as_float(self.uop)) if dtype is None else self.cast(dtype)
 
+    @composite
     def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """exp(x) / sum(exp(x)) along an axis, without overflow.
 
@@ -68,6 +70,7 @@ class Losses(Pooling):
         """
         return (-self).softmax(axis, dtype)
 
+    @composite
     def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """log(softmax(x)), without overflow or log(0).
 
@@ -82,6 +85,7 @@ class Losses(Pooling):
 
         return self._floats(dtype)._smooth(logarithms)
 
+    @composite
     def layernorm(self, axis: Any = -1, eps: float = 1e-5) -> Self:
         """Mean 0 and variance 1 along some axes.
 
@@ -111,6 +115,7 @@ class Losses(Pooling):
             return self.abs().max(dim, keepdim=True)
         return self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
 
+    @composite
     def batchnorm(
         self,
         weight: Self | None,
@@ -140,6 +145,7 @@ class Losses(Pooling):
             raise ValueError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
 
+    @composite
     def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:  # noqa: N803
         """-Y log(x) - (1-Y) log(1-x), for probabilities x.
 
@@ -151,6 +157,7 @@ class Losses(Pooling):
         yes, no = (x.log().maximum(-100.0) for x in (self, 1 - self))
         return (-(wanted * yes) - (1 - wanted) * no)._collected(reduction)
 
+    @composite
     def binary_crossentropy_logits(
         self,
         Y: Self,  # noqa: N803
@@ -167,6 +174,7 @@ class Losses(Pooling):
         weighted = yes if pos_weight is None else yes * pos_weight
         return (-(wanted * weighted) - (1 - wanted) * no)._collected(reduction)
 
+    @composite
     def sparse_categorical_crossentropy(
         self,
         Y: Self,  # noqa: N803
@@ -191,6 +199,7 @@ class Losses(Pooling):
             return masked.sum() / counts.cast(masked.dtype).sum()
         return masked._collected(reduction)
 
+    @composite
     def cross_entropy(
         self,
         Y: Self,  # noqa: N803
@@ -220,6 +229,7 @@ class Losses(Pooling):
         loss = hit if not smoothing else hit.lerp(logs.mean(axis), smoothing)
         return (-loss)._collected(reduction)
 
+    @composite
     def nll_loss(
         self,
         Y: Self,  # noqa: N803

@@ -22,8 +22,9 @@ from glassgrad.ir.size import UNBOUND, bindings
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
+from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.courses import Done, Found, recognised, remember
+from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.place import canonical
@@ -154,7 +155,12 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         return
     values = [tensor.uop for tensor in wanted]
     found = None if recorder() is not None else recognised(values, kept, _held_values)
-    if found is None or found.course is None:
+    if found is not None and found.course is WRITTEN:
+        became = written_out(values, only=Composite)
+        values = [tensor.uop for tensor in wanted]
+        kept = frozenset([became.get(node, node) for node in kept])
+        found = recognised(values, kept, _held_values)
+    if found is None or not isinstance(found.course, Course):
         _compute_anew(values, kept, found)
         return
     outline, course = found.outline, found.course
