@@ -6,11 +6,14 @@ never does, since axes without elements are refused when they are indexed).
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 
 from glassgrad.base.errors import AxisError
 from glassgrad.ir.stages import Check
 from glassgrad.memory.view import View
+
+Words = ctypes.Array[ctypes.c_int64]
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,16 @@ class BadIndex(Exception):
         )
 
 
-def look_for_bad_index(cells: Cells, words: memoryview) -> None:
+def look_for_bad_index(cells: Cells, words: Words) -> None:
     """Raise BadIndex if a launch found one; its cells are clean again."""
     if any(words):
         number, value = next((number, word) for number, word in enumerate(words) if word)
-        words.cast("B")[:] = bytes(words.nbytes)
+        ctypes.memset(words, 0, ctypes.sizeof(words))
         raise BadIndex(cells.launch, number, value)
 
 
-def words_of(view: View) -> memoryview:
+def words_of(view: View) -> Words:
     """Cells as ints."""
-    return view.storage.as_buffer().cast("q")
+    words = (ctypes.c_int64 * view.shape[0]).from_address(view.address)
+    words.owner = view  # type: ignore[attr-defined]
+    return words

@@ -13,6 +13,7 @@ from glassgrad.engine.bad_index import look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Plan, Result
 from glassgrad.engine.recording import Run, recorder
+from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, concrete, sizes_in
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
@@ -49,7 +50,7 @@ def run(
 def _result(view: View, end: Result, values: Bound) -> View:
     if end.is_renewed:
         view = view.renewed()
-    shape = concrete(end.shape, values)
+    shape = concrete(end.shape, values) if Sizes.exist else end.shape
     return view if view.shape == shape else view.reshaped(shape)
 
 

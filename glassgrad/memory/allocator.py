@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
@@ -67,7 +68,10 @@ class HostAllocator:
         if self.pooled + block.nbytes > self.pool_bytes:
             return  # its pages go back to the system with the last reference
         self.pooled += block.nbytes
-        self.pool.setdefault(block.nbytes, deque()).append(block)
+        waiting = self.pool.get(block.nbytes)
+        if waiting is None:
+            waiting = self.pool.setdefault(block.nbytes, deque())
+        waiting.append(block)
 
     def clear(self) -> None:
         """Give everything that is not in use back to the system."""
@@ -92,6 +96,7 @@ class HostAllocator:
             ) from error
 
 
+@lru_cache(maxsize=4096)
 def size_class(nbytes: int) -> int:
     """The size that is allocated for nbytes: at most an eighth more, so that few sizes occur.
 

@@ -40,7 +40,8 @@ class Register:
 
     def sharing(self, storage: Storage) -> list[Storage]:
         """The other storages that have a byte in common with this one."""
-        if not storage.is_allocated():
+        age = self.age
+        if storage.alone_at == age or not storage.is_allocated():
             return []
         extents = self._sorted()
         found = []
@@ -50,6 +51,8 @@ class Register:
             if other is not None and other is not storage and touch(other, storage):
                 found.append(other)
             place -= 1
+        if not found:
+            storage.alone_at = age
         return found
 
     def _sorted(self) -> Extents:

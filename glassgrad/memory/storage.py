@@ -40,8 +40,8 @@ class Storage:
     """Owns `size` elements on a device, or looks through a pointer that `owner` keeps valid."""
 
     __slots__ = (
-        "__weakref__", "_address", "_allocator", "_block", "_offset", "base", "device",
-        "dtype", "nbytes", "options", "owner", "readonly", "size",
+        "__weakref__", "_address", "_allocator", "_block", "_offset", "alone_at", "base",
+        "device", "dtype", "nbytes", "options", "owner", "readonly", "size",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +66,7 @@ class Storage:
         self._block: Block | None = None
         self._allocator: Allocator = allocator_for(device)
         self.readonly = readonly or getattr(self._allocator, "readonly", False)
+        self.alone_at = -1  # the age of the register when this shared no memory; see sharing.py
         self._address = self.options.external_ptr or 0
         if self._address:
             SEEN.enter(self)
@@ -75,7 +76,10 @@ class Storage:
         return f"<Storage {self.device} {self.size} x {self.dtype.name}, {state}>"
 
     def __del__(self) -> None:
-        block = getattr(self, "_block", None)
+        try:
+            block = self._block
+        except AttributeError:  # its arguments were refused
+            return
         if block is None:
             return
         self._count(-self.nbytes)
@@ -96,7 +100,8 @@ class Storage:
                 self._address = self.base.address + self._offset
                 SEEN.enter(self)
                 return self
-            self._check_limit()
+            if MEM_LIMIT.is_touched:
+                self._check_limit()
             self._block = self._allocator.allocate(self.nbytes, zeroed)
             self._address = self._block.address
             self._count(self.nbytes)

@@ -1,7 +1,7 @@
 """composite: a method made of many operations -> one node, where the same was recorded before.
 
 A loop calls the same methods on values of the same shapes in every step. The first call records all
-operations; the second one finds out what the result is like; from then on a call is one LATER node,
+operations; the second one finds out what the result is like; it and all others are one LATER node,
 and its operations are recorded when somebody must know them.
 """
 
@@ -122,15 +122,15 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
             else:
                 return recorded(*args, **options)
         known = KNOWN.get(found := tuple(key))
+        if known is ONCE:
+            parts = [TENSOR if isinstance(one, Core) else one for one in given]
+            made = Composite(recorded, type(args[0]), parts, list(options))
+            KNOWN[found] = known = made if made.is_traced(src) else DIRECT
         if type(known) is Composite:
             return args[0]._made(record(LATER, known.dtype, tuple(src), known))
         result = recorded(*args, **options)
         if known is None:
             KNOWN[found] = ONCE
-        elif known is ONCE:
-            parts = [TENSOR if isinstance(one, Core) else one for one in given]
-            made = Composite(recorded, type(args[0]), parts, list(options))
-            KNOWN[found] = made if made.is_traced(src) else DIRECT
         return result
 
     return cast(Callable[P, R], call)

@@ -35,14 +35,15 @@ class Course(NamedTuple):
 
 WIDER = "wider"  # what the living tensors hold decides as well
 WRITTEN = "written"  # something is kept of what one node stands for: composites are written first
-COURSES: Cache[Course | str] = Cache(256)
+Key = tuple[Any, ...]
+COURSES: Cache[tuple[Key, Course | str]] = Cache(256)  # by hashes of keys, which are long
 
 
 class Found(NamedTuple):
     """An outline, its key, and what was done for the same key before, if something was."""
 
     outline: Outline
-    key: tuple[Any, ...]
+    key: Key
     course: Course | str | None
 
 
@@ -60,17 +61,26 @@ def recognised(
         outline.add_holders(holders())
     outline.add_graphs()
     key = outline.key(kept)
-    course = COURSES.get(key)
+    course = _known(key)
     if course is WIDER:
         outline.add_holders(holders())
         outline.add_graphs()
         key = outline.key(kept)
-        course = COURSES.get(key)
+        course = _known(key)
     if not outline.is_plain or not outline.is_sound():
         return None
     if course is WRITTEN or (isinstance(course, Course) and _is_valid(course)):
         return Found(outline, key, course)
     return Found(outline, key, None)
+
+
+def _known(key: Key) -> Course | str | None:
+    found = COURSES.get(hash(key))
+    return found[1] if found is not None and found[0] == key else None
+
+
+def _remember(key: Key, course: Course | str) -> None:
+    COURSES[hash(key)] = (key, course)
 
 
 def _is_valid(course: Course) -> bool:
@@ -99,7 +109,7 @@ def remember(found: Found, done: Done) -> None:
     """Do the same next time."""
     outline, made = found.outline, done.made
     if done.needs_holders and not outline.has_holders:
-        COURSES[found.key] = WIDER
+        _remember(found.key, WIDER)
         return
     places = {leaf: place for place, leaf in enumerate(outline.leaves)}
     numbers: dict[UOp, list[int]] = {}
@@ -107,11 +117,11 @@ def remember(found: Found, done: Done) -> None:
         numbers.setdefault(done.became.get(node, node), []).append(number)
     is_known = {*done.ends, *done.kept} <= numbers.keys()
     if not is_known and any(isinstance(node.arg, Composite) for node in outline.numbers):
-        COURSES[found.key] = WRITTEN
+        _remember(found.key, WRITTEN)
         return
     # Otherwise it is a copy of what is overwritten, or on whichever device is the usual one.
     if made.leaves and is_known and {*made.leaves, *done.ended} <= places.keys():
-        COURSES[found.key] = Course(
+        course = Course(
             made.plan,
             made.device,
             tuple([places[leaf] for leaf in made.leaves]),
@@ -120,3 +130,4 @@ def remember(found: Found, done: Done) -> None:
             tuple([places[buffer] for buffer in done.ended]),
             PLANS.clearings,
         )
+        _remember(found.key, course)

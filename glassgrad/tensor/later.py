@@ -7,8 +7,10 @@ it: LATER(x, …; Later). Only where nothing like it was computed before, its gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from threading import get_ident
 from typing import NamedTuple, cast
@@ -16,6 +18,7 @@ from weakref import ref
 
 from glassgrad.base.config import NO_GRAD, Context
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
@@ -45,10 +48,11 @@ class Writing:
 WRITING = Writing()
 
 
-class Later(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Later:
     """A function of the nodes it is given, which must depend on nothing else.
 
-    Functions are compared: equal ones do the same. One that gives several results has a node of no
+    There is one object for what is the same. A function that gives several results has a node of no
     shape, and `chosen` a node for each of them. `sees_graph`: it looks at what its first argument
     is made of, as gradients do, not only at its value.
     """
@@ -66,29 +70,43 @@ class Choice(NamedTuple):
     sees_graph: bool = False
 
 
-class Expression(NamedTuple):
-    """A function of tensors and numbers; `numbers` has None in the places of the tensors."""
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A function of options and of tensors that follow them."""
 
     function: Callable[..., Core]
-    numbers: tuple[float | None, ...]
+    options: tuple[Hashable, ...]
     dtype: DType
     kind: type[Core]
 
     def __call__(self, *nodes: UOp) -> tuple[UOp]:
-        tensors = map(self.kind._of, nodes)
-        given = [next(tensors) if number is None else number for number in self.numbers]
-        return (cast_to(self.function(*given).uop, self.dtype),)
+        result = self.function(*self.options, *map(self.kind._of, nodes))
+        return (cast_to(result.uop, self.dtype),)
 
 
 def later(
-    function: Callable[..., Core], shape: Shape, dtype: DType, *operands: Core | float
+    function: Callable[..., Core],
+    options: tuple[Hashable, ...],
+    tensors: Sequence[Core],
+    shape: Shape,
+    dtype: DType,
+    origin: Origin | None = None,
 ) -> UOp:
-    """function(*operands), which has this shape, as this dtype."""
-    numbers = tuple([None if isinstance(one, Core) else one for one in operands])
-    tensors = [one for one in operands if isinstance(one, Core)]
-    expression = cast(Written, Expression(function, numbers, dtype, type(tensors[0])))
+    """function(*options, *tensors), which has this shape, as this dtype."""
     src = tuple([tensor.uop for tensor in tensors])
-    return record(LATER, dtype, src, Later(expression, shape))
+    arg = _expression(function, options, dtype, type(tensors[0]), shape)
+    return record(LATER, dtype, src, arg, origin)
+
+
+@lru_cache(maxsize=4096)
+def _expression(
+    function: Callable[..., Core],
+    options: tuple[Hashable, ...],
+    dtype: DType,
+    kind: type[Core],
+    shape: Shape,
+) -> Later:
+    return Later(cast(Written, Expression(function, options, dtype, kind)), shape)
 
 
 def chosen(results: UOp, number: int, like: UOp) -> UOp:

@@ -19,7 +19,7 @@ from glassgrad.tensor.versions import OVERWRITTEN, current
 
 BUFFER, CONST, ASSIGN, COPY = Ops.BUFFER, Ops.CONST, Ops.ASSIGN, Ops.COPY
 DETACH, CUSTOM, BIND, LATER = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.LATER
-UNUSUAL = frozenset((BUFFER, ASSIGN, COPY, DETACH, CUSTOM, BIND, LATER))
+UNUSUAL = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, LATER))
 HELD = "held"  # a node whose value is in the buffer that follows
 
 
@@ -54,7 +54,9 @@ class Outline:
                 continue
             numbers[node] = len(numbers)
             op = node.op
-            if node.realized is not None and current(node) is not None:
+            if op is BUFFER:
+                self._write_buffer(node)
+            elif node.realized is not None and current(node) is not None:
                 write(HELD)
                 self.held.add(node)
                 stack.append(node.realized)
@@ -67,22 +69,28 @@ class Outline:
                     write((op, node.dtype, node.arg, len(node.src)))
                 put(node.src)
 
+    def _write_buffer(self, node: UOp) -> None:
+        """Write where a buffer lies: which storage it is of those that are met."""
+        view, storages = node.arg, self.storages
+        storage = view.storage
+        number = storages.setdefault(id(storage), len(storages))
+        self.words.append(
+            (node.dtype, view.shape, view.strides, view.offset, number, storage.device)
+        )
+        self.leaves.append(node)
+
     def _write_unusual(self, node: UOp) -> None:
         """Write a node of which something else counts than for most."""
         op, arg = node.op, node.arg
-        if op is BUFFER:
-            storage = self.storages.setdefault(id(arg.storage), len(self.storages))
-            arg = (arg.shape, arg.strides, arg.offset, storage, arg.storage.device)
-            self.leaves.append(node)
+        if op is LATER:
+            if arg.sees_graph:
+                self.graphs.append(node.src[0])
         elif op is DETACH:  # if it has a name, only that it has one
             arg = arg is None
         elif op is CUSTOM:  # other rules have made their gradients already
             arg = arg if isinstance(arg, Slope) else None
         elif op is ASSIGN:
             self.has_writes = True
-        elif op is LATER:
-            if arg.sees_graph:
-                self.graphs.append(node.src[0])
         else:
             self.is_plain = False
         self.words.append((op, node.dtype, arg, len(node.src)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from glassgrad.base.errors import CaptureError, OutOfMemoryError
+from glassgrad.base.origin import Origin
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
@@ -53,11 +54,13 @@ def writable(uop: UOp) -> UOp | None:
     return held if writer is None or writer() is None else None
 
 
-def written(target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> UOp:
+def written(
+    target: UOp, value: UOp, chain: tuple[Any, ...] = (), origin: Origin | None = None
+) -> UOp:
     """The next version: the target after a value was written into it."""
     if Sizes.exist and (values := bindings(chain)):  # where it is written may depend on variables
         value = UOp(RESHAPE, value.dtype, (value, *bound(values)), value.shape)
-    write = record(ASSIGN, target.dtype, (target, value), chain)
+    write = record(ASSIGN, target.dtype, (target, value), chain, origin)
     WRITERS[target] = ref(write)
     return write
 

@@ -38,10 +38,13 @@ WORDS = {  # how people call what an op does to its sources
 }  # fmt: skip
 
 
-def record(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
+def record(
+    op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None, origin: Origin | None = None
+) -> UOp:
     """The node; shapes of elementwise ops are checked here.
 
-    Sizes that are known only at launch bring the values of their variables along as sources.
+    Sizes that are known only at launch bring the values of their variables along as sources. The
+    user's line is looked for, unless it is given.
     """
     if Sizes.exist and op in SIZED:
         src += bound(bindings(arg))
@@ -50,7 +53,7 @@ def record(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
     except ValueError:
         raise clash(WORDS[op], *[source.shape for source in src]) from None
     if uop.origin is None:
-        uop.origin = here(2)
+        uop.origin = origin or here(2)
     return uop
 
 

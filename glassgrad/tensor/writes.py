@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
@@ -37,15 +38,21 @@ def place_of(uop: UOp) -> UOp | None:
     return UOp(BUFFER, uop.dtype, (), part)
 
 
-def write(tensor: Core, target: UOp, value: UOp, chain: tuple[Any, ...] = ()) -> None:
+def write(
+    tensor: Core,
+    target: UOp,
+    value: UOp,
+    chain: tuple[Any, ...] = (),
+    origin: Origin | None = None,
+) -> None:
     """Let a tensor hold the target after a value was written into it."""
     storage = storage_of(target)
     others = SEEN.sharing(storage)
     if not others and not is_file(storage.device):
-        tensor.uop = written(target, value, chain)
+        tensor.uop = written(target, value, chain, origin)
         return
     value = _settled({storage, *others}, value)
-    tensor.uop = written(current(target) or target, value, chain)
+    tensor.uop = written(current(target) or target, value, chain, origin)
     realize((tensor,))
 
 

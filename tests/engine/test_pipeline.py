@@ -15,6 +15,7 @@ from glassgrad.engine.cache import signature
 from glassgrad.engine.pipeline import realize
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import movement, schedule
+from glassgrad.tensor.later import written_out
 
 
 def long_chain(length: int, x: UOp) -> UOp:
@@ -55,6 +56,7 @@ def layers(count: int) -> list[UOp]:
     for _ in range(count):
         x = (x @ weight + bias).relu() + x
         x = x * 0.5 + (x * x).mean(-1, keepdim=True)
+    written_out()
     return [x.uop]
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from schedules import TARGET, memory
+from schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.engine.arena import Life, assign_offsets, peak_by_lifetime
 from glassgrad.engine.planning import _temporaries
 from glassgrad.ir.stages import Schedule
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import place, schedule
+from glassgrad.schedule import place
 
 
 def temporaries(made: Schedule) -> dict[UOp, Life]:
@@ -36,7 +36,7 @@ def chain(length: int) -> Tensor:
 def test_a_chain_of_products_needs_two_temporaries_however_long_it_is() -> None:
     nbytes = SIZE * SIZE * 4
     for length in (4, 8, 16):
-        made = schedule([chain(length).uop], TARGET)
+        made = planned(chain(length))
         lives = temporaries(made)
         assert len(lives) == length - 1
         assert peak_by_lifetime(lives) == 2 * nbytes
@@ -46,14 +46,14 @@ def test_a_chain_of_products_needs_two_temporaries_however_long_it_is() -> None:
 def test_a_temporary_lives_from_its_first_kernel_to_its_last() -> None:
     first = square() @ square()
     last = (first @ square()) @ square() + first
-    lives = temporaries(schedule([last.uop], TARGET))
+    lives = temporaries(planned(last))
     assert sorted((life.first, life.last) for life in lives.values()) == [(0, 2), (1, 2)]
 
 
 def test_results_are_no_temporaries() -> None:
     x = memory(256, 256) @ memory(256, 256)
     y = x @ memory(256, 256)
-    assert temporaries(schedule([x.uop, y.uop], TARGET)) == {}
+    assert temporaries(planned(x, y)) == {}
 
 
 def test_results_do_not_share_memory_with_temporaries_of_later_runs() -> None:

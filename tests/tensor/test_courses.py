@@ -13,9 +13,20 @@ import glassgrad.tensor.realize
 from glassgrad.base.errors import AxisError
 from glassgrad.engine.cache import PLANS
 from glassgrad.ir.ops import Ops
-from glassgrad.nn.optim import LAMB, SGD, Adam, AdamW, Optimizer, clip_grad_norm_
+from glassgrad.nn.optim import (
+    LAMB,
+    LARS,
+    SGD,
+    Adam,
+    AdamW,
+    Muon,
+    Optimizer,
+    RMSprop,
+    clip_grad_norm_,
+)
 from glassgrad.tensor.courses import COURSES
 from glassgrad.tensor.later import written_out
+from glassgrad.tensor.realize import finish_writes
 from glassgrad.tensor.tensor import Tensor
 
 ON_COMPILED_ROAD = True
@@ -55,6 +66,10 @@ MAKERS: dict[str, Callable[[list[Tensor]], Optimizer]] = {
     "Adam": lambda params: Adam(params, lr=0.01, weight_decay=0.1),
     "AdamW": lambda params: AdamW(params, lr=0.01),
     "LAMB": lambda params: LAMB(params, lr=0.01, weight_decay=0.1),
+    "nesterov": lambda params: SGD(params, lr=0.1, momentum=0.9, nesterov=True),
+    "LARS": lambda params: LARS(params, lr=0.1, tcoef=0.1, classic=False, pre_wd=False),
+    "RMSprop": lambda params: RMSprop(params, lr=0.01, weight_decay=0.1),
+    "centred": lambda params: RMSprop(params, lr=0.01, momentum=0.5, centered=True),
 }
 
 
@@ -77,6 +92,27 @@ def test_the_third_step_of_a_loop_is_recognised(name: str, monkeypatch: pytest.M
     nothing_is_collected(monkeypatch)
     losses += [step(), step()]
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == 4
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_a_step_writes_is_one_node(name: str) -> None:
+    step, params = network(MAKERS[name])
+    step()
+    optimizer = MAKERS[name](params)
+    for param in params:
+        param.grad = Tensor(np.ones(param.shape, np.float32))
+    written = [tensor.uop for tensor in optimizer.schedule_step()]
+    updates = [uop for uop in written if uop.shape != (1,)]
+    assert all(uop.op is Ops.ASSIGN and uop.src[1].op is Ops.LATER for uop in updates)
+    finish_writes()
+
+
+def test_a_step_of_muon_is_one_node() -> None:
+    w = Tensor(numbers(6, 4))
+    optimizer = Muon([w], lr=0.1)
+    w.grad = Tensor(np.ones((6, 4), np.float32))
+    assert all(tensor.uop.src[1].op is Ops.LATER for tensor in optimizer.schedule_step())
+    finish_writes()
 
 
 def test_forgotten_plans_end_courses() -> None:

@@ -12,12 +12,12 @@ from glassgrad.tensor.tensor import Tensor
 ON_BOTH_ROADS = True
 
 
-def _sum(x: Tensor, y: Tensor, scale: float) -> Tensor:
+def _sum(scale: float, x: Tensor, y: Tensor) -> Tensor:
     return (x + y) * scale
 
 
 def made(x: Tensor, y: Tensor, scale: float = 2.0) -> Tensor:
-    return Tensor._of(later(_sum, x.shape, x.dtype, x, y, scale))
+    return Tensor._of(later(_sum, (scale,), (x, y), x.shape, x.dtype))
 
 
 def test_one_node_stands_for_a_function() -> None:
@@ -68,7 +68,7 @@ def test_a_write_that_waits_is_still_the_only_one_of_its_version() -> None:
 
 def test_new_nodes_have_the_line_of_the_value_they_stand_for() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
-    z = Tensor._of(later(_sum, x.shape, x.dtype, x, y, 2.0))
+    z = Tensor._of(later(_sum, (2.0,), (x, y), x.shape, x.dtype))
     line = z.uop.origin
     written_out()
     assert z.uop.op is Ops.MUL

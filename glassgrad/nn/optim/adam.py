@@ -11,43 +11,47 @@ from glassgrad.nn.optim.sgd import norm
 from glassgrad.tensor.later import later
 from glassgrad.tensor.tensor import Tensor
 
-# What a step writes: functions of tensors and numbers alone (see Optimizer._later).
+# What a step writes: functions of numbers and tensors alone (see Optimizer._update).
 
 
-def _mean(mean: Tensor, gradient: Tensor, param: Tensor, b1: float, decay: float) -> Tensor:
-    gradient = gradient + param * decay if decay else gradient
-    return mean * b1 + gradient * (1 - b1)
+def running_mean(keep: float, decay: float, mean: Tensor, g: Tensor, param: Tensor) -> Tensor:
+    """The mean of gradients, with weight decay, after one more."""
+    return mean * keep + decayed(decay, g, param) * (1 - keep)
 
 
-def _square(square: Tensor, gradient: Tensor, param: Tensor, b2: float, decay: float) -> Tensor:
-    gradient = gradient + param * decay if decay else gradient
-    return square * b2 + gradient * gradient * (1 - b2)
+def running_square(keep: float, decay: float, square: Tensor, g: Tensor, param: Tensor) -> Tensor:
+    """The mean of squares of gradients, with weight decay, after one more."""
+    g = decayed(decay, g, param)
+    return square * keep + g * g * (1 - keep)
 
 
-def _step(mean: Tensor, square: Tensor, pair: Tensor, eps: float) -> Tensor:
+def decayed(decay: float, g: Tensor, param: Tensor) -> Tensor:
+    """A gradient that makes its parameter smaller, too."""
+    return g + param * decay if decay else g
+
+
+def _step(eps: float, mean: Tensor, square: Tensor, pair: Tensor) -> Tensor:
     unbias, spread = pair.split(1)
     return mean * unbias / (square.sqrt() * spread + eps)
 
 
 def _moved(
-    param: Tensor, mean: Tensor, square: Tensor, pair: Tensor, lr: Tensor, eps: float, decay: float
+    eps: float, decay: float, param: Tensor, mean: Tensor, square: Tensor, pair: Tensor, lr: Tensor
 ) -> Tensor:
-    step = _step(mean, square, pair, eps)
-    step = step + param * decay if decay else step
+    step = decayed(decay, _step(eps, mean, square, pair), param)
     return param - step * lr
 
 
 def _moved_in_proportion(
-    param: Tensor, mean: Tensor, square: Tensor, pair: Tensor, lr: Tensor, eps: float, decay: float
+    eps: float, decay: float, param: Tensor, mean: Tensor, square: Tensor, pair: Tensor, lr: Tensor
 ) -> Tensor:
-    step = _step(mean, square, pair, eps)
-    step = step + param * decay if decay else step
+    step = decayed(decay, _step(eps, mean, square, pair), param)
     length, reach = norm(param), norm(step)
     share = ((length > 0) & (reach > 0)).where(length / reach, 1.0)
     return param - step * (share * lr)
 
 
-def _corrections(count: Tensor, b1: float, b2: float) -> Tensor:
+def _corrections(b1: float, b2: float, count: Tensor) -> Tensor:
     """What means and roots of squares are multiplied by to be unbiased."""
     mean_part, square_part = _risen(count, b1, b2).split(1)
     return Tensor.cat(mean_part.reciprocal(), square_part.rsqrt())
@@ -96,14 +100,16 @@ class Adam(Optimizer):
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         self._set(self.count, self.count + 1)
         # Two numbers for all parameters, computed once.
-        corrections = later(_corrections, (2,), self.count.dtype, self.count, self.b1, self.b2)
+        decays = (self.b1, self.b2)
+        corrections = later(_corrections, decays, (self.count,), (2,), self.count.dtype)
         pair = Tensor._of(corrections).contiguous()
         apart, inside = (self.weight_decay, 0.0) if self.decays_apart else (0.0, self.weight_decay)
+        first, second, last = (self.b1, inside), (self.b2, inside), (self.eps, apart)
         rows = zip(self.params, gradients, self.mean, self.square, strict=True)
         for param, gradient, mean, square in rows:
-            self._later(mean, _mean, mean, gradient, param, self.b1, inside)
-            self._later(square, _square, square, gradient, param, self.b2, inside)
-            self._later(param, self.moved, param, mean, square, pair, self.lr, self.eps, apart)
+            self._update(mean, running_mean, first, mean, gradient, param)
+            self._update(square, running_square, second, square, gradient, param)
+            self._update(param, self.moved, last, param, mean, square, pair, self.lr)
         return [*self.params, *self.mean, *self.square, self.count]
 
     @property

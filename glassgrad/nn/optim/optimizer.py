@@ -6,11 +6,12 @@ captured step sees them change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DeviceError, GradientError
+from glassgrad.base.origin import Origin, here
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
 from glassgrad.nn.initial import state
@@ -61,6 +62,7 @@ class Optimizer:
             )
         self.lr = self._number(float(lr))
         self.guard: Tensor | None = None
+        self._origin: Origin | None = None  # the line of the step
         Tensor.realize(*self.params)
 
     @property
@@ -105,6 +107,7 @@ class Optimizer:
 
     def _moved(self) -> list[Tensor]:
         """What is written, from gradients of float32 at least: squares of half floats vanish."""
+        self._origin = here()
         return self._write([_widened(gradient) for gradient in self._gradients()])
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
@@ -115,17 +118,20 @@ class Optimizer:
         value = value.cast(target.dtype)
         return target.assign(value if self.guard is None else self.guard.where(value, target))
 
-    def _later(self, target: Tensor, function: Update, *operands: Tensor | float) -> None:
-        """Write what a function makes of tensors and numbers; it must look at nothing else.
+    def _update(
+        self, target: Tensor, function: Update, options: tuple[Hashable, ...], *tensors: Tensor
+    ) -> None:
+        """Write what a function makes of options and tensors; it must look at nothing else.
 
         In a loop its graph is made once, and then known by the function and its arguments.
         """
-        node = later(function, target.uop.shape, target.uop.dtype, *operands)
-        place = place_of(target.uop) if self.guard is None else None
+        uop, line = target.uop, self._origin
+        node = later(function, options, tensors, uop.shape, uop.dtype, line)
+        place = place_of(uop) if self.guard is None else None
         if place is None:
             self._set(target, Tensor._of(node))
         else:
-            write(target, place, node)
+            write(target, place, node, origin=line)
 
     def _number(self, value: float) -> Tensor:
         """A number that steps read and may write, where the parameters are."""

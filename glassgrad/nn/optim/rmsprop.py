@@ -5,8 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Unpack
 
+from glassgrad.nn.optim.adam import decayed, running_mean, running_square
 from glassgrad.nn.optim.optimizer import Optimizer, Place
 from glassgrad.tensor.tensor import Tensor
+
+# What a step writes: functions of numbers and tensors alone (see Optimizer._update).
+
+
+def _step(
+    eps: float, decay: float, g: Tensor, param: Tensor, square: Tensor, mean: Tensor | None = None
+) -> Tensor:
+    spread = square if mean is None else square - mean * mean
+    return decayed(decay, g, param) / (spread.sqrt() + eps)
+
+
+def _velocity(
+    momentum: float, eps: float, decay: float, velocity: Tensor, *others: Tensor
+) -> Tensor:
+    return velocity * momentum + _step(eps, decay, *others)
+
+
+def _moved(
+    eps: float, decay: float, lr: Tensor, g: Tensor, param: Tensor, *means: Tensor
+) -> Tensor:
+    return param - _step(eps, decay, g, param, *means) * lr
+
+
+def _moved_along(lr: Tensor, param: Tensor, velocity: Tensor) -> Tensor:
+    return param - velocity * lr
 
 
 class RMSprop(Optimizer):
@@ -39,22 +65,17 @@ class RMSprop(Optimizer):
         self.velocity = self._zeros() if momentum else []
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
+        running, how = (self.alpha, self.weight_decay), (self.eps, self.weight_decay)
         for number, (param, gradient) in enumerate(zip(self.params, gradients, strict=True)):
-            if self.weight_decay:
-                gradient = gradient + param * self.weight_decay
-            step = gradient / (self._spread(number, gradient) + self.eps)
+            square, mean = self.square[number], self.mean[number : number + 1]
+            self._update(square, running_square, running, square, gradient, param)
+            for one in mean:
+                self._update(one, running_mean, running, one, gradient, param)
+            given = (gradient, param, square, *mean)
             if self.momentum:
                 velocity = self.velocity[number]
-                step = self._set(velocity, velocity * self.momentum + step)
-            self._set(param, param - step * self.lr)
+                self._update(velocity, _velocity, (self.momentum, *how), velocity, *given)
+                self._update(param, _moved_along, (), self.lr, param, velocity)
+            else:
+                self._update(param, _moved, how, self.lr, *given)
         return [*self.params, *self.square, *self.mean, *self.velocity]
-
-    def _spread(self, number: int, gradient: Tensor) -> Tensor:
-        square = self._running(self.square[number], gradient * gradient)
-        if self.centered:
-            mean = self._running(self.mean[number], gradient)
-            return (square - mean * mean).sqrt()
-        return square.sqrt()
-
-    def _running(self, mean: Tensor, new: Tensor) -> Tensor:
-        return self._set(mean, mean * self.alpha + new * (1 - self.alpha))

@@ -4,11 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from glassgrad.base.errors import GradientError
 from glassgrad.nn.optim.optimizer import Optimizer, Place
 from glassgrad.tensor.tensor import Tensor
+
+# What a step writes: functions of a way and tensors alone (see Optimizer._update).
+
+
+class Way(NamedTuple):
+    """How steps are made of gradients.
+
+    `before` and `after`: how much a parameter's gradient, and how much the parameter itself is made
+    smaller. Steps are longer by `stretch`. With `share` they are in proportion to the length of the
+    parameter; with `turns`, a number of rounds and coefficients, they go along the nearest matrix
+    whose rows are orthogonal.
+    """
+
+    momentum: float
+    before: float
+    after: float = 0.0
+    nesterov: bool = False
+    classic: bool = False
+    share: float = 0.0
+    decay: float = 0.0
+    turns: tuple[int, tuple[float, ...]] | None = None
+    stretch: float = 1.0
+
+
+def _rate(way: Way, param: Tensor, gradient: Tensor, lr: Tensor) -> Tensor:
+    if not way.share:
+        return lr if way.stretch == 1 else lr * way.stretch
+    length, slope = norm(param), norm(gradient)
+    share = length * way.share / (slope + length * way.decay)
+    return ((length > 0) & (slope > 0)).where(share, 1.0) * lr
+
+
+def _push(way: Way, param: Tensor, gradient: Tensor, lr: Tensor) -> Tensor:
+    """What a gradient adds to the running sum."""
+    push = gradient + param * way.before if way.before else gradient
+    return push * _rate(way, param, gradient, lr) if way.classic else push
+
+
+def _velocity(way: Way, velocity: Tensor, param: Tensor, gradient: Tensor, lr: Tensor) -> Tensor:
+    return velocity * way.momentum + _push(way, param, gradient, lr)
+
+
+def _moved(
+    way: Way, param: Tensor, gradient: Tensor, lr: Tensor, velocity: Tensor | None = None
+) -> Tensor:
+    """A parameter after a step, along the running sum if there is one."""
+    step = _push(way, param, gradient, lr) if velocity is None or way.nesterov else velocity
+    if velocity is not None and way.nesterov:
+        step = step + velocity * way.momentum
+    step = step if way.turns is None else _turned(step, *way.turns)
+    kept = param * (1 - lr * way.after) if way.after else param
+    return kept - (step if way.classic else step * _rate(way, param, gradient, lr))
+
+
+def _turned(step: Tensor, rounds: int, coefficients: tuple[float, ...]) -> Tensor:
+    """The nearest matrix whose rows are orthogonal, of (out channels, everything else)."""
+    flat = step.reshape(int(step.shape[0]), -1)
+    return flat.newton_schulz(rounds, coefficients).reshape(step.shape)
 
 
 class SGD(Optimizer):
@@ -40,35 +98,18 @@ class SGD(Optimizer):
         self.nesterov, self.classic = nesterov, classic
         self.velocity = self._zeros() if momentum else []
 
+    @property
+    def way(self) -> Way:
+        return Way(self.momentum, self.weight_decay, 0.0, self.nesterov, self.classic)
+
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
+        way = (self.way,)
         for number, (param, gradient) in enumerate(zip(self.params, gradients, strict=True)):
-            before, after = self._decays()
-            step = gradient + param * before if before else gradient
-            share = self._share(param, gradient)
-            rate = self.lr if share is None else share * self.lr
-            step = step * rate if self.classic else step
-            step = self._turned(self._with_momentum(step, number))
-            kept = param * (1 - self.lr * after) if after else param
-            self._set(param, kept - (step if self.classic else step * rate))
+            velocity = self.velocity[number : number + 1]
+            for one in velocity:
+                self._update(one, _velocity, way, one, param, gradient, self.lr)
+            self._update(param, _moved, way, param, gradient, self.lr, *velocity)
         return [*self.params, *self.velocity]
-
-    def _decays(self) -> tuple[float, float]:
-        """How much a parameter's gradient, and how much the parameter itself is made smaller."""
-        return self.weight_decay, 0.0
-
-    def _with_momentum(self, step: Tensor, number: int) -> Tensor:
-        if not self.momentum:
-            return step
-        velocity = self.velocity[number]
-        self._set(velocity, velocity * self.momentum + step)
-        return step + velocity * self.momentum if self.nesterov else velocity
-
-    def _share(self, param: Tensor, gradient: Tensor) -> Tensor | None:
-        """What a step is multiplied with besides the learning rate."""
-        return None
-
-    def _turned(self, step: Tensor) -> Tensor:
-        return step
 
 
 class LARS(SGD):
@@ -99,21 +140,12 @@ class LARS(SGD):
         if ns_coefficients:
             _refuse_vectors(self.params, "LARS with ns_coefficients")
 
-    def _decays(self) -> tuple[float, float]:
-        return (self.weight_decay, 0.0) if self.pre_wd else (0.0, self.weight_decay)
-
-    def _share(self, param: Tensor, gradient: Tensor) -> Tensor | None:
-        if not self.tcoef:
-            return None
-        length, slope = norm(param), norm(gradient)
-        share = length * self.tcoef / (slope + length * self.weight_decay)
-        return ((length > 0) & (slope > 0)).where(share, 1.0)
-
-    def _turned(self, step: Tensor) -> Tensor:
-        if not self.ns_coefficients:
-            return step
-        flat = step.reshape(int(step.shape[0]), -1)
-        return flat.newton_schulz(self.ns_steps, self.ns_coefficients).reshape(step.shape)
+    @property
+    def way(self) -> Way:
+        before, after = (self.weight_decay, 0.0) if self.pre_wd else (0.0, self.weight_decay)
+        turns = (self.ns_steps, tuple(self.ns_coefficients)) if self.ns_coefficients else None
+        how = (self.nesterov, self.classic, self.tcoef, self.weight_decay, turns)
+        return Way(self.momentum, before, after, *how)
 
 
 class Muon(Optimizer):
@@ -141,15 +173,13 @@ class Muon(Optimizer):
         self.velocity = self._zeros()
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
+        turns = (self.ns_steps, tuple(self.ns_coefficients))
+        way = Way(self.momentum, 0.0, self.weight_decay, self.nesterov, turns=turns)
         for param, gradient, velocity in zip(self.params, gradients, self.velocity, strict=True):
-            self._set(velocity, velocity * self.momentum + gradient)
-            step = gradient + velocity * self.momentum if self.nesterov else velocity
             rows = int(param.shape[0])
-            flat = step.reshape(rows, -1)
-            even = flat.newton_schulz(self.ns_steps, self.ns_coefficients).reshape(param.shape)
-            scale = sqrt(max(1.0, rows / int(flat.shape[1])))
-            kept = param * (1 - self.lr * self.weight_decay) if self.weight_decay else param
-            self._set(param, kept - even * (self.lr * scale))
+            own = (way._replace(stretch=sqrt(max(1.0, rows * rows / param.numel()))),)
+            self._update(velocity, _velocity, own, velocity, param, gradient, self.lr)
+            self._update(param, _moved, own, param, gradient, self.lr, velocity)
         return [*self.params, *self.velocity]
 
 
