@@ -35,7 +35,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Capture:
-    """Launches over places. Bases are the given storages, the made ones, and last the arena."""
+    """Launches over places. Bases are the given storages, the made ones, and last the arena.
+
+    `made` are not the storages that runs made, but others of their sizes that have no memory.
+    """
 
     launches: list[Launch]
     places: list[Place]
@@ -46,8 +49,12 @@ class Capture:
     cells: list[tuple[Cells, View]]
 
 
-def join(runs: Sequence[Run], returned: set[Storage], device: Device) -> Capture:
-    """One capture of all runs. Of what they made, only the returned storages outlive a replay."""
+def join(
+    runs: Sequence[Run], returned: set[Storage], device: Device
+) -> tuple[Capture, dict[Storage, int]]:
+    """One capture of all runs. Of what they made, only the returned storages outlive a replay: they
+    come back with their numbers.
+    """
     cells = [(found, run.views[found.place]) for run in runs for found in run.plan.cells]
     made = dict.fromkeys(v.storage for run in runs for v in run.made)
     for _, view in cells:  # they are looked at after each replay, so nobody else writes there
@@ -67,7 +74,9 @@ def join(runs: Sequence[Run], returned: set[Storage], device: Device) -> Capture
             found = [local_places[slot] for slot in launch.slots]
             slots = tuple([places.setdefault(place, len(places)) for place in found])
             launches.append(replace(launch, slots=slots))
-    return Capture(launches, list(places), list(given), fresh, arena_bytes, device, cells)
+    like = [Storage(s.device, s.size, s.dtype) for s in fresh]
+    capture = Capture(launches, list(places), list(given), like, arena_bytes, device, cells)
+    return capture, {storage: number for number, storage in enumerate(fresh)}
 
 
 def _lives(runs: Sequence[Run], outside: Container[object]) -> dict[object, Life]:

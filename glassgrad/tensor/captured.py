@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from sys import getrefcount
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import ref
 
 from glassgrad.base.config import TRAINING
@@ -72,29 +72,39 @@ class Captured:
         stored = [tensor for tensor in escaped if tensor.uop.op is BUFFER]
         self.poisoned = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
         fresh = {tensor.uop.arg.storage for tensor in (*returned, *stored)}
-        capture = join(watching.runs, fresh, _device(watching))
+        capture, numbers = join(watching.runs, fresh, _device(watching))
         _refuse_other_variables(capture, before.values)
         self.replayed = Replay(capture, before.values)
         self._sort_bases(watching, before)
         self._find_doubts(earlier, before)
         self.lazy = [
             (held, node)  # computed inside of other values; others may have computed it since
-            for held, node in before.nodes.items()
-            if node in watching.nodes and node.op is not BUFFER
+            for held, node in before.lazy.items()
+            if node in watching.nodes
         ]
         self.made = [Made(n, s, []) for n, s in enumerate(capture.made, len(capture.given))]
         self.kind: Any = type(returned[0]) if returned else Core
         sized = watching.sized
-        self.outputs = [self._output(tensor, before.arguments, sized) for tensor in returned]
-        self.stored = [(ref(tensor), self._output(tensor, [], sized)) for tensor in stored]
-        returned_ones = {output.made for output in self.outputs}
-        self.kept = [self.made[o.made] for _, o in self.stored if o.made not in returned_ones]
+        given = before.arguments
+        self.outputs = [self._output(tensor, given, sized, numbers) for tensor in returned]
+        self.stored = [(ref(tensor), self._output(tensor, [], sized, numbers)) for tensor in stored]
+        self._keep(numbers, {output.made for output in self.outputs}, stored)
         self.gradients = [self._gradient(*found) for found in before.new_gradients(watching)]
         self.has_effects = bool(
             self.renewed or self.written or self.stored or self.poisoned or self.gradients
         )
         self.template = rebuilt(result, iter([Hole()] * len(returned)))
         self.is_one_tensor = isinstance(self.template, Hole) and self.outputs[0].is_first_made
+
+    def _keep(self, numbers: dict[Storage, int], returned: set[int], stored: list[Core]) -> None:
+        """Memory of tensors that were left behind, as gradients are, is filled again."""
+        holders: dict[int, list[Core]] = {}
+        for tensor in stored:
+            if (number := numbers.get(tensor.uop.arg.storage)) not in (None, *returned):
+                holders.setdefault(cast(int, number), []).append(tensor)
+        self.kept = [self.made[number] for number in holders]
+        for number, tensors in holders.items():
+            self.made[number].adopt(tensors, self.replayed)
 
     def _gradient(self, tensor: Core, was_there: bool) -> Gradient:
         if tensor.grad is None:
@@ -143,13 +153,18 @@ class Captured:
         self.held = [storage for _, storage in pairs]
         self.outside = {known.storage for known in self.known}
 
-    def _output(self, tensor: Core, arguments: list[Core], sized: dict[View, Ints]) -> Output:
+    def _output(
+        self,
+        tensor: Core,
+        arguments: list[Core],
+        sized: dict[View, Ints],
+        numbers: dict[Storage, int],
+    ) -> Output:
         view: View = tensor.uop.arg
         shape = sized.get(view, view.shape)
         window = Window(view.dtype, shape, view.strides, view.offset)
-        capture = self.replayed.capture
-        if view.storage in capture.made:
-            number = capture.made.index(view.storage)
+        number = numbers.get(view.storage)
+        if number is not None:
             self.made[number].windows.append(window)
             return Output(made=number, number=len(self.made[number].windows) - 1)
         for number, argument in enumerate(arguments):
@@ -315,7 +330,7 @@ def _escaped(before: Before, returned: list[Core]) -> list[Core]:
         tensor
         for held in list(LIVING)
         if held.thread == thread
-        and held not in before.nodes
+        and held not in before.gradients
         and (tensor := held()) is not None
         and id(tensor) not in own
     ]

@@ -34,17 +34,34 @@ class Window(NamedTuple):
 
 
 class Handed:
-    """Memory that was handed out once; again, when nobody can see it any more."""
+    """Memory that was handed out once; again, when nobody can see it any more.
 
-    __slots__ = ("address", "idle", "nodes", "values")
+    `idle` is how many refer to it when nobody does who would mind.
+    """
 
-    def __init__(self, like: Storage, windows: list[Window], values: Bound) -> None:
-        storage = Storage(like.device, like.size, like.dtype).allocate(zeroed=False)
-        self.address = storage.address
+    __slots__ = ("idle", "nodes", "values")
+
+    def __init__(self, nodes: list[UOp], values: Bound) -> None:
+        self.nodes = nodes
         self.values = values  # that decided the shapes
-        self.nodes = [window.on(storage, values) for window in windows]
-        del storage
         self.idle = self.references()
+
+    @classmethod
+    def new(cls, like: Storage, windows: list[Window], values: Bound) -> Handed:
+        """Memory of this size, which is not allocated yet."""
+        storage = Storage(like.device, like.size, like.dtype)
+        nodes = [window.on(storage, values) for window in windows]
+        del storage
+        return cls(nodes, values)
+
+    def allocate(self) -> Handed:
+        self.nodes[0].arg.storage.allocate(zeroed=False)
+        return self
+
+    @property
+    def address(self) -> int:
+        address: int = self.nodes[0].arg.storage.address
+        return address
 
     def references(self) -> int:
         """How many refer to the buffers, their views and their storage: more than when it was made?
@@ -86,11 +103,20 @@ class Made:
     def _next(self, values: Bound) -> Handed:
         found = self.other
         if found is None or found.references() != found.idle or found.values != values:
-            found = Handed(self.like, self.windows, values)
+            found = Handed.new(self.like, self.windows, values).allocate()
             self.is_new = True
         self.other = self.last if self.like.nbytes <= FEW_BYTES else None
         self.last = found
         return found
+
+    def adopt(self, holders: list[Core], replayed: Replay) -> None:
+        """Let the next replay fill what these tensors hold, one for each window, unless somebody
+        else can see it by then.
+        """
+        found = Handed([tensor.uop for tensor in holders], replayed.values)
+        found.idle = Handed.new(self.like, self.windows, replayed.values).idle + len(holders)
+        self.last = found
+        replayed.point(self.base, found.address)
 
     def settle(self) -> None:
         """Those who hold it now are the ones that get it again."""

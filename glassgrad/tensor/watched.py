@@ -23,6 +23,13 @@ BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]
 
 
+class Stored(NamedTuple):
+    """A buffer, as long as somebody has it."""
+
+    node: ref[UOp]
+    storage: ref[Storage]
+
+
 class Before(NamedTuple):
     """What is known before a call that is watched."""
 
@@ -32,7 +39,8 @@ class Before(NamedTuple):
     random_numbers: int  # that were handed out
     keys: Any  # of random numbers; manual_seed() makes others
     values: Bound  # of variables among the arguments
-    nodes: dict[Living, UOp]  # what the living tensors held
+    lazy: dict[Living, UOp]  # what the living tensors held that is not in memory
+    stored: dict[Living, Stored]  # and what is: a call that drops it gets its memory
     gradients: dict[Living, ref[Core] | None]
 
     @classmethod
@@ -46,7 +54,12 @@ class Before(NamedTuple):
             GENERATOR.used,
             GENERATOR.keys,
             values,
-            {held: found.uop for held, found in alive},
+            {held: found.uop for held, found in alive if found.uop.op is not BUFFER},
+            {
+                held: Stored(ref(found.uop), ref(found.uop.arg.storage))
+                for held, found in alive
+                if found.uop.op is BUFFER
+            },
             {held: None if found.grad is None else ref(found.grad) for held, found in alive},
         )
 
@@ -139,8 +152,9 @@ def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
             "it: replays would use the shape it had",
             hint="leave out the realize()",
         )
-    for tensor, old in _changed(before):
-        is_there = tensor.uop.op is BUFFER and tensor.uop.arg.storage is old.arg.storage
+    for tensor, held in _changed(before):
+        storage = before.stored[held].storage()
+        is_there = tensor.uop.op is BUFFER and tensor.uop.arg.storage is storage
         if not is_there:
             raise CaptureError(
                 f"a captured function replaces a tensor of shape {tensor.shape}, which was there "
@@ -153,7 +167,7 @@ def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
 
 def _refuse_dropped(watching: Recorder, before: Before) -> None:
     """Memory that a tensor held before the call, that was read, and that no tensor holds now."""
-    then = {node.arg.storage for node in before.nodes.values() if node.op is BUFFER}
+    then = {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     now = {tensor.uop.arg.storage for tensor in living() if tensor.uop.op is BUFFER}
     now.update(before.storages)
     for leaf in (leaf for run in watching.runs for leaf in run.leaves):
@@ -180,14 +194,21 @@ def refuse_hidden(result: Any, escaped: list[Core]) -> None:
 
 def found_lazy(before: Before) -> bool:
     """Whether a call computed tensors of others, which it would find in memory the next time."""
-    return any(old.op is not BUFFER for _, old in _changed(before))
+    return any(held in before.lazy for _, held in _changed(before))
 
 
-def _changed(before: Before) -> list[tuple[Core, UOp]]:
+def _changed(before: Before) -> list[tuple[Core, Living]]:
     """Tensors of this thread that were there before a call and hold other nodes now."""
     thread = get_ident()
     return [
-        (tensor, node)
-        for held, node in before.nodes.items()
-        if held.thread == thread and (tensor := held()) is not None and tensor.uop is not node
+        (tensor, held)
+        for held in before.gradients
+        if held.thread == thread
+        and (tensor := held()) is not None
+        and tensor.uop is not _node_before(held, before)
     ]
+
+
+def _node_before(held: Living, before: Before) -> UOp | None:
+    stored = before.stored.get(held)
+    return before.lazy[held] if stored is None else stored.node()

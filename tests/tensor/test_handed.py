@@ -1,0 +1,84 @@
+"""Memory that replays fill and hand out: again where nobody else can see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from glassgrad.base.counters import GlobalCounters
+from glassgrad.nn.optim import SGD
+from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.tensor import Tensor
+
+ON_COMPILED_ROAD = True
+
+
+def training() -> tuple[Callable[[Tensor], Tensor], Tensor]:
+    """A captured step, and its parameter, which does not move."""
+    w = Tensor(np.full(6, 0.5, np.float32))
+    optimizer = SGD([w], lr=0.0)
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = (w * w * x).sum()  # the gradient is x, read from w
+        loss.backward()
+        return loss.realize(*optimizer.schedule_step())
+
+    return step, w
+
+
+def batch(number: int) -> Tensor:
+    return Tensor(np.full(6, number, np.float32)).realize()
+
+
+def gradient(w: Tensor) -> Tensor:
+    assert w.grad is not None
+    return w.grad
+
+
+def test_gradients_of_a_capture_and_its_replays_are_in_one_place() -> None:
+    step, w = training()
+    step(batch(0))
+    places = set()
+    for number in range(1, 6):
+        step(batch(number))
+        assert gradient(w).tolist() == [number] * 6
+        places.add(gradient(w).uop.arg.address)
+    assert len(places) == 1
+
+
+def test_memory_does_not_grow_from_the_first_call_to_the_last() -> None:
+    step, _ = training()
+    x = batch(1)
+    step(x)
+    used = GlobalCounters.mem_used
+    for _ in range(5):
+        step(x)
+    arena = sum(found.replayed.arena.nbytes for found in step.captures.values())  # type: ignore[attr-defined]
+    assert GlobalCounters.mem_used <= used + arena + 64  # the loss has two places
+
+
+def test_a_gradient_that_somebody_looks_at_is_left_alone() -> None:
+    for early in range(4):
+        step, w = training()
+        for number in range(early + 1):
+            step(batch(number))
+        looked = gradient(w).numpy()
+        for number in range(10, 14):
+            step(batch(number))
+        assert looked.tolist() == [early] * 6
+        assert gradient(w).tolist() == [13] * 6
+
+
+def test_a_value_made_of_a_gradient_is_left_alone() -> None:
+    for early in range(1, 4):
+        step, w = training()
+        for number in range(early + 1):
+            step(batch(number))
+        twice = gradient(w) * 2
+        for number in range(10, 13):
+            step(batch(number))
+        assert twice.tolist() == [2 * early] * 6
+        assert gradient(w).tolist() == [12] * 6
