@@ -16,6 +16,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import Core
 
 CONTIGUOUS, REDUCE, ADD, MUL = Ops.CONTIGUOUS, Ops.REDUCE, Ops.ADD, Ops.MUL
+RESHAPE = Ops.RESHAPE
 MOVED = (OpGroup.MOVEMENT | {Ops.CAST}) - {Ops.GATHER}
 PASSED = OpGroup.MOVEMENT | OpGroup.ELEMENTWISE | {Ops.CAST, Ops.BITCAST, Ops.DETACH}
 KINDS = frozenset((CONTIGUOUS, REDUCE))
@@ -30,11 +31,19 @@ def worth_memory(nodes: Iterable[UOp], roots: set[UOp]) -> set[UOp]:
 
 
 def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[Core]]) -> list[UOp]:
-    """Those of these nodes that values which somebody holds are made of, too."""
+    """Those of these nodes that values which somebody holds are made of, too.
+
+    Where somebody holds one in another shape, as gradients often are, it is kept in that shape:
+    what a tensor holds is known again in the next step of a loop, what is under it may not be.
+    """
     oldest = min(node.number for node in wanted)
     found: dict[UOp, None] = {}
     seen: set[UOp] = set()
     stack = [tensor.uop for tensor in living() if tensor.uop.number >= oldest]
+    for held in [node for node in stack if node.op is RESHAPE and node.realized is None]:
+        if (node := _unshaped(held)) in wanted and node not in seen:
+            found[held] = None
+            seen |= {held, node}
     while stack:
         node = stack.pop()
         if node.number < oldest or node in seen or node.realized is not None:
@@ -54,6 +63,12 @@ def _is_worth_memory(node: UOp) -> bool:
         return False
     read = sum(prod(_unmoved(operand).shape) for operand in node.src[0].src)
     return read >= SMALLER * prod(node.shape)
+
+
+def _unshaped(uop: UOp) -> UOp:
+    while uop.op is RESHAPE and uop.realized is None:
+        uop = uop.src[0]
+    return uop
 
 
 def _unmoved(uop: UOp) -> UOp:

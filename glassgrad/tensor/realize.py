@@ -186,8 +186,9 @@ def _compute_anew(values: Sequence[UOp], kept: frozenset[UOp], found: Found | No
     kept = frozenset([became.get(node, node) for node in kept])
     if (watching := recorder()) is not None:
         watching.nodes.update(nodes)
-    wider = worth_memory(nodes, set(roots))
-    more = values_to_keep(wider, living) if wider else []
+    own = set(roots)
+    wider = worth_memory(nodes, own)
+    more = [node for node in values_to_keep(wider, living) if node not in own] if wider else []
     roots = [*roots, *more]
     graph = prepared(roots, nodes)
     views, made = run(graph)
