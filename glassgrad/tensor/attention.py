@@ -7,6 +7,7 @@ from typing import Self
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.composite import composite
 from glassgrad.tensor.losses import Losses
 
 
@@ -46,13 +47,18 @@ class Attention(Losses):
                 f"queries {self.shape}, keys {key.shape} and values {value.shape} do not fit",
                 hint="queries and keys have one width, keys and values one number of places",
             )
+        if is_causal and attn_mask is not None:
+            raise ShapeError("attention is causal or has a mask, not both")
+        return self._fit(key, attn_mask, is_causal).dropout(dropout_p).dot(value)
+
+    @composite
+    def _fit(self, key: Self, attn_mask: Self | None, is_causal: bool) -> Self:
+        """How well each key fits each query, as shares of 1."""
         scores = self.dot(key.transpose(-2, -1)) * (1 / math.sqrt(self.shape[-1]))
         if is_causal:
-            if attn_mask is not None:
-                raise ShapeError("attention is causal or has a mask, not both")
             rows, columns = int(self.shape[-2]), int(key.shape[-2])
             attn_mask = self._line(columns) <= self._line(rows).unsqueeze(1)
         if attn_mask is not None:
             hides = attn_mask.dtype is dtypes.bool
             scores = attn_mask.where(scores, -math.inf) if hides else scores + attn_mask
-        return scores.softmax(-1).cast(self.dtype).dropout(dropout_p).dot(value)
+        return scores.softmax(-1).cast(self.dtype)

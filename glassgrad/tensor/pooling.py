@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.tensor.composite import composite
 from glassgrad.tensor.contraction import around, each
 from glassgrad.tensor.interpolation import Interpolation
 from glassgrad.tensor.record import sizes_of
@@ -100,6 +101,7 @@ class Pooling(Interpolation):
         is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
         return best, count - is_best.where(numbers, 0)._reduced(MAX, axes, keepdim=False)
 
+    @composite
     def avg_pool2d(
         self,
         kernel_size: int | Sequence[int] = (2, 2),
