@@ -21,7 +21,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.gradient import is_usual, reached
-from glassgrad.tensor.later import LATER, WRITING
+from glassgrad.tensor.later import LATER, WRITING, writing
 from glassgrad.tensor.record import record
 
 BUFFER, CONTIGUOUS = Ops.BUFFER, Ops.CONTIGUOUS
@@ -65,7 +65,7 @@ class Composite:
     def is_traced(self, src: list[UOp]) -> bool:
         """Find out what the result is like; False if one node cannot stand for it."""
         inputs = [_like(node, number) for number, node in enumerate(src)]
-        with WRITING:
+        with writing():
             (result,) = self.function(*inputs)
         nodes = toposort((result,))
         found = reached(result, nodes, frozenset(inputs))
@@ -83,7 +83,23 @@ def _like(node: UOp, number: int) -> UOp:
     return UOp(CONTIGUOUS, node.dtype, (memory,), number)
 
 
-def _is_plain(value: object) -> bool:
+def _signature(given: tuple[Any, ...]) -> tuple[list[Any], list[UOp]] | None:
+    """What arguments are like, and the nodes of the tensors; None if it cannot be told."""
+    key: list[Any] = []
+    src: list[UOp] = []
+    for one in given:
+        if isinstance(one, Core):
+            uop = one.uop
+            src.append(uop)
+            key += (uop.shape, uop.dtype)
+        elif type(one) in PLAIN or _are_ints(one):
+            key += (type(one), one.hex() if type(one) is float else one)  # 0.0 is not -0.0
+        else:
+            return None
+    return key, src
+
+
+def _are_ints(value: object) -> bool:
     return type(value) is tuple and all(type(one) is int for one in value)
 
 
@@ -103,25 +119,16 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
         if (
             THREAD.recorder is not None
             or Sizes.exist
-            or get_ident() in WRITING.threads
+            or get_ident() in WRITING
             or args[0].uop.dtype.kind != "float"  # what ints become is a setting
         ):
             return recorded(*args, **options)
         given = (*args, *options.values())
-        key: list[Any] = [recorded, *options]
-        src: list[UOp] = []
-        for one in given:
-            if isinstance(one, Core):
-                uop = one.uop
-                src.append(uop)
-                key.append(uop.shape)
-                key.append(uop.dtype)
-            elif type(one) in PLAIN or _is_plain(one):
-                key.append(type(one))
-                key.append(one.hex() if type(one) is float else one)  # 0.0 is not -0.0
-            else:
-                return recorded(*args, **options)
-        known = KNOWN.get(found := tuple(key))
+        signature = _signature(given)
+        if signature is None:
+            return recorded(*args, **options)
+        key, src = signature
+        known = KNOWN.get(found := (recorded, *options, *key))
         if known is ONCE:
             parts = [TENSOR if isinstance(one, Core) else one for one in given]
             made = Composite(recorded, type(args[0]), parts, list(options))

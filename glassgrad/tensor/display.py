@@ -11,6 +11,7 @@ from typing import Any
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.later import written_out
 from glassgrad.tensor.versions import current
 
 MOST_CELLS = 10  # rows and columns; from the middle on, the rest is left out
@@ -26,6 +27,7 @@ def html(tensor: Any) -> str:
     """What a notebook shows for a tensor."""
     place = f"on {tensor.device}"
     if current(tensor.uop) is None or tensor.nbytes() > MOST_BYTES:
+        written_out((tensor.uop,))  # one node may stand for many
         body = f"<pre>{escape(chr(10).join(tree(tensor.uop)))}</pre>"
         state = "not computed yet" if current(tensor.uop) is None else "in memory"
     else:

@@ -7,8 +7,8 @@ it: LATER(x, …; Later). Only where nothing like it was computed before, its gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -32,20 +32,18 @@ NUMBER = attrgetter("number")
 Written = Callable[..., Sequence[UOp]]
 
 
-class Writing:
-    """The threads that write the graph of a LATER: no other LATER may come into it."""
-
-    def __init__(self) -> None:
-        self.threads: list[int] = []  # once for every graph
-
-    def __enter__(self) -> None:
-        self.threads.append(get_ident())
-
-    def __exit__(self, *error: object) -> None:
-        self.threads.remove(get_ident())
+WRITING: list[int] = []  # the threads that write graphs, once for each
 
 
-WRITING = Writing()
+@contextmanager
+def writing() -> Iterator[None]:
+    """Write the graph of a LATER: with gradients, and with no other LATER in it."""
+    WRITING.append(get_ident())
+    try:
+        with Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
+            yield
+    finally:
+        WRITING.remove(get_ident())
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +160,7 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
 def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
     """What the function of a LATER makes; all of it was made on the line of the LATER."""
     first = next_number()
-    with WRITING, Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
+    with writing():
         results: Sequence[UOp] = node.arg.function(*src)
     for made in toposort(results, lambda found: found.number < first):
         if made.number > first and not node.arg.sees_graph:

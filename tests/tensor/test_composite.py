@@ -176,3 +176,15 @@ def test_no_gradient_flows_where_nobody_wants_one() -> None:
             y = x.dot(w)
         (y.sum() + w.sum()).backward()
         assert x.grad is None and w.grad is not None and w.grad.tolist() == [[1.0, 1.0]] * 3
+
+
+def test_what_was_first_met_without_gradients_has_them_later() -> None:
+    with Tensor.no_grad():
+        for _ in range(3):
+            Tensor(numbers(4, 3)).dot(Tensor(numbers(3, 2))).realize()
+    x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
+    y = x.dot(w)
+    assert y.uop.op is LATER
+    y.sum().backward()
+    assert w.grad is not None
+    np.testing.assert_allclose(w.grad.numpy(), x.numpy().sum(0)[:, None].repeat(2, 1), rtol=1e-5)

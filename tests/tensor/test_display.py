@@ -86,3 +86,11 @@ def test_what_was_computed_ends_the_tree() -> None:
     x = Tensor([1.0]) + 1
     x.numpy()
     assert tree((x * 2).uop)[1] == "├ memory float32 (1,)"
+
+
+def test_composites_are_drawn_with_all_their_operations() -> None:
+    texts = set()
+    for _ in range(3):
+        x = Tensor([[1.0, 2.0]]).realize()
+        texts.add(x.softmax()._repr_html_())
+    assert len(texts) == 1 and "LATER" not in texts.pop()
