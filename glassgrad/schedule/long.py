@@ -19,6 +19,9 @@ PARTS = 64
 MOST_PARTS = 4096
 SCAN_PARTS = 128
 STEPS = 32  # parts of a scan are multiples of this: whole vectors
+ROW_PARTS = (16, 8)  # of the rows of a large matrix that are summed
+FEWEST_ROWS = 64  # in a part
+LARGE = 1 << 22  # elements that are read from memory rather than from a cache
 
 
 def split_long(node: UOp) -> UOp:
@@ -26,7 +29,11 @@ def split_long(node: UOp) -> UOp:
     x, (op, axes) = node.src[0], node.arg
     shape = x.shape
     count = prod(shape[axis] for axis in axes)
-    if isinstance(count, Size) or prod(node.shape) >= FEW_RESULTS or count < LONG:
+    if isinstance(prod(shape), Size):
+        return node
+    if prod(node.shape) >= FEW_RESULTS:
+        return _split_rows(node)
+    if count < LONG:
         return node
     first, rest = axes[0], axes[1:]
     if rest and FEW_RESULTS <= shape[first] <= MOST_PARTS:
@@ -53,6 +60,39 @@ def _in_parts(x: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
         return result
     left = _reduce(_cut(x, first, whole, shape[first]), op, axes)
     return UOp(op, x.dtype, (result, left))
+
+
+def _split_rows(node: UOp) -> UOp:
+    """sum of rows  ->  sum of the sums of 16 parts: cores read whole rows instead of pieces"""
+    x, (op, axes) = node.src[0], node.arg
+    axis, count = axes[0], x.shape[axes[0]]
+    matrix = max(x.src if x.op is Ops.MUL else (x,), key=lambda source: prod(source.shape))
+    is_large = prod(x.shape) >= LARGE and matrix.shape == x.shape  # each element is read once
+    fitting = [n for n in ROW_PARTS if count % n == 0 and count // n >= FEWEST_ROWS]
+    if len(axes) > 1 or not fitting or not is_large or not _is_outermost(matrix, axis):
+        return node
+    parts, shape = fitting[0], x.shape
+    runs = (*shape[:axis], parts, count // parts, *shape[axis + 1 :])
+    apart = UOp(Ops.RESHAPE, x.dtype, (x,), runs)
+    order = (axis, *[a for a in range(len(runs)) if a != axis])
+    sums = _reduce(UOp(Ops.PERMUTE, x.dtype, (apart,), order), op, (axis + 1,))
+    return _reduce(UOp(Ops.CONTIGUOUS, x.dtype, (sums,)), op, (0,))
+
+
+def _is_outermost(matrix: UOp, axis: int) -> bool:
+    """Is this axis the first along which a buffer lies in memory?"""
+    while matrix.op in (Ops.PERMUTE, Ops.RESHAPE):
+        if matrix.op is Ops.PERMUTE:
+            axis = matrix.arg[axis]
+        else:
+            before = [a for a, n in enumerate(matrix.src[0].shape) if n != 1]
+            after = [a for a, n in enumerate(matrix.shape) if n != 1]
+            if len(before) != len(after) or axis not in after:
+                return False
+            axis = before[after.index(axis)]
+        matrix = matrix.src[0]
+    longer = [a for a, n in enumerate(matrix.shape) if n != 1]
+    return matrix.op is Ops.BUFFER and len(longer) > 1 and axis == longer[0]
 
 
 def _cut(x: UOp, axis: int, start: int, stop: int) -> UOp:

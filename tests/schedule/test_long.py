@@ -12,7 +12,7 @@ from schedules import leaf, reduce
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import long
-from glassgrad.schedule.long import FEW_RESULTS, LONG, PARTS, split_long, split_scan
+from glassgrad.schedule.long import FEW_RESULTS, LARGE, LONG, PARTS, split_long, split_scan
 
 REDUCING = (Ops.ADD, Ops.MAX, Ops.MIN)
 
@@ -65,6 +65,70 @@ def test_parts_give_the_same_value(
         patch.setattr(long, "LONG", 8)
         patch.setattr(long, "PARTS", 4)
         patch.setattr(long, "FEW_RESULTS", 3)
+        made = split_long(node)
+    assert made.shape == node.shape
+    np.testing.assert_array_equal(evaluate(made), evaluate(node))
+
+
+def moved(x: UOp, op: Ops, arg: tuple[int, ...]) -> UOp:
+    return UOp(op, x.dtype, (x,), arg)
+
+
+def test_rows_of_a_large_matrix_are_summed_in_parts_of_whole_rows() -> None:
+    matrix = empty(2048, LARGE // 2048)
+    for node in (
+        reduce(matrix, Ops.ADD, 0),
+        reduce(moved(matrix, Ops.PERMUTE, (1, 0)), Ops.ADD, 1),
+    ):
+        made = split_long(node)
+        assert made.shape == node.shape
+        assert made.src[0].op is Ops.CONTIGUOUS, "the second sum does not swallow the first"
+        assert made.src[0].shape == (16, LARGE // 2048)
+
+
+def test_a_vector_times_a_large_matrix_is_summed_in_parts() -> None:
+    matrix = moved(empty(2048, LARGE // 2048), Ops.PERMUTE, (1, 0))
+    product = UOp(Ops.MUL, matrix.dtype, (empty(2048), matrix))
+    assert split_long(reduce(product, Ops.ADD, 1)).src[0].op is Ops.CONTIGUOUS
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((LARGE // 2048, 2048), 1), ((1024, 2048), 0), ((2049, 4096), 0), ((2, 2048, 2048), 1)],
+)
+def test_columns_small_matrices_and_odd_numbers_of_rows_stay(
+    shape: tuple[int, ...], axis: int
+) -> None:
+    node = reduce(empty(*shape), Ops.ADD, axis)
+    assert split_long(node) is node
+
+
+def test_a_matrix_that_several_results_share_stays() -> None:
+    matrix = moved(moved(empty(2048, 4096), Ops.PERMUTE, (1, 0)), Ops.RESHAPE, (1, 4096, 2048))
+    node = reduce(UOp(Ops.MUL, matrix.dtype, (empty(8, 1, 2048), matrix)), Ops.ADD, 2)
+    assert split_long(node) is node
+
+
+@given(
+    rows=st.integers(2, 40),
+    columns=st.integers(2, 9),
+    is_turned=st.booleans(),
+    is_product=st.booleans(),
+)
+def test_parts_of_rows_give_the_same_value(
+    rows: int, columns: int, is_turned: bool, is_product: bool
+) -> None:
+    rng = np.random.default_rng(rows)
+    matrix = leaf(rng.integers(-9, 9, (rows, columns)), "int32")
+    x = moved(matrix, Ops.PERMUTE, (1, 0)) if is_turned else matrix
+    if is_product:
+        factor = leaf(rng.integers(-9, 9, x.shape[1:]), "int32")
+        x = UOp(Ops.MUL, x.dtype, (factor, x))
+    node = reduce(x, Ops.ADD, int(is_turned))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"LARGE": 4, "ROW_PARTS": (4, 3, 2), "FEWEST_ROWS": 2}.items():
+            patch.setattr(long, name, value)
+        patch.setattr(long, "FEW_RESULTS", 1)
         made = split_long(node)
     assert made.shape == node.shape
     np.testing.assert_array_equal(evaluate(made), evaluate(node))
