@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from glassgrad.ir.dots import narrow_factors
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.cores import divide_tiles, is_even
 from glassgrad.loops.dots import dot_recipe
 from glassgrad.loops.draft import Draft
+from glassgrad.loops.narrow import dot_form
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.tile import choose_tile, lanes_along
@@ -28,6 +29,7 @@ SKINNY = 32  # rows: packing an operand for so few takes longer than it saves
 PADDED_ROWS = 6  # a tile's, where storing an element twice would be wrong
 PART = 512  # steps of a sum, so that a panel of each operand fits the nearest cache
 ROW_TILES = 16  # in a block of rows, which fits the second cache
+PACKED_BYTES = 2  # of an operand of dot products, at most
 ENOUGH_REUSE = 4  # times that a packed element should be read
 
 
@@ -41,10 +43,9 @@ class Contraction:
     left: UOp
     right: UOp
 
-    @property
-    def is_narrow(self) -> bool:
-        """May the machine have an instruction for several products at once?"""
-        return narrow_factors(self.reduce.src[0]) is not None
+    def is_dotted(self, target: Target) -> bool:
+        """Has the machine an instruction for several of these products at once?"""
+        return dot_form(self.reduce, target) is not None
 
     @property
     def depth(self) -> int:
@@ -65,7 +66,7 @@ def contraction_recipe(draft: Draft) -> bool:
     if found is None:
         return False
     lanes = lanes_along(draft, found.reduce, found.columns)
-    others = 2 if found.is_narrow else 1  # one holds products that are yet to be added
+    others = 2 if found.is_dotted(draft.target) else 1  # one for products that are yet to be added
     _, rows, vectors = choose_tile(draft, found.rows, found.columns, lanes, others)
     if rows == 1 and draft.attempt(Opt(OptOps.PADTO, found.rows.axis, PADDED_ROWS)):
         return contraction_recipe(draft)  # no number of rows divides them
@@ -101,7 +102,8 @@ def _find(draft: Draft) -> Contraction | None:
 
 def _block(draft: Draft, found: Contraction, width: int) -> None:
     """Blocks of columns whose panels fit the cache; rows inside; then the columns of a block."""
-    target, size = draft.target, 2 if found.is_narrow else found.reduce.dtype.itemsize
+    target, is_dotted = draft.target, found.is_dotted(draft.target)
+    size = PACKED_BYTES if is_dotted else found.reduce.dtype.itemsize
     outer = {r.axis: r for r in draft.nest.outer}
     columns, rows = outer.get(found.columns.axis), outer.get(found.rows.axis)
     own = (found.columns.axis, found.rows.axis)
@@ -110,7 +112,7 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         divide_tiles(draft, list(outer))
         return
     packs_left = any(stride(found.left, r) not in (0, 1) for r in found.reduce.bound)
-    if packs_left and not found.is_narrow and _block_parts(draft, found):
+    if packs_left and not is_dotted and _block_parts(draft, found):
         return
     room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2
     panels = max(1, room // (found.depth * width * size))
@@ -123,7 +125,7 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
     divide_tiles(draft, [*others, columns.axis, rows.axis])
     if rows.size >= ENOUGH_REUSE:
-        if found.is_narrow:
+        if is_dotted:
             draft.attempt(Opt(OptOps.DOT, found.reduce.bound[-1].axis, found.right.src[0].arg.slot))
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
     if packs_left:

@@ -41,10 +41,10 @@ def dot(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
 
     If a sum of one operand is needed, it is that of argument `slot`.
     """
-    reduce, left, right = _narrow_sum(nest, axis)
-    if left.src[0].src[0].arg.slot == slot:
-        left, right = right, left
-    form = _form(left, right, target)
+    reduce = _only_sum(nest, axis)
+    form = dot_form(reduce, target, slot)
+    if form is None:
+        raise IllegalMove("this is no sum of narrow products in memory that the machine can take")
     number = next_number(nest)
     fine = make_range(number, form.steps, AxisKind.UNROLL)
     coarse = make_range(axis.axis, -(-axis.size // form.steps), AxisKind.REDUCE)
@@ -59,27 +59,24 @@ def dot(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     return replace(nest, body=nest.body.substitute({reduce: found}))
 
 
-def _narrow_sum(nest: Nest, axis: UOp) -> tuple[UOp, UOp, UOp]:
-    """The sum over an axis, and the operands of its products."""
+def _only_sum(nest: Nest, axis: UOp) -> UOp:
     owners = blocks(nest, axis)
     if len(owners) != 1 or owners[0].op is not Ops.REDUCE or owners[0].arg is not Ops.ADD:
         raise IllegalMove("only one sum at a time is made of dot products")
     if axis.kind is not AxisKind.REDUCE:
         raise IllegalMove("this axis is unrolled")
-    (reduce,) = owners
-    factors = narrow_factors(reduce.src[0])
-    left, right = factors or (None, None)
+    return owners[0]
+
+
+def dot_form(reduce: UOp, target: Target, slot: int | None = None) -> Form | None:
+    """The operands of a sum of narrow products as an instruction of the machine takes them: as they
+    are, else with another sign, which argument `slot` keeps, else wider.
+    """
+    left, right = narrow_factors(reduce.src[0]) or (None, None)
     if left is None or right is None or not (_is_read(left) and _is_read(right)):
-        raise IllegalMove("this is no sum of products of narrow numbers in memory")
-    return reduce, left, right
-
-
-def _is_read(value: UOp) -> bool:
-    return value.op is Ops.LOAD and value.src[0].src[0].op is Ops.PARAM
-
-
-def _form(left: UOp, right: UOp, target: Target) -> Form:
-    """As they are, if there is an instruction for that; else with another sign, else wider."""
+        return None
+    if left.src[0].src[0].arg.slot == slot:
+        left, right = right, left
     one, two = left.dtype, right.dtype
     if (found := find_dot(target, one, two)) is not None:
         return Form(left, right, found[0].steps)
@@ -89,7 +86,11 @@ def _form(left: UOp, right: UOp, target: Target) -> Form:
         return Form(_turned(left, turned), right, found[0].steps, missing)
     if (found := find_dot(target, dtypes.int16, dtypes.int16)) is not None:
         return Form(left.cast(dtypes.int16), right.cast(dtypes.int16), found[0].steps)
-    raise IllegalMove("this machine has no dot products of such numbers")
+    return None
+
+
+def _is_read(value: UOp) -> bool:
+    return value.op is Ops.LOAD and value.src[0].src[0].op is Ops.PARAM
 
 
 def _turned(value: UOp, dtype: DType) -> UOp:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
 LARGE = 3, 4  # of the last cache
+LINE_BYTES = 64
 
 
 def stream(lines: list[UOp], emitter: Emitter) -> list[UOp]:
@@ -50,7 +51,7 @@ def _may_stream(emitter: Emitter, store: UOp) -> bool:
 
 
 def _writes_in_order(emitter: Emitter, store: UOp) -> bool:
-    """Whole vectors at multiples of their size, one register behind the other."""
+    """Whole vectors at multiples of their size, one behind the other, until lines are full?"""
     terms, offset = emitter.flat(store.src[0])
     unrolled = [r for r in store.bound if r.kind.is_unrolled]
     distances = sorted([(terms.get(r, 0), r.size) for r in unrolled])
@@ -62,8 +63,12 @@ def _writes_in_order(emitter: Emitter, store: UOp) -> bool:
     lanes = [r.size for r in unrolled if r.kind is AxisKind.LANE]
     if not lanes or lanes[0] * store.src[1].dtype.itemsize != emitter.target.vector_bytes:
         return False
-    loops = {atom: factor for atom, factor in terms.items() if atom not in unrolled}
-    return divisor(Linear(loops, offset)) % lanes[0] == 0
+    away = {atom: factor for atom, factor in terms.items() if atom not in unrolled}
+    if divisor(Linear(away, offset)) % lanes[0]:
+        return False
+    loops = [r for r in store.bound if r not in unrolled]
+    goes_on = bool(loops) and terms.get(loops[-1]) == reached
+    return goes_on or reached * store.src[1].dtype.itemsize % LINE_BYTES == 0
 
 
 def divisor(place: Linear) -> int:

@@ -71,9 +71,9 @@ def test_the_sum_of_the_other_operand_makes_up_for_a_turned_sign() -> None:
 def test_what_cannot_be_done_says_why() -> None:
     bytes_ = nest_of(narrow_product(4, 8, 6, ("int8", "int8"))[0])
     avx2 = machine("AVX2")
-    assert "narrow numbers" in refused(product(4, 6, 8), OptOps.DOT, 2, 2, avx2)
+    assert "narrow products" in refused(product(4, 6, 8), OptOps.DOT, 2, 2, avx2)
     assert "only one sum" in refused(bytes_, OptOps.DOT, 0, 2, avx2)
-    assert "no dot products" in refused(bytes_, OptOps.DOT, 2, 2, replace(avx2, dots=()))
+    assert "machine can take" in refused(bytes_, OptOps.DOT, 2, 2, replace(avx2, dots=()))
     unrolled = move(bytes_, OptOps.UNROLL, 2, 8)
     assert "unrolled" in refused(unrolled, OptOps.DOT, 3, 2, avx2)
 
@@ -88,6 +88,14 @@ def test_products_of_bytes_are_made_of_dot_products(name: str) -> None:
     assert len(staged) == 2, "what is packed is also what is summed"
     narrow = {1} if target.dots[0].left is not dtypes.int16 else {2}
     assert {block.dtype.itemsize for block in staged} == narrow
+
+
+def test_a_machine_without_dot_products_packs_numbers_as_it_adds_them() -> None:
+    left, right = memory(64, 64, dtype=dtypes.int8), memory(64, 64, dtype=dtypes.int8)
+    kernel = kernel_of(left.matmul(right, dtype=dtypes.int32))
+    nest = optimize(kernel, replace(machine("AVX2"), dots=()))
+    assert OptOps.DOT not in ops_of(nest)
+    assert {block.dtype for block in blocks(nest, Ops.STAGE)} == {dtypes.int32}
 
 
 def test_products_of_floats_are_not() -> None:

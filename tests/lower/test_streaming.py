@@ -13,7 +13,12 @@ from glassgrad import Tensor, dtypes
 from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.linear import Linear, add, linear, minimum, scale
 from glassgrad.ir.ops import STREAMED, Ops
+from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import const, make_range
+from glassgrad.loops.lanes import choose_lanes
+from glassgrad.loops.moves import apply_moves
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.lower import lower
 from glassgrad.lower.streaming import divisor
 
 SMALL = replace(TARGET, l3_bytes=1 << 12)  # a machine for which 64 x 64 floats are much
@@ -83,3 +88,13 @@ def test_a_divisor_divides_every_place() -> None:
     assert divisor(linear(add(scale(i, 24), 4))) == 4
     assert divisor(linear(minimum(scale(i, 24), const(90)))) == 6
     assert divisor(Linear({}, 0)) == 0
+
+
+@pytest.mark.parametrize(("registers", "streams"), [(8, False), (16, True)])
+def test_halves_of_lines_that_lie_apart_stay_near(registers: int, streams: bool) -> None:
+    (kernel,) = planned(memory(64, 72)[:, :64].transpose(0, 1) + memory(64, 64)).kernels
+    nest = Nest(kernel.body, kernel.outer)
+    columns, rows = nest.outer[-1].axis, nest.outer[0].axis
+    recipe = (Opt(OptOps.UPCAST, columns, registers), Opt(OptOps.SWAP, columns, rows))
+    uops = lower(choose_lanes(apply_moves(nest, recipe, SMALL), SMALL), SMALL).uops
+    assert any(uop.arg is STREAMED for uop in uops) is streams
