@@ -67,7 +67,7 @@ class Backward(LinearAlgebra):
             nodes = _written_nodes(self)
             waits = can_wait(nodes)
         under = frozenset(nodes)
-        params = [tensor for tensor in living() if _takes_part(tensor, under)]
+        params = [t for t in living() if t.is_param and t.uop in under and _is_float(t)]
         params = [tensor for tensor in params if tensor._is_asked] or params
         inputs = dict.fromkeys([tensor.uop for tensor in params])
         if waits:
@@ -189,12 +189,13 @@ def _check_contents(found: dict[UOp, UOp]) -> None:
         )
 
 
-def _takes_part(tensor: Core, nodes: frozenset[UOp]) -> bool:
-    return tensor.is_param and tensor.uop in nodes and tensor.uop.dtype.kind == "float"
+def _is_float(tensor: Any) -> bool:
+    kind: str = tensor.uop.dtype.kind
+    return kind == "float"
 
 
 def _need_float(tensor: Any, what: str) -> None:
-    if tensor.dtype.kind != "float":
+    if not _is_float(tensor):
         raise GradientError(
             f"{what} has dtype {tensor.dtype.name}, which has no gradient", hint="cast it to float"
         )

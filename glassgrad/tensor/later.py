@@ -109,7 +109,8 @@ def _expression(
 
 def chosen(results: UOp, number: int, like: UOp) -> UOp:
     """One result of a function that gives several, of the shape and dtype of a node."""
-    return record(LATER, like.dtype, (results,), Choice(number, like.shape))
+    choice = Choice(number, like.shape)
+    return record(LATER, like.dtype, (results,), choice, results.origin)
 
 
 def written_out(

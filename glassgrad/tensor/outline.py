@@ -29,6 +29,11 @@ class Outline:
     `numbers` has the nodes in order, `leaves` are the buffers among them.
     """
 
+    __slots__ = (
+        "graphs", "has_holders", "has_writes", "held", "is_plain", "leaves", "numbers",
+        "storages", "words",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.numbers: dict[UOp, int] = {}
         self.leaves: list[UOp] = []

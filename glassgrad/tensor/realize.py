@@ -215,8 +215,8 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], kept: frozenset[UOp]) -> N
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
         note(root, buffer)
-        if WRITERS and root in WRITERS:
-            WRITERS[buffer] = WRITERS[root]
+        if root.op is ASSIGN and (writer := WRITERS.get(root)) is not None:
+            WRITERS[buffer] = writer
     for tensor in living():
         found = held.get(tensor.uop)
         if found is not None and tensor.uop not in kept:

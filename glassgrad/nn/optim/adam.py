@@ -51,6 +51,10 @@ def _moved_in_proportion(
     return param - step * (share * lr)
 
 
+def _next(count: Tensor) -> Tensor:
+    return count + 1
+
+
 def _corrections(b1: float, b2: float, count: Tensor) -> Tensor:
     """What means and roots of squares are multiplied by to be unbiased."""
     mean_part, square_part = _risen(count, b1, b2).split(1)
@@ -98,7 +102,7 @@ class Adam(Optimizer):
         self.count = self._number(0.0)  # steps; a float holds the first 16 million
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
-        self._set(self.count, self.count + 1)
+        self._update(self.count, _next, (), self.count)
         # Two numbers for all parameters, computed once.
         decays = (self.b1, self.b2)
         corrections = later(_corrections, decays, (self.count,), (2,), self.count.dtype)
