@@ -5,6 +5,7 @@ not, so that a test may change what they depend on.
 """
 
 import os
+import sys
 from tempfile import TemporaryDirectory
 
 # Before anything of the package is imported: settings read the environment once.
@@ -27,6 +28,14 @@ settings.register_profile(
 )
 settings.register_profile("random", parent=settings.get_profile("repeatable"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_recorded_before() -> None:
+    """What a test records does not depend on the tests before it (see tensor/composite.py)."""
+    found = sys.modules.get("glassgrad.tensor.composite")
+    if found is not None:
+        found.KNOWN.clear()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,18 +12,13 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.engine.cache import PLANS
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
-from glassgrad.tensor.composite import KNOWN, Composite, composite
+from glassgrad.tensor.composite import Composite, composite
 from glassgrad.tensor.jit import TinyJit
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.tensor import Tensor
 
 ON_COMPILED_ROAD = True
 LATER = Ops.LATER
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_known() -> None:
-    KNOWN.clear()
 
 
 def numbers(*shape: int, seed: int = 0) -> np.ndarray:
