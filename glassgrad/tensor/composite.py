@@ -17,6 +17,7 @@ from glassgrad.engine.cache import Cache
 from glassgrad.engine.recording import THREAD
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, Sizes
+from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core
@@ -90,6 +91,8 @@ def _signature(given: tuple[Any, ...]) -> tuple[list[Any], list[UOp]] | None:
     for one in given:
         if isinstance(one, Core):
             uop = one.uop
+            if Sizes.exist and sizes_in(uop.shape):
+                return None
             src.append(uop)
             key += (uop.shape, uop.dtype)
         elif type(one) in PLAIN or _are_ints(one):
@@ -118,7 +121,6 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
     def call(*args: Any, **options: Any) -> Any:
         if (
             THREAD.recorder is not None
-            or Sizes.exist
             or get_ident() in WRITING
             or args[0].uop.dtype.kind != "float"  # what ints become is a setting
         ):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import glassgrad.tensor.realize
+from glassgrad import Variable
 from glassgrad.base.errors import ShapeError
 from glassgrad.engine.cache import PLANS
 from glassgrad.ir.ops import Ops
@@ -183,3 +184,16 @@ def test_what_was_first_met_without_gradients_has_them_later() -> None:
     y.sum().backward()
     assert w.grad is not None
     np.testing.assert_allclose(w.grad.numpy(), x.numpy().sum(0)[:, None].repeat(2, 1), rtol=1e-5)
+
+
+def test_sizes_that_variables_decide_are_recorded_every_time() -> None:
+    n = Variable("n", 1, 4)
+    x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
+    for size in (1, 2, 3, 4):
+        y = x[: n.bind(size)].dot(w)
+        assert y.uop.op is not LATER
+        wanted = (x.numpy()[:size] @ w.numpy()).sum(0)
+        np.testing.assert_allclose(y.sum(0).numpy(), wanted, rtol=1e-4, atol=1e-5)
+    for _ in range(2):
+        z = x.dot(w)
+    assert z.uop.op is LATER

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DeviceError, GradientError
-from glassgrad.base.origin import Origin, here
+from glassgrad.base.origin import here
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
 from glassgrad.nn.initial import state
@@ -62,7 +62,6 @@ class Optimizer:
             )
         self.lr = self._number(float(lr))
         self.guard: Tensor | None = None
-        self._origin: Origin | None = None  # the line of the step
         Tensor.realize(*self.params)
 
     @property
@@ -107,7 +106,6 @@ class Optimizer:
 
     def _moved(self) -> list[Tensor]:
         """What is written, from gradients of float32 at least: squares of half floats vanish."""
-        self._origin = here()
         return self._write([_widened(gradient) for gradient in self._gradients()])
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
@@ -125,7 +123,7 @@ class Optimizer:
 
         In a loop its graph is made once, and then known by the function and its arguments.
         """
-        uop, line = target.uop, self._origin
+        uop, line = target.uop, here()
         node = later(function, options, tensors, uop.shape, uop.dtype, line)
         place = place_of(uop) if self.guard is None else None
         if place is None:
