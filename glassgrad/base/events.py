@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from glassgrad.base.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class StageEntered:
     """A stage of the road starts work on a value."""
 
@@ -24,7 +25,7 @@ class StageEntered:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleFired:
     """A rule of a pass turned one node into another."""
 
@@ -34,7 +35,7 @@ class RuleFired:
     after: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassDone:
     """A pass over a graph, a nest or a program is finished."""
 
@@ -44,7 +45,7 @@ class PassDone:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphPlanned:
     """A graph was cut into kernels, and these became code that can be launched."""
 
@@ -54,7 +55,7 @@ class GraphPlanned:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelCompiled:
     """A kernel became machine code; `cached` if it was found on disk."""
 
@@ -65,7 +66,7 @@ class KernelCompiled:
     cached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelLaunched:
     """A kernel ran."""
 
@@ -77,7 +78,7 @@ class KernelLaunched:
     launch: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferAllocated:
     """A device handed out memory."""
 

@@ -8,9 +8,9 @@ that chance does not make new kernels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import perf_counter_ns
 
+from glassgrad.base.frozen import frozen
 from glassgrad.devices.native import host
 from glassgrad.devices.objects import object_key, read_object, write_object
 from glassgrad.devices.pool import Pool, Table, available_cores, load_code
@@ -25,7 +25,7 @@ LAUNCHES = 64  # one after the other
 WORTH = 16  # times as long as handing it out
 
 
-@dataclass(frozen=True)
+@frozen
 class Nothing:
     """A kernel that has a step for every core, and does nothing in it."""
 

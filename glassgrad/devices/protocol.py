@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.stages import Executable, Source, Target
 
 
-@dataclass(frozen=True)
+@frozen
 class Call:
     """An executable, the addresses of its buffers, and its variables' values in order of name."""
 

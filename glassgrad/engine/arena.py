@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from glassgrad.base.frozen import frozen
 
 ALIGNMENT = 64
 
 
-@dataclass(frozen=True)
+@frozen
 class Life:
     """From which launch to which a temporary is needed, and how many bytes it has."""
 

@@ -7,16 +7,16 @@ never does, since axes without elements are refused when they are indexed).
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 
 from glassgrad.base.errors import AxisError
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.stages import Check
 from glassgrad.memory.view import View
 
 Words = ctypes.Array[ctypes.c_int64]
 
 
-@dataclass(frozen=True)
+@frozen
 class Cells:
     """The place where a launch writes bad indices: one element for each of its CHECKs."""
 

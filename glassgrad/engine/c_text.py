@@ -7,12 +7,12 @@ table      what the pool's `run` walks over (devices/pool_code.py)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
+from glassgrad.base.frozen import frozen
 from glassgrad.devices.pool_code import BOX_BYTES, PAUSES
 from glassgrad.engine.c_template import HEADER, INCLUDED, SOURCE
 from glassgrad.engine.packing import Row, unpack_size
@@ -41,7 +41,7 @@ def c_name(name: str, otherwise: str) -> str:
     return f"{name}_" if name in TAKEN.split() else name
 
 
-@dataclass(frozen=True)
+@frozen
 class Result:
     """An output of the C function: written by the kernels themselves, or copied from a base."""
 

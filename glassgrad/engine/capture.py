@@ -8,13 +8,14 @@ native call, whatever its length.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
+from glassgrad.base.frozen import frozen
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import BadIndex, Cells, look_for_bad_index, words_of
@@ -33,7 +34,7 @@ class Place(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Capture:
     """Launches over places. Bases are the given storages, the made ones, and last the arena.
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from glassgrad.base.config import BEAM, NOOPT
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.stages import Nest, Target
 
 if TYPE_CHECKING:
     from glassgrad.loops.opts import Recipe
 
 
-@dataclass(frozen=True)
+@frozen
 class Chooser:
     """Chooses a recipe; `key` tells choosers apart in caches."""
 

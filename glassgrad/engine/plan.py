@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from glassgrad.base.dtype import DType
+from glassgrad.base.frozen import frozen
 from glassgrad.engine.bad_index import Cells
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import Bound, concrete
@@ -14,7 +15,7 @@ from glassgrad.ir.stages import Launch
 from glassgrad.memory.view import View
 
 
-@dataclass(frozen=True)
+@frozen
 class Result:
     """How a root is found after the run: view `place` of the buffers, in a shape of its own.
 
@@ -26,7 +27,7 @@ class Result:
     is_renewed: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Made:
     """A buffer that a run allocates: for a result, or, of zeros, for bad indices."""
 

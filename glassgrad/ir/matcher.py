@@ -61,8 +61,7 @@ def compile_matcher(rules: Rules, op: Ops, traced: bool = False) -> Matcher | No
     """The function that tries all rules that start with an op."""
     if not any(op in rule.ops for rule in rules.rules):
         return None
-    names = Names({one.name: one for one in Ops})
-    names.update(UOp=UOp, folded=folded, sign=math.copysign)
+    names = Names(KNOWN)
     source = source_of(rules, op, names, traced)
     exec(compile(source, f"{GENERATED} {rules.name} {op.name}>", "exec"), names)
     matcher: Matcher = names["match"]
@@ -225,3 +224,5 @@ def folded(op: Ops, *constants: UOp) -> UOp:
 
 
 CONST, COMPARISON = Ops.CONST, OpGroup.COMPARISON
+# What all matchers refer to by name.
+KNOWN = {one.name: one for one in Ops} | {"UOp": UOp, "folded": folded, "sign": math.copysign}

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from glassgrad.base.dtype import ConstType, Kind
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
@@ -91,7 +92,7 @@ class Pattern:
         return self.apply(Ops.WHERE, yes, no)
 
 
-@dataclass(frozen=True)
+@frozen
 class Wild(Pattern):
     """Any node, or any node of some kinds of dtype."""
 
@@ -102,7 +103,7 @@ class Wild(Pattern):
         return self.name
 
 
-@dataclass(frozen=True)
+@frozen
 class Constant(Pattern):
     """Any CONST node."""
 
@@ -112,7 +113,7 @@ class Constant(Pattern):
         return self.name
 
 
-@dataclass(frozen=True)
+@frozen
 class Literal(Pattern):
     """A CONST node of this value."""
 
@@ -129,7 +130,7 @@ SYMBOLS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class Apply(Pattern):
     """A node of this op whose sources match."""
 
@@ -142,7 +143,7 @@ class Apply(Pattern):
         return f"{self.op.name.lower()}({', '.join(map(str, self.src))})"
 
 
-@dataclass(frozen=True)
+@frozen
 class Fold(Pattern):
     """On the right side: an expression of constants, computed when the rule fires."""
 
@@ -173,7 +174,7 @@ p, q = Wild("p", ("bool",)), Wild("q", ("bool",))
 c, d = Constant("c"), Constant("d")
 
 
-@dataclass(frozen=True)
+@frozen
 class Guard:
     """A condition on what variables matched; `&` joins two."""
 
@@ -207,7 +208,7 @@ def varying(*variables: Wild | Constant) -> Guard:
     return _every(lambda found: found.op is not Ops.CONST, variables)
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """left -> right, where `when` holds. `ordered` rules are not tried with swapped sources.
 
@@ -241,7 +242,7 @@ def _bare(pattern: Pattern) -> str:
     return text[1:-1] if is_infix else text
 
 
-@dataclass(frozen=True)
+@frozen
 class Function:
     """A structural rule: a function that is shown nodes of some ops and may return another node."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from glassgrad.base.config import SPEC
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.ops import MANY, STREAMED, AxisKind, OpGroup, Ops, Stage
 from glassgrad.ir.spec_graph import GRAPH_CLAIMS
 from glassgrad.ir.stages import Param
@@ -21,7 +21,7 @@ from glassgrad.ir.uop import UOp, toposort
 Checked = TypeVar("Checked", bound="UOp | Sequence[UOp]")
 
 
-@dataclass(frozen=True)
+@frozen
 class Claim:
     """What is true of every node of some ops."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.frozen import frozen
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -27,7 +28,7 @@ class Dot(NamedTuple):
         return 32 // self.left.bits
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """Facts about a machine. Stages read these and never ask which device they work for."""
 
@@ -55,7 +56,7 @@ class Target:
     dots: tuple[Dot, ...] = ()  # sums of narrow products in one instruction, of whole vectors
 
 
-@dataclass(frozen=True)
+@frozen
 class Param:
     """The arg of Ops.PARAM: which argument of the kernel, and how its elements lie."""
 
@@ -72,7 +73,7 @@ class Param:
         return last + 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Check:
     """What a CHECK of the graph was for: a size, an axis, whether negative indices were wrapped."""
 
@@ -80,7 +81,7 @@ class Check:
     origin: Origin | None  # where the user wrote it
 
 
-@dataclass(frozen=True)
+@frozen
 class Kernel:
     """One kernel: a SINK of STOREs of scalar expressions under ranges. Loops have no shape yet.
 
@@ -98,7 +99,7 @@ class Kernel:
 CELLS = UOp(Ops.SINK)  # stands in `buffers` for the slot that a kernel's CHECKs write to
 
 
-@dataclass(frozen=True)
+@frozen
 class Schedule:
     """Kernels in the order in which they run; `buffers[i]` are what kernel i's slots hold.
 
@@ -125,7 +126,7 @@ class Limit(NamedTuple):
     step: int = 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Nest:
     """A kernel whose loops have a shape; `recipe` are the moves that gave it.
 
@@ -141,7 +142,7 @@ class Nest:
     label: str = "kernel"  # the name with colours
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """A flat list of instructions. Each uop's sources come before it.
 
@@ -158,7 +159,7 @@ class Program:
     label: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """A program as text of a language that a compiler takes."""
 
@@ -180,7 +181,7 @@ class Executable(Protocol):
     def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Launch:
     """One call of an executable: which buffers of the plan it takes."""
 

@@ -312,12 +312,13 @@ def toposort(roots: Iterable[UOp], stop: Callable[[UOp], bool] | None = None) ->
     """Every node under the roots, sources first."""
     found = list(dict.fromkeys(roots))
     seen = set(found)
+    add, append = seen.add, found.append  # bound once: nothing else is called as often as this
     for node in found:
         if stop is None or not stop(node):
             for source in node.src:
                 if source not in seen:
-                    seen.add(source)
-                    found.append(source)
+                    add(source)
+                    append(source)
     found.sort(key=_number)
     return found
 

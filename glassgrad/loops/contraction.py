@@ -7,9 +7,9 @@ copy what the inner loops read into the order in which they read it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride
@@ -33,7 +33,7 @@ PACKED_BYTES = 2  # of an operand of dot products, at most
 ENOUGH_REUSE = 4  # times that a packed element should be read
 
 
-@dataclass(frozen=True)
+@frozen
 class Contraction:
     """rows: the result's axis that only `left` has; columns: the unit-stride axis of `right`."""
 

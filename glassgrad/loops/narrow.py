@@ -6,11 +6,12 @@ ones, or with 128 added to or taken from one of them, which the sum of the other
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes, wrap
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.divmod import less
 from glassgrad.ir.dots import find_dot, narrow_factors
 from glassgrad.ir.linear import add, scale
@@ -26,7 +27,7 @@ HALF = 128  # between a byte with a sign and one without
 TURNED = {dtypes.int8: dtypes.uint8, dtypes.uint8: dtypes.int8}
 
 
-@dataclass(frozen=True)
+@frozen
 class Form:
     """Operands as an instruction takes them; `missing` times the sum of `right` must be added."""
 

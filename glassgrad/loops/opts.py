@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from glassgrad.base.frozen import frozen
 
 
 class OptOps(Enum):
@@ -34,7 +35,7 @@ class OptOps(Enum):
         return f"OptOps.{self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Opt:
     """One move. `axis` is the number of a range; what `arg` is depends on the move."""
 

@@ -6,9 +6,9 @@ all rows need is packed once, outside of the loop over blocks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
@@ -22,7 +22,7 @@ FEWEST_ROWS = 24
 TILE_ROWS = 6
 
 
-@dataclass(frozen=True)
+@frozen
 class Product:
     """A sum of products in one step: rows are those of `left`, columns lie along memory."""
 

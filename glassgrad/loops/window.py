@@ -6,10 +6,11 @@ of a convolution do, WINDOW copies every element once, with the zeros around an 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from typing import Any
 
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.divmod import all_of, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops
@@ -23,7 +24,7 @@ from glassgrad.loops.staging import MOST_BYTES, converted, loads_inside, loops_a
 Around = set[UOp]
 
 
-@dataclass(frozen=True)
+@frozen
 class Coordinate:
     """One index of a load: what the loops around give, what those inside add, a range over that."""
 

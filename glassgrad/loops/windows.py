@@ -7,10 +7,11 @@ places along a row of the image, or channels: those need no row that is long or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product, takewhile
 from math import inf, prod
 
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride
@@ -35,7 +36,7 @@ COPY = 4  # times as long as reading, with zeros put in
 SCATTER = 24  # steps of the sum that take as long as writing a tile whose lanes lie apart
 
 
-@dataclass(frozen=True)
+@frozen
 class Windows:
     """A sum of products of overlapping reads, with a choice of rows and lanes for its tile."""
 

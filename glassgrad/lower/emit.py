@@ -178,7 +178,7 @@ class Emitter:
         loops, unrolled = facts
         scopes = self.scopes
         depth = max([scopes.depth[loop] for loop in loops]) if loops else 0
-        key = (node, tuple([instance.get(r) for r in unrolled]))
+        key = (node, tuple(map(instance.get, unrolled)) if unrolled else ())
         return scopes.stack[depth].memo, key
 
     def _compute(self, node: UOp, instance: Instance) -> UOp:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.uop import UOp
 
 LOG2_E = math.log2(math.e)
 UPPER_HALF = -1 << 32
 
 
-@dataclass(frozen=True)
+@frozen
 class Form:
     """How a float dtype is laid out; `least` and `most` bound the powers of two that matter."""
 

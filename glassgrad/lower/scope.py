@@ -16,9 +16,10 @@ GRID = frozenset((AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP))
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """The body of one open loop, and how many loops are around it."""
+    """The body of one loop, and how many loops are around it."""
 
     depth: int
+    is_open: bool = True
     lines: list[UOp] = field(default_factory=list)
     memo: dict[Any, UOp] = field(default_factory=dict)
     emitted: set[UOp] = field(default_factory=set)
@@ -39,9 +40,7 @@ class Scopes:
     def is_here(self, uop: UOp) -> bool:
         """Does an instruction stand in a loop that is open?"""
         scope = self._scope_of.get(uop)
-        return (
-            scope is not None and scope.depth < len(self.stack) and self.stack[scope.depth] is scope
-        )
+        return scope is not None and scope.is_open
 
     def where(self, uop: UOp) -> int:
         """The scope that an instruction stands in."""
@@ -50,9 +49,15 @@ class Scopes:
     def emit(self, uop: UOp, depth: int | None = None) -> UOp:
         """Put an instruction as far out as its sources are, or in the scope that is named."""
         if depth is None:
-            if self.is_here(uop):
+            scope_of = self._scope_of.get
+            scope = scope_of(uop)
+            if scope is not None and scope.is_open:
                 return uop
-            depth = max([self.where(source) for source in uop.src], default=0)
+            depth = 0
+            for source in uop.src:
+                scope = scope_of(source)
+                if scope is not None and scope.depth > depth and scope.is_open:
+                    depth = scope.depth
         scope = self.stack[depth]
         if uop not in scope.emitted:
             scope.emitted.add(uop)
@@ -72,7 +77,11 @@ class Scopes:
         del self.stack[depth + 1 :]
         for loop in closed:
             del self.depth[loop]
+        for scope in aside:
+            scope.is_open = False
         yield
+        for scope in aside:
+            scope.is_open = True
         self.stack.extend(aside)
         self.depth.update(closed)
 
@@ -86,6 +95,7 @@ class Scopes:
         """End the innermost loop: its lines go behind what the loop around it has so far."""
         assert self.depth.pop(loop) == len(self.stack) - 1, f"not the innermost loop: {loop}"
         finished = self.stack.pop()
+        finished.is_open = False
         self.stack[-1].lines.extend(finished.lines)
         self.stack[-1].lines.append(end)
         assert end.op is Ops.END

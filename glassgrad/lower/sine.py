@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.frozen import frozen
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.polynomial import multiply_add, polynomial
@@ -30,7 +30,7 @@ DIGITS = 64 * len(WORDS)
 INVERSE = sum(word << (DIGITS - 64 * (i + 1)) for i, word in enumerate(WORDS))
 
 
-@dataclass(frozen=True)
+@frozen
 class Form:
     """A float dtype's bits, how its angles are reduced, and its polynomials in x²."""
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import struct
 import sys
 from ctypes import c_longdouble, sizeof
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
+from glassgrad.base.frozen import frozen
 from glassgrad.memory.errors import FormatError
 from glassgrad.memory.format_pack import parse_pack
 from glassgrad.memory.item import Component
@@ -35,7 +35,7 @@ NATIVE |= {"O": POINTER, "&": POINTER, "X": POINTER}
 TEXT = frozenset("spuw")  # a count is a length here
 
 
-@dataclass(frozen=True)
+@frozen
 class Prefix:
     """What stands before a letter: a shape or none, and a count or none."""
 
@@ -43,7 +43,7 @@ class Prefix:
     count: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """What one item is, before it is repeated and placed."""
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import struct
 import sys
-from dataclasses import dataclass
 
+from glassgrad.base.frozen import frozen
 from glassgrad.memory.errors import FormatError
 from glassgrad.memory.item import Component
 
 LITTLE = sys.byteorder == "little"
 
 
-@dataclass(frozen=True)
+@frozen
 class Letter:
     """A pack letter: the struct letter it stands for, and the one of its native size."""
 

@@ -7,13 +7,13 @@ other protocols, in order. What a producer hands over is checked against what wa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from math import prod
 from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
 
+from glassgrad.base.frozen import frozen
 from glassgrad.memory import bridge_buffer
 from glassgrad.memory.errors import ExportError, FormatError, RefusedError
 from glassgrad.memory.flags import Flags
@@ -23,7 +23,7 @@ from glassgrad.memory.memory_view import SWEEPS, MemoryView
 Get = Callable[[Any, Flags], MemoryView | None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Producer:
     """How objects of a class share their memory."""
 

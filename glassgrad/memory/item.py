@@ -5,18 +5,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import c_longdouble
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from glassgrad.base.errors import FormatError
+from glassgrad.base.frozen import frozen
 
 SIGNED = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOATS = frozenset("efd")
 TEXT = {"u": "utf-16", "w": "utf-32"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Component:
     """Part of an item: `repeat` values of a kind, `size` bytes each, from `offset` on.
 

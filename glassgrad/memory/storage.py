@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 
 from glassgrad.base.config import MEM_LIMIT
@@ -11,6 +11,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import DType, DTypeLike, to_dtype
 from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
 from glassgrad.base.events import LISTENERS, BufferAllocated, announce
+from glassgrad.base.frozen import frozen
 from glassgrad.memory.allocator import Allocator, Block, allocator_for
 from glassgrad.memory.sharing import SEEN
 
@@ -24,7 +25,7 @@ if hasattr(os, "register_at_fork"):  # and a child must not inherit a lock that 
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class BufferSpec:
     """How a block is wanted: visible to the host, never pooled, or another's at an address."""
 

@@ -7,14 +7,13 @@ Chebyshev points, with an error below a third of the dtype's last place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.frozen import frozen
 
 Coefficients = tuple[float, ...]  # the highest power first
 
 
-@dataclass(frozen=True)
+@frozen
 class Tanh:
     """tanh(x) = x * above(x²) / below(x²) for |x| < limit."""
 
@@ -23,7 +22,7 @@ class Tanh:
     below: Coefficients
 
 
-@dataclass(frozen=True)
+@frozen
 class Erf:
     """See above; beyond `limit` the result is 1."""
 
