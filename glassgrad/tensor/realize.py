@@ -16,6 +16,7 @@ from weakref import ref
 
 from glassgrad.base.errors import CaptureError, OutOfMemoryError
 from glassgrad.base.origin import Origin
+from glassgrad.engine.collector import collector_paused
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
@@ -88,11 +89,12 @@ def _pipeline() -> ModuleType:
     """All stages, imported when the first value is computed."""
     from glassgrad.devices import ahead
 
-    is_new = canonical(None) == "CPU" and ahead.begin()
-    from glassgrad.engine import pipeline
+    with collector_paused():
+        is_new = canonical(None) == "CPU" and ahead.begin()
+        from glassgrad.engine import pipeline
 
-    if is_new:
-        pipeline.import_compiler()
+        if is_new:
+            pipeline.import_compiler()
     return pipeline
 
 
@@ -164,7 +166,8 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         kept = frozenset([became.get(node, node) for node in kept])
         found = recognised(values, kept, _held_values)
     if found is None or not isinstance(found.course, Course):
-        _compute_anew(values, kept, found)
+        with collector_paused():
+            _compute_anew(values, kept, found)
         return
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves

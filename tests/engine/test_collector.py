@@ -1,10 +1,11 @@
 """The garbage collector rests while a graph becomes code, and is as it was afterwards."""
 
 import gc
+import weakref
 
 import pytest
 
-from glassgrad.engine.collector import collector_paused
+from glassgrad.engine.collector import MUCH, collector_paused
 
 
 def test_the_collector_is_off_inside_and_on_again_behind() -> None:
@@ -28,3 +29,32 @@ def test_an_error_turns_it_on_again() -> None:
     with pytest.raises(KeyError), collector_paused():
         raise KeyError
     assert gc.isenabled()
+
+
+def test_what_was_made_meanwhile_is_old_if_it_is_much() -> None:
+    with collector_paused():
+        kept = [[number] for number in range(2 * MUCH)]
+    young = gc.get_objects(0)
+    assert not any(one is kept[0] or one is kept[-1] for one in young)
+
+
+def test_little_garbage_is_collected_as_before() -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+
+    with collector_paused():
+        gone = weakref.ref(Cycle())
+    gc.collect(0)
+    assert gone() is None
+
+
+def test_what_somebody_froze_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        with collector_paused():
+            kept = [[number] for number in range(2 * MUCH)]
+        assert gc.get_freeze_count() > 0
+        assert len(kept) == 2 * MUCH
+    finally:
+        gc.unfreeze()
