@@ -121,7 +121,7 @@ def _run(words: Words, steps: Sequence[Step], turns_lanes: bool = False) -> Word
     cache for all of them; `turns_lanes`: the lanes are the nearest neighbours.
     """
     *rows, length, _ = (int(n) for n in words[0].shape)
-    part = min(PART, max(2, prod(rows) * length // PARTS))
+    part = _part(prod(rows), length)
     for is_near, found in groupby(steps, key=lambda step: step[0] <= part):
         together = list(found)
         if is_near and length > part:
@@ -130,6 +130,13 @@ def _run(words: Words, steps: Sequence[Step], turns_lanes: bool = False) -> Word
         else:
             words = _a_few(words, together, turns_lanes)
     return words
+
+
+def _part(rows: int, length: int) -> int:
+    """How many elements of a lane make a part: a power of two, and all of a short lane."""
+    if length <= PART:
+        return length
+    return min(PART, 1 << (rows * length // PARTS).bit_length() - 1)
 
 
 def _a_few(words: Words, steps: Sequence[Step], turns_lanes: bool) -> Words:

@@ -66,7 +66,7 @@ def test_where_first_words_are_equal_the_next_ones_decide() -> None:
     np.testing.assert_array_equal(found.numpy(), np.sort(first * 1000 + second))
 
 
-@pytest.mark.parametrize(("rows", "size"), [(1, 4096), (3, 2048), (9, 256)])
+@pytest.mark.parametrize(("rows", "size"), [(1, 4096), (3, 2048), (9, 256), (19, 64), (41, 128)])
 def test_steps_within_parts_put_all_in_order(
     rows: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
