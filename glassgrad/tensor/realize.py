@@ -167,7 +167,7 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         found = recognised(values, kept, _held_values)
     if found is None or not isinstance(found.course, Course):
         with collector_paused():
-            _compute_anew(values, kept, found)
+            _settle_all(wanted, values, _compute_anew(values, kept, found), kept)
         return
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves
@@ -179,12 +179,28 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         buffer = _buffer(nodes[numbers[0]], view, is_same)
         for number in numbers:
             held[nodes[number]] = buffer
-    kept = kept.union([nodes[number] for number in course.kept])
-    _hold(held, [leaves[i] for i in course.ended], kept)
+    ended = [leaves[i] for i in course.ended]
+    _hold(held, ended, kept.union([nodes[number] for number in course.kept]))
+    _settle_all(wanted, values, held, kept)
 
 
-def _compute_anew(values: Sequence[UOp], kept: frozenset[UOp], found: Found | None) -> None:
-    """Find out what must be computed together, and how; remember it for what looks the same."""
+def _settle_all(
+    wanted: Sequence[Core], values: Sequence[UOp], held: dict[UOp, UOp], kept: frozenset[UOp]
+) -> None:
+    """Another thread may have written the graphs of tensors: they then hold other nodes now."""
+    for tensor, value in zip(wanted, values, strict=True):
+        if current(tensor.uop) is None and value in held:
+            note(tensor.uop, held[value])
+            if value not in kept:
+                tensor.uop = held[value]
+
+
+def _compute_anew(
+    values: Sequence[UOp], kept: frozenset[UOp], found: Found | None
+) -> dict[UOp, UOp]:
+    """Find out what must be computed together, and how; remember it for what looks the same. The
+    values come back with their buffers.
+    """
     roots, writes, nodes, became = collect(values)
     kept = frozenset([became.get(node, node) for node in kept])
     if (watching := recorder()) is not None:
@@ -203,6 +219,7 @@ def _compute_anew(values: Sequence[UOp], kept: frozenset[UOp], found: Found | No
     pairs = zip(ends.items(), views, strict=True)
     held = {root: _buffer(root, view, is_same) for (root, is_same), view in pairs}
     _hold(held, ended, kept.union(more))
+    return {value: held[root] for value in values if (root := became.get(value, value)) in held}
 
 
 def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
