@@ -18,6 +18,7 @@ from glassgrad.devices.registry import Registry
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.render.cuda import cuda_target
+from glassgrad.tensor.later import written_out
 
 NARROW_GRID = replace(cuda_target("sm_80"), grid_sizes=(1 << 20,))  # other loops stay loops
 
@@ -72,7 +73,9 @@ def test_golden_kernels_compute_what_they_mean(language: str) -> None:
     device = PythonDevice("PYTHON:6", TARGETS[language])
     rng = np.random.default_rng(0)
     for name, (build, choose) in KERNELS.items():
-        root = build().uop
+        made = build()
+        written_out()
+        root = made.uop
         for node in root.toposort():
             if node.op is Ops.BUFFER and node.dtype.kind == "float":
                 view = node.arg.numpy()
