@@ -22,7 +22,7 @@ def drafted(tensor: Tensor) -> Draft:
 
 
 def test_sums_of_columns_walk_along_rows_with_vectors() -> None:
-    nest = optimize(kernel_of(memory(1024, 4096).sum(0)), TARGET)
+    nest = optimize(kernel_of(memory(1024, 2048).sum(0)), TARGET)
     assert OptOps.ACCUMULATE in ops_of(nest)
     stores = [node for node in nest.body.toposort() if node.op is Ops.STORE]
     assert len(stores) == 2, "one clears, one adds"
@@ -33,7 +33,7 @@ def test_sums_of_columns_walk_along_rows_with_vectors() -> None:
 @pytest.mark.parametrize("rows", [1, MOST_RESULTS])
 @pytest.mark.parametrize(("depth", "together"), [(1024, 8), (1022, 7), (1025, 5)])
 def test_a_few_rows_times_a_large_matrix_read_it_once(rows: int, depth: int, together: int) -> None:
-    draft = drafted(memory(rows, depth) @ memory(depth, 4096))
+    draft = drafted(memory(rows, depth) @ memory(depth, 2048))
     assert collect_in_memory(draft)
     (reduce,) = draft.blocks(Ops.REDUCE)
     assert [r.size for r in reduce.bound] == [together]
