@@ -19,7 +19,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import blocks, next_number
+from glassgrad.loops.nest import next_number, only_sum
 from glassgrad.loops.opts import IllegalMove
 from glassgrad.loops.staging import MOST_BYTES, reading_order
 
@@ -42,7 +42,7 @@ def dot(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
 
     If a sum of one operand is needed, it is that of argument `slot`.
     """
-    reduce = _only_sum(nest, axis)
+    reduce = only_sum(nest, axis)
     form = dot_form(reduce, target, slot)
     if form is None:
         raise IllegalMove("this is no sum of narrow products in memory that the machine can take")
@@ -58,15 +58,6 @@ def dot(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
         sums = _summed(nest, wide[1], loops, number + 1)
         found = found + sums * sums.const_like(form.missing)
     return replace(nest, body=nest.body.substitute({reduce: found}))
-
-
-def _only_sum(nest: Nest, axis: UOp) -> UOp:
-    owners = blocks(nest, axis)
-    if len(owners) != 1 or owners[0].op is not Ops.REDUCE or owners[0].arg is not Ops.ADD:
-        raise IllegalMove("only one sum at a time is made of dot products")
-    if axis.kind is not AxisKind.REDUCE:
-        raise IllegalMove("this axis is unrolled")
-    return owners[0]
 
 
 def dot_form(reduce: UOp, target: Target, slot: int | None = None) -> Form | None:

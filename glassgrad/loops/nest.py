@@ -49,6 +49,16 @@ def next_number(nest: Nest) -> int:
     return max([found.axis for found in axes(nest)], default=-1) + 1
 
 
+def only_sum(nest: Nest, axis: UOp) -> UOp:
+    """The one sum over this axis, if it is still a loop; an IllegalMove if something else is."""
+    owners = blocks(nest, axis)
+    if len(owners) != 1 or owners[0].op is not Ops.REDUCE or owners[0].arg is not Ops.ADD:
+        raise IllegalMove("only a sum is computed like this, and only one sum at a time")
+    if axis.kind is not AxisKind.REDUCE:
+        raise IllegalMove("this axis is unrolled")
+    return owners[0]
+
+
 def blocks(nest: Nest, axis: UOp) -> list[UOp]:
     """The STOREs, STAGEs, REDUCEs and SCANs that run over this axis."""
     return [node for node in blocks_of(nest.body) if axis in node.bound]

@@ -16,7 +16,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import blocks, exchange, find_axis, next_number
+from glassgrad.loops.nest import exchange, find_axis, next_number, only_sum
 from glassgrad.loops.opts import IllegalMove
 from glassgrad.loops.staging import MOST_BYTES, loops_around, reading_order
 
@@ -26,7 +26,9 @@ def partial(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
     for j: y = s[j]
     """
     outside, amount = find_axis(nest, arg[0]), arg[1]
-    reduce = _only_sum(nest, axis)
+    reduce = only_sum(nest, axis)
+    if not reduce.ranges <= set(nest.outer):
+        raise IllegalMove("this sum is not computed for the results themselves")
     if outside not in nest.outer or outside.kind.is_unrolled or target.has_threads:
         raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
     if axis.size % amount or axis.size == amount:
@@ -49,17 +51,6 @@ def partial(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
     )
     again = kept.index(*places).load()
     return replace(nest, body=nest.body.substitute({reduce: again}))
-
-
-def _only_sum(nest: Nest, axis: UOp) -> UOp:
-    owners = blocks(nest, axis)
-    if len(owners) != 1 or owners[0].op is not Ops.REDUCE or owners[0].arg is not Ops.ADD:
-        raise IllegalMove("only a sum is collected in parts, one at a time")
-    if axis.kind is not AxisKind.REDUCE:
-        raise IllegalMove("this axis is unrolled")
-    if not owners[0].ranges <= set(nest.outer):
-        raise IllegalMove("this sum is not computed for the results themselves")
-    return owners[0]
 
 
 def _inside(nest: Nest, reduce: UOp, around: set[UOp]) -> list[UOp]:
