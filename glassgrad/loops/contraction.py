@@ -20,6 +20,7 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.narrow import dot_form
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.staging import MOST_BYTES
 from glassgrad.loops.tile import choose_tile, lanes_along
 from glassgrad.loops.windows import windows_recipe
 
@@ -146,9 +147,10 @@ def _block_parts(draft: Draft, found: Contraction) -> bool:
         return False
     others = [axis for axis in loops if axis not in (columns.axis, rows.axis)]
     must_divide, blocks = draft.nest.rewrites, 2 if others else 2 * draft.target.cores
-    panels = _even(columns.size, -(-columns.size // blocks), must_divide)
     tiles = _even(rows.size, min(rows.size, ROW_TILES), must_divide)
-    number = next_number(draft.nest)
+    most = min(-(-columns.size // blocks), _room_for_sums(draft, found, rows.size, tiles))
+    panels = _even(columns.size, max(1, most), must_divide)
+    before, number = draft.nest, next_number(draft.nest)
     if panels < 2 or not draft.attempt(Opt(OptOps.TILE, columns.axis, panels)):
         return False
     order = [*others, columns.axis, number, rows.axis]
@@ -157,13 +159,22 @@ def _block_parts(draft: Draft, found: Contraction) -> bool:
     draft.arrange(order)
     divide_tiles(draft, [*others, columns.axis])
     axis, amount = part
-    if draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (columns.axis, amount))):
-        (sums,) = draft.blocks(Ops.STAGE)
-        _, first, *_ = [r for r in sums.bound if r.kind is AxisKind.LOOP]
-        place = axis if tiles == rows.size else first  # a block of rows, if there are several
-        draft.attempt(Opt(OptOps.STAGE, axis.axis, found.right.src[0].arg.slot))
-        draft.attempt(Opt(OptOps.STAGE, place.axis, found.left.src[0].arg.slot))
+    if not draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (columns.axis, amount))):
+        draft.nest = before
+        return False
+    (sums,) = draft.blocks(Ops.STAGE)
+    _, first, *_ = [r for r in sums.bound if r.kind is AxisKind.LOOP]
+    place = axis if tiles == rows.size else first  # a block of rows, if there are several
+    draft.attempt(Opt(OptOps.STAGE, axis.axis, found.right.src[0].arg.slot))
+    draft.attempt(Opt(OptOps.STAGE, place.axis, found.left.src[0].arg.slot))
     return True
+
+
+def _room_for_sums(draft: Draft, found: Contraction, rows: int, tiles: int) -> int:
+    """How many panels of sums, of whole blocks of rows, fit scratch."""
+    tile = prod(r.size for r in draft.nest.outer if r.kind is AxisKind.UPCAST)
+    panel = -(-rows // tiles) * tiles * tile * found.reduce.dtype.itemsize
+    return MOST_BYTES // panel
 
 
 def _part(reduce: UOp) -> tuple[UOp, int] | None:
@@ -179,7 +190,9 @@ def _part(reduce: UOp) -> tuple[UOp, int] | None:
 def _even(size: int, most: int, must_divide: bool) -> int:
     """How many of an axis to take at a time: blocks of one size, if nearly as large as allowed."""
     dividing = max(n for n in range(1, most + 1) if size % n == 0)
-    return dividing if must_divide or 4 * dividing >= 3 * most else most
+    if must_divide or 4 * dividing >= 3 * most:
+        return dividing
+    return -(-size // -(-size // most))  # as many blocks, of which the last one overlaps least
 
 
 def _for_all_cores(size: int, most: int, cores: int) -> int:

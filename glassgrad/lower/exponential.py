@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from fractions import Fraction
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops
@@ -12,7 +11,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.float_form import LOG2_E, Form, bits_of, form_of, upper_part
 from glassgrad.lower.polynomial import multiply_add, polynomial
 
-LN_2 = Fraction("0.693147180559945309417232121458176568075500134360255254120680009493")
+LN_2 = "0.693147180559945309417232121458176568075500134360255254120680009493"
 EXPONENT_BITS = 11
 
 # (2^f - 1)/f for |f| ≤ 1/2
@@ -62,7 +61,9 @@ def _same_number(one: float, other: float, dtype: DType) -> bool:
 
 def _exp2_scaled(x: UOp, multiple: float) -> UOp:
     """e^(x·k) = 2^(x·k·log2 e): the nearest n to that, and x - n·ln2/k in two exact steps."""
-    form, factor, exact = form_of(x), multiple * LOG2_E, LN_2 / Fraction(multiple)
+    from fractions import Fraction  # 4 ms of a first start that needs no exponential
+
+    form, factor, exact = form_of(x), multiple * LOG2_E, Fraction(LN_2) / Fraction(multiple)
     least, most = sorted((form.least / factor, form.most / factor))
     x = x.maximum(least).minimum(most)
     shifted = multiply_add(x, x.const_like(factor), x.const_like(form.rounder))
