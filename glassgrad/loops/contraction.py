@@ -119,8 +119,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     panels = max(1, room // (found.depth * width * size))
     panels = min(panels, -(-columns.size // max(2, target.cores)))
     panels = _even(columns.size, panels, draft.nest.rewrites)
-    if not others and not is_even(-(-columns.size // panels), target.cores):
-        panels = _for_all_cores(columns.size, panels, target.cores)
+    if not others:
+        panels = _shared(columns.size, panels, target.cores, draft.nest.rewrites)
     if 1 < panels < columns.size:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
@@ -150,6 +150,8 @@ def _block_parts(draft: Draft, found: Contraction) -> bool:
     tiles = _even(rows.size, min(rows.size, ROW_TILES), must_divide)
     most = min(-(-columns.size // blocks), _room_for_sums(draft, found, rows.size, tiles))
     panels = _even(columns.size, max(1, most), must_divide)
+    if not others:
+        panels = _shared(columns.size, panels, draft.target.cores, must_divide)
     before, number = draft.nest, next_number(draft.nest)
     if panels < 2 or not draft.attempt(Opt(OptOps.TILE, columns.axis, panels)):
         return False
@@ -195,7 +197,12 @@ def _even(size: int, most: int, must_divide: bool) -> int:
     return -(-size // -(-size // most))  # as many blocks, of which the last one overlaps least
 
 
-def _for_all_cores(size: int, most: int, cores: int) -> int:
-    """The largest equal blocks that are as many for every core; `most` if there are none."""
+def _shared(size: int, most: int, cores: int, must_divide: bool) -> int:
+    """The same, or fewer at a time: as many blocks for every core; the same if there are none."""
+    count = -(-size // most)
+    if is_even(count, cores):
+        return most
+    if not must_divide:
+        return -(-size // (-(-count // cores) * cores))
     fitting = [n for n in range(1, most + 1) if size % n == 0 and is_even(size // n, cores)]
     return fitting[-1] if fitting and 3 * fitting[-1] >= most else most

@@ -90,6 +90,7 @@ def test_sums_of_large_products_fit_scratch_in_parts(size: int, cores: int) -> N
     product = memory(2048, size).T @ memory(2048, size)
     found = ops_of(optimize(kernel_of(product), replace(TARGET, cores=cores)))
     assert OptOps.PARTIAL in found and found.count(OptOps.STAGE) == 2
+    assert (OptOps.CORE in found) == (cores > 1)
 
 
 @pytest.mark.parametrize(("size", "most", "count"), [(128, 62, 43), (128, 32, 32), (127, 16, 16)])
