@@ -59,9 +59,8 @@ def _walk_from_nowhere():
 def test_the_command_line_and_the_prompt_have_origins():
     program = "from glassgrad.base.origin import here\nprint(here())\n"
     command = [sys.executable, "-c", program]
-    assert (
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout == "<string>:2\n"
-    )
+    line = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert line.stdout in ("<string>:2\n", "<string>:2   print(here())\n"), "3.13 keeps the text"
     prompt = subprocess.run(
         [sys.executable], input=program, capture_output=True, text=True, check=True
     )
