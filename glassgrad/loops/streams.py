@@ -35,7 +35,8 @@ def read_side_by_side(draft: Draft, block: UOp, axis: UOp) -> bool:
         amount = LINE * draft.lanes(block)
         if rows is not None and _far_rows(draft, rows, axis, wide[0], (runs, amount)):
             return True
-        return _parts_of_row(draft, axis, wide[0].dtype.itemsize, (runs, amount))
+        if _parts_of_row(draft, axis, wide[0].dtype.itemsize, (runs, amount)):
+            return True
     return is_shared and rows is not None and _near_rows(draft, rows, axis, draft.lanes(block))
 
 

@@ -54,6 +54,11 @@ def test_eight_neighbours_are_read_together_from_a_cache() -> None:
     assert kinds(nest)[AxisKind.UPCAST] == [8] and OptOps.TILE not in ops_of(nest)
 
 
+def test_where_rows_are_few_and_short_neighbours_share_a_vector() -> None:
+    nest = optimize(kernel_of(memory(24, 12_000) @ memory(12_000)), replace(ONE_CORE, cores=8))
+    assert kinds(nest)[AxisKind.UPCAST] == [8]
+
+
 def test_every_core_finds_blocks_of_rows() -> None:
     for cores in (2, 8, 64):
         nest = optimize(kernel_of(memory(4096, 768).sum(1)), replace(ONE_CORE, cores=cores))
