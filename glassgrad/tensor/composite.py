@@ -1,8 +1,9 @@
-"""composite: a method made of many operations -> one node, where the same was recorded before.
+"""composite: a method made of many operations -> one node, whose graph is written where it is new.
 
-A loop calls the same methods on values of the same shapes in every step. The first call records all
-operations; the second one finds out what the result is like; it and all others are one LATER node,
-and its operations are recorded when somebody must know them.
+A loop calls the same methods on values of the same shapes in every step. The first call finds out
+what the result is like; it and all others are one LATER node, and the operations are recorded when
+somebody must know them. So the first step of a loop looks like all others, and none but it writes
+graphs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 TENSOR = object()  # stands for a tensor among the arguments
 PLAIN = frozenset((int, float, bool, str, type(None), DType))
-ONCE = "once"  # recorded once; if it is recorded again, a node will stand for it
 DIRECT = "direct"  # one node cannot stand for it
 
 
@@ -131,15 +131,12 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
             return recorded(*args, **options)
         key, src = signature
         known = KNOWN.get(found := (recorded, *options, *key))
-        if known is ONCE:
+        if known is None:
             parts = [TENSOR if isinstance(one, Core) else one for one in given]
             made = Composite(recorded, type(args[0]), parts, list(options))
             KNOWN[found] = known = made if made.is_traced(src) else DIRECT
         if type(known) is Composite:
             return args[0]._made(record(LATER, known.dtype, tuple(src), known))
-        result = recorded(*args, **options)
-        if known is None:
-            KNOWN[found] = ONCE
-        return result
+        return recorded(*args, **options)
 
     return cast(Callable[P, R], call)

@@ -277,7 +277,7 @@ def checked(index: T, size: int, axis: int, can_wrap: bool) -> T:
 
     If they can wrap, negative ones count from the end.
     """
-    _check_range(index, -size if can_wrap else 0, size, axis)
+    check_range(index, -size if can_wrap else 0, size, axis)
     uop = cast_to(index.uop, INDEX_DTYPES.get(index.dtype, dtypes.int32))
     if can_wrap and uop.vmin < 0:
         uop = (index._made(uop) < 0).where(index._made(uop) + size, index._made(uop)).uop
@@ -286,7 +286,7 @@ def checked(index: T, size: int, axis: int, can_wrap: bool) -> T:
     return index._made(cast_to(uop, dtypes.int32) if size < 2**31 else uop)
 
 
-def _check_range(index: Core, least: int, size: int, axis: int) -> None:
+def check_range(index: Core, least: int, size: int, axis: int) -> None:
     """Refuse indices that lie outside, where they can be read now without computing anything."""
     if not size and index.numel():
         raise AxisError(f"cannot index axis {axis}, which is empty")

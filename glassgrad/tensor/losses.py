@@ -12,6 +12,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.composite import composite
 from glassgrad.tensor.functions import with_slope
 from glassgrad.tensor.gradient import Slope
+from glassgrad.tensor.indexing import check_range
 from glassgrad.tensor.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
@@ -199,7 +200,6 @@ class Losses(Pooling):
             return masked.sum() / counts.cast(masked.dtype).sum()
         return masked._collected(reduction)
 
-    @composite
     def cross_entropy(
         self,
         Y: Self,  # noqa: N803
@@ -215,21 +215,26 @@ class Losses(Pooling):
         Y = self._given(Y, "the classes")  # noqa: N806
         axis = 0 if self.ndim == 1 else 1
         if Y.ndim < self.ndim:
+            _check_classes(self, Y, axis)
+            check_range(Y, 0, int(self.shape[axis]), axis)
             return self._by_class(Y, axis, reduction, label_smoothing)
         if Y.shape != self.shape:
             raise ShapeError(f"cross-entropy of {self.shape} with probabilities {Y.shape}")
+        return self._by_probability(Y, axis, reduction, label_smoothing)
+
+    @composite
+    def _by_probability(self, shares: Self, axis: int, reduction: str, smoothing: float) -> Self:
         classes = int(self.shape[axis])
-        soft = Y if not label_smoothing else Y * (1 - label_smoothing) + label_smoothing / classes
+        soft = shares if not smoothing else shares * (1 - smoothing) + smoothing / classes
         return (-(self.log_softmax(axis) * soft).sum(axis))._collected(reduction)
 
+    @composite
     def _by_class(self, classes: Self, axis: int, reduction: str, smoothing: float) -> Self:
-        _check_classes(self, classes, axis)
         logs = self.log_softmax(axis)
         hit = logs.gather(axis, classes.unsqueeze(axis)).squeeze(axis)
         loss = hit if not smoothing else hit.lerp(logs.mean(axis), smoothing)
         return (-loss)._collected(reduction)
 
-    @composite
     def nll_loss(
         self,
         Y: Self,  # noqa: N803
@@ -245,6 +250,19 @@ class Losses(Pooling):
         Y = self._given(Y, "the classes")  # noqa: N806
         axis = 0 if self.ndim == 1 else 1
         _check_classes(self, Y, axis)
+        if ignore_index is None:
+            check_range(Y, 0, int(self.shape[axis]), axis)
+        return self._likelihood(Y, weight, ignore_index, reduction, axis)
+
+    @composite
+    def _likelihood(
+        self,
+        Y: Self,  # noqa: N803
+        weight: Self | None,
+        ignore_index: int | None,
+        reduction: str,
+        axis: int,
+    ) -> Self:
         chosen = Y if ignore_index is None else Y.ne(ignore_index).where(Y, 0)
         ones = self._made(Y.ones_like(dtype=self.dtype).uop)
         scale = ones if weight is None else weight[chosen]

@@ -1,4 +1,4 @@
-"""Methods that are one node where the same was recorded before."""
+"""Methods that are one node until somebody must know their graph."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pytest
 
 import glassgrad.tensor.realize
 from glassgrad import Variable
-from glassgrad.base.errors import ShapeError
+from glassgrad.base.errors import AxisError, ShapeError
 from glassgrad.engine.cache import PLANS
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
+from glassgrad.nn.optim import Adam
 from glassgrad.tensor.composite import Composite, composite
 from glassgrad.tensor.jit import TinyJit
-from glassgrad.tensor.later import written_out
+from glassgrad.tensor.later import writing, written_out
 from glassgrad.tensor.tensor import Tensor
 
 ON_COMPILED_ROAD = True
@@ -32,33 +33,82 @@ def shifted(x: Tensor, y: Tensor, by: float = 1.0, where: tuple[int, ...] = ()) 
     return (x * y.detach() + by).sum(where)
 
 
-def test_what_was_recorded_before_is_one_node() -> None:
+def test_a_method_is_one_node_from_its_first_call_on() -> None:
     x, w, b = Tensor(numbers(4, 3)), Tensor(numbers(3, 2)), Tensor(numbers(2))
-    first, second, third = (x.linear(w, b) for _ in range(3))
-    assert first.uop.op is Ops.ADD
-    assert second.uop is third.uop
-    assert third.uop.op is LATER and third.uop.src == (x.uop, w.uop, b.uop)
-    assert (third.shape, third.dtype) == (first.shape, first.dtype)
-    np.testing.assert_array_equal(first.numpy(), third.numpy())
+    first, second = (x.linear(w, b) for _ in range(2))
+    assert first.uop is second.uop
+    assert first.uop.op is LATER and first.uop.src == (x.uop, w.uop, b.uop)
+    with writing():
+        direct = x.linear(w, b)
+    assert direct.uop.op is Ops.ADD
+    assert (first.shape, first.dtype) == (direct.shape, direct.dtype)
+    np.testing.assert_array_equal(first.numpy(), direct.numpy())
 
 
-def test_what_one_node_stands_for_is_what_was_recorded() -> None:
+def test_what_one_node_stands_for_is_what_would_be_recorded() -> None:
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
-    first = x.dot(w).log_softmax()
-    x.dot(w).log_softmax()
-    third = x.dot(w).log_softmax()
-    assert [node.op for node in toposort((third.uop,))].count(LATER) == 2
+    made = x.dot(w).log_softmax()
+    assert [node.op for node in toposort((made.uop,))].count(LATER) == 2
+    with writing():
+        direct = x.dot(w).log_softmax()
     written_out()
-    assert third.uop is first.uop
+    assert made.uop is direct.uop
 
 
-@pytest.mark.parametrize("time", [0, 1, 2])
+def test_the_second_step_of_a_loop_writes_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = Tensor(numbers(8, 6)).realize(), Tensor(list(range(4)) * 2).realize()
+    w, b = Tensor(numbers(6, 4)).realize(), Tensor(numbers(4)).realize()
+    optimizer = Adam([w, b], lr=0.1)
+    written = []
+    collect = glassgrad.tensor.realize.collect
+
+    def watched(values: Any) -> Any:
+        written.append(values)
+        return collect(values)
+
+    monkeypatch.setattr(glassgrad.tensor.realize, "collect", watched)
+    losses = []
+    with Tensor.train():
+        for step in range(3):
+            optimizer.zero_grad()
+            loss = x.linear(w, b).layernorm().cross_entropy(y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            if step == 0:
+                assert written
+                written.clear()
+    assert not written and losses[2] < losses[0]
+
+
+@pytest.mark.parametrize("time", [0, 1])
 def test_errors_are_the_same_whenever_they_are_made(time: int) -> None:
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
     for _ in range(time):
         x.dot(w)
     with pytest.raises(ShapeError, match="3 columns meet 4 rows"):
         x.dot(Tensor(numbers(4, 2)))
+
+
+@pytest.mark.parametrize("time", [0, 1])
+def test_wrong_classes_are_refused_where_they_are_given(time: int) -> None:
+    x, wrong = Tensor(numbers(2, 3)), Tensor([0, 9])
+    for _ in range(time):
+        x.cross_entropy(Tensor([0, 1])).item()
+        x.nll_loss(Tensor([0, 1])).item()
+    for loss in (x.cross_entropy, x.nll_loss):
+        with pytest.raises(AxisError, match="index 9 is out of range for axis 1 of size 3"):
+            loss(wrong)
+
+
+def test_a_mistake_that_is_found_late_names_the_line_that_made_it() -> None:
+    classes = Tensor([0, 5]) + 4
+    loss = Tensor(numbers(2, 3)).cross_entropy(classes)
+    classes.realize()
+    with pytest.raises(AxisError) as caught:
+        loss.item()
+    assert caught.value.origin is not None
+    assert "cross_entropy(classes)" in caught.value.origin.text
 
 
 def test_arguments_that_differ_are_told_apart() -> None:
