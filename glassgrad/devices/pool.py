@@ -1,6 +1,7 @@
 """launches -> work on all cores: a persistent native thread pool, itself made of generated code.
 
-Workers spin for about 50 us after their last work and then sleep; so does the caller that waits for
+Workers spin for about 50 us after their last work and then sleep, a hundred times as long while a
+table runs: waking one takes as long as a small kernel, on a virtual machine as a larger one. So does the caller that waits for
 them. Workers take no signals, and are pinned to cores where each can have one of its own.
 """
 
@@ -25,6 +26,7 @@ from glassgrad.devices.pool_code import (
     LAUNCH_BYTES,
     NOTHING,
     PAUSES,
+    PAUSES_INSIDE,
     PYTHON_ENTRY,
     SYMBOLS,
     pool_text,
@@ -140,6 +142,7 @@ class Pool:
         for number in range(self.threads):
             self._set(number, 48, self.base)
             # With more threads than cores, spinning keeps others from the work it waits for.
+            self._set(number, 40, PAUSES_INSIDE if has_room else 1)
             self._set(number, 56, PAUSES if has_room else 1)
             _prepare_sleep(self._box(number))
         with signals_blocked():

@@ -8,9 +8,11 @@ that the system kept from coming holds nobody up.
     bytes   0   i32   a worker's bell; in the caller's box, the workers at the job, + OPEN if it is
             4   i32   1 while the owner of the box sleeps
             8   ptr   the owner's scratch memory
+           16   i32   in the caller's box, 1 while a table runs
            32   i64   not 0: the worker is to leave
+           40   i64   pauses to spin before sleeping while a table runs
            48   ptr   the caller's box
-           56   i64   pauses to spin before sleeping
+           56   i64   pauses to spin before sleeping after it
            64   i64   the job: first step that nobody has taken
            72   i64   steps in all        80   i64   steps to take at once
            88   ptr   function            96   ptr   its arguments
@@ -25,6 +27,7 @@ from __future__ import annotations
 BOX_BYTES = 512
 LAUNCH_BYTES = 32
 PAUSES = 2000  # about 50 us
+PAUSES_INSIDE = 200_000  # 5 ms: between two kernels of a table the next one is soon there
 OPEN = 1 << 20  # more than there can be workers
 RUNS = 8  # for each thread: what one is late with, others do
 
@@ -85,8 +88,13 @@ define void @rouse(ptr %word) #0 {
 WAITING = """
 define i32 @wait_for_change(ptr %box, i32 %old) #0 {{
 entry:
-  %limit.at = getelementptr i8, ptr %box, i64 56
-  %limit = load i64, ptr %limit.at, align 8
+  %inside.at = getelementptr i8, ptr %box, i64 40
+  %inside = load i64, ptr %inside.at, align 8
+  %outside.at = getelementptr i8, ptr %box, i64 56
+  %outside = load i64, ptr %outside.at, align 8
+  %caller.at = getelementptr i8, ptr %box, i64 48
+  %caller = load ptr, ptr %caller.at, align 8
+  %running.at = getelementptr i8, ptr %caller, i64 16
   %asleep = getelementptr i8, ptr %box, i64 4
   br label %spin
 spin:
@@ -97,6 +105,9 @@ spin:
 again:
   {pause}
   %n.next = add i64 %n, 1
+  %running = load atomic i32, ptr %running.at monotonic, align 4
+  %runs = icmp ne i32 %running, 0
+  %limit = select i1 %runs, i64 %inside, i64 %outside
   %more = icmp ult i64 %n.next, %limit
   br i1 %more, label %spin, label %sleep
 sleep:
@@ -265,6 +276,8 @@ entry:
   %count = load i64, ptr %count.at, align 8
   %scratch.at = getelementptr i8, ptr %caller, i64 8
   %scratch = load ptr, ptr %scratch.at, align 8
+  %running.at = getelementptr i8, ptr %caller, i64 16
+  store atomic i32 1, ptr %running.at monotonic, align 4
   %none = icmp eq i64 %count, 0
   br i1 %none, label %done, label %launch
 launch:
@@ -291,6 +304,7 @@ next:
   %more = icmp ult i64 %i.next, %count
   br i1 %more, label %launch, label %done
 done:
+  store atomic i32 0, ptr %running.at monotonic, align 4
   ret void
 }}
 """

@@ -86,6 +86,7 @@ static int start(void) {
         if (!scratch) return 1;
         set(box, 8, (int64_t)scratch);
         set(box, 48, (int64_t)table.boxes);
+        set(box, 40, threads <= count ? @pauses_inside@ : 1);
         set(box, 56, threads <= count ? @pauses@ : 1);
         pthread_mutex_init((pthread_mutex_t *)(box + 128), NULL);
         pthread_cond_init((pthread_cond_t *)(box + 256), NULL);

@@ -13,7 +13,7 @@ from typing import Any
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.frozen import frozen
-from glassgrad.devices.pool_code import BOX_BYTES, PAUSES
+from glassgrad.devices.pool_code import BOX_BYTES, PAUSES, PAUSES_INSIDE
 from glassgrad.engine.c_template import HEADER, INCLUDED, SOURCE
 from glassgrad.engine.packing import Row, unpack_size
 from glassgrad.memory.layout import contiguous_strides, is_row_major
@@ -166,6 +166,7 @@ class CText:
             "name": self.name,
             "box_bytes": BOX_BYTES,
             "pauses": PAUSES,
+            "pauses_inside": PAUSES_INSIDE,
             "declared": "".join(
                 f"extern kernel {self.name}_kernel_{n};\n" for n in range(len(kernels))
             ),
