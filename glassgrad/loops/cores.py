@@ -28,3 +28,20 @@ def divide_tiles(draft: Draft, preferred: list[int]) -> None:
 def is_even(size: int, cores: int) -> bool:
     """Do so many blocks keep all cores busy for about as long?"""
     return size % cores == 0 or size >= 4 * cores
+
+
+def even_blocks(size: int, most: int, must_divide: bool) -> int:
+    """How many of an axis to take at a time: blocks of one size, if nearly as large as allowed."""
+    dividing = max(n for n in range(1, most + 1) if size % n == 0)
+    if must_divide or 4 * dividing >= 3 * most:
+        return dividing
+    return -(-size // -(-size // most))  # as many blocks, of which the last one overlaps least
+
+
+def shared_blocks(size: int, most: int, cores: int, must_divide: bool) -> int:
+    """The same, or fewer at a time: as many blocks for every core; the same if there are none."""
+    fitting = [n for n in range(1, most + 1) if is_even(-(-size // n), cores)]
+    fitting = [n for n in fitting if not must_divide or size % n == 0]
+    if fitting and 3 * fitting[-1] >= most:
+        return fitting[-1]
+    return even_blocks(size, most, must_divide)

@@ -11,7 +11,6 @@ from schedules import TARGET, memory
 from glassgrad import Tensor
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.loops import optimize
-from glassgrad.loops.contraction import _even
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.lower import lower
 
@@ -82,18 +81,3 @@ def test_blocks_of_columns_are_as_many_for_every_core() -> None:
         (divided,) = [r for r in nest.outer if r.kind is AxisKind.CORE]
         assert divided.size < 128  # not the rows: a panel would be packed for each of their tiles
         assert divided.size % TARGET.cores == 0
-
-
-@pytest.mark.parametrize("cores", [1, 2, 8])
-@pytest.mark.parametrize("size", [2048, 3000, 4096])
-def test_sums_of_large_products_fit_scratch_in_parts(size: int, cores: int) -> None:
-    product = memory(2048, size).T @ memory(2048, size)
-    found = ops_of(optimize(kernel_of(product), replace(TARGET, cores=cores)))
-    assert OptOps.PARTIAL in found and found.count(OptOps.STAGE) == 2
-    assert (OptOps.CORE in found) == (cores > 1)
-
-
-@pytest.mark.parametrize(("size", "most", "count"), [(128, 62, 43), (128, 32, 32), (127, 16, 16)])
-def test_blocks_overlap_as_little_as_they_can(size: int, most: int, count: int) -> None:
-    assert _even(size, most, must_divide=False) == count
-    assert size % _even(size, most, must_divide=True) == 0

@@ -88,7 +88,7 @@ def test_a_deep_product_of_a_transposed_matrix_packs_nothing_twice() -> None:
     (kernel,) = planned(memory(2048, 96).T @ memory(2048, 128)).kernels
     nest = optimize(kernel, TARGET, chooser())
     found = [opt for opt in nest.recipe if opt.op is OptOps.PARTIAL]
-    assert [opt.arg[1] for opt in found] == [512]
+    assert [opt.arg[1] for opt in found] == [256]
     shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert len(shapes) == 3  # the sums of a block, and a part of each operand
     assert all(int(np.prod(shape)) <= 512 * 128 for shape in shapes)

@@ -1,0 +1,98 @@
+"""Recipes for large contractions: both operands packed, a part of the sum at a time.
+
+Loops from the outside: shares of the result, which cores take; parts of the sum; blocks of rows;
+columns; rows. Of a part, what a tile reads of both operands fits the nearest cache, a block of
+`left` the second one, and what a share reads of `right` the last one.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.loops.cores import divide_tiles, even_blocks, shared_blocks
+from glassgrad.loops.draft import Draft
+from glassgrad.loops.nest import next_number
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.products import Contraction
+from glassgrad.loops.staging import MOST_BYTES
+
+PART = 256  # steps of a sum
+ROW_TILES = 16  # in a block of rows
+SHARES = 2  # for each core: what one is late with, another does
+LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` is 1
+
+
+def packed_recipe(draft: Draft, found: Contraction) -> bool:
+    """Arrange the loops around a tile; False, and nothing done, if the sum is short."""
+    part = _part(found.reduce)
+    loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    if part is None or found.rows.axis not in loops or found.columns.axis not in loops:
+        return False
+    by_rows = LEFT_WORK * found.rows.size > found.columns.size  # shares of rows all pack `right`
+    return any(_arrange(draft, found, part, way) for way in (by_rows, not by_rows))
+
+
+def _arrange(draft: Draft, found: Contraction, part: tuple[UOp, int], by_rows: bool) -> bool:
+    before, must_divide = draft.nest, draft.nest.rewrites
+    sizes = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    row, column = found.rows.axis, found.columns.axis
+    others = [axis for axis in sizes if axis not in (row, column)]
+    shared = row if by_rows else column
+    share = _share(draft, sizes[shared], bool(others))
+    shares, inside = _cut(draft, shared, share)
+    outer, height = shares, share
+    if by_rows:
+        most = max(1, min(sizes[column], _room_for_sums(draft, found.reduce) // share))
+        blocks, column = _cut(draft, column, even_blocks(sizes[column], most, must_divide))
+        outer, row = shares + blocks, inside
+    else:
+        column, height = inside, sizes[row]
+    block = even_blocks(height, min(height, ROW_TILES), must_divide)
+    blocks, row = _cut(draft, row, block)
+    draft.arrange([*others, *outer, *blocks, column, row])
+    divide_tiles(draft, [*others, *shares])
+    axis, amount = part
+    if not shares or not draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (outer[-1], amount))):
+        draft.nest = before
+        return False
+    (sums,) = draft.blocks(Ops.STAGE)
+    _, first, *_ = [r for r in sums.bound if r.kind is AxisKind.LOOP]
+    draft.attempt(Opt(OptOps.STAGE, axis.axis, found.right.src[0].arg.slot))
+    place = first if blocks else axis
+    draft.attempt(Opt(OptOps.STAGE, place.axis, found.left.src[0].arg.slot))
+    return True
+
+
+def _cut(draft: Draft, axis: int, amount: int) -> tuple[list[int], int]:
+    """The loop over blocks of so many, if there are several, and the loop inside of a block."""
+    number = next_number(draft.nest)
+    sizes = {r.axis: r.size for r in draft.nest.outer}
+    if 1 < amount < sizes[axis] and draft.attempt(Opt(OptOps.TILE, axis, amount)):
+        return [axis], number
+    return [], axis
+
+
+def _share(draft: Draft, size: int, has_others: bool) -> int:
+    """How many tiles of an axis a core takes at a time."""
+    cores, must_divide = draft.target.cores, draft.nest.rewrites
+    if has_others:
+        return even_blocks(size, -(-size // 2), must_divide)
+    return shared_blocks(size, -(-size // (SHARES * cores)), cores, must_divide)
+
+
+def _room_for_sums(draft: Draft, reduce: UOp) -> int:
+    """How many tiles of sums fit scratch."""
+    tile = prod(r.size for r in draft.nest.outer if r.kind is AxisKind.UPCAST)
+    return MOST_BYTES // (tile * reduce.dtype.itemsize)
+
+
+def _part(reduce: UOp) -> tuple[UOp, int] | None:
+    """How much of which axis to sum at a time, if all at once is too much for the nearest cache."""
+    first = reduce.bound[0]
+    rest = prod(r.size for r in reduce.bound[1:])
+    if first.size * rest < 2 * PART or not first.src[0].is_const:
+        return None
+    amounts = [n for n in range(1, first.size) if first.size % n == 0 and n * rest <= PART]
+    return (first, amounts[-1]) if amounts and amounts[-1] * rest >= PART // 4 else None
