@@ -1,8 +1,8 @@
 """launches -> work on all cores: a persistent native thread pool, itself made of generated code.
 
-Workers spin for about 50 us after their last work and then sleep, a hundred times as long while a
-table runs: waking one takes as long as a small kernel, on a virtual machine as a larger one. So does the caller that waits for
-them. Workers take no signals, and are pinned to cores where each can have one of its own.
+Workers spin for about 50 us after their last work and then sleep; between the kernels of a table
+for 5 ms, as waking one takes longer than many a kernel. So does the caller that waits for them.
+Workers take no signals, and are pinned to cores where each can have one of its own.
 """
 
 from __future__ import annotations
