@@ -11,6 +11,7 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.dots import dot_step, dots_in
+from glassgrad.lower.horizontal import joined, lanes_joined
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
@@ -137,15 +138,16 @@ def _unrolled(emitter: Emitter, sums: Sums, found: Instance) -> list[UOp]:
 
 
 def _results(emitter: Emitter, sums: Sums, end: UOp | None, depth: int) -> dict[Any, UOp]:
-    node, found = sums.node, {}
-    for instance, values in zip(sums.wanted, sums.registers, strict=True):
+    node = sums.node
+    totals: list[UOp] = []
+    for values in sums.registers:
         if end is not None:
             values = [
                 emitter.scopes.emit(UOp(Ops.AFTER, acc.dtype, (acc, end)), depth) for acc in values
             ]
-        result = _finish(emitter, node, _combine(emitter, node.arg, values))
-        found[node, emitter.key(node, instance)] = result
-    return found
+        totals.append(joined(emitter.scopes, node.arg, values))
+    results = zip(sums.wanted, _finish(emitter, node, totals), strict=True)
+    return {(node, emitter.key(node, instance)): result for instance, result in results}
 
 
 def _width(emitter: Emitter, node: UOp, instance: Instance) -> int:
@@ -182,21 +184,8 @@ def _is_product(node: UOp) -> bool:
     return node.arg is Ops.ADD and body.op is Ops.MUL and body.dtype.kind == "float"
 
 
-def _combine(emitter: Emitter, op: Ops, values: list[UOp]) -> UOp:
-    """Pairs first, then pairs of pairs: short chains."""
-    while len(values) > 1:
-        pairs = zip(values[::2], values[1::2], strict=False)
-        joined = [emitter.scopes.emit(UOp(op, a.dtype, (a, b))) for a, b in pairs]
-        values = joined + (values[-1:] if len(values) % 2 else [])
-    return values[0]
-
-
-def _finish(emitter: Emitter, node: UOp, value: UOp) -> UOp:
-    """The lanes of a vector that the reduction itself ran over are combined at the end."""
+def _finish(emitter: Emitter, node: UOp, values: list[UOp]) -> list[UOp]:
+    """The lanes of vectors that the reduction itself ran over are combined at the end."""
     if not any(emitter.is_vector(r) for r in node.bound):
-        return value
-    parts = [
-        emitter.scopes.emit(UOp(Ops.GEP, value.dtype.scalar, (value,), lane))
-        for lane in range(value.dtype.count)
-    ]
-    return _combine(emitter, node.arg, parts)
+        return values
+    return lanes_joined(emitter.scopes, node.arg, values)
