@@ -55,20 +55,20 @@ class Draft:
 
     def loads(self, block: UOp) -> list[UOp]:
         """The INDEX of every load that a block makes itself, not inside of another block."""
-        return [node.src[0] for node in self._own_nodes(block) if node.op is Ops.LOAD]
+        return [node.src[0] for node in self.own_nodes(block) if node.op is Ops.LOAD]
 
     def lanes(self, block: UOp) -> int:
         """How many of the largest elements that a block computes with fit a vector."""
-        nodes = self._own_nodes(block)
+        nodes = self.own_nodes(block)
         sizes = [n.dtype.itemsize for n in nodes if n.dtype.kind not in ("index", "void")]
         return max(1, self.target.vector_bytes // max(sizes, default=1))
 
     def vectors(self, block: UOp) -> int:
         """How many vectors at once: enough to hide latencies, few if much is computed."""
-        work = sum(OP_WORK.get(node.op, 1) for node in self._own_nodes(block))
+        work = sum(OP_WORK.get(node.op, 1) for node in self.own_nodes(block))
         return 4 if work < 40 else 2 if work < 100 else 1
 
-    def _own_nodes(self, block: UOp) -> list[UOp]:
+    def own_nodes(self, block: UOp) -> list[UOp]:
         """What a block computes itself, sources first."""
         found = self._nodes.get(block)
         if found is None:

@@ -11,6 +11,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.collecting import collect_in_memory
 from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
+from glassgrad.loops.epilogue import shorten_epilogue
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, find_axis, is_scanned, next_number
 from glassgrad.loops.opts import Opt, OptOps
@@ -39,6 +40,7 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     else:
         _use_vectors(draft, set())
         _use_cores(draft)
+    shorten_epilogue(draft)
     return draft.nest.recipe
 
 

@@ -16,6 +16,7 @@ from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.accumulate import accumulate
+from glassgrad.loops.apart import apart
 from glassgrad.loops.block import block
 from glassgrad.loops.hidden import cut
 from glassgrad.loops.lanes import as_lanes, meets_lanes
@@ -354,4 +355,5 @@ MOVES: dict[OptOps, Move] = {
     OptOps.ACCUMULATE: accumulate,
     OptOps.BLOCK: block,
     OptOps.PARTIAL: partial,
+    OptOps.APART: apart,
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Program, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.emit import Emitter
 from glassgrad.lower.interleave import interleave
-from glassgrad.lower.memory import fill_now, is_in_place, store_together
+from glassgrad.lower.memory import fill_now, store_together
 from glassgrad.lower.prepare import prepare
 from glassgrad.lower.scratch import share_scratch
 from glassgrad.lower.streaming import stream

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.linear import order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
-from glassgrad.lower.near import needed_behind_sums
+from glassgrad.lower.near import loops_behind_sums, needed_behind_sums
 from glassgrad.lower.pointers import Part, grow, is_aligned
 from glassgrad.lower.scope import loops_of
 from glassgrad.lower.transpose import columns_of, in_turn, side_by_side, written_in_turn
@@ -182,9 +184,12 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
     )
     with emitter.scopes.at(already):
         inner = [r for r in ranges if r not in emitter.scopes.depth]
-        for r in inner:
+        later = loops_behind_sums(nodes)
+        for r in [r for r in inner if r not in later]:
             emitter.open(r)
-        _bring_near(emitter, nodes)
+        _bring_near(emitter, nodes, later)
+        for r in later:
+            emitter.open(r)
         for group in _in_turn(emitter, nodes, emitter.instances(ranges)):
             writes = [w for node, i in group for w in _writes(emitter, node, i)]
             _write_all(emitter, writes, _one_thread(emitter))
@@ -197,12 +202,15 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
             emitter.buffers[node] = (after, already)
 
 
-def _bring_near(emitter: Emitter, nodes: list[UOp]) -> None:
+def _bring_near(emitter: Emitter, nodes: list[UOp], later: tuple[UOp, ...]) -> None:
     """The first lane of every register: it is needed when the sums are done."""
     first = {r: 0 for r in nodes[0].bound if r.kind is LANE}
+    steps = [dict(zip(later, at, strict=True)) for at in product(*(range(r.size) for r in later))]
     for index, is_written in needed_behind_sums(nodes, emitter.target).items():
-        for instance in emitter.instances(nodes[0].bound):
-            place = address(emitter, index, {**instance, **first}, None).pointer
+        if any(a not in later and not a.ranges.isdisjoint(later) for a in emitter.flat(index)[0]):
+            continue  # where it is, is known in these loops
+        for step, instance in product(steps, emitter.instances(nodes[0].bound)):
+            place = address(emitter, index, {**instance, **first, **step}, None).pointer
             emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (place,), is_written))
 
 
@@ -213,13 +221,6 @@ def _in_turn(
     every = [(node, i) for i in instances for node in nodes]
     must = emitter.rewrites and not is_in_place(nodes)
     return [every] if must or len(every) <= FEW else [[one] for one in every]
-
-
-def is_in_place(stores: list[UOp]) -> bool:
-    """Is what these stores overwrite read only at the place that is written?"""
-    written = {store.src[0].src[0]: store.src[0] for store in stores}
-    reads = [n.src[0] for store in stores for n in store.src[1].toposort() if n.op is Ops.LOAD]
-    return all(written.get(index.src[0], index) is index for index in reads)
 
 
 Write = tuple[UOp, UOp]  # where, what

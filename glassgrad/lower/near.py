@@ -9,6 +9,7 @@ from __future__ import annotations
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.scope import loops_of
 
 LONG = 64  # steps of a sum that take as long as memory
 
@@ -20,10 +21,29 @@ def needed_behind_sums(stores: list[UOp], target: Target) -> dict[UOp, bool]:
     found: dict[UOp, bool] = {}
     for store in stores:
         own = store.src[1].toposort(stop=_is_computed_before)
-        if any(_is_long(node) for node in own):
+        if any(_is_long(node) or _is_kept(node) for node in own):
             found |= {node.src[0]: False for node in own if node.op is Ops.LOAD}
             found[store.src[0]] = True
     return {index: is_written for index, is_written in found.items() if _is_far(index, target)}
+
+
+def loops_behind_sums(stores: list[UOp]) -> tuple[UOp, ...]:
+    """The innermost loops of stores, if their long sums are all in scratch when these begin."""
+    sums = [node for store in stores for node in store.src[1].toposort() if _is_kept(node)]
+    inside = {r for kept in sums for r in kept.ranges}
+    found: list[UOp] = []
+    for r in reversed(loops_of(stores[0].bound) if sums else ()):
+        if r in inside:
+            break
+        found.append(r)
+    return tuple(found[::-1])
+
+
+def _is_kept(node: UOp) -> bool:
+    """Is it scratch for the sums of a tile?"""
+    if node.op is not Ops.STAGE or not _is_long(node.src[0]):
+        return False
+    return all(r.kind.is_unrolled for r in node.bound)
 
 
 def _is_computed_before(node: UOp) -> bool:

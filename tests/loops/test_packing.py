@@ -23,7 +23,8 @@ def shaped(tensor: Tensor) -> Nest:
 
 
 def packed(nest: Nest) -> UOp:
-    (found,) = [n for n in nest.body.toposort() if n.op is Ops.STAGE and not n.src[0].src[0].gate]
+    stages = [n for n in nest.body.toposort() if n.op is Ops.STAGE]
+    (found,) = [n for n in stages if n.src[0].op is Ops.LOAD and not n.src[0].src[0].gate]
     return found
 
 

@@ -38,6 +38,16 @@ def test_a_tile_asks_for_the_rows_it_adds_to_and_for_its_place() -> None:
     assert last < first, "before the sums"
 
 
+def test_a_tile_that_is_written_in_a_loop_asks_for_all_of_it_before_the_sums() -> None:
+    lines = lines_of((memory(2048, 384) @ memory(384, 384)).gelu() + memory(2048, 384))
+    assert asked(lines) == [False] * 12 + [True] * 12
+    places = {line.src[0] for line in lines if line.op is Ops.PREFETCH}
+    assert len(places) == 24, "each of them once"
+    last = max(i for i, line in enumerate(lines) if line.op is Ops.PREFETCH)
+    first = min(i for i, line in enumerate(lines) if line.op is Ops.MULACC)
+    assert last < first
+
+
 def test_what_is_near_is_not_asked_for() -> None:
     product = memory(2048, 384) @ memory(384, 384) + memory(384)
     assert asked(lines_of(product)) == [True] * 12, "not for a bias"

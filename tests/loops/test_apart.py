@@ -1,0 +1,82 @@
+"""APART: a tile of sums in scratch, and a loop over what becomes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nests import blocks, kernel_of, move, product, refused, same
+from programs import count, depths, program_of
+from schedules import memory
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.loops.opts import OptOps
+
+
+def tile(rows: int, columns: int, steps: int) -> Nest:
+    """A product whose results are in registers: 6 rows of 16."""
+    nest = move(product(rows, columns, steps), OptOps.UPCAST, 1, 16)
+    return move(nest, OptOps.UPCAST, 0, 6)
+
+
+def test_sums_go_to_scratch_and_a_loop_writes_them() -> None:
+    before = tile(12, 32, 10)
+    nest = move(before, OptOps.APART, 4, 2)
+    same(before, nest)
+    (kept,) = blocks(nest, Ops.STAGE)
+    assert kept.arg == (16, 6) or kept.arg == (6, 16)
+    (store,) = blocks(nest, Ops.STORE)
+    assert store.bound[-1].size == 3 and store.bound[-1].kind is AxisKind.LOOP
+    assert store.bound[-1] not in nest.outer, "a loop of the stores alone"
+    outside = [[r for r in n.outer if r.kind is AxisKind.LOOP] for n in (before, nest)]
+    assert outside[0] == outside[1]
+
+
+def test_the_sums_keep_their_registers_and_the_results_take_turns() -> None:
+    program = program_of(move(tile(12, 32, 10), OptOps.APART, 4, 1))
+    assert count(program, Ops.MULACC) == 12
+    assert count(program, Ops.STORE) == 12 + 2, "all sums to scratch; a row of them from there"
+    assert sorted(depths(program, Ops.STORE)) == [2] * 12 + [3] * 2
+
+
+def test_all_registers_of_a_row_may_be_a_loop_as_well() -> None:
+    before = tile(12, 32, 10)
+    nest = move(before, OptOps.APART, 3, 8)
+    same(before, nest)
+
+
+def test_what_cannot_be_done_says_why() -> None:
+    nest = tile(12, 32, 10)
+    assert "registers" in refused(nest, OptOps.APART, 0, 2)
+    assert "divide" in refused(nest, OptOps.APART, 4, 4)
+    assert "divide" in refused(nest, OptOps.APART, 4, 6)
+    kernel = kernel_of(memory(12, 32).cumsum(0))
+    scanned = Nest(kernel.body, kernel.outer)
+    axis = next(r for r in scanned.outer if r.size == 32)
+    up = move(scanned, OptOps.UPCAST, axis.axis, 32)
+    (register,) = [r for r in up.outer if r.kind is AxisKind.UPCAST]
+    assert "else than a sum" in refused(up, OptOps.APART, register.axis, 8)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 48, 100), (97, 130, 64), (12, 200, 333)])
+def test_results_behind_long_ways_are_right(m: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(m)
+    x, w, r = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n), (m, n)))
+    found = ((Tensor(x) @ Tensor(w)).tanh() * Tensor(r) + Tensor(r).exp()).numpy()
+    np.testing.assert_allclose(found, np.tanh(x @ w) * r + np.exp(r), rtol=2e-4, atol=2e-4)
+
+
+def test_what_is_overwritten_in_place_is_right() -> None:
+    rng = np.random.default_rng(5)
+    w, m = (rng.standard_normal((96, 64)).astype(np.float32) for _ in range(2))
+    x, g = rng.standard_normal((200, 96)), rng.standard_normal((200, 64))
+    weight, state = Tensor(w.copy()).realize(), Tensor(m.copy()).realize()
+    step = Tensor(x.astype(np.float32)).T @ Tensor(g.astype(np.float32))
+    state.assign(state * 0.9 + step * 0.1)
+    weight.assign(weight - 0.01 * state / ((step * step).sqrt() + 1.0) - weight * 0.001)
+    Tensor.realize(weight, state)
+    s = m * 0.9 + (x.T @ g) * 0.1
+    np.testing.assert_allclose(state.numpy(), s, rtol=1e-3, atol=1e-3)
+    expected = w - 0.01 * s / (np.abs(x.T @ g) + 1) - w * 0.001
+    np.testing.assert_allclose(weight.numpy(), expected, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,46 @@
+"""Which tiles are taken apart from what becomes of their sums."""
+
+from __future__ import annotations
+
+from nests import kernel_of, ops_of
+from programs import TARGET, count, program_of
+from schedules import memory
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.loops import optimize
+from glassgrad.loops.opts import OptOps
+
+
+def shaped(tensor: Tensor) -> Nest:
+    return optimize(kernel_of(tensor), TARGET)
+
+
+def test_gelu_behind_a_product_is_written_for_four_registers() -> None:
+    nest = shaped((memory(600, 384) @ memory(384, 256)).gelu())
+    assert [opt.arg for opt in nest.recipe if opt.op is OptOps.APART] == [2], "rows of two vectors"
+    program = program_of(nest)
+    assert count(program, Ops.MULACC) < 150, "a tile of 12, and 4 times what gelu takes"
+
+
+def test_a_bias_is_added_in_registers() -> None:
+    nest = shaped(memory(600, 384) @ memory(384, 256) + memory(256))
+    assert OptOps.APART not in ops_of(nest)
+
+
+def test_short_sums_do_not_hide_the_way_through_scratch() -> None:
+    nest = shaped((memory(600, 24) @ memory(24, 256)).gelu())
+    assert OptOps.APART not in ops_of(nest)
+
+
+def test_results_that_lie_apart_are_written_in_a_loop() -> None:
+    nest = shaped(memory(8, 64, 14, 14).conv2d(memory(64, 64, 3, 3), padding=1))
+    assert OptOps.APART in ops_of(nest)
+
+
+def test_sums_of_columns_that_go_a_long_way_are_written_a_few_at_a_time() -> None:
+    x, y = memory(2048, 384), memory(2048, 384)
+    both = x.sum(0) + (x * y).sum(0)
+    assert OptOps.APART not in ops_of(shaped(both))
+    assert OptOps.APART in ops_of(shaped(both.gelu().exp()))
