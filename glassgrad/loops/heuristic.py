@@ -15,7 +15,7 @@ from glassgrad.loops.epilogue import shorten_epilogue
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, find_axis, is_scanned, next_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn
+from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn, pack_side_by_side
 from glassgrad.loops.rows import rows_recipe
 from glassgrad.loops.streams import read_side_by_side
 
@@ -37,6 +37,7 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
         copy_in_vectors(draft)
         pack_across(draft)
         pack_in_turn(draft)
+        pack_side_by_side(draft)
     else:
         _use_vectors(draft, set())
         _use_cores(draft)

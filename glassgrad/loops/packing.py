@@ -18,6 +18,7 @@ from glassgrad.loops.opts import Opt, OptOps
 
 MOST_READS = 512
 MOST_STEPS = 4  # of a dot product that go into a lane
+MOST_PANELS = 16  # that are filled at once
 MOST_VECTORS = 8  # of a row that is copied without a loop
 
 
@@ -51,6 +52,27 @@ def pack_across(draft: Draft) -> None:
         across, lanes = _across(draft, block), draft.lanes(block)
         if across is not None and across.size >= lanes:
             draft.attempt(Opt(OptOps.UPCAST, across.axis, lanes))
+
+
+def pack_side_by_side(draft: Draft) -> None:
+    """Panels that lie side by side in memory are filled together: longer runs are read."""
+    for axis in [
+        found for block in draft.blocks(Ops.STAGE) if (found := _next_panel(draft, block))
+    ]:
+        counts = [n for n in range(2, MOST_PANELS + 1) if axis.size % n == 0]
+        if counts:
+            draft.attempt(Opt(OptOps.UPCAST, axis.axis, counts[-1]))
+
+
+def _next_panel(draft: Draft, block: UOp) -> UOp | None:
+    """The loop that goes on in memory where the lanes of a STAGE end."""
+    index = _read(draft, block)
+    lanes = [r for r in block.bound if r.kind.is_unrolled]
+    if index is None or not lanes or not all(stride(index, r) for r in lanes):
+        return None
+    width = prod(r.size for r in lanes)
+    loops = [r for r in block.bound if r.kind is AxisKind.LOOP]
+    return next((r for r in loops if stride(index, r) == width), None)
 
 
 def pack_in_turn(draft: Draft) -> None:

@@ -29,6 +29,7 @@ def test_a_matrix_product_becomes_a_tile_of_six_rows_and_sixteen_columns() -> No
         Opt(OptOps.TILE, 1, 8),
         Opt(OptOps.SWAP, 0, 1),
         Opt(OptOps.STAGE, 1, 2),
+        Opt(OptOps.UPCAST, 6, 8),
     )
     assert kinds(nest)[AxisKind.UPCAST][:2] == [2, 6]
     assert lower(nest, ONE_CORE).scratch_bytes == 8 * 16 * 512 * 4, "eight panels fill half of L2"

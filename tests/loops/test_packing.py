@@ -47,6 +47,13 @@ def test_a_matrix_that_is_packed_as_it_lies_needs_none() -> None:
     assert stride(index, axis) == 1
 
 
+def test_panels_that_lie_side_by_side_are_filled_together() -> None:
+    block = packed(shaped(memory(512, 512) @ memory(512, 512)))
+    (index,) = [n.src[0] for n in block.src[0].toposort() if n.op is Ops.LOAD]
+    copied = [r for r in block.bound if r.kind.is_unrolled]
+    assert sum((r.size - 1) * (stride(index, r) or 0) for r in copied) + 1 == 128, "one run"
+
+
 def test_what_is_read_very_often_is_packed_one_by_one() -> None:
     assert along_memory(shaped(memory(1024, 96) @ memory(80, 96).transpose(0, 1))) == []
 
