@@ -5,14 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from glassgrad.base.config import VIZ, Context, getenv
-from glassgrad.base.counters import GlobalCounters
-from glassgrad.base.dtype import DType, dtypes
-from glassgrad.devices.registry import Device
-from glassgrad.ir.size import Variable
-from glassgrad.ir.uop import UOp
-from glassgrad.memory.memory_view import MemoryView
-from glassgrad.tensor.tensor import Tensor
+from glassgrad.base.collector import collector_paused
+
+with collector_paused():  # what is made here stays
+    from glassgrad.base.config import VIZ, Context, getenv
+    from glassgrad.base.counters import GlobalCounters
+    from glassgrad.base.dtype import DType, dtypes
+    from glassgrad.devices.registry import Device
+    from glassgrad.ir.size import Variable
+    from glassgrad.ir.uop import UOp
+    from glassgrad.memory.memory_view import MemoryView
+    from glassgrad.tensor.tensor import Tensor
 
 __all__ = [
     "Buffer",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from glassgrad.base.errors import DTypeError
+from glassgrad.base.records import field, unique
 
 ConstType = float | int | bool
 Kind = Literal["void", "bool", "uint", "int", "float", "index"]
@@ -17,7 +17,7 @@ _int: TypeAlias = int
 _float: TypeAlias = float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unique
 class DType:
     """One element type; `vec(n)` is a vector of n. There is one instance per distinct dtype."""
 
@@ -27,7 +27,7 @@ class DType:
     alias: str
     format: str | None
     count: int = 1
-    scalar: DType = field(default=None)  # type: ignore[assignment]
+    scalar: DType = field(default=None)
 
     VECTORS: ClassVar[dict[tuple[DType, int], DType]] = {}
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 
 
 @frozen

@@ -60,7 +60,7 @@ def _place(url: str, name: Path | str | None, subdir: str | None, gunzip: bool) 
     if name is not None and (isinstance(name, Path) or "/" in name):
         return Path(name)
     short = name or hashlib.sha256(url.encode()).hexdigest()[:32] + (".unzipped" if gunzip else "")
-    return cache_folder() / "downloads" / (subdir or "") / short
+    return Path(cache_folder()) / "downloads" / (subdir or "") / short
 
 
 def _download(
@@ -139,7 +139,7 @@ def diskcache(function: Callable[P, T]) -> Callable[P, T]:
         if CACHELEVEL < 1:
             return function(*args, **kwargs)
         key = repr((function.__module__, function.__qualname__, args, sorted(kwargs.items())))
-        path = cache_folder() / "results" / hashlib.sha256(key.encode()).hexdigest()
+        path = Path(cache_folder()) / "results" / hashlib.sha256(key.encode()).hexdigest()
         found, value = _read_result(path, key)
         if found:
             return cast(T, value)

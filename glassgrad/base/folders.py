@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from glassgrad.base.config import CACHE
 
 
-def cache_folder() -> Path:
-    """GLASSGRAD_CACHE, or the place where this system's users keep such things."""
+def cache_folder() -> str:
+    """GLASSGRAD_CACHE, or the place where this system's users keep such things.
+
+    A text: what every start of a process needs does without `pathlib`, which takes long to import.
+    """
     if CACHE.value:
-        return Path(CACHE.value)
+        return CACHE.value
     if sys.platform == "darwin":
-        return Path("~/Library/Caches/glassgrad").expanduser()
+        return _expanded("~/Library/Caches/glassgrad")
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local")).expanduser() / "glassgrad"
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "glassgrad"
+        own = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
+    else:
+        own = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return os.path.join(_expanded(own), "glassgrad")
+
+
+def _expanded(folder: str) -> str:
+    found = os.path.expanduser(folder)
+    if found.startswith("~"):
+        raise RuntimeError("this user has no home folder: set GLASSGRAD_CACHE")
+    return found

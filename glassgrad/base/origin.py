@@ -6,7 +6,6 @@ object and the position in it. File, line and text are looked up when somebody a
 
 from __future__ import annotations
 
-import linecache
 import os
 import sys
 from types import CodeType, FrameType
@@ -61,7 +60,9 @@ class Origin:
     def text(self) -> str:
         """What is written on the line; empty where no source is to be had."""
         if self._text is None:
-            self._text = linecache.getline(self.file, self.line).strip()
+            from linecache import getline  # takes long to import, and few texts are asked for
+
+            self._text = getline(self.file, self.line).strip()
         return self._text
 
     def __str__(self) -> str:

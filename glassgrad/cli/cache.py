@@ -11,7 +11,7 @@ from glassgrad.devices import objects
 
 
 def run(options: Namespace) -> int:
-    folder = cache_folder()
+    folder = Path(cache_folder())
     before = measured(folder / "objects")
     if options.action == "prune":
         objects.prune(options.most)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 from glassgrad.devices.native import host
 from glassgrad.devices.objects import object_key, read_object, write_object
 from glassgrad.devices.pool import Pool, Table, available_cores, load_code

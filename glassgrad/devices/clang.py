@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +17,7 @@ from weakref import finalize
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CompileError, DeviceError
 from glassgrad.base.events import LISTENERS, KernelCompiled, announce
+from glassgrad.base.records import replace, unique
 from glassgrad.devices.break_even import core_work_ns
 from glassgrad.devices.machine import cpu_target
 from glassgrad.devices.native import host
@@ -64,7 +64,7 @@ def clang_target() -> Target:
     return replace(facts, name="CLANG", language="c", dtypes=facts.dtypes - narrow)
 
 
-@dataclass(frozen=True, eq=False)
+@unique
 class CompiledC:
     """A compiled kernel. The code stays loaded as long as this object lives."""
 

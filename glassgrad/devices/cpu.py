@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 
 from glassgrad.base.events import LISTENERS, KernelCompiled, announce
+from glassgrad.base.records import replace, unique
 from glassgrad.devices.break_even import core_work_ns
 from glassgrad.devices.machine import cpu_target
 from glassgrad.devices.native import Linked, assembly, build, host
@@ -17,7 +17,7 @@ from glassgrad.ir.stages import Source, Target
 from glassgrad.memory.allocator import Allocator, allocator_for
 
 
-@dataclass(frozen=True, eq=False)
+@unique
 class NativeCode:
     """A compiled kernel. The code stays loaded as long as this object lives."""
 

@@ -7,11 +7,11 @@ are in step: all of them arrive before any goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 from glassgrad.base.dtype import wrap
+from glassgrad.base.records import field, mutable
 from glassgrad.base.rounding import from_bits, to_bits
 from glassgrad.devices.interpreted_memory import (
     AccessError,
@@ -33,7 +33,7 @@ RANGE, BARRIER = Ops.RANGE, Ops.BARRIER
 CONVERTING = OpGroup.COMPARISON | {Ops.CAST, Ops.BITCAST}
 
 
-@dataclass
+@mutable
 class Block:
     """The lines of a loop or a condition, or of the whole program."""
 

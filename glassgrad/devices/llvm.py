@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_size_t, c_uint, c_void_p
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from threading import Condition
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -64,20 +63,21 @@ class Host(NamedTuple):
     version: str
 
 
-def library_path() -> Path:
+def library_path() -> str:
     """Where llvmlite keeps LLVM. llvmlite itself is not imported."""
     package = find_spec("llvmlite")
     if package is None or package.origin is None:
         raise DeviceError(
             "the CPU device needs llvmlite", hint="pip install llvmlite, or use DEV=PYTHON"
         )
-    return Path(package.origin).parent / "binding" / LIBRARIES.get(sys.platform, "libllvmlite.so")
+    name = LIBRARIES.get(sys.platform, "libllvmlite.so")
+    return os.path.join(os.path.dirname(package.origin), "binding", name)
 
 
 @cache
 def llvm() -> Any:
     """The functions of LLVM that we call, ready to compile for this machine."""
-    path = str(library_path())
+    path = library_path()
     try:
         library, brief = ctypes.CDLL(path), ctypes.PyDLL(path)
         found = SimpleNamespace()

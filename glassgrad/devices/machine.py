@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from glassgrad.base.config import THREADS
 from glassgrad.base.dtype import DType, dtypes
@@ -10,8 +10,8 @@ from glassgrad.devices.llvm import Host
 from glassgrad.devices.pool import available_cores
 from glassgrad.ir.stages import Dot, Target
 
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-QUOTA = Path("/sys/fs/cgroup/cpu.max")
+CACHES = "/sys/devices/system/cpu/cpu0/cache"
+QUOTA = "/sys/fs/cgroup/cpu.max"
 DEFAULT_BYTES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
 UNITS = {"K": 10, "M": 20, "G": 30}
 
@@ -83,14 +83,15 @@ def vector_registers(features: set[str]) -> tuple[int, int]:
     return (16, 32) if "+neon" in features else (16, 16)
 
 
-def cache_bytes(folder: Path) -> dict[int, int]:
+def cache_bytes(folder: str) -> dict[int, int]:
     """Bytes of the data caches by level, as Linux tells; common sizes where it does not."""
     found = dict(DEFAULT_BYTES)
-    for entry in sorted(folder.glob("index*")):
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for name in [name for name in names if name.startswith("index")]:
         try:
-            level = int((entry / "level").read_text())
-            kind = (entry / "type").read_text().strip()
-            text = (entry / "size").read_text().strip()
+            level = int(_read(folder, name, "level"))
+            kind = _read(folder, name, "type")
+            text = _read(folder, name, "size")
             if kind != "Instruction":
                 found[level] = int(text.rstrip("KMG")) << UNITS.get(text[-1:], 0)
         except (OSError, ValueError):
@@ -98,11 +99,16 @@ def cache_bytes(folder: Path) -> dict[int, int]:
     return found
 
 
+def _read(*path: str) -> str:
+    with open(os.path.join(*path)) as file:
+        return file.read().strip()
+
+
 def usable_cores() -> int:
     """The cores this process may run on, or fewer if a container has a smaller share of them."""
     cores = len(available_cores())
     try:
-        quota, period = QUOTA.read_text().split()
+        quota, period = _read(QUOTA).split()
         return max(1, min(cores, -(-int(quota) // int(period))))
     except (OSError, ValueError):
         return cores

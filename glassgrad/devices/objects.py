@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from pathlib import Path
 from time import time
 
 from glassgrad.base.config import CACHELEVEL
@@ -38,7 +37,8 @@ def read_object(key: str) -> bytes | None:
         return None
     try:
         path = _path(key)
-        stored = path.read_bytes()
+        with open(path, "rb") as file:
+            stored = file.read()
     except (OSError, RuntimeError):
         return None
     start = len(MAGIC) + DIGEST_BYTES
@@ -56,7 +56,7 @@ def write_object(key: str, code: bytes) -> None:
         return
     with suppress(OSError, RuntimeError):
         path = _path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         _replace(path, MAGIC + hashlib.sha256(code).digest() + code)
         if key.startswith("00"):  # one key in 256: looking at every file each time would be slow
             prune(MOST_BYTES)
@@ -76,32 +76,36 @@ def prune(most_bytes: int) -> None:
         files = _files()
         total = sum(size for _, size, _ in files)
         for used, size, path in sorted(files):
-            is_left_over = path.name.startswith(WRITING) and used < time() - LONG_AGO
+            name = os.path.basename(path)
+            is_left_over = name.startswith(WRITING) and used < time() - LONG_AGO
             if total > most_bytes or is_left_over:
-                path.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
                 total -= size
 
 
-def _files() -> list[tuple[float, int, Path]]:
+def _files() -> list[tuple[float, int, str]]:
     """When each file was used, and its size."""
     found = []
-    for path in (cache_folder() / "objects").glob("*/*"):
-        with suppress(OSError):  # gone meanwhile
-            stat = path.stat()
-            found.append((stat.st_mtime, stat.st_size, path))
+    for folder in os.scandir(os.path.join(cache_folder(), "objects")):
+        for file in os.scandir(folder):
+            with suppress(OSError):  # gone meanwhile
+                stat = file.stat()
+                found.append((stat.st_mtime, stat.st_size, file.path))
     return found
 
 
-def _path(key: str) -> Path:
-    return cache_folder() / "objects" / key[:2] / key[2:]
+def _path(key: str) -> str:
+    return os.path.join(cache_folder(), "objects", key[:2], key[2:])
 
 
-def _replace(path: Path, contents: bytes) -> None:
-    temporary = path.with_name(f"{WRITING}{os.urandom(8).hex()}")
+def _replace(path: str, contents: bytes) -> None:
+    temporary = os.path.join(os.path.dirname(path), f"{WRITING}{os.urandom(8).hex()}")
     try:
-        temporary.write_bytes(contents)
-        temporary.replace(path)
+        with open(temporary, "wb") as file:
+            file.write(contents)
+        os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary)
         raise

@@ -7,9 +7,9 @@ no GPU is: `PythonDevice("PYTHON", gpu_facts)`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.records import replace, unique
 from glassgrad.devices.interpreter import Run
 from glassgrad.devices.protocol import Call, OneByOne
 from glassgrad.ir.ops import Ops
@@ -31,7 +31,7 @@ def python_target() -> Target:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@unique
 class Interpreted:
     """A program that is carried out uop by uop."""
 

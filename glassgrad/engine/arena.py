@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 
 ALIGNMENT = 64
 

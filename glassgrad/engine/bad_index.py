@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 
 from glassgrad.base.errors import AxisError
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 from glassgrad.ir.stages import Check
 from glassgrad.memory.view import View
 

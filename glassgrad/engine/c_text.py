@@ -12,7 +12,7 @@ from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 from glassgrad.devices.pool_code import BOX_BYTES, PAUSES, PAUSES_INSIDE
 from glassgrad.engine.c_template import HEADER, INCLUDED, SOURCE
 from glassgrad.engine.packing import Row, unpack_size

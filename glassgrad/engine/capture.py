@@ -8,14 +8,13 @@ native call, whatever its length.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen, replace
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import BadIndex, Cells, look_for_bad_index, words_of

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from glassgrad.base.config import BEAM, NOOPT
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import field, frozen
 from glassgrad.ir.stages import Nest, Target
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ unpack      a Capture over it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError, DeviceError
 from glassgrad.base.origin import Origin
+from glassgrad.base.records import field, mutable
 from glassgrad.devices.cpu import CpuDevice, NativeCode
 from glassgrad.devices.llvm import Host
 from glassgrad.devices.native import Linked as LinkedCode
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 # ---------------------------------------------------------------------- writing
 
 
-@dataclass
+@mutable
 class Library:
     """Kernels and variables, each once and by number. `name` begins the kernels' symbols."""
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
+from glassgrad.base.collector import collector_paused
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.bad_index import BadIndex
 from glassgrad.engine.cache import KERNELS, PLANS, signature
 from glassgrad.engine.choose import chooser
-from glassgrad.engine.collector import collector_paused
 from glassgrad.engine.compiling import compiler
 from glassgrad.engine.debug import (
     passes_shown,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from glassgrad.base.dtype import DType
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import field, frozen, mutable, replace
 from glassgrad.engine.bad_index import Cells
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import Bound, concrete
@@ -45,7 +44,7 @@ class Made:
         return whole if shape == room else replace(whole, shape=shape)
 
 
-@dataclass
+@mutable
 class Plan:
     """Launches, and the places they work on: incoming buffers, those made, offsets in an arena."""
 

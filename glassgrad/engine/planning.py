@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.records import replace
 from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import Cells
 from glassgrad.engine.plan import Made, Plan, Result

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
+from glassgrad.base.records import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import LOOKERS, Size
 from glassgrad.ir.uop import UOp, toposort
@@ -50,7 +50,7 @@ class Numbers(NamedTuple):
     origins: tuple[Origin | None, ...]
 
 
-@dataclass
+@mutable
 class Recorder:
     """What a thread did since it was turned on.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import fields
 from functools import cache, lru_cache
 from typing import Any
 
@@ -94,8 +93,8 @@ def _write(root: UOp, numbers: dict[UOp, int], lines: list[str]) -> None:
 def written_target(target: Target) -> str:
     """A target's facts; sets in order."""
     parts = []
-    for field in fields(target):
-        value = getattr(target, field.name)
+    for name in target.__match_args__:
+        value = getattr(target, name)
         parts.append(repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value))
     return " ".join(parts)
 

@@ -17,13 +17,11 @@ that stands twice matches the same node twice. A number matches a constant of th
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from glassgrad.base.dtype import ConstType, Kind
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
@@ -230,10 +228,16 @@ class Rule:
             return ()
         if isinstance(self.when, Guard):
             return self.when.tests
-        return ((tuple(inspect.signature(self.when).parameters), self.when),)
+        return ((_parameters(self.when), self.when),)
 
     def __str__(self) -> str:
         return f"{_bare(self.left)}  ->  {_bare(_pattern(self.right))}"
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of its arguments; `inspect` takes long to import, and to say the same."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
 
 
 def _bare(pattern: Pattern) -> str:
@@ -254,18 +258,13 @@ class Function:
         return self.function.__name__
 
 
-@dataclass(eq=False)
 class Rules:
     """Rules under a name, tried in order; `a + b` tries a's first."""
-
-    name: str
-    rules: list[Rule | Function] = field(default_factory=list)
-    compiled: dict[bool, dict[Ops, Matcher | None]] = field(default_factory=dict, repr=False)
 
     def __init__(self, name: str, *rules: Rule | Function) -> None:
         self.name = name
         self.rules = list(rules)
-        self.compiled = {}
+        self.compiled: dict[bool, dict[Ops, Matcher | None]] = {}
 
     def __add__(self, other: Rules) -> Rules:
         return Rules(f"{self.name} + {other.name}", *self.rules, *other.rules)
@@ -280,7 +279,7 @@ class Rules:
             wanted.extend((op,) if isinstance(op, Ops) else sorted(op))
 
         def add(function: Structural) -> Structural:
-            takes_context = len(inspect.signature(function).parameters) > 1
+            takes_context = len(_parameters(function)) > 1
             self.rules.append(Function(tuple(wanted), function, takes_context))
             self.compiled.clear()
             return function

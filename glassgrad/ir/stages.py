@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.frozen import frozen
 from glassgrad.base.origin import Origin
+from glassgrad.base.records import field, frozen
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 

@@ -6,9 +6,9 @@ once, and twelve copies of it take longer to compile than they gain.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from glassgrad.base.records import replace
 from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops

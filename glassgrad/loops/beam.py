@@ -6,9 +6,9 @@ How good one is only the machine can say: `cost` gives seconds, infinity where i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from math import inf, isfinite
 
+from glassgrad.base.records import field, mutable
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.candidates import attempt, neighbours
@@ -18,7 +18,7 @@ BETTER = 0.98  # what a round must reach of the time before, or it was the last
 Cost = Callable[[Nest, float], float]  # a nest, and the seconds of the best one
 
 
-@dataclass
+@mutable
 class Beam:
     """The recipes that were tried, and what each took."""
 

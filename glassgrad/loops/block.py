@@ -6,9 +6,9 @@ the block to itself: so a matrix product among the steps can have a tile of seve
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from glassgrad.base.records import replace
 from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import open_gates, rebuild, reindex

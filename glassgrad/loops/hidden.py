@@ -11,10 +11,10 @@ Hidden products count as 0, and what is added to -inf as finite, as in any atten
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
+from glassgrad.base.records import replace
 from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, linear, minimum, scale, sub

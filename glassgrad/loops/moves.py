@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.records import replace
 from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, minimum, scale

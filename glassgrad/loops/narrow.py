@@ -6,12 +6,11 @@ ones, or with 128 added to or taken from one of them, which the sum of the other
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes, wrap
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen, replace
 from glassgrad.ir.divmod import less
 from glassgrad.ir.dots import find_dot, narrow_factors
 from glassgrad.ir.linear import add, scale

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 
+from glassgrad.base.records import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import open_gates, rebuild
 from glassgrad.ir.stages import Nest

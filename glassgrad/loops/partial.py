@@ -6,11 +6,11 @@ before the next part comes.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.records import replace
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex

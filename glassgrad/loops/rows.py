@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp

@@ -6,10 +6,10 @@ Numbers that are read only to be converted to another dtype are converted when t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import prod
 from typing import Any
 
+from glassgrad.base.records import replace
 from glassgrad.ir.dots import dot_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex

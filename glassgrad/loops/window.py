@@ -6,11 +6,10 @@ of a convolution do, WINDOW copies every element once, with the zeros around an 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf, prod
 from typing import Any
 
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen, replace
 from glassgrad.ir.divmod import all_of, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops

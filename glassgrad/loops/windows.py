@@ -7,11 +7,10 @@ places along a row of the image, or channels: those need no row that is long or 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product, takewhile
 from math import inf, prod
 
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen, replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from glassgrad.base.records import mutable
 from glassgrad.ir.dots import Dotted
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
@@ -21,7 +21,7 @@ SOME_CHAINS = 4  # sums side by side that are worth one rounding for each produc
 ENOUGH_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
 
 
-@dataclass
+@mutable
 class Sums:
     """One REDUCE on its way: which instances are wanted, and the registers that collect each.
 

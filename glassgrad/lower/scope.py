@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
+from glassgrad.base.records import field, slotted
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
 
@@ -14,7 +14,7 @@ from glassgrad.ir.uop import UOp
 GRID = frozenset((AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP))
 
 
-@dataclass(eq=False, slots=True)
+@slotted
 class Scope:
     """The body of one loop, and how many loops are around it."""
 

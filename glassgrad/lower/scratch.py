@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from glassgrad.base.records import mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
@@ -13,7 +13,7 @@ RANGE, END, SCRATCH = Ops.RANGE, Ops.END, Ops.SCRATCH
 POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
 
 
-@dataclass
+@mutable
 class Life:
     """The lines between which a scratch is needed, and how many bytes it has."""
 

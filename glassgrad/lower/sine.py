@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.polynomial import multiply_add, polynomial

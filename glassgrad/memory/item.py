@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from glassgrad.base.errors import FormatError
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen
 
 SIGNED = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOATS = frozenset("efd")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from threading import RLock
 
 from glassgrad.base.config import MEM_LIMIT
@@ -11,7 +10,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import DType, DTypeLike, to_dtype
 from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
 from glassgrad.base.events import LISTENERS, BufferAllocated, announce
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import frozen, replace
 from glassgrad.memory.allocator import Allocator, Block, allocator_for
 from glassgrad.memory.sharing import SEEN
 

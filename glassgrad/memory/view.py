@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, FormatError, ShapeError
+from glassgrad.base.records import slotted
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.errors import RefusedError
 from glassgrad.memory.format_dtype import WITHOUT_FORMAT, dtype_format, format_dtype
@@ -47,7 +47,7 @@ __all__ = ["View", "contiguous_strides", "numpy_dtype"]
 
 
 # Nobody changes a view, but a frozen one takes three times as long to make.
-@dataclass(eq=False, slots=True, weakref_slot=True)
+@slotted
 class View:
     """Elements of a storage: element (i, j) is at offset + i*strides[0] + j*strides[1].
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from glassgrad.base.records import field, mutable
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
@@ -52,7 +52,7 @@ class LLVMRenderer:
         return function.text(name)
 
 
-@dataclass
+@mutable
 class Opened:
     """A loop or condition whose end has not been written: what the blocks behind it must know."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import prod
 
+from glassgrad.base.records import field, slotted
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -18,7 +18,7 @@ Loop = dict[Statement, int]  # for each statement of a cluster, which of its axe
 SEARCH_LIMIT = 256  # clusters looked at when asking whether something lies between two
 
 
-@dataclass(eq=False, slots=True)
+@slotted
 class Cluster:
     """Statements in order, the loops that all of them share, and who must come before and after.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.records import field, mutable, replace
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.proof import guard_unproved
@@ -26,7 +25,7 @@ def place(node: UOp) -> UOp:
     return node
 
 
-@dataclass
+@mutable
 class Draft:
     """A kernel in the making."""
 

@@ -6,10 +6,10 @@ Walking over table and lookups would take their product; adding row by row takes
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.records import replace
 from glassgrad.ir.divmod import all_of, within
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops

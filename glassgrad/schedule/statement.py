@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import prod
 
+from glassgrad.base.records import field, slotted
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size, expression
@@ -17,7 +17,7 @@ LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))
 POINTWISE, GATHER, SCAN = OpGroup.POINTWISE, Ops.GATHER, Ops.SCAN
 
 
-@dataclass(eq=False, slots=True)
+@slotted
 class Statement:
     """A value that is materialised: for all `axes`, combine `body` over `reduced`.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple, Self, TypeVar
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
+from glassgrad.base.records import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.size import Size
@@ -33,7 +33,7 @@ class Lookup(NamedTuple):
     axis: int
 
 
-@dataclass
+@mutable
 class Plan:
     """What an index does: movement steps, then lookups by tensors at axes of the moved shape."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from threading import get_ident
@@ -19,6 +18,7 @@ from weakref import ref
 from glassgrad.base.config import NO_GRAD, Context
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.origin import Origin
+from glassgrad.base.records import unique
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
@@ -46,7 +46,7 @@ def writing() -> Iterator[None]:
         WRITING.remove(get_ident())
 
 
-@dataclass(frozen=True, eq=False)
+@unique
 class Later:
     """A function of the nodes it is given, which must depend on nothing else.
 
@@ -68,7 +68,7 @@ class Choice(NamedTuple):
     sees_graph: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@unique
 class Expression:
     """A function of options and of tensors that follow them."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from sys import getrefcount
 from weakref import ref
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
+from glassgrad.base.records import slotted
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
@@ -20,7 +20,7 @@ from glassgrad.tensor.versions import OVERWRITTEN
 BUFFER = Ops.BUFFER
 
 
-@dataclass(slots=True)
+@slotted
 class Known:
     """Memory that tensors outside hold. It is read by reference: they may change what is in it."""
 

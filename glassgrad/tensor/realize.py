@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from glassgrad.base.collector import collector_paused
 from glassgrad.base.errors import CaptureError, OutOfMemoryError
 from glassgrad.base.origin import Origin
-from glassgrad.engine.collector import collector_paused
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes

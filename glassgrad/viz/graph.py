@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
 from typing import Any
 
 from glassgrad.base.origin import Origin
+from glassgrad.base.records import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import CELLS, Kernel, Schedule
 from glassgrad.ir.uop import UOp, toposort
@@ -18,7 +18,7 @@ from glassgrad.viz.formula import TOTALS
 MOST_LETTERS = 80  # of an op's argument
 
 
-@dataclass
+@mutable
 class Lines:
     """The user's lines that were met, numbered."""
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from glassgrad.base.events import Event, GraphPlanned, KernelLaunched, listen
+from glassgrad.base.records import field, mutable
 from glassgrad.engine.cache import PLANS
 from glassgrad.ir.stages import Executable, Kernel
 from glassgrad.viz.graph import Lines, graph_of
@@ -18,7 +18,7 @@ from glassgrad.viz.graph import Lines, graph_of
 MOST_GRAPHS = 100  # later ones are only counted
 
 
-@dataclass
+@mutable
 class Code:
     """A kernel that was built, and its runs."""
 
@@ -38,7 +38,7 @@ class Code:
         self.seconds += seconds
 
 
-@dataclass
+@mutable
 class Recording:
     """What a program did while somebody looked on."""
 

@@ -24,6 +24,6 @@ def test_every_system_has_a_place_for_it(
     monkeypatch.setattr("sys.platform", system)
     monkeypatch.setenv(variable, "/mine")
     with Context(CACHE=""):
-        assert cache_folder() == Path(wanted)
+        assert Path(cache_folder()) == Path(wanted)
     with Context(CACHE="/other"):
-        assert cache_folder() == Path("/other")
+        assert Path(cache_folder()) == Path("/other")

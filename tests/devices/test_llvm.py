@@ -156,6 +156,6 @@ def test_a_machine_without_llvmlite_is_told_so(monkeypatch: pytest.MonkeyPatch) 
 def test_a_library_that_is_not_there_is_told_of(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(module, "library_path", lambda: tmp_path / "libllvmlite.so")
+    monkeypatch.setattr(module, "library_path", lambda: str(tmp_path / "libllvmlite.so"))
     with pytest.raises(DeviceError, match="cannot be used"):
         llvm.__wrapped__()

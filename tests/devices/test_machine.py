@@ -41,8 +41,8 @@ def test_caches_are_read_from_the_system(tmp_path: Path) -> None:
         entry.mkdir()
         for name, text in (("level", level), ("type", kind), ("size", size)):
             (entry / name).write_text(f"{text}\n")
-    assert cache_bytes(tmp_path) == {1: 48 << 10, 2: 2 << 20, 3: DEFAULT_BYTES[3]}
-    assert cache_bytes(tmp_path / "nowhere") == DEFAULT_BYTES
+    assert cache_bytes(str(tmp_path)) == {1: 48 << 10, 2: 2 << 20, 3: DEFAULT_BYTES[3]}
+    assert cache_bytes(str(tmp_path / "nowhere")) == DEFAULT_BYTES
 
 
 def test_half_floats_are_native_only_where_no_library_is_needed() -> None:
@@ -62,7 +62,7 @@ def test_a_container_with_half_a_core_has_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quota = tmp_path / "cpu.max"
-    monkeypatch.setattr("glassgrad.devices.machine.QUOTA", quota)
+    monkeypatch.setattr("glassgrad.devices.machine.QUOTA", str(quota))
     monkeypatch.setattr("glassgrad.devices.machine.available_cores", lambda: [0, 1, 2, 3])
     for text, cores in (("50000 100000", 1), ("150000 100000", 2), ("max 100000", 4), ("9", 4)):
         quota.write_text(text)

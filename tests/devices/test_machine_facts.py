@@ -14,7 +14,7 @@ CORE = "processor\t: 0\nmodel name\t: Some CPU\ncpu MHz\t\t: {mhz}\nflags\t\t: {
 def facts(folder: Path, text: str) -> tuple[str, ...] | None:
     path = folder / "cpuinfo"
     path.write_text(text)
-    return machine_facts(path)
+    return machine_facts(str(path))
 
 
 def test_the_clock_does_not_matter_but_features_do(tmp_path: Path) -> None:
@@ -25,9 +25,9 @@ def test_the_clock_does_not_matter_but_features_do(tmp_path: Path) -> None:
 
 
 def test_without_such_a_file_nothing_is_known(tmp_path: Path) -> None:
-    assert machine_facts(tmp_path / "nothing") is None
+    assert machine_facts(str(tmp_path / "nothing")) is None
 
 
-@pytest.mark.skipif(not CPU_FACTS.exists(), reason="this system does not tell")
+@pytest.mark.skipif(not Path(CPU_FACTS).exists(), reason="this system does not tell")
 def test_this_machine_stays_the_same() -> None:
     assert machine_facts() == machine_facts()

@@ -1,16 +1,21 @@
-"""Records that do not change are what dataclasses would be."""
+"""Records are what dataclasses would be."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
+import subprocess
+import sys
+import weakref
+from dataclasses import FrozenInstanceError, asdict, dataclass, fields, is_dataclass
+from dataclasses import field as usual_field
+from dataclasses import replace as usual_replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from glassgrad.base.frozen import frozen
+from glassgrad.base.records import field, frozen, mutable, replace, slotted, unique
 
 
 @frozen
@@ -52,7 +57,41 @@ class Named:
 class Same:
     x: int
     y: int = 0
+    seen: list[int] = usual_field(default_factory=list)
+
+
+@unique
+class Alone:
+    KINDS: ClassVar[list[str]] = []
+
+    x: int
+
+
+@mutable
+class Count:
+    start: int
+    name: str = field(default="me", repr=False)
+    found: dict[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def next(self) -> int:
+        return self.start + 1
+
+
+@slotted
+class Small:
+    x: int
+    y: int = 1
     seen: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.y += self.x
+
+
+@frozen
+class Noted:
+    x: int
+    note: str = field(default="", compare=False)
 
 
 def told(function: Any) -> str:
@@ -98,6 +137,45 @@ def test_they_are_shown_as_they_are_made_unless_they_know_better() -> None:
     assert repr(Named("me")) == "me"
 
 
+def test_what_is_not_compared_makes_no_difference() -> None:
+    assert Noted(1, "a") == Noted(1, "b") != Noted(2, "a")
+    assert hash(Noted(1, "a")) == hash(Noted(1, "b"))
+
+
+def test_unique_ones_are_equal_to_themselves_only() -> None:
+    one: Any = Alone(1)
+    assert one == one != Alone(1) and len({one, Alone(1)}) == 2
+    assert one.KINDS is Alone.KINDS and Alone.__match_args__ == ("x",)
+    with pytest.raises(FrozenInstanceError):
+        one.x = 2
+
+
+def test_mutable_ones_change() -> None:
+    count = Count(1)
+    count.start = 4
+    count.found[1] = 2
+    assert (count.start, count.next, Count(1).found) == (4, 5, {})
+    assert repr(count) == "Count(start=4, found={1: 2})"
+    assert count != replace(count)
+
+
+def test_slotted_ones_have_nothing_but_their_fields() -> None:
+    small: Any = Small(1, seen=[2])
+    small.x = 3
+    assert (small.x, small.y, small.seen, Small(1).seen) == (3, 2, [2], [])
+    assert weakref.ref(small)() is small
+    assert copy.deepcopy(small).seen == [2]
+    assert not hasattr(small, "__dict__")
+    with pytest.raises(AttributeError):
+        small.other = 1
+
+
+def test_importing_the_package_imports_no_dataclasses() -> None:
+    text = "import sys, glassgrad; print({'dataclasses', 'inspect', 'pathlib'} & {*sys.modules})"
+    made = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert made.stdout == "set()\n"
+
+
 def test_what_must_hold_is_checked_when_one_is_made() -> None:
     with pytest.raises(ValueError, match="needed"):
         Named("")
@@ -106,7 +184,9 @@ def test_what_must_hold_is_checked_when_one_is_made() -> None:
 def test_who_knows_dataclasses_knows_them() -> None:
     assert is_dataclass(Point)
     assert [found.name for found in fields(Deep)] == ["x", "y", "seen", "z"]
-    assert replace(Point(1, 2), y=5) == Point(1, 5)
+    assert replace(Point(1, 2), y=5) == usual_replace(Point(1, 2), y=5) == Point(1, 5)
+    assert asdict(Deep(1)) == {"x": 1, "y": 0, "seen": [], "z": 7}
+    assert [(f.name, f.default) for f in fields(Small)][1] == ("y", 1)
     match Point(3, 4):
         case Point(x, y):
             assert (x, y) == (3, 4)
