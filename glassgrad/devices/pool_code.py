@@ -27,7 +27,7 @@ from __future__ import annotations
 BOX_BYTES = 512
 LAUNCH_BYTES = 32
 PAUSES = 2000  # about 50 us
-PAUSES_INSIDE = 200_000  # 5 ms: between two kernels of a table the next one is soon there
+PAUSES_INSIDE = 20_000  # half a millisecond: the next kernel of a table is soon there
 OPEN = 1 << 20  # more than there can be workers
 RUNS = 8  # for each thread: what one is late with, others do
 
