@@ -14,7 +14,7 @@ that the system kept from coming holds nobody up.
            48   ptr   the caller's box
            56   i64   pauses to spin before sleeping after it
            64   i64   the job: first step that nobody has taken
-           72   i64   steps in all        80   i64   steps to take at once
+           72   i64   steps in all        80   i64   threads
            88   ptr   function            96   ptr   its arguments
           128         a mutex and, at 256, a condition: where there is no futex
 
@@ -29,7 +29,6 @@ LAUNCH_BYTES = 32
 PAUSES = 2000  # about 50 us
 PAUSES_INSIDE = 20_000  # half a millisecond: the next kernel of a table is soon there
 OPEN = 1 << 20  # more than there can be workers
-RUNS = 8  # for each thread: what one is late with, others do
 
 FUTEX_CALLS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 PAUSE_CALLS = {
@@ -142,30 +141,40 @@ done:
 }}
 """
 
-# Steps of the job, a run at a time, until none is left.
+# Steps of the job until none is left, at a time a thread's share of what is left: long runs, which
+# memory likes, and short ones at the end, so that what one is late with others do.
 WORK = """
 define void @work(ptr %caller, ptr %scratch) #0 {
 entry:
   %next.at = getelementptr i8, ptr %caller, i64 64
   %steps.at = getelementptr i8, ptr %caller, i64 72
-  %most.at = getelementptr i8, ptr %caller, i64 80
+  %threads.at = getelementptr i8, ptr %caller, i64 80
   %function.at = getelementptr i8, ptr %caller, i64 88
   %args.at = getelementptr i8, ptr %caller, i64 96
   %steps = load i64, ptr %steps.at, align 8
-  %most = load i64, ptr %most.at, align 8
+  %threads = load i64, ptr %threads.at, align 8
   %function = load ptr, ptr %function.at, align 8
   %args = load ptr, ptr %args.at, align 8
-  br label %take
+  %first = load atomic i64, ptr %next.at monotonic, align 8
+  br label %look
+look:
+  %begin = phi i64 [ %first, %entry ], [ %seen, %take ], [ %after, %run ]
+  %some = icmp ult i64 %begin, %steps
+  br i1 %some, label %take, label %done
 take:
-  %begin = atomicrmw add ptr %next.at, i64 %most seq_cst
-  %left = icmp ult i64 %begin, %steps
-  br i1 %left, label %run, label %done
+  %left = sub i64 %steps, %begin
+  %share = udiv i64 %left, %threads
+  %none = icmp eq i64 %share, 0
+  %count = select i1 %none, i64 1, i64 %share
+  %end = add i64 %begin, %count
+  %pair = cmpxchg ptr %next.at, i64 %begin, i64 %end seq_cst seq_cst
+  %seen = extractvalue { i64, i1 } %pair, 0
+  %taken = extractvalue { i64, i1 } %pair, 1
+  br i1 %taken, label %run, label %look
 run:
-  %upto = add i64 %begin, %most
-  %over = icmp ugt i64 %upto, %steps
-  %end = select i1 %over, i64 %steps, i64 %upto
   call void %function(ptr %args, ptr %scratch, i64 %begin, i64 %end)
-  br label %take
+  %after = load atomic i64, ptr %next.at monotonic, align 8
+  br label %look
 done:
   ret void
 }
@@ -227,16 +236,12 @@ define void @share(ptr %caller, ptr %function, ptr %args, i64 %steps, i64 %threa
 entry:
   %next.at = getelementptr i8, ptr %caller, i64 64
   %steps.at = getelementptr i8, ptr %caller, i64 72
-  %most.at = getelementptr i8, ptr %caller, i64 80
+  %threads.at = getelementptr i8, ptr %caller, i64 80
   %function.at = getelementptr i8, ptr %caller, i64 88
   %args.at = getelementptr i8, ptr %caller, i64 96
-  %runs = mul i64 %threads, {runs}
-  %share = udiv i64 %steps, %runs
-  %none = icmp eq i64 %share, 0
-  %most = select i1 %none, i64 1, i64 %share
   store i64 0, ptr %next.at, align 8
   store i64 %steps, ptr %steps.at, align 8
-  store i64 %most, ptr %most.at, align 8
+  store i64 %threads, ptr %threads.at, align 8
   store ptr %function, ptr %function.at, align 8
   store ptr %args, ptr %args.at, align 8
   store atomic i32 {open}, ptr %caller seq_cst, align 4
@@ -342,5 +347,5 @@ def pool_text(machine: str, has_futex: bool, entry: str = PYTHON_ENTRY) -> str:
     declare_pause, pause = PAUSE_CALLS.get(machine, ("", ""))
     sleeping = WITH_FUTEX.format(number=FUTEX_CALLS[machine]) if has_futex else WITH_CONDITION
     waiting, worker = WAITING.format(pause=pause), WORKER.format(open=OPEN)
-    parts = (sleeping, waiting, WORK, worker, DISMISS, RUN.format(open=OPEN, runs=RUNS))
+    parts = (sleeping, waiting, WORK, worker, DISMISS, RUN.format(open=OPEN))
     return declare_pause + "".join(parts) + entry + EMPTY + ATTRIBUTES
