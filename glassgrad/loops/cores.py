@@ -43,5 +43,5 @@ def shared_blocks(size: int, most: int, cores: int, must_divide: bool) -> int:
     fitting = [n for n in range(1, most + 1) if is_even(-(-size // n), cores)]
     fitting = [n for n in fitting if not must_divide or size % n == 0]
     if fitting and 3 * fitting[-1] >= most:
-        return fitting[-1]
+        return -(-size // -(-size // fitting[-1]))  # as many blocks, which overlap least
     return even_blocks(size, most, must_divide)

@@ -16,5 +16,11 @@ def test_blocks_overlap_as_little_as_they_can(size: int, most: int, count: int) 
 @pytest.mark.parametrize("cores", [2, 3, 8])
 @pytest.mark.parametrize("size", [96, 171, 342])
 def test_every_core_gets_as_many_blocks(size: int, cores: int) -> None:
-    amount = shared_blocks(size, even_blocks(size, 40, False), cores, must_divide=False)
-    assert amount <= 40 and is_even(-(-size // amount), cores)
+    amount = shared_blocks(size, 30, cores, must_divide=False)
+    count = -(-size // amount)
+    assert amount <= 30 and is_even(count, cores)
+    assert count * amount - size < count, "nearly nothing is done twice"
+
+
+def test_blocks_for_the_cores_overlap_as_little_as_they_can() -> None:
+    assert shared_blocks(24, 8, cores=2, must_divide=False) == 6, "four of 7 would do 4 of 24 twice"
