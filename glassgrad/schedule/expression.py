@@ -172,7 +172,25 @@ class Expressions:
         more = tuple([c for c in source.conditions if c not in place.conditions])
         inner = source._replace(conditions=more)
         gate = all_of(self._resolved(inner, self._atoms(inner))[1])
-        return value if gate is None else gate.where(value, const(0, value.dtype))
+        return value if gate is None else gate.where(_opened(value, gate), const(0, value.dtype))
+
+
+def _opened(value: UOp, gate: UOp) -> UOp:
+    """x[i, j if j < 5] · w[i if j < 5]  ->  x[i, j if j < 5] · w[i], where j < 5 is asked anyway
+
+    A place that no range of the gate moves is there whether the gate is open or not.
+    """
+    opened: dict[UOp, UOp] = {}
+    for node in value.toposort(stop=_is_in_order):
+        if node.op is LOAD and node.src[0].gate is gate:
+            buffer, *indices = node.src[0].src[:-1]
+            if all(gate.ranges.isdisjoint(index.ranges) for index in indices):
+                opened[node] = buffer.index(*indices).load()
+    return substitute(value, opened) if opened else value
+
+
+def _is_in_order(node: UOp) -> bool:
+    return node.op is SCAN or node.op is CHECK
 
 
 def _both(conditions: Conditions, more: Conditions) -> Conditions:

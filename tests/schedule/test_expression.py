@@ -56,6 +56,17 @@ def test_padding_a_computed_value_chooses_zero_outside() -> None:
     assert all(gate is not None for gate in gates(value))
 
 
+def test_what_the_padding_does_not_move_is_read_without_asking() -> None:
+    image, scale = leaf(np.ones((3, 4))), leaf(np.ones((3, 1)))
+    value = expression(pad(image * scale, (0, 0), (1, 1)))
+    found = {node.src[0]: node.gate for node in value.toposort() if node.op is Ops.INDEX}
+    assert found[image] is not None and found[scale] is None
+    assert expression(pad(image * scale, (1, 1), (0, 0))).op is Ops.WHERE
+    moved = expression(pad(image * scale, (1, 1), (0, 0)))
+    assert all(gate is not None for gate in gates(moved)), "both have no row before the first"
+    right([pad(image * scale, (0, 0), (1, 1))])
+
+
 def test_padding_a_constant_loads_nothing() -> None:
     ones = UOp(Ops.RESHAPE, dtypes.float32, (UOp(Ops.CONST, dtypes.float32, (), 1.0),), (1,))
     x = UOp(Ops.EXPAND, dtypes.float32, (ones,), (4,))
