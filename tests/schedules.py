@@ -27,10 +27,10 @@ def memory(*shape: int, dtype: Any = dtypes.float32) -> Tensor:
     return Tensor.empty(*shape, dtype=dtype).realize()
 
 
-def planned(*tensors: Tensor) -> Schedule:
+def planned(*tensors: Tensor, target: Target = TARGET) -> Schedule:
     """The kernels for these tensors, writes included."""
     roots, *_ = collect([tensor.uop for tensor in tensors])
-    return schedule(prepared(roots), TARGET)
+    return schedule(prepared(roots), target)
 
 
 def kernels(*tensors: Tensor) -> int:

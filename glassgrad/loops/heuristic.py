@@ -13,7 +13,7 @@ from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.epilogue import shorten_epilogue
 from glassgrad.loops.lanes import NEAR
-from glassgrad.loops.nest import axes, find_axis, is_scanned, next_number
+from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn, pack_side_by_side
 from glassgrad.loops.rows import rows_recipe
@@ -171,16 +171,25 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
     axis = _own_axis(draft, block, inside)
     if axis is not None:
         number = next_number(draft.nest)
+        mates = blocks(draft.nest, axis)
+        around = {r.axis for mate in mates for r in mate.ranges}
         if not read_side_by_side(draft, block, axis):
-            amount = _amount(draft, axis, draft.lanes(block) * draft.vectors(block))
+            is_looked_up = any(_is_looked_up(draft, mate, axis) for mate in mates)
+            vectors = 1 if is_looked_up else draft.vectors(block)
+            amount = _amount(draft, axis, draft.lanes(block) * vectors)
             while amount > draft.lanes(block) and axis.size % amount:
                 amount //= 2  # what is left over would be summed one by one
             draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
-        return {r.axis for r in block.ranges} | set(range(number, next_number(draft.nest)))
+        return around | set(range(number, next_number(draft.nest)))
     if prod(r.size for r in inside) <= SHORT:
         for short in inside:
             draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
     return set()
+
+
+def _is_looked_up(draft: Draft, block: UOp, axis: UOp) -> bool:
+    """Is there an index for every step? Each is looked at, and what it names is read, by itself."""
+    return any(node.op is Ops.CHECK and axis in node.ranges for node in draft.own_nodes(block))
 
 
 def _own_axis(draft: Draft, block: UOp, inside: list[UOp]) -> UOp | None:

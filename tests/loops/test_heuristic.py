@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nests import kernel_of, kinds, ops_of
-from schedules import TARGET, memory
+from schedules import TARGET, memory, planned
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.loops import optimize
@@ -91,3 +91,21 @@ def test_two_sums_of_the_same_rows_read_them_side_by_side_once() -> None:
     nest = optimize(kernel_of(((x - mean) * (x - mean)).sum(-1)), TARGET)
     copies = [opt for opt in nest.recipe if opt.op is OptOps.UPCAST]
     assert len(copies) == 1
+
+
+def test_sums_along_rows_have_one_row_at_a_time_whichever_statement_is_first() -> None:
+    logits, targets = memory(8, 256, 512), memory(8, 257, dtype="int32")[:, 1:]
+    loss = logits.sparse_categorical_crossentropy(targets)
+    made = planned(loss, *loss.gradient(logits), target=ONE_CORE).kernels
+    programs = [lower(optimize(kernel, ONE_CORE), ONE_CORE) for kernel in made]
+    registers = [sum(line.op is Ops.ACC for line in program.uops) for program in programs]
+    assert max(registers) == 16, "four for each of four sums, not one for each of 64 rows"
+
+
+def test_what_is_looked_up_for_every_step_is_written_for_one_vector() -> None:
+    x, at = memory(8, 256, 512), memory(8, 257, dtype="int32")[:, 1:]
+    is_meant = at != -1
+    found = x.gather(2, at.reshape(8, 256, 1)).reshape(8, 256) * is_meant
+    kernel = kernel_of(found.sum() / is_meant.cast("float32").sum())
+    program = lower(optimize(kernel, ONE_CORE), ONE_CORE)
+    assert sum(line.op is Ops.IF for line in program.uops) == 1, "eight indices are looked at once"
