@@ -11,7 +11,7 @@ from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.cores import divide_tiles, even_blocks, shared_blocks
+from glassgrad.loops.cores import divide_tiles, even_blocks, is_even, shared_blocks
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
@@ -19,6 +19,7 @@ from glassgrad.loops.products import Contraction
 from glassgrad.loops.staging import MOST_BYTES
 
 PART = 256  # steps of a sum
+SHORT = 1024  # a sum of fewer steps is not worth it
 ROW_TILES = 16  # in a block of rows
 SHARES = 2  # for each core: what one is late with, another does
 LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` is 1
@@ -31,30 +32,14 @@ def packed_recipe(draft: Draft, found: Contraction) -> bool:
     if part is None or found.rows.axis not in loops or found.columns.axis not in loops:
         return False
     by_rows = LEFT_WORK * found.rows.size > found.columns.size  # shares of rows all pack `right`
-    return any(_arrange(draft, found, part, way) for way in (by_rows, not by_rows))
+    return any(_pack(draft, found, part, way) for way in (by_rows, not by_rows))
 
 
-def _arrange(draft: Draft, found: Contraction, part: tuple[UOp, int], by_rows: bool) -> bool:
-    before, must_divide = draft.nest, draft.nest.rewrites
-    sizes = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
-    row, column = found.rows.axis, found.columns.axis
-    others = [axis for axis in sizes if axis not in (row, column)]
-    shared = row if by_rows else column
-    share = _share(draft, sizes[shared], bool(others))
-    shares, inside = _cut(draft, shared, share)
-    outer, height = shares, share
-    if by_rows:
-        most = max(1, min(sizes[column], _room_for_sums(draft, found.reduce) // share))
-        blocks, column = _cut(draft, column, even_blocks(sizes[column], most, must_divide))
-        outer, row = shares + blocks, inside
-    else:
-        column, height = inside, sizes[row]
-    block = even_blocks(height, min(height, ROW_TILES), must_divide)
-    blocks, row = _cut(draft, row, block)
-    draft.arrange([*others, *outer, *blocks, column, row])
-    divide_tiles(draft, [*others, *shares])
-    axis, amount = part
-    if not shares or not draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (outer[-1], amount))):
+def _pack(draft: Draft, found: Contraction, part: tuple[UOp, int], by_rows: bool) -> bool:
+    """Sums of a share in scratch, a part of `right` at a time, of it a block of `left` at a time."""
+    before, (axis, amount) = draft.nest, part
+    outer, blocks = _arrange(draft, found, by_rows)
+    if not outer or not draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (outer[-1], amount))):
         draft.nest = before
         return False
     (sums,) = draft.blocks(Ops.STAGE)
@@ -63,6 +48,32 @@ def _arrange(draft: Draft, found: Contraction, part: tuple[UOp, int], by_rows: b
     place = first if blocks else axis
     draft.attempt(Opt(OptOps.STAGE, place.axis, found.left.src[0].arg.slot))
     return True
+
+
+def _arrange(draft: Draft, found: Contraction, by_rows: bool) -> tuple[list[int], list[int]]:
+    """Cut the loops and put them in order: those over shares, and those over blocks of rows."""
+    must_divide, room = draft.nest.rewrites, _room_for_sums(draft, found.reduce)
+    sizes = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    row, column = found.rows.axis, found.columns.axis
+    others = [axis for axis in sizes if axis not in (row, column)]
+    if by_rows:
+        most = max(1, room // sizes[column] // ROW_TILES) * ROW_TILES
+        height = _share(draft, sizes[row], most, [sizes[axis] for axis in others])
+        shares, row = _cut(draft, row, height)
+        most = max(1, min(sizes[column], room // _whole_blocks(height)))
+        panels, column = _cut(draft, column, even_blocks(sizes[column], most, must_divide))
+        outer = shares + panels
+    else:
+        height = sizes[row]
+        most = max(1, room // _whole_blocks(height))
+        width = _share(draft, sizes[column], most, [sizes[axis] for axis in others])
+        shares, column = _cut(draft, column, width)
+        outer = shares
+    block = even_blocks(height, min(height, ROW_TILES), must_divide)
+    blocks, row = _cut(draft, row, block)
+    draft.arrange([*others, *outer, *blocks, column, row])
+    divide_tiles(draft, [*others, *shares])
+    return outer if shares else [], blocks
 
 
 def _cut(draft: Draft, axis: int, amount: int) -> tuple[list[int], int]:
@@ -74,12 +85,17 @@ def _cut(draft: Draft, axis: int, amount: int) -> tuple[list[int], int]:
     return [], axis
 
 
-def _share(draft: Draft, size: int, has_others: bool) -> int:
-    """How many tiles of an axis a core takes at a time."""
+def _share(draft: Draft, size: int, most: int, others: list[int]) -> int:
+    """How many tiles of an axis are done at a time, by one core if it cannot have another axis."""
     cores, must_divide = draft.target.cores, draft.nest.rewrites
-    if has_others:
-        return even_blocks(size, -(-size // 2), must_divide)
-    return shared_blocks(size, -(-size // (SHARES * cores)), cores, must_divide)
+    if any(is_even(other, cores) for other in others):
+        return even_blocks(size, min(most, -(-size // 2)), must_divide)
+    return shared_blocks(size, min(most, -(-size // (SHARES * cores))), cores, must_divide)
+
+
+def _whole_blocks(rows: int) -> int:
+    """So many rows of tiles, or more: the last block of them overlaps the one before."""
+    return -(-rows // ROW_TILES) * ROW_TILES
 
 
 def _room_for_sums(draft: Draft, reduce: UOp) -> int:
@@ -92,7 +108,7 @@ def _part(reduce: UOp) -> tuple[UOp, int] | None:
     """How much of which axis to sum at a time, if all at once is too much for the nearest cache."""
     first = reduce.bound[0]
     rest = prod(r.size for r in reduce.bound[1:])
-    if first.size * rest < 2 * PART or not first.src[0].is_const:
+    if first.size * rest < SHORT or not first.src[0].is_const:
         return None
     amounts = [n for n in range(1, first.size) if first.size % n == 0 and n * rest <= PART]
     return (first, amounts[-1]) if amounts and amounts[-1] * rest >= PART // 4 else None

@@ -30,6 +30,21 @@ def test_sums_of_large_products_fit_scratch_in_parts(size: int, cores: int) -> N
     assert (OptOps.CORE in found) == (cores > 1)
 
 
+@pytest.mark.parametrize("cores", [2, 8])
+def test_cores_share_the_products_of_a_batch_that_is_too_small_for_them(cores: int) -> None:
+    nest = nest_of(memory(3, 2048, 2048) @ memory(3, 2048, 2048), cores)
+    (share,) = [r for r in nest.outer if r.kind is AxisKind.CORE]
+    assert share.size % cores == 0
+
+
+@pytest.mark.parametrize("m", [50304, 1_000_000])
+def test_sums_of_very_many_rows_fit_scratch(m: int) -> None:
+    nest = nest_of(memory(2048, m).T @ memory(2048, 384))
+    assert OptOps.PARTIAL in ops_of(nest)
+    copies = {_slot(node): node for node in nest.body.toposort() if node.op is Ops.STAGE}
+    assert all(r in copies[1].ranges for r in nest.outer if r.kind is AxisKind.CORE)
+
+
 def test_two_matrices_that_lie_by_rows_are_packed_if_all_is_large() -> None:
     assert OptOps.PARTIAL in ops_of(nest_of(memory(2048, 2048) @ memory(2048, 2048)))
     for m, n, k in ((2048, 384, 1536), (256, 2048, 2048), (1024, 1024, 1024)):
@@ -57,7 +72,7 @@ def test_a_part_of_both_operands_fits_the_nearest_cache() -> None:
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k"), [(1031, 1040, 1536), (1024, 1025, 1544), (97, 130, 1024), (385, 64, 512)]
+    ("m", "n", "k"), [(1031, 1040, 1536), (1024, 1025, 1544), (97, 130, 1024), (385, 64, 2048)]
 )
 @pytest.mark.parametrize("left_lies_by_columns", [False, True])
 def test_products_of_any_size_are_those_of_numpy(
