@@ -36,7 +36,7 @@ def packed_recipe(draft: Draft, found: Contraction) -> bool:
 
 
 def _pack(draft: Draft, found: Contraction, part: tuple[UOp, int], by_rows: bool) -> bool:
-    """Sums of a share in scratch, a part of `right` at a time, of it a block of `left` at a time."""
+    """Sums of a share in scratch, a part of `right` at a time, and blocks of `left` for it."""
     before, (axis, amount) = draft.nest, part
     outer, blocks = _arrange(draft, found, by_rows)
     if not outer or not draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (outer[-1], amount))):
