@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from glassgrad.ir.stages import Kernel, Schedule, Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.cluster import Cluster, single, stuck_versions
+from glassgrad.schedule.cluster import Cluster, single, stuck_versions, unlink
 from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import choose_fates
 from glassgrad.schedule.kernels import make_kernel, place
@@ -33,6 +33,7 @@ def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     made = [_kernel(cluster, stored & set(cluster.statements)) for cluster in clusters]
     kernels = tuple([kernel for kernel, _ in made])
     left = [tuple([s.node for s in c.statements if s in stored]) for c in clusters]
+    unlink(clusters)
     return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values), tuple(left))
 
 

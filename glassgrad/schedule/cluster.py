@@ -100,6 +100,15 @@ def effect_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statem
                 yield kept[version], writer
 
 
+def unlink(clusters: Iterable[Cluster]) -> None:
+    """Nobody asks any more what comes before what: without cycles they are gone at once, and the
+    collector finds nothing to walk over.
+    """
+    for cluster in clusters:
+        cluster.before.clear()
+        cluster.after.clear()
+
+
 def stuck_versions(kept: dict[UOp, Statement]) -> set[UOp]:
     """Old contents that somebody needs who has to wait for their replacement: they need a copy."""
     effects = list(effect_edges(kept))
@@ -108,6 +117,7 @@ def stuck_versions(kept: dict[UOp, Statement]) -> set[UOp]:
     home = {s: single(s) for s in kept.values()}
     link(kept, home)
     free = set(run_order(dict.fromkeys(home.values())))
+    unlink(home.values())
     return {
         version
         for reader, writer in effects

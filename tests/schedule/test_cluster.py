@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from random import Random
 
@@ -12,6 +13,7 @@ from schedules import TARGET, assign, leaf, reduce
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.schedule import schedule
 from glassgrad.schedule import worth as module
 from glassgrad.schedule.cluster import Cluster, effect_edges, stuck_versions
 from glassgrad.schedule.effects import copy_first, separate_effects
@@ -119,3 +121,17 @@ def test_swapped_buffers_are_stuck_until_one_is_copied() -> None:
 def test_a_plain_update_is_not_stuck() -> None:
     x = array(4, 4)
     assert stuck_versions(choose_fates([assign(x, x + 1.0)])) == set()
+
+
+def test_nothing_is_left_for_the_collector() -> None:
+    x, y = leaf(np.ones((8, 8))), leaf(np.ones(8))
+    total = reduce(x * 2, Ops.ADD, 1)
+    roots = [assign(x, x + total), assign(y, y + total)]
+    gc.collect()
+    gc.disable()
+    try:
+        schedule(roots, TARGET)
+        left = [found for found in gc.get_objects() if isinstance(found, (Cluster, Statement))]
+    finally:
+        gc.enable()
+    assert left == []
