@@ -6,7 +6,6 @@ miss. Files appear by renaming, so processes that write at once, or die while wr
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
 from time import time
@@ -14,7 +13,12 @@ from time import time
 from glassgrad.base.config import CACHELEVEL
 from glassgrad.base.folders import cache_folder
 
-MAGIC = b"glassgrad object 1\n"
+try:  # hashlib loads OpenSSL, which takes as long as ten of our modules
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+MAGIC = b"glassgrad object 2\n"
 DIGEST_BYTES = 32
 MOST_BYTES = 1 << 30  # what the folder may hold before those go that were used longest ago
 WRITING = ".writing-"  # how names of files begin that are being written
@@ -23,12 +27,16 @@ LONG_AGO = 3600.0  # seconds; nobody writes for that long
 
 def object_key(*parts: str) -> str:
     """One name for everything that the code depends on."""
-    digest = hashlib.sha256()
+    digest = blake2b(digest_size=DIGEST_BYTES)
     for part in parts:
         encoded = part.encode()
         digest.update(f"{len(encoded)}:".encode())
         digest.update(encoded)
     return digest.hexdigest()
+
+
+def _digest(code: bytes) -> bytes:
+    return blake2b(code, digest_size=DIGEST_BYTES).digest()
 
 
 def read_object(key: str) -> bytes | None:
@@ -43,7 +51,7 @@ def read_object(key: str) -> bytes | None:
         return None
     start = len(MAGIC) + DIGEST_BYTES
     code = stored[start:]
-    if stored[:start] != MAGIC + hashlib.sha256(code).digest():
+    if stored[:start] != MAGIC + _digest(code):
         return None
     with suppress(OSError):  # it was used now: others go first
         os.utime(path)
@@ -57,7 +65,7 @@ def write_object(key: str, code: bytes) -> None:
     with suppress(OSError, RuntimeError):
         path = _path(key)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        _replace(path, MAGIC + hashlib.sha256(code).digest() + code)
+        _replace(path, MAGIC + _digest(code) + code)
         if key.startswith("00"):  # one key in 256: looking at every file each time would be slow
             prune(MOST_BYTES)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
 from typing import Any
 
 from glassgrad.base.errors import CaptureError
@@ -44,7 +43,7 @@ def _variable(uop: UOp) -> str:
 def _of_class(kind: type, parts: list[Any]) -> str:
     """A dataclass by its parts; other constants as they show themselves."""
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if is_dataclass(kind):
+    if hasattr(kind, "__dataclass_fields__"):
         return f"{name}({', '.join(map(key_text, parts))})"
     shown = repr(parts[0])
     if " at 0x" in shown:

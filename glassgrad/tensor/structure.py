@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from copy import copy
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from glassgrad.base.errors import CaptureError
@@ -40,13 +39,21 @@ def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
     if isinstance(value, dict):
         inside = [part for k, v in value.items() for part in (k, spread(v, found, is_key))]
         return "dict", *inside
-    if is_dataclass(value) and not isinstance(value, type):
-        inside = [spread(getattr(value, f.name), found, is_key) for f in fields(value)]
-        return kind, *inside
+    if (names := _field_names(value)) is not None:
+        return kind, *[spread(getattr(value, name), found, is_key) for name in names]
     if is_key:
         return _constant(value)
     _refuse_unfinished(value)
     return None
+
+
+def _field_names(value: Any) -> list[str] | None:
+    """The fields of a dataclass; None if it is none. Who has none does not import the module."""
+    if not hasattr(type(value), "__dataclass_fields__"):
+        return None
+    from dataclasses import fields
+
+    return [found.name for found in fields(value)]
 
 
 def _refuse_unfinished(value: Any) -> None:
@@ -70,8 +77,8 @@ def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, Core]]
         parts = value
     elif isinstance(value, dict):
         parts = value.values()
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = [getattr(value, found.name) for found in fields(value)]
+    elif (names := _field_names(value)) is not None:
+        parts = [getattr(value, name) for name in names]
     elif holder is None and hasattr(value, "__dict__"):
         parts, holder = list(vars(value).values()), value
     for part in parts:
@@ -101,9 +108,9 @@ def rebuilt(value: Any, tensors: Iterator[Any]) -> Any:
         return type(value)(parts)
     if isinstance(value, dict):
         return {name: rebuilt(item, tensors) for name, item in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
+    if (names := _field_names(value)) is not None:
         made = copy(value)
-        for found in fields(value):
-            object.__setattr__(made, found.name, rebuilt(getattr(value, found.name), tensors))
+        for name in names:
+            object.__setattr__(made, name, rebuilt(getattr(value, name), tensors))
         return made
     return value

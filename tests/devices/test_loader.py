@@ -128,12 +128,13 @@ def test_damaged_objects_on_disk_are_compiled_anew(
     monkeypatch.setenv("GLASSGRAD_CACHE", str(tmp_path))
     script = FIRST + "print((Tensor([1.0])+Tensor([2.0])).tolist())"
     damage = (
-        "from pathlib import Path; from hashlib import sha256\n"
+        "from pathlib import Path; from hashlib import blake2b\n"
         f"for path in Path({str(tmp_path)!r}).glob('objects/*/*'):\n"
         "    code = path.read_bytes()[51:]\n"
         "    if code.startswith(b'\\x7fELF'):\n"
         "        code = code[:40] + bytes(24) + code[64:]\n"
-        "        path.write_bytes(b'glassgrad object 1\\n' + sha256(code).digest() + code)\n"
+        "        digest = blake2b(code, digest_size=32).digest()\n"
+        "        path.write_bytes(b'glassgrad object 2\\n' + digest + code)\n"
     )
     for code in (script, damage, script):
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

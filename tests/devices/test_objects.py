@@ -112,7 +112,7 @@ from random import Random
 from glassgrad.devices.objects import object_key, read_object, write_object
 
 def contents(number):
-    return str(number).encode() * 100_000
+    return str(number).encode() * 1_000_000
 
 random, found = Random(0), 0
 for _ in range(50):

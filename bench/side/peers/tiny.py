@@ -7,15 +7,12 @@ import numpy as np
 from workloads import gpt_shapes, init, mlp_shapes, mnist_shapes, resnet18_layers, resnet18_shapes
 
 lib = importlib.import_module(os.environ.get("BENCH_MODULE", "tinygrad"))
-Tensor, TinyJit, Device, Context, Variable = (
-    lib.Tensor,
-    lib.TinyJit,
-    lib.Device,
-    lib.Context,
-    lib.Variable,
-)
-nn = importlib.import_module(lib.__name__ + ".nn")
-optim = importlib.import_module(lib.__name__ + ".nn.optim")
+Tensor, Device, Context, Variable = lib.Tensor, lib.Device, lib.Context, lib.Variable
+
+
+def part(name):
+    """A module of the library; a first sum does not need layers and optimisers."""
+    return importlib.import_module(f"{lib.__name__}.{name}")
 
 
 def to_numpy(x):
@@ -41,7 +38,7 @@ def counters():
 def op(fn, *args):
     args = [T(a) for a in args]
 
-    @TinyJit
+    @lib.TinyJit
     def jitted(*args):
         out = fn(*args)
         if isinstance(out, Tensor):
@@ -168,10 +165,10 @@ def params(shapes):
     return {k: T(init(k, s)) for k, s in shapes.items()}
 
 
-def train(loss_fn, p, make_opt, *batch, capture=TinyJit):
+def train(loss_fn, p, make_opt, *batch, capture=None):
     opt, batch = make_opt(list(p.values()), lr=1e-3), [T(b) for b in batch]
 
-    @capture
+    @(capture or lib.TinyJit)
     @Context(TRAINING=1)
     def update(*batch):
         opt.zero_grad()
@@ -180,7 +177,7 @@ def train(loss_fn, p, make_opt, *batch, capture=TinyJit):
     return lambda: update(*batch).item()
 
 
-def train_mlp(x, y, capture=TinyJit):
+def train_mlp(x, y, capture=None):
     def loss(p, x, y):
         return (
             x.linear(p["l1.weight"].T, p["l1.bias"])
@@ -189,7 +186,7 @@ def train_mlp(x, y, capture=TinyJit):
             .sparse_categorical_crossentropy(y)
         )
 
-    return train(loss, params(mlp_shapes()), optim.Adam, x, y, capture=capture)
+    return train(loss, params(mlp_shapes()), part("nn.optim").Adam, x, y, capture=capture)
 
 
 def train_mlp_not_captured(x, y):
@@ -201,8 +198,8 @@ def train_mnist(x, y):
         return x.conv2d(p[f"{n}.weight"], p[f"{n}.bias"]).relu()
 
     norms = {
-        "bn1": nn.BatchNorm(32, affine=False, track_running_stats=False),
-        "bn2": nn.BatchNorm(64, affine=False, track_running_stats=False),
+        "bn1": part("nn").BatchNorm(32, affine=False, track_running_stats=False),
+        "bn2": part("nn").BatchNorm(64, affine=False, track_running_stats=False),
     }
 
     def norm_pool(p, n, x):
@@ -218,7 +215,7 @@ def train_mnist(x, y):
             x.flatten(1).linear(p["fc.weight"].T, p["fc.bias"]).sparse_categorical_crossentropy(y)
         )
 
-    return train(loss, params(mnist_shapes()), optim.Adam, x, y)
+    return train(loss, params(mnist_shapes()), part("nn.optim").Adam, x, y)
 
 
 def gpt_block(p, h, x, heads, attend):
@@ -255,7 +252,7 @@ def train_gpt(cfg, x, y):
             .sparse_categorical_crossentropy(y.flatten())
         )
 
-    return train(loss, params(gpt_shapes(cfg)), optim.AdamW, x, y)
+    return train(loss, params(gpt_shapes(cfg)), part("nn.optim").AdamW, x, y)
 
 
 def gpt_forward(cfg, x):
@@ -270,7 +267,7 @@ def gpt_decode(cfg, tokens):
         for _ in range(cfg["layers"])
     ]
 
-    @TinyJit
+    @lib.TinyJit
     def token(tok, pos):
         x = p["wte.weight"][tok].reshape(1, 1, c) + p["wpe.weight"].shrink(
             ((pos, pos + 1), None)
