@@ -1,7 +1,7 @@
 """launches -> work on all cores: a persistent native thread pool, itself made of generated code.
 
 Workers spin for about 50 us after their last work and then sleep; between the kernels of a table
-for half a millisecond, as waking one takes longer than many a kernel. So does the caller that waits.
+for half a millisecond, as waking one takes longer than many a kernel. So does a waiting caller.
 Workers take no signals, and are pinned to cores where each can have one of its own.
 """
 

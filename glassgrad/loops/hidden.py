@@ -234,13 +234,26 @@ def cut(limits: tuple[Limit, ...], opt: Opt, nest: Nest) -> tuple[Limit, ...]:
     """
     now = {r.axis: r for r in axes(nest)}
     around = {r for n in limits for end in (n.begin, n.end) if end is not None for r in end.ranges}
-    if any(r.axis not in now or now[r.axis].src != r.src for r in around):
+    same = {r: found for r in around if (found := _after(r, opt, now)) is not None}
+    if len(same) < len(around):
         return ()
     moved = {opt.axis, opt.arg} if opt.op is OptOps.JOIN else {opt.axis}
     if opt.op not in KEEPING and not moved.isdisjoint([n.axis for n in limits]):
         return ()
-    same = {r: now[r.axis] for r in around}  # perhaps divided among cores since
     return tuple([_moved(n, same, opt) for n in limits])
+
+
+def _after(r: UOp, opt: Opt, now: dict[int, UOp]) -> UOp | None:
+    """What stands for a loop after a move, be it divided among cores or cut into blocks."""
+    found = now.get(r.axis)
+    if found is None or found.src == r.src:
+        return found
+    if opt.op is not OptOps.TILE or opt.axis != r.axis:
+        return None
+    start = scale(found, opt.arg)
+    if r.size % opt.arg:
+        start = minimum(start, const(r.size - opt.arg))
+    return add(start, now[max(now)])
 
 
 def _moved(limit: Limit, same: dict[UOp, UOp], opt: Opt) -> Limit:

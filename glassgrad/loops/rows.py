@@ -12,12 +12,14 @@ from glassgrad.base.records import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.cores import divide_tiles
+from glassgrad.loops.cores import divide_tiles, shared_blocks
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.tile import choose_tile, lanes_along
 
 MOST_ROWS = 64
+SHARES = 8  # of rows for each core: below a mask, later ones take longer
+FEW_BLOCKS = 8  # are not worth packing something for them alone
 FEWEST_ROWS = 24
 TILE_ROWS = 6
 
@@ -45,6 +47,8 @@ def rows_recipe(draft: Draft) -> set[int] | None:
     axis = draft.nest.outer[-1]
     if not axis.src[0].is_const or not draft.attempt(Opt(OptOps.BLOCK, axis.axis, _rows(draft))):
         return None
+    if len(draft.nest.outer) == 1:
+        _share(draft)
     around = [r.axis for r in draft.nest.outer]
     done: set[int] = set()
     tried: set[int] = set()
@@ -70,6 +74,16 @@ def rows_recipe(draft: Draft) -> set[int] | None:
         draft.attempt(Opt(OptOps.STAGE, around[-2] if len(around) > 1 else around[-1], slot))
     divide_tiles(draft, around)
     return done
+
+
+def _share(draft: Draft) -> None:
+    """Blocks of rows without loops around them in shares: what all rows need is packed for each."""
+    (axis,) = draft.nest.outer
+    cores, must_divide = draft.target.cores, draft.nest.rewrites
+    most = max(FEW_BLOCKS, -(-axis.size // (SHARES * cores)))
+    if most < axis.size:
+        amount = shared_blocks(axis.size, most, cores, must_divide)
+        draft.attempt(Opt(OptOps.TILE, axis.axis, amount))
 
 
 def _has_products(draft: Draft) -> bool:

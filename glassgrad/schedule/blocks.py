@@ -15,6 +15,8 @@ from glassgrad.schedule.statement import Statement
 FEW = 16  # fewer outer iterations than this leave cores and registers idle
 SMALL_BYTES = 1 << 16  # below this, nobody minds one core
 MOST_ROWS = 64  # in a block
+DEEPEST = 128  # terms in a sum that is cheaper than reading its result
+WIDER = 2  # times as many elements as both factors together
 
 
 def contracts(cluster: Cluster) -> bool:
@@ -43,7 +45,15 @@ def go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target)
     row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
     if row * FEW > target.l3_bytes / 4 / target.cores:
         return False
-    return all(_stay_near(s, [loop[s] for loop in shared], target) for s in products)
+    is_wide = any(_is_wide(s) for s in products)
+    return all(_stay_near(s, [loop[s] for loop in shared], is_wide, target) for s in products)
+
+
+def _is_wide(product: Statement) -> bool:
+    """Is a result so much larger than what it is made of that it should not be in memory?"""
+    factors = [_ranges(indices) for places in product.reads.values() for indices in places]
+    size = sum(prod(r.size for r in ranges) for ranges in factors)
+    return prod(r.size for r in product.reduced) <= DEEPEST and product.numel >= WIDER * size
 
 
 def _ends_with(statement: Statement, shared: list[Loop]) -> bool:
@@ -69,10 +79,11 @@ def _is_fixed(loop: Loop) -> bool:
     return statement.axes[axis].src[0].is_const
 
 
-def _stay_near(product: Statement, shared: list[int], target: Target) -> bool:
+def _stay_near(product: Statement, shared: list[int], is_wide: bool, target: Target) -> bool:
     """Are operands that all rows need small, or other ones for every step of the loops around?
 
-    Those are packed once, and blocks of rows read them from a cache further away.
+    Those are packed once, and blocks of rows read them from a cache further away; without loops
+    around, once for a core's share of the rows, which pays if something wide is not written.
     """
     *around, rows = [product.axes[axis] for axis in shared]
     for value, places in product.reads.items():
@@ -81,7 +92,8 @@ def _stay_near(product: Statement, shared: list[int], target: Target) -> bool:
             if rows in ranges:
                 continue
             size = value.dtype.itemsize * prod(r.size for r in ranges.difference(around))
-            is_own = around and ranges.issuperset(r for r in around if r.op is Ops.RANGE)
+            is_own = ranges.issuperset(r for r in around if r.op is Ops.RANGE)
+            is_own = is_own and (bool(around) or is_wide)
             if size > (target.l3_bytes / 4 / target.cores if is_own else target.l2_bytes / 2):
                 return False
     return True

@@ -21,12 +21,10 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.blocks import FEW
+from glassgrad.schedule.blocks import DEEPEST, FEW, MOST_ROWS, WIDER
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import make_statement, reduction_levels, sources
 
-DEEPEST = 128  # terms in a sum that is cheaper than reading its result
-WIDER = 2  # times as many elements as both factors together
 FEW_BYTES = 1 << 21  # stay in a cache
 PLANES = 4  # that a block of rows may need at once
 MOVED = OpGroup.MOVEMENT - {Ops.GATHER}
@@ -118,10 +116,12 @@ class Planes:
 def _is_wide(node: UOp, target: Target) -> bool:
     """Does a product have many more elements than its factors, of which each block has its own?"""
     shape, size = node.shape, node.dtype.itemsize
-    if node.arg[0] is not Ops.ADD or len(shape) < 3 or prod(shape) * size < FEW_BYTES:
+    if node.arg[0] is not Ops.ADD or len(shape) < 2 or prod(shape) * size < FEW_BYTES:
         return False
-    if any(isinstance(n, Size) for n in shape) or prod(shape[:-2]) < target.cores:
+    if any(isinstance(n, Size) for n in shape):
         return False
+    if prod(shape[:-2]) < target.cores and min(shape[-2:]) < MOST_ROWS * 2 * target.cores:
+        return False  # too few blocks of rows
     factors, statement = _factors(node), make_statement(node)
     if len(factors) != 2 or prod(r.size for r in statement.reduced) > DEEPEST:
         return False

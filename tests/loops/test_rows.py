@@ -18,6 +18,7 @@ from glassgrad.loops.hidden import hidden_loops
 from glassgrad.loops.moves import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
+from glassgrad.loops.rows import FEW_BLOCKS
 
 HEADS, TIME, WIDTH = 16, 128, 32
 BEFORE, BEYOND = -1, 1
@@ -110,6 +111,23 @@ def test_few_heads_leave_blocks_of_rows_to_the_cores() -> None:
     assert short and all(nest.outer[0] in r.src[0].ranges for r in short)
     place = np.arange(320)
     found = causal(*[Tensor(x) for x in (q, k, v)]).numpy()
+    wanted = expected(q, k, v, place > place[:, None])
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("time", "cores"), [(1024, 2), (1100, 2), (1990, 8)])
+def test_one_head_is_one_kernel_whose_blocks_of_rows_the_cores_share(time: int, cores: int) -> None:
+    rng = np.random.default_rng(time)
+    q, k, v = [rng.standard_normal((time, WIDTH)).astype(np.float32) for _ in "qkv"]
+    line, place = Tensor.arange(time), np.arange(time)
+    hidden = (line > line.unsqueeze(1)).where(-float("inf"), 0.0)
+    kernel = only_kernel(attention(*[Tensor(x) for x in (q, k, v)], hidden))
+    nest = optimize(kernel, replace(TARGET, cores=cores), chooser())
+    share, block, *_ = nest.outer
+    assert share.kind is AxisKind.CORE and block.size >= FEW_BLOCKS, "keys are packed for many rows"
+    short = [r for r in axes(nest) if not r.src[0].is_const]
+    assert short and all({share, block} <= r.src[0].ranges for r in short)
+    found = attention(*[Tensor(x) for x in (q, k, v)], hidden).numpy()
     wanted = expected(q, k, v, place > place[:, None])
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
