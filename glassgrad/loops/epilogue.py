@@ -17,6 +17,7 @@ from glassgrad.loops.opts import Opt, OptOps
 LONG = 64  # steps of a sum, beside which it does not matter that results go through scratch
 MANY = 150  # instructions behind the sums of a tile, of which most are copies
 HEAVY = 30  # instructions to one result, which others should fill (lower/interleave.py)
+ONE_ROW = 50  # instructions to one result, if a tile is one row: 7% of the time of short ones
 QUIET = frozenset((Ops.CONST, Ops.RANGE, Ops.INDEX, Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
 
@@ -34,6 +35,8 @@ def shorten_epilogue(draft: Draft) -> None:
     if vectors * work < MANY:
         return
     axis = max(registers, key=lambda r: (r is not along, r.size))
+    if axis is along and work < ONE_ROW:
+        return
     step = lanes if axis is along else 1
     others = vectors * step // axis.size
     fitting = [n for n in range(1, axis.size // step) if axis.size % (n * step) == 0]
