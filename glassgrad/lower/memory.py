@@ -184,7 +184,7 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
     )
     with emitter.scopes.at(already):
         inner = [r for r in ranges if r not in emitter.scopes.depth]
-        later = loops_behind_sums(nodes)
+        later = tuple([r for r in loops_behind_sums(nodes) if r in inner])
         for r in [r for r in inner if r not in later]:
             emitter.open(r)
         _bring_near(emitter, nodes, later)

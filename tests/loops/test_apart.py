@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from nests import blocks, kernel_of, move, product, refused, same
@@ -10,7 +12,8 @@ from schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.stages import Nest
+from glassgrad.ir.stages import Nest, Param
+from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import OptOps
 
 
@@ -80,3 +83,16 @@ def test_what_is_overwritten_in_place_is_right() -> None:
     np.testing.assert_allclose(state.numpy(), s, rtol=1e-3, atol=1e-3)
     expected = w - 0.01 * s / (np.abs(x.T @ g) + 1) - w * 0.001
     np.testing.assert_allclose(weight.numpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_loop_that_the_sums_do_not_need_may_be_open_already() -> None:
+    before = tile(12, 32, 100)
+    (store,) = before.body.src
+    again = make_range(9, 3)
+    target, value, *ranges = store.src
+    wide = UOp(Ops.PARAM, target.dtype, (), Param(7, (12, 32, 3), (96, 3, 1)))
+    wider = UOp(Ops.STORE, store.dtype, (wide.index(*target.indices, again), value, *ranges, again))
+    body = before.body.replace(src=(wider,))
+    nest = replace(before, body=body, outer=(*before.outer, again))
+    program = program_of(move(nest, OptOps.APART, 4, 2))
+    assert count(program, Ops.RANGE) == 5, "rows, columns, steps, the loop around, and the new one"
