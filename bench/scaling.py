@@ -8,8 +8,8 @@ from __future__ import annotations
 from time import perf_counter
 
 from glassgrad import Tensor
+from glassgrad.base.collector import collector_paused
 from glassgrad.devices.registry import Device
-from glassgrad.engine.collector import collector_paused
 from glassgrad.schedule import schedule
 
 
