@@ -97,17 +97,20 @@ entry:
   %asleep = getelementptr i8, ptr %box, i64 4
   br label %spin
 spin:
-  %n = phi i64 [ 0, %entry ], [ %n.next, %again ]
+  %n = phi i64 [ 0, %entry ], [ %n.next, %again ], [ %n.next, %longer ]
   %now = load atomic i32, ptr %box acquire, align 4
   %changed = icmp ne i32 %now, %old
   br i1 %changed, label %found, label %again
 again:
   {pause}
   %n.next = add i64 %n, 1
+  %short = icmp ult i64 %n.next, %outside
+  br i1 %short, label %spin, label %longer
+longer:
   %running = load atomic i32, ptr %running.at monotonic, align 4
   %runs = icmp ne i32 %running, 0
-  %limit = select i1 %runs, i64 %inside, i64 %outside
-  %more = icmp ult i64 %n.next, %limit
+  %within = icmp ult i64 %n.next, %inside
+  %more = and i1 %runs, %within
   br i1 %more, label %spin, label %sleep
 sleep:
   store atomic i32 1, ptr %asleep seq_cst, align 4

@@ -14,7 +14,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.draft import OP_WORK, Draft
 from glassgrad.loops.opts import Opt, OptOps
 
-LONG = 64  # steps of a sum, beside which it does not matter that results go through scratch
+LONG = 128  # steps of a sum, beside which it does not matter that results go through scratch
 MANY = 150  # instructions behind the sums of a tile, of which most are copies
 HEAVY = 30  # instructions to one result, which others should fill (lower/interleave.py)
 ONE_ROW = 50  # instructions to one result, if a tile is one row: 7% of the time of short ones
