@@ -80,7 +80,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
     divide_tiles(draft, [*others, columns.axis, rows.axis])
-    if rows.size >= ENOUGH_REUSE:
+    divided = [r.axis for r in draft.nest.outer if r.kind is AxisKind.CORE]
+    if rows.size >= ENOUGH_REUSE and rows.axis not in divided:  # else for every tile of rows again
         if is_dotted:
             draft.attempt(Opt(OptOps.DOT, found.reduce.bound[-1].axis, found.right.src[0].arg.slot))
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))

@@ -82,3 +82,12 @@ def test_blocks_of_columns_are_as_many_for_every_core() -> None:
         (divided,) = [r for r in nest.outer if r.kind is AxisKind.CORE]
         assert divided.size < 128  # not the rows: a panel would be packed for each of their tiles
         assert divided.size % TARGET.cores == 0
+
+
+def test_a_core_that_takes_tiles_of_rows_packs_nothing_for_each_of_them() -> None:
+    w = memory(128, 784)  # 49 tiles of columns: no even number of blocks divides them
+    step = w.assign(w - memory(64, 128).T @ memory(64, 784))
+    nest = optimize(kernel_of(step), replace(TARGET, cores=2))
+    (divided,) = [r for r in nest.outer if r.kind is AxisKind.CORE]
+    copied = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
+    assert all(divided in node.ranges for node in copied), "what all cores need is read as it lies"
