@@ -93,13 +93,14 @@ def prune(most_bytes: int) -> None:
 
 
 def _files() -> list[tuple[float, int, str]]:
-    """When each file was used, and its size."""
-    found = []
-    for folder in os.scandir(os.path.join(cache_folder(), "objects")):
-        for file in os.scandir(folder):
+    """When each file was used, and its size; not what others have put beside our folders."""
+    root, found = os.path.join(cache_folder(), "objects"), []
+    for folder, _, names in os.walk(root):
+        for name in names if folder != root else ():
+            path = os.path.join(folder, name)
             with suppress(OSError):  # gone meanwhile
-                stat = file.stat()
-                found.append((stat.st_mtime, stat.st_size, file.path))
+                stat = os.stat(path)
+                found.append((stat.st_mtime, stat.st_size, path))
     return found
 
 

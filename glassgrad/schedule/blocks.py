@@ -86,14 +86,14 @@ def _stay_near(product: Statement, shared: list[int], is_wide: bool, target: Tar
     around, once for a core's share of the rows, which pays if something wide is not written.
     """
     *around, rows = [product.axes[axis] for axis in shared]
+    has_shares = bool(around) or is_wide
     for value, places in product.reads.items():
         for indices in places:
             ranges = _ranges(indices)
             if rows in ranges:
                 continue
             size = value.dtype.itemsize * prod(r.size for r in ranges.difference(around))
-            is_own = ranges.issuperset(r for r in around if r.op is Ops.RANGE)
-            is_own = is_own and (bool(around) or is_wide)
+            is_own = has_shares and ranges.issuperset(r for r in around if r.op is Ops.RANGE)
             if size > (target.l3_bytes / 4 / target.cores if is_own else target.l2_bytes / 2):
                 return False
     return True

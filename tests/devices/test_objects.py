@@ -166,6 +166,14 @@ def test_the_folder_stays_within_its_bound(folder: Path, monkeypatch: pytest.Mon
     assert sum(path.stat().st_size for path in files(folder)) < biggest
 
 
+def test_what_others_put_beside_our_folders_neither_stops_pruning_nor_goes(folder: Path) -> None:
+    write_object(KEY, b"machine code")
+    foreign = folder / "objects" / ".DS_Store"
+    foreign.write_bytes(b"of the system")
+    clear()
+    assert files(folder) == [foreign]
+
+
 def test_pruning_while_others_prune_is_no_error(folder: Path) -> None:
     for number in range(300):
         write_object(object_key(str(number)), b"x" * 100)
