@@ -13,7 +13,7 @@ from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 # What an op becomes when it is expanded, in instructions; all others are about one.
 OP_WORK = {Ops.EXP2: 20, Ops.LOG2: 25, Ops.SIN: 100, Ops.POW: 150, Ops.THREEFRY: 120}
-
+LIGHT, HEAVY, HEAVIEST = 40, 100, 130  # instructions for an element
 
 VALUES = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
@@ -64,9 +64,21 @@ class Draft:
         return max(1, self.target.vector_bytes // max(sizes, default=1))
 
     def vectors(self, block: UOp) -> int:
-        """How many vectors at once: enough to hide latencies, few if much is computed."""
-        work = sum(OP_WORK.get(node.op, 1) for node in self.own_nodes(block))
-        return 4 if work < 40 else 2 if work < 100 else 1
+        """How many vectors at once: enough to hide latencies, few if much is computed; more of what
+        is written, as that is computed side by side.
+        """
+        work = self.work(block)
+        if block.op is Ops.REDUCE:
+            return 4 if work < LIGHT else 2 if work < HEAVY else 1
+        return 4 if work < HEAVIEST else 1
+
+    def is_light(self, block: UOp) -> bool:
+        """Does it take longer to read and write than to compute?"""
+        return self.work(block) < LIGHT
+
+    def work(self, block: UOp) -> int:
+        """Instructions for one element, roughly."""
+        return sum([OP_WORK.get(node.op, 1) for node in self.own_nodes(block)])
 
     def own_nodes(self, block: UOp) -> list[UOp]:
         """What a block computes itself, sources first."""

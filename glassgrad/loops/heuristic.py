@@ -17,11 +17,13 @@ from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, next_numbe
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn, pack_side_by_side
 from glassgrad.loops.rows import rows_recipe
-from glassgrad.loops.streams import read_side_by_side
+from glassgrad.loops.streams import LINE, read_side_by_side
 
 SHORT = 16  # a reduction of so few steps has no loop
-MASKED = 8  # vectors of a padded row that are written out
+MASKED = 8  # vectors of a padded row that are written out, whatever is computed
+MOST_MASKED = 96  # the same, with every step of a reduction counted
 EXCHANGED = 2  # elements that change places: all of them at once
+WAYS = 8  # places for a line in the nearest cache
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
 
@@ -93,9 +95,8 @@ def _next_written(draft: Draft, op: Ops, done: set[int]) -> tuple[UOp, UOp] | No
 
 def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
     across = _read_across(draft, block, axis)
-    if across is not None:  # a transposition: whole cache lines on both sides
-        draft.attempt(Opt(OptOps.UPCAST, axis.axis, _amount(draft, axis, draft.lanes(block))))
-        draft.attempt(Opt(OptOps.UPCAST, across.axis, _amount(draft, across, draft.lanes(block))))
+    if across is not None:
+        _turn_around(draft, block, axis, across)
         return
     if is_scanned(draft.nest, axis):
         _vectorize_scan(draft, block, axis)
@@ -104,11 +105,31 @@ def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
     copies = prod(r.size for r in block.bound if r.kind is AxisKind.UPCAST)
     vectors = max(1, draft.vectors(block) * wide // copies)
     lanes = draft.lanes(block)
-    if lanes <= axis.size <= lanes * MASKED and _is_masked(block, axis):
+    if _is_masked(block, axis) and _is_written_out(draft, block, axis, _steps_at_once(block, axis)):
         _unroll_masked(draft, axis, lanes)
         return
     amount = _amount(draft, axis, lanes * vectors)
     draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+
+
+def _turn_around(draft: Draft, block: UOp, axis: UOp, across: UOp) -> None:
+    """A transposition: whole vectors on both sides, and whole lines of the cache on one of them, if
+    that is not too much to write out.
+
+    Rows that lie a multiple of a cache's way apart have too few places in it: parts of their lines
+    do not stay there until the rest is written, so whole ones are written, and others wait.
+    """
+    lanes = draft.lanes(block)
+    is_alone = len(_places(draft)) == 1 and draft.is_light(block)
+    is_turned = 2 * lanes <= draft.target.registers and across.size >= 4 * LINE * lanes
+    line = LINE * lanes if is_alone and is_turned else lanes
+    apart = (written_stride(block, across) or 0) * block.src[0].dtype.itemsize
+    is_crowded = line > lanes and apart % (draft.target.l1_bytes // WAYS) == 0
+    along, beside = (line, lanes) if is_crowded else (lanes, line)
+    draft.attempt(Opt(OptOps.UPCAST, axis.axis, _amount(draft, axis, along)))
+    draft.attempt(Opt(OptOps.UPCAST, across.axis, _amount(draft, across, beside)))
+    if is_crowded:
+        draft.attempt(Opt(OptOps.SWAP, across.axis, axis.axis))
 
 
 def _unroll_masked(draft: Draft, axis: UOp, lanes: int) -> None:
@@ -121,8 +142,34 @@ def _unroll_masked(draft: Draft, axis: UOp, lanes: int) -> None:
 
 def _is_masked(block: UOp, axis: UOp) -> bool:
     """Does it depend on this axis whether something is read?"""
+    return any(axis in condition.ranges for condition in _conditions(block))
+
+
+def _conditions(block: UOp) -> list[UOp]:
+    """All that must hold for something to be read."""
     gates = [node.gate for node in block.toposort() if node.op is Ops.INDEX]
-    return any(gate is not None and axis in gate.ranges for gate in gates)
+    stack, found = [gate for gate in gates if gate is not None], []
+    while stack:
+        condition = stack.pop()
+        if condition.op is Ops.AND:
+            stack.extend(condition.src)
+        else:
+            found.append(condition)
+    return found
+
+
+def _is_written_out(draft: Draft, block: UOp, axis: UOp, steps: int) -> bool:
+    """Is a padded row short enough to be written out? Each vector takes so many steps."""
+    lanes = draft.lanes(block)
+    few = MASKED * (4 if draft.is_light(block) else 2)
+    most = max(MASKED, min(few, MOST_MASKED // steps))
+    return lanes <= axis.size <= lanes * most
+
+
+def _steps_at_once(block: UOp, axis: UOp) -> int:
+    """Steps of reductions that are written out for each element along this axis."""
+    reduces = [n for n in block.toposort() if n.op is Ops.REDUCE and axis in n.ranges]
+    return max([prod(r.size for r in n.bound if r.kind.is_unrolled) for n in reduces], default=1)
 
 
 def _vectorize_scan(draft: Draft, block: UOp, axis: UOp) -> None:
@@ -181,10 +228,28 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
                 amount //= 2  # what is left over would be summed one by one
             draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
         return around | set(range(number, next_number(draft.nest)))
-    if prod(r.size for r in inside) <= SHORT:
-        for short in inside:
-            draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
+    steps = 1
+    for short in reversed(inside):
+        steps *= short.size
+        if steps > SHORT or _skips_rows(draft, block, short, steps // short.size):
+            break
+        draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
     return set()
+
+
+def _skips_rows(draft: Draft, block: UOp, axis: UOp, steps: int) -> bool:
+    """Does a step of this axis read a row or nothing, for a whole row of results? It is then asked
+    once, if that is a loop, and the text is shorter.
+    """
+    conditions = _conditions(block)
+    rows = [
+        place
+        for written, place in _places(draft)
+        if any(place in condition.ranges for condition in conditions)
+        and _is_written_out(draft, written, place, steps)
+    ]
+    of_rows = [c for c in conditions if rows and c.ranges.isdisjoint(rows)]
+    return any(axis in condition.ranges for condition in of_rows)
 
 
 def _is_looked_up(draft: Draft, block: UOp, axis: UOp) -> bool:
@@ -206,14 +271,19 @@ def _own_axis(draft: Draft, block: UOp, inside: list[UOp]) -> UOp | None:
 def _has_place(draft: Draft, block: UOp) -> bool:
     """Could the place of a reduction's result have lanes instead?"""
     loads, lanes = draft.loads(block), draft.lanes(block)
-    places = [_written_along(found) for op in (Ops.STORE, Ops.STAGE) for found in draft.blocks(op)]
     return any(
-        place is not None
-        and place in block.ranges
+        place in block.ranges
         and place.size >= lanes
         and all(stride(index, place) in NEAR for index in loads)
-        for place in places
+        for _, place in _places(draft)
     )
+
+
+def _places(draft: Draft) -> list[tuple[UOp, UOp]]:
+    """Blocks that write, and the axes along which they write neighbouring elements."""
+    found = [(block, _written_along(block)) for block in draft.blocks(Ops.STORE)]
+    found += [(block, _written_along(block)) for block in draft.blocks(Ops.STAGE)]
+    return [(block, axis) for block, axis in found if axis is not None]
 
 
 def _amount(draft: Draft, axis: UOp, most: int) -> int:

@@ -31,7 +31,7 @@ def read_side_by_side(draft: Draft, block: UOp, axis: UOp) -> bool:
     wide = [index for index in loads if rows is None or rows in index.ranges]
     size = axis.size * (1 if rows is None else rows.size) * wide[0].dtype.itemsize
     runs = RUNS // len(wide)
-    if is_lone and size > draft.target.l2_bytes and runs > 1 and draft.vectors(block) >= RUNS:
+    if is_lone and size > draft.target.l2_bytes and runs > 1 and draft.is_light(block):
         amount = LINE * draft.lanes(block)
         if rows is not None and _far_rows(draft, rows, axis, wide[0], (runs, amount)):
             return True

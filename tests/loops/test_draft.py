@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from nests import blocks, nest_of, numbers, product, row_sums
-from schedules import TARGET, leaf
+from schedules import TARGET, leaf, reduce
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
@@ -42,14 +42,24 @@ def test_a_load_belongs_to_the_innermost_block_around_it() -> None:
     assert draft.loads(blocks(nest, Ops.STORE)[0]) == []
 
 
-def test_the_more_is_computed_the_fewer_vectors_at_once() -> None:
-    x = numbers(64)
+def test_the_more_a_sum_computes_the_fewer_vectors_at_once() -> None:
+    x = numbers(4, 64)
     plain, powers, waves = x + 1.0, x.alu(Ops.EXP2).alu(Ops.LOG2), x.alu(Ops.SIN)
     found = []
     for value in (plain, powers, waves):
-        draft = Draft(nest_of(value), TARGET)
-        found.append(draft.vectors(draft.blocks(Ops.STORE)[0]))
+        draft = Draft(nest_of(reduce(value, Ops.ADD, 1)), TARGET)
+        found.append(draft.vectors(draft.blocks(Ops.REDUCE)[0]))
     assert found == [4, 2, 1]
+
+
+def test_of_what_is_written_more_is_computed_at_once() -> None:
+    x = numbers(64)
+    found = []
+    for value in (x + 1.0, x.alu(Ops.EXP2).alu(Ops.LOG2), x.alu(Ops.SIN).alu(Ops.LOG2)):
+        draft = Draft(nest_of(value), TARGET)
+        (store,) = draft.blocks(Ops.STORE)
+        found.append((draft.vectors(store), draft.is_light(store)))
+    assert found == [(4, True), (4, False), (1, False)]
 
 
 def test_steps_count_every_loop() -> None:

@@ -80,6 +80,46 @@ def test_a_padded_row_has_no_loop() -> None:
         assert width not in kinds(nest)[AxisKind.LOOP][3:]
 
 
+def test_a_row_of_padded_windows_is_written_out_as_long_as_the_text_is_short() -> None:
+    for width, size, vectors in ((112, 3, 14), (224, 3, 28), (112, 5, 14)):
+        x, weights = memory(2, 16, width, width), memory(16, 1, size, size)
+        nest = optimize(kernel_of(x.conv2d(weights, groups=16, padding=size // 2)), ONE_CORE)
+        assert kinds(nest)[AxisKind.UPCAST] == [vectors]
+    wide = memory(2, 16, 224, 224).conv2d(memory(16, 1, 7, 7), groups=16, padding=3)
+    assert kinds(optimize(kernel_of(wide), ONE_CORE))[AxisKind.UPCAST] != [28]
+
+
+def test_rows_of_a_padded_window_are_a_loop_and_its_columns_are_written_out() -> None:
+    for size in (3, 5, 7):
+        x, weights = memory(8, 16, 56, 56), memory(16, 1, size, size)
+        nest = optimize(kernel_of(x.conv2d(weights, groups=16, padding=size // 2)), ONE_CORE)
+        assert kinds(nest)[AxisKind.UNROLL] == [size]
+        assert kinds(nest)[AxisKind.REDUCE] == [size]
+
+
+def test_the_innermost_steps_of_a_window_are_written_out_where_all_are_too_many() -> None:
+    nest = optimize(kernel_of(memory(8, 16, 60, 60).max_pool2d(5, 1)), ONE_CORE)
+    assert kinds(nest)[AxisKind.UNROLL] == [5]
+    assert kinds(nest)[AxisKind.REDUCE] == [5]
+
+
+def test_a_transposition_reads_whole_lines_of_the_cache() -> None:
+    nest = optimize(kernel_of(memory(1000, 600).T.contiguous()), ONE_CORE)
+    amounts = [opt.arg for opt in nest.recipe if opt.op is OptOps.UPCAST]
+    assert amounts == [8, 16]
+
+
+def test_a_transposition_writes_whole_lines_where_half_ones_would_not_stay_in_the_cache() -> None:
+    nest = optimize(kernel_of(memory(1024, 1024).T.contiguous()), ONE_CORE)
+    assert [opt.arg for opt in nest.recipe if opt.op is OptOps.UPCAST] == [16, 8]
+    assert ops_of(nest)[-1] is OptOps.SWAP
+
+
+def test_long_ways_to_neighbouring_results_are_taken_four_at_a_time() -> None:
+    nest = optimize(kernel_of(memory(1024, 1024).gelu()), ONE_CORE)
+    assert [opt.arg for opt in nest.recipe] == [32]
+
+
 def test_a_long_padded_row_keeps_its_loop() -> None:
     nest = optimize(kernel_of(memory(8, 300).pad(((0, 0), (1, 1))) * 2), ONE_CORE)
     assert len(kinds(nest)[AxisKind.LOOP]) == 2
