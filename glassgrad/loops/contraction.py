@@ -23,6 +23,7 @@ PADDED_ROWS = 6  # a tile's, where storing an element twice would be wrong
 PACKED_BYTES = 2  # of an operand of dot products, at most
 LARGE, DEEP = 1024, 1536  # rows and columns, and products, for which it pays to pack both operands
 ENOUGH_REUSE = 4  # times that a packed element should be read
+ENOUGH_STEPS = 1024  # of sums that read a packed row
 
 
 def contraction_recipe(draft: Draft) -> bool:
@@ -76,7 +77,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     panels = even_blocks(columns.size, panels, draft.nest.rewrites)
     if not others:
         panels = shared_blocks(columns.size, panels, target.cores, draft.nest.rewrites)
-    if 1 < panels < columns.size:
+    is_cut = 1 < panels < columns.size
+    if is_cut:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
     divide_tiles(draft, [*others, columns.axis, rows.axis])
@@ -85,7 +87,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         if is_dotted:
             draft.attempt(Opt(OptOps.DOT, found.reduce.bound[-1].axis, found.right.src[0].arg.slot))
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
-    if packs_left:
+    times = panels if is_cut else 1  # that tiles of columns read the same of `left`
+    if packs_left and times > 2 and times * found.depth > ENOUGH_STEPS:
         draft.attempt(Opt(OptOps.STAGE, rows.axis, found.left.src[0].arg.slot))
     elif found.left.dtype is not found.reduce.dtype:  # converted once, not in every product
         draft.attempt(Opt(OptOps.WINDOW, rows.axis, found.left.src[0].arg.slot))

@@ -17,7 +17,7 @@ from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, next_numbe
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn, pack_side_by_side
 from glassgrad.loops.rows import rows_recipe
-from glassgrad.loops.streams import LINE, read_side_by_side
+from glassgrad.loops.streams import LINE, read_side_by_side, rows_at_once
 
 SHORT = 16  # a reduction of so few steps has no loop
 MASKED = 8  # vectors of a padded row that are written out, whatever is computed
@@ -222,7 +222,8 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
         around = {r.axis for mate in mates for r in mate.ranges}
         if not read_side_by_side(draft, block, axis):
             is_looked_up = any(_is_looked_up(draft, mate, axis) for mate in mates)
-            vectors = 1 if is_looked_up else draft.vectors(block)
+            vectors = max(1, draft.vectors(block) // rows_at_once(draft, block))
+            vectors = 1 if is_looked_up else vectors
             amount = _amount(draft, axis, draft.lanes(block) * vectors)
             while amount > draft.lanes(block) and axis.size % amount:
                 amount //= 2  # what is left over would be summed one by one

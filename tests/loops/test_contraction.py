@@ -47,6 +47,13 @@ def test_any_order_of_the_operands_gives_the_same_tile(left: object, right: obje
     assert OptOps.STAGE in found and OptOps.CORE in found
 
 
+@pytest.mark.parametrize("columns", [16, 32, 64])
+def test_a_left_operand_that_few_columns_read_is_not_packed(columns: int) -> None:
+    nest = optimize(kernel_of(memory(512, 96).T @ memory(512, columns)), ONE_CORE)
+    packed = [opt for opt in nest.recipe if opt.op is OptOps.STAGE]
+    assert [opt.axis for opt in packed] in ([], [1])
+
+
 def test_a_left_operand_that_is_strided_is_packed_as_well() -> None:
     nest = optimize(kernel_of(transposed(512) @ memory(512, 512)), TARGET)
     assert ops_of(nest).count(OptOps.STAGE) == 2

@@ -32,7 +32,9 @@ def test_one_core_is_not_divided() -> None:
 
 def test_a_row_sum_unrolls_its_reduction() -> None:
     rows = optimize(kernel_of(memory(64, 1024).sum(1)), TARGET)
-    assert ops_of(rows) == [OptOps.UNROLL]
+    assert ops_of(rows) == [OptOps.UNROLL, OptOps.UPCAST]
+    few = optimize(kernel_of(memory(3, 1024).sum(1)), TARGET)
+    assert ops_of(few) == [OptOps.UNROLL]
 
 
 def test_a_column_sum_walks_along_rows_and_collects_in_memory() -> None:

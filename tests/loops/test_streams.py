@@ -82,3 +82,28 @@ def test_odd_sizes_are_summed_whole(shape: tuple[int, ...]) -> None:
     assert np.array_equal(Tensor(x).max(-1).numpy(), x.max(-1))
     w = np.random.default_rng(1).integers(-8, 8, shape[-1]).astype(np.float32)
     assert np.array_equal((Tensor(x) @ Tensor(w)).numpy(), x @ w)
+
+
+def test_rows_of_which_little_is_kept_are_read_four_at_a_time() -> None:
+    for kept in (memory(512, 1000).argmax(1), memory(512, 1000).std(1), memory(512, 64).sum(1)):
+        nest = optimize(kernel_of(kept), ONE_CORE)
+        assert kinds(nest)[AxisKind.UPCAST] == [4]
+        assert set(kinds(nest)[AxisKind.LANE]) == {8}
+        assert AxisKind.UNROLL not in kinds(nest), "rows instead of vectors of a row"
+
+
+def test_every_core_has_some_of_these_rows() -> None:
+    kernel = kernel_of(memory(16, 1000).argmax(1))
+    assert kinds(optimize(kernel, replace(ONE_CORE, cores=4)))[AxisKind.UPCAST] == [4]
+    assert kinds(optimize(kernel, replace(ONE_CORE, cores=8))).get(AxisKind.UPCAST) is None
+
+
+def test_long_rows_of_which_much_is_computed_are_read_one_by_one() -> None:
+    assert kinds(optimize(kernel_of(memory(512, 64).logsumexp(1)), ONE_CORE))[AxisKind.UPCAST]
+    nest = optimize(kernel_of(memory(512, 1024).logsumexp(1)), ONE_CORE)
+    assert AxisKind.UPCAST not in kinds(nest)
+
+
+def test_rows_inside_of_a_kernel_are_read_four_at_a_time_too() -> None:
+    losses = memory(64, 64).logsumexp(1).square().sum()
+    assert 4 in kinds(optimize(kernel_of(losses), ONE_CORE))[AxisKind.UPCAST]
