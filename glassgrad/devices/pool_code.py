@@ -144,9 +144,13 @@ done:
 }}
 """
 
-# Steps of the job until none is left, at a time a thread's share of what is left: long runs, which
-# memory likes, and short ones at the end, so that what one is late with others do.
+# Steps of the job until none is left, at a time three quarters of a thread's share of what is left:
+# long runs, which memory likes, and short ones at the end, so that what one is late with others do.
+# With all of its share, a thread that turns out to be slow would have taken too much at once.
 WORK = """
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+
 define void @work(ptr %caller, ptr %scratch) #0 {
 entry:
   %next.at = getelementptr i8, ptr %caller, i64 64
@@ -158,6 +162,10 @@ entry:
   %threads = load i64, ptr %threads.at, align 8
   %function = load ptr, ptr %function.at, align 8
   %args = load ptr, ptr %args.at, align 8
+  %parts = shl i64 %threads, 5
+  %part = udiv i64 %steps, %parts
+  %least = call i64 @llvm.umax.i64(i64 %part, i64 1)
+  %quarters = shl i64 %threads, 2
   %first = load atomic i64, ptr %next.at monotonic, align 8
   br label %look
 look:
@@ -166,9 +174,10 @@ look:
   br i1 %some, label %take, label %done
 take:
   %left = sub i64 %steps, %begin
-  %share = udiv i64 %left, %threads
-  %none = icmp eq i64 %share, 0
-  %count = select i1 %none, i64 1, i64 %share
+  %thrice = mul i64 %left, 3
+  %share = udiv i64 %thrice, %quarters
+  %wanted = call i64 @llvm.umax.i64(i64 %share, i64 %least)
+  %count = call i64 @llvm.umin.i64(i64 %wanted, i64 %left)
   %end = add i64 %begin, %count
   %pair = cmpxchg ptr %next.at, i64 %begin, i64 %end seq_cst seq_cst
   %seen = extractvalue { i64, i1 } %pair, 0

@@ -165,7 +165,7 @@ class AxisKind(Enum):
     GLOBAL = "blue"  # one group of threads per value
     LOCAL = "cyan"  # one thread of the group per value
     GROUP = "green"  # threads of the group that share one reduction
-    CORE = "BLUE"  # the loop that is divided among cores
+    CORE = "BLUE"  # a loop that is divided among cores
     UPCAST = "yellow"  # unrolled: one register per value
     LANE = "YELLOW"  # the lanes of one vector register
     UNROLL = "magenta"  # unrolled steps of a reduction

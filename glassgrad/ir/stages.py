@@ -145,7 +145,7 @@ class Nest:
 class Program:
     """A flat list of instructions. Each uop's sources come before it.
 
-    On a machine with cores, the function runs the CORE range from `begin` to `end` of its `cores`
+    On a machine with cores, the function runs its CORE ranges from `begin` to `end` of `cores`
     steps; on one with threads, SPECIALs are coordinates in the grid `groups` x `threads`.
     """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.strides import stride
-from glassgrad.loops.cores import divide_tiles, even_blocks, shared_blocks
+from glassgrad.loops.cores import divide_both, divide_tiles, even_blocks, shared_blocks
 from glassgrad.loops.dots import dot_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.opts import Opt, OptOps
@@ -81,14 +81,17 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     if is_cut:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))
     draft.attempt(Opt(OptOps.SWAP, rows.axis, columns.axis))
-    divide_tiles(draft, [*others, columns.axis, rows.axis])
+    row = None if others else divide_both(draft, columns.axis, rows.axis)
+    if row is None:
+        row = rows.axis
+        divide_tiles(draft, [*others, columns.axis, row])
     divided = [r.axis for r in draft.nest.outer if r.kind is AxisKind.CORE]
-    if rows.size >= ENOUGH_REUSE and rows.axis not in divided:  # else for every tile of rows again
+    if rows.size >= ENOUGH_REUSE and row not in divided:  # else for every tile of rows again
         if is_dotted:
             draft.attempt(Opt(OptOps.DOT, found.reduce.bound[-1].axis, found.right.src[0].arg.slot))
         draft.attempt(Opt(OptOps.STAGE, columns.axis, found.right.src[0].arg.slot))
     times = panels if is_cut else 1  # that tiles of columns read the same of `left`
     if packs_left and times > 2 and times * found.depth > ENOUGH_STEPS:
-        draft.attempt(Opt(OptOps.STAGE, rows.axis, found.left.src[0].arg.slot))
+        draft.attempt(Opt(OptOps.STAGE, row, found.left.src[0].arg.slot))
     elif found.left.dtype is not found.reduce.dtype:  # converted once, not in every product
-        draft.attempt(Opt(OptOps.WINDOW, rows.axis, found.left.src[0].arg.slot))
+        draft.attempt(Opt(OptOps.WINDOW, row, found.left.src[0].arg.slot))

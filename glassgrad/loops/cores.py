@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.loops.draft import Draft
+from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
 
+PARTS, FEWEST_PARTS = 16, 4  # of a kernel, for each core
+LONG = 64  # times the work for a second core: parts of blocks are worth packing for
+LEAST = 8  # tiles of rows in a part, for which a block is packed
 PRODUCT_NS = 0.03  # one product of a register tile, very roughly
 
 
@@ -14,15 +18,39 @@ def divide_tiles(draft: Draft, preferred: list[int]) -> None:
 
     Axes come in an order in which no panel is packed twice if the first is taken.
     """
-    target = draft.target
-    if target.cores < 2 or draft.steps() * PRODUCT_NS < target.core_work_ns:
+    if not _is_worth(draft):
         return
     loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
     for number in preferred:
         size = loops[number].size if number in loops else 1
-        if size > 1 and is_even(size, target.cores):
+        if size > 1 and is_even(size, draft.target.cores):
             draft.attempt(Opt(OptOps.CORE, number))
             return
+
+
+def divide_both(draft: Draft, outside: int, inside: int) -> int | None:
+    """Cores take parts of the loop inside of every block outside: however few the blocks are, there
+    is enough for all, and what one core is late with, another does. What is packed for a block is
+    packed again by everyone who takes a part of it. The number of the loop over a part, if any.
+    """
+    loops = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    if not _is_worth(draft, LONG) or outside not in loops or inside not in loops:
+        return None
+    size, number = loops[inside], next_number(draft.nest)
+    for parts in (PARTS, FEWEST_PARTS):
+        wanted = -(-parts * draft.target.cores // loops[outside])
+        fitting = [n for n in range(LEAST, size) if size % n == 0 and size // n >= wanted]
+        if fitting and wanted > 1:
+            cut = Opt(OptOps.TILE, inside, fitting[-1])
+            both = [Opt(OptOps.CORE, outside), Opt(OptOps.CORE, inside)]
+            return number if draft.attempt_together([cut, *both]) else None
+    return None
+
+
+def _is_worth(draft: Draft, times: int = 1) -> bool:
+    """Is there so many times the work for which a second core is woken?"""
+    target = draft.target
+    return target.cores > 1 and draft.steps() * PRODUCT_NS >= times * target.core_work_ns
 
 
 def is_even(size: int, cores: int) -> bool:

@@ -41,6 +41,7 @@ from glassgrad.loops.staging import stage
 from glassgrad.loops.window import window
 
 Move = Callable[[Nest, UOp, Any, Target], Nest]
+MOST_DIVIDED = 2  # loops
 ANY_SIZE = frozenset((OptOps.SWAP, OptOps.STAGE, OptOps.WINDOW))  # the axis may have
 
 
@@ -220,14 +221,19 @@ def swap(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:
 
 
 def core(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
-    """for i: for j: …  ->  for j, divided among cores: for i: …"""
+    """for i: for j: …  ->  for j, divided among cores: for i: …
+
+    A second one counts the steps of both: for j, i, divided among cores: …
+    """
     _require(not target.has_threads, "this machine has threads, not cores")
     _require(axis in nest.outer, "only a loop that all statements share is divided among cores")
     _require(axis.kind is AxisKind.LOOP, "this axis is not a plain loop")
     _require(not is_scanned(nest, axis), "the steps of a scan are done in order")
-    _require(all(r.kind is not AxisKind.CORE for r in nest.outer), "one loop is divided already")
-    rest = [r for r in nest.outer if r is not axis]
-    moved = reorder(nest, dict(zip(nest.outer, (axis, *rest), strict=True)))
+    divided = [r for r in nest.outer if r.kind is AxisKind.CORE]
+    _require(len(divided) < MOST_DIVIDED, "enough loops are divided already")
+    _require(not divided or axis.src[0].is_const, "how often it runs is known at launch only")
+    rest = [r for r in nest.outer if r is not axis and r not in divided]
+    moved = reorder(nest, dict(zip(nest.outer, (*divided, axis, *rest), strict=True)))
     return change_kind(moved, axis, AxisKind.CORE)
 
 

@@ -35,7 +35,7 @@ def lower(nest: Nest, target: Target) -> Program:
     return Program(
         name=nest.name,
         uops=tuple(lines),
-        cores=emitter.core.size if emitter.core is not None else 1,
+        cores=emitter.cores,
         groups=_sizes(emitter, AxisKind.GLOBAL),
         threads=_sizes(emitter, AxisKind.LOCAL, AxisKind.GROUP),
         scratch_bytes=scratch_bytes,

@@ -55,7 +55,7 @@ class Emitter:
         self.loop_count = 0
         self.scratches = 0
         self.grid: dict[UOp, UOp] = {}  # GLOBAL, LOCAL, GROUP range -> SPECIAL
-        self.core: UOp | None = None
+        self.cores = 1  # steps that are divided among cores
         # STORE -> its buffer as it is behind the store, and the scope that this is said in
         self.buffers: dict[UOp, tuple[UOp, int]] = {}
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
@@ -126,7 +126,7 @@ class Emitter:
             line = UOp(RANGE, self.index_dtype, (size,), (self.loop_count, found.kind))
             self.loop_count += 1
             if found.kind is AxisKind.CORE:
-                self.core = found
+                self.cores *= found.size
             self.scopes.open(found, line)
 
     def close(self, found: UOp) -> UOp | None:

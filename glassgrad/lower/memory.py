@@ -12,7 +12,7 @@ from glassgrad.ir.linear import order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
-from glassgrad.lower.near import loops_behind_sums, needed_behind_sums
+from glassgrad.lower.near import lines_of, loops_behind_sums, needed_behind_sums
 from glassgrad.lower.pointers import Part, grow, is_aligned
 from glassgrad.lower.scope import loops_of
 from glassgrad.lower.transpose import columns_of, in_turn, side_by_side, written_in_turn
@@ -203,14 +203,17 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
 
 
 def _bring_near(emitter: Emitter, nodes: list[UOp], later: tuple[UOp, ...]) -> None:
-    """The first lane of every register: it is needed when the sums are done."""
+    """Every line of memory that is needed when the sums are done."""
     first = {r: 0 for r in nodes[0].bound if r.kind is LANE}
-    steps = [dict(zip(later, at, strict=True)) for at in product(*(range(r.size) for r in later))]
+    places = product(*(range(r.size) for r in later))
+    ahead = [first | dict(zip(later, place, strict=True)) for place in places]
+    steps = [{**i, **step} for step in ahead for i in emitter.instances(nodes[0].bound)]
     for index, is_written in needed_behind_sums(nodes, emitter.target).items():
-        if any(a not in later and not a.ranges.isdisjoint(later) for a in emitter.flat(index)[0]):
+        flat = emitter.flat(index)
+        if any(a not in later and not a.ranges.isdisjoint(later) for a in flat.terms):
             continue  # where it is, is known in these loops
-        for step, instance in product(steps, emitter.instances(nodes[0].bound)):
-            place = address(emitter, index, {**instance, **first, **step}, None).pointer
+        for step in lines_of(flat, index.src[0].dtype.itemsize, steps):
+            place = address(emitter, index, step, None).pointer
             emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (place,), is_written))
 
 

@@ -6,25 +6,46 @@ them in another row: nothing has brought them near, and a core would wait for al
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from glassgrad.ir.linear import Linear
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.scope import loops_of
+from glassgrad.lower.streaming import LINE_BYTES, divisor
 
 LONG = 64  # steps of a sum that take as long as memory
 
 
 def needed_behind_sums(stores: list[UOp], target: Target) -> dict[UOp, bool]:
-    """INDEXes that are far away until long sums are done -> are they written to?"""
+    """INDEXes that are far away until long sums are done -> are they written to?
+
+    What is stored together waits together: also what needs no sum itself.
+    """
     if target.has_threads:
         return {}  # others have work while one waits
-    found: dict[UOp, bool] = {}
-    for store in stores:
-        own = store.src[1].toposort(stop=_is_computed_before)
-        if any(_is_long(node) or _is_kept(node) for node in own):
-            found |= {node.src[0]: False for node in own if node.op is Ops.LOAD}
-            found[store.src[0]] = True
+    values = [store.src[1].toposort(stop=_is_computed_before) for store in stores]
+    nodes = [node for own in values for node in own]
+    if not any(_is_long(node) or _is_kept(node) for node in nodes):
+        return {}
+    found = {node.src[0]: False for node in nodes if node.op is Ops.LOAD}
+    found |= {store.src[0]: True for store in stores}
     return {index: is_written for index, is_written in found.items() if _is_far(index, target)}
+
+
+def lines_of(
+    place: Linear, itemsize: int, steps: Sequence[Mapping[UOp, int]]
+) -> Sequence[Mapping[UOp, int]]:
+    """Those of the steps that reach another line of memory than all before them."""
+    away = {atom: factor for atom, factor in place.terms.items() if atom not in steps[0]}
+    if divisor(Linear(away, place.constant)) * itemsize % LINE_BYTES:
+        return steps  # lines may begin anywhere
+    found: dict[int, Mapping[UOp, int]] = {}
+    for step in steps:
+        offset = sum([factor * step.get(atom, 0) for atom, factor in place.terms.items()])
+        found.setdefault(offset * itemsize // LINE_BYTES, step)
+    return list(found.values())
 
 
 def loops_behind_sums(stores: list[UOp]) -> tuple[UOp, ...]:

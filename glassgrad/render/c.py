@@ -12,7 +12,7 @@ import re
 from typing import ClassVar
 
 from glassgrad.base.dtype import ConstType, DType, dtypes
-from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.render.c_vectors import (
@@ -23,6 +23,7 @@ from glassgrad.render.c_vectors import (
     mask_of,
     splat_of,
 )
+from glassgrad.render.cores import steps_of_cores
 from glassgrad.render.cstyle import CStyleRenderer
 from glassgrad.render.cstyle_body import Body
 from glassgrad.render.cstyle_values import VALUES
@@ -112,8 +113,20 @@ class ClangRenderer(CStyleRenderer):
         body.line(f"{pointer} buf{number} = ({pointer})(scratch+{offset});")
         return f"buf{number}"
 
-    def loop(self, u: UOp, size: str) -> tuple[str, str]:
-        return ("begin", "end") if u.kind is AxisKind.CORE else super().loop(u, size)
+    def loop(self, body: Body, u: UOp, size: str) -> tuple[str, str]:
+        """Where a loop over cores begins and ends: at `begin` and `end`, seen from where it is."""
+        cores = steps_of_cores(body.uops)
+        if u not in cores:
+            return super().loop(body, u, size)
+        loops, inside = list(cores), cores[u]
+        outer = loops[: loops.index(u)]
+        before = "".join(f"-{body.text(loop)}*{cores[loop]}" for loop in outer)
+        begin, end = f"begin{before}", f"end{before}"
+        if outer:
+            begin = f"({begin}>0?{begin}:0)"
+        if inside > 1:
+            begin, end = f"({begin})/{inside}", f"({end}+{inside - 1})/{inside}"
+        return begin, f"({end}<{size}?{end}:{size})" if outer else end
 
     # ------------------------------------------------------------------ values
 

@@ -187,7 +187,7 @@ class CStyleRenderer:
         """Is the text of a value so short that it needs no name?"""
         return False
 
-    def loop(self, u: UOp, size: str) -> tuple[str, str]:
+    def loop(self, body: Body, u: UOp, size: str) -> tuple[str, str]:
         """Where a loop begins, and where it ends."""
         return "0", size
 

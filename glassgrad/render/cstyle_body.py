@@ -199,7 +199,7 @@ def _after(body: Body, u: UOp) -> str:
 def _range(body: Body, u: UOp) -> str:
     name, kind = f"ridx{u.axis}", body.language.type_name(u.dtype)
     size = str(u.src[0].arg) if u.src[0].is_const else body.text(u.src[0])
-    first, last = body.language.loop(u, size)
+    first, last = body.language.loop(body, u, size)
     body.line(f"for ({kind} {name} = {first}; {name} < {last}; {name}++) {{")
     body.indent += 1
     return name

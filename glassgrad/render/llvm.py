@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from glassgrad.base.records import field, mutable
-from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.render.cores import steps_of_cores
 from glassgrad.render.llvm_memory import MEMORY, MemoryRow
 from glassgrad.render.llvm_pointers import further, start_of, walking
 from glassgrad.render.llvm_streaming import FENCE, METADATA, Streams
@@ -63,6 +64,8 @@ class Opened:
     walkers: dict[UOp, str] = field(default_factory=dict)  # INDEX that walks, and its beginning
     place: int = 0  # where in the text the phis go, once their other halves are known
     index: str = ""
+    first: str = "0"
+    last: str = ""
     is_guarded: bool = False
 
 
@@ -82,6 +85,7 @@ class Function:
         self.written = written_inside(uops)
         self.streams = Streams(uops)
         self.walking = walking(uops)
+        self.cores = steps_of_cores(uops)
         walkers = {index for steps in self.walking.values() for index in steps}
         self.unneeded = unneeded(uops, walkers)
         params = [uop.arg.slot for uop in uops if uop.op is PARAM]
@@ -221,14 +225,13 @@ def _after(f: Function, u: UOp) -> str:
 def _range(f: Function, u: UOp) -> str:
     """br loop; loop: i = phi [first, before], [i + 1, end of the body]"""
     kind = llvm_type(u.dtype)
-    is_core = u.kind is AxisKind.CORE
-    first, last = ("%begin", "%end") if is_core else ("0", f.name(u.src[0]))
     loop = Opened(f.fresh("loop"), f.block, {acc: f.values[acc] for acc in f.written[u]})
-    loop.is_guarded = is_core or u.src[0].vmin < 1
+    loop.first, loop.last = _part_of_job(f, u) if u in f.cores else ("0", f.name(u.src[0]))
+    loop.is_guarded = u in f.cores or u.src[0].vmin < 1
     steps = f.walking.get(u, {})
-    loop.walkers = {index: start_of(f, index, step, first) for index, step in steps.items()}
+    loop.walkers = {index: start_of(f, index, step, loop.first) for index, step in steps.items()}
     if loop.is_guarded:
-        some = f.line("some", f"icmp slt {kind} {first}, {last}")
+        some = f.line("some", f"icmp slt {kind} {loop.first}, {loop.last}")
         f.do(f"br i1 {some}, label %{loop.label}, label %{loop.label}.done")
     else:
         f.do(f"br label %{loop.label}")
@@ -242,19 +245,36 @@ def _range(f: Function, u: UOp) -> str:
     return loop.index
 
 
+def _part_of_job(f: Function, u: UOp) -> tuple[str, str]:
+    """Where a loop over cores begins and ends: at `begin` and `end`, seen from where it is."""
+    begin, end, inside = "%begin", "%end", f.cores[u]
+    outer = [loop for loop in f.opened if loop in f.cores]
+    for loop in outer:
+        before = f.line("before", f"mul i64 {f.opened[loop].index}, {f.cores[loop]}")
+        begin = f.line("begin", f"sub i64 {begin}, {before}")
+        end = f.line("end", f"sub i64 {end}, {before}")
+    if outer:
+        begin = f.line("begin", f.intrinsic("i64", "smax.i64", f"i64 {begin}", "i64 0"))
+    if inside > 1:
+        begin = f.line("begin", f"sdiv i64 {begin}, {inside}")
+        end = f.line("end", f"add i64 {end}, {inside - 1}")
+        end = f.line("end", f"sdiv i64 {end}, {inside}")
+    if outer:
+        end = f.line("end", f.intrinsic("i64", "smin.i64", f"i64 {end}", f"i64 {u.size}"))
+    return begin, end
+
+
 def _end(f: Function, u: UOp) -> str:
     """i + 1 < size: again; the phis at the top get their other halves"""
     opener = u.src[0]
     loop = f.opened.pop(opener)
     kind = llvm_type(opener.dtype)
-    is_core = opener.kind is AxisKind.CORE
-    first, last = ("%begin", "%end") if is_core else ("0", f.name(opener.src[0]))
     latch = f.block
     steps = {index: further(f, index, f.walking[opener][index]) for index in loop.walkers}
     following = f.line("next", f"add nsw {kind} {loop.index}, 1")
-    more = f.line("more", f"icmp slt {kind} {following}, {last}")
+    more = f.line("more", f"icmp slt {kind} {following}, {loop.last}")
     f.do(f"br i1 {more}, label %{loop.label}, label %{loop.label}.done")
-    phis = [_phi(loop.index, kind, (first, loop.before), (following, latch))]
+    phis = [_phi(loop.index, kind, (loop.first, loop.before), (following, latch))]
     for index, start in loop.walkers.items():
         phis.append(_phi(f.names[index], "ptr", (start, loop.before), (steps[index], latch)))
     for acc, name in loop.phis.items():

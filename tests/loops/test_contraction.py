@@ -84,11 +84,22 @@ def test_few_rows_times_a_transposed_matrix_are_dot_products_and_pack_nothing() 
 
 
 def test_blocks_of_columns_are_as_many_for_every_core() -> None:
-    for columns in (384, 768, 1536):
-        nest = optimize(kernel_of(memory(2048, 384) @ memory(384, columns)), TARGET)
+    for columns in (384, 768):
+        nest = optimize(kernel_of(memory(64, 384) @ memory(384, columns)), TARGET)
         (divided,) = [r for r in nest.outer if r.kind is AxisKind.CORE]
-        assert divided.size < 128  # not the rows: a panel would be packed for each of their tiles
+        assert divided.size < 11  # not the rows: a panel would be packed for each of their tiles
         assert divided.size % TARGET.cores == 0
+
+
+@pytest.mark.parametrize("cores", [2, 5, 16, 64])
+def test_a_large_product_has_parts_for_any_number_of_cores(cores: int) -> None:
+    target = replace(TARGET, cores=cores)
+    nest = optimize(kernel_of(memory(2048, 384) @ memory(384, 384)), target)
+    columns, rows = [r for r in nest.outer if r.kind is AxisKind.CORE]
+    assert columns.size * rows.size >= 4 * cores, "what one is late with, another does"
+    (packed,) = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
+    assert columns in packed.ranges, "once for a block of columns"
+    assert rows not in packed.ranges, "and not for every part of the rows"
 
 
 def test_a_core_that_takes_tiles_of_rows_packs_nothing_for_each_of_them() -> None:

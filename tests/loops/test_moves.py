@@ -201,8 +201,10 @@ def test_core_puts_its_loop_outermost() -> None:
     same(before, after)
 
 
-def test_one_plain_outer_loop_is_divided_among_cores() -> None:
-    assert "already" in refused(move(added(4, 6), OptOps.CORE, 0), OptOps.CORE, 1)
+def test_plain_outer_loops_are_divided_among_cores() -> None:
+    both = move(move(added(4, 6, 5), OptOps.CORE, 1), OptOps.CORE, 0)
+    assert [(r.axis, r.kind) for r in both.outer] == [(1, CORE), (0, CORE), (2, LOOP)]
+    assert "already" in refused(both, OptOps.CORE, 2)
     assert "share" in refused(row_sums(4, 6), OptOps.CORE, 1)
     assert "plain" in refused(move(added(4, 6), OptOps.UPCAST, 1, 6), OptOps.CORE, 2)
     assert "threads" in refused(on_gpu(added(4, 6)), OptOps.CORE, 0, None, GPU)
