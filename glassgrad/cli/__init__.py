@@ -25,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"glassgrad: there is no file or folder {error.filename}", file=sys.stderr)
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"glassgrad: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
     except KeyboardInterrupt:
         return 130
     return 1

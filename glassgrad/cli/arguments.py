@@ -6,6 +6,7 @@ from argparse import (
     REMAINDER,
     ArgumentParser,
     ArgumentTypeError,
+    Namespace,
     RawDescriptionHelpFormatter,
 )
 from importlib.metadata import PackageNotFoundError, version
@@ -79,11 +80,13 @@ def _train(made: ArgumentParser) -> None:
     made.add_argument("--layers", type=_whole, help="layers (the model's)")
     length = made.add_mutually_exclusive_group()
     length.add_argument("--steps", type=_whole, help="how long, in steps (1000)")
-    length.add_argument("--minutes", type=_number, help="how long, by the clock")
+    length.add_argument("--minutes", type=_positive, help="how long, by the clock")
     made.add_argument("--batch", type=_whole, default=8, help="texts learned from at once (8)")
-    made.add_argument("--rate", type=_number, default=3e-3, help="learning rate (0.003)")
-    made.add_argument("--seed", type=int, default=0, help="of all random numbers (0)")
-    made.add_argument("--prompt", default="def", help="a sample of what follows it ends the run")
+    made.add_argument("--rate", type=_positive, default=3e-3, help="learning rate (0.003)")
+    made.add_argument("--seed", type=_seed, default=0, help="of all random numbers (0)")
+    made.add_argument(
+        "--prompt", type=_some, default="def", help="a sample of what follows it ends the run"
+    )
 
 
 GENERATE = """\
@@ -93,12 +96,14 @@ The model is a folder that `glassgrad train` made, a folder from Hugging Face (c
 
 def _generate(made: ArgumentParser) -> None:
     made.add_argument("model", type=Path, help="a folder, or a .gguf file")
-    made.add_argument("prompt", nargs="?", default="def", help="what the text begins with (def)")
+    made.add_argument(
+        "prompt", nargs="?", type=_some, default="def", help="what the text begins with (def)"
+    )
     made.add_argument("--tokens", type=_whole, default=200, help="how many (200)")
     made.add_argument("--temperature", type=_number, default=0.7, help="0: the likeliest (0.7)")
     made.add_argument("--top-k", type=_whole, help="draw from so many of the likeliest")
     made.add_argument("--top-p", type=_number, help="draw from the likeliest of this probability")
-    made.add_argument("--seed", type=int, help="the same text each time")
+    made.add_argument("--seed", type=_seed, help="the same text each time")
     made.add_argument("--tokenizer", type=Path, help="a tokenizer.json from elsewhere")
 
 
@@ -120,7 +125,8 @@ def _explain(made: ArgumentParser) -> None:
 VIZ = """\
 The page shows each graph with the lines that made it, its kernels with their times, and for each
 kernel the formula, the loops, the passes, the program, the source and the machine code. It is one
-file that needs nothing else. VIZ=1 in the environment writes one for any program when that ends."""
+file that needs nothing else. VIZ=1 in the environment writes one for any program when that ends.
+Options stand before a script's name: what follows it is the script's."""
 
 
 def _viz(made: ArgumentParser) -> None:
@@ -160,8 +166,33 @@ def _number(text: str) -> float:
     return found
 
 
+def _positive(text: str) -> float:
+    if not (found := _number(text)):
+        raise ArgumentTypeError(f"{text!r} is no number above 0")
+    return found
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def _some(text: str) -> str:
+    if not text:
+        raise ArgumentTypeError("a prompt has at least one character")
+    return text
+
+
 def _megabytes(text: str) -> int:
     return int(_number(text) * 1e6)
+
+
+def for_expression(options: Any) -> Any:
+    """Options of `viz` that stand behind an expression, which cannot be meant for anything else."""
+    found = parser().parse_args(["viz", *options.words, "--", options.what])
+    given = {name: getattr(options, name) for name in ("out", "port") if getattr(options, name)}
+    return Namespace(**{**vars(found), **given})
 
 
 def wanted(options: Any, *names: str) -> dict[str, Any]:

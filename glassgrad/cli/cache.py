@@ -9,25 +9,46 @@ from glassgrad.base.folders import cache_folder
 from glassgrad.base.terminal import size_to_str
 from glassgrad.devices import objects
 
+PLANS = b'{"sources": '  # how plans begin; other things in braces are sources of kernels
+KINDS = ("compiled kernels", "their sources", "plans of graphs", "facts, recipes")
+
 
 def run(options: Namespace) -> int:
     folder = Path(cache_folder())
-    before = measured(folder / "objects")
+    before = kept()
     if options.action == "prune":
         objects.prune(options.most)
     elif options.action == "clear":
         objects.clear()
-    count, size = measured(folder / "objects")
     print(f"{folder}")
-    print(f"  compiled kernels  {count:6}  {size_to_str(size)}")
-    downloads, bytes_of = measured(folder / "downloads")
-    print(f"  downloads         {downloads:6}  {size_to_str(bytes_of)}")
+    after = kept()
+    for kind, sizes in (*after.items(), ("downloads", downloads(folder))):
+        print(f"  {kind:<16}  {len(sizes):6}  {size_to_str(sum(sizes))}")
     if options.action != "show":
-        print(f"removed {before[0] - count} kernels, {size_to_str(before[1] - size)}")
+        was, is_now = (
+            [size for sizes in one.values() for size in sizes] for one in (before, after)
+        )
+        print(f"removed {len(was) - len(is_now)} files, {size_to_str(sum(was) - sum(is_now))}")
     return 0
 
 
-def measured(folder: Path) -> tuple[int, int]:
-    """How many files, and how many bytes."""
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return len(sizes), sum(sizes)
+def kept() -> dict[str, list[int]]:
+    """The sizes of everything that was compiled or planned, by what it is."""
+    found: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for start, size in objects.beginnings(len(PLANS)):
+        found[_kind(start)].append(size)
+    return found
+
+
+def _kind(start: bytes) -> str:
+    code, sources, plans, others = KINDS
+    if start == PLANS:
+        return plans
+    if start.startswith(b"{"):
+        return sources
+    # ELF begins with 0x7f, Mach-O with 0xcf, COFF with "d\x86": no text does.
+    return others if start.isascii() and start[:1].decode().isprintable() else code
+
+
+def downloads(folder: Path) -> list[int]:
+    return [path.stat().st_size for path in (folder / "downloads").rglob("*") if path.is_file()]

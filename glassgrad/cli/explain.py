@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from glassgrad.base.errors import FormatError
+from glassgrad.base.errors import FormatError, GlassgradError
 from glassgrad.base.terminal import colored
 from glassgrad.devices.registry import Device
 from glassgrad.tensor.tensor import Tensor
@@ -42,6 +42,11 @@ def evaluated(expression: str) -> Tensor:
         found = eval(expression, {"Tensor": Tensor, "dtypes": dtypes, "np": np})
     except (SyntaxError, NameError, AttributeError) as error:
         raise FormatError(f"cannot read the expression: {error}") from None
+    except GlassgradError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever Python says of it
+        what = f"{type(error).__name__}: {error}"
+        raise FormatError(f"cannot compute the expression: {what}") from None
     if not isinstance(found, Tensor):
         raise FormatError(f"the expression is a {type(found).__name__}, not a Tensor")
     return found

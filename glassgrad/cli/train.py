@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
@@ -59,16 +60,18 @@ def _begun(options: Namespace) -> Training:
             f"{folder} holds a model already",
             hint=f"go on with --resume {folder}, or take another folder with --out",
         )
+    # A wrong name or size is told before minutes go by.
+    config = Config.named(
+        options.model, vocab_size=options.vocab, **wanted(options, "context", "layers")
+    )
+    if folder.exists() and not folder.is_dir():
+        raise SettingError(f"{folder} is a file", hint="--out takes a folder")
     start = perf_counter()
     text = gathered(options.text, options.files)
-    print(f"{si(len(text))} characters of text; learning {options.vocab} tokens …", flush=True)
+    size = si(len(text)) if len(text) >= 1000 else len(text)
+    print(f"{size} characters of text; learning {options.vocab} tokens …", flush=True)
     tokenizer = prepare(folder, text, options.vocab)
     print(f"tokens are ready ({perf_counter() - start:.1f} s)")
-    config = Config.named(
-        options.model,
-        vocab_size=tokenizer.vocab_size,
-        **wanted(options, "context", "layers"),
-    )
     plan = Plan(
         seconds=60 * (options.minutes or 0.0),
         batch=options.batch,
@@ -76,7 +79,7 @@ def _begun(options: Namespace) -> Training:
         seed=options.seed,
         **wanted(options, "steps"),
     )
-    return Training.begin(folder, config, plan)
+    return Training.begin(folder, replace(config, vocab_size=tokenizer.vocab_size), plan)
 
 
 def _resumed(options: Namespace) -> Training:

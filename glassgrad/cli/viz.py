@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from glassgrad.cli.arguments import for_expression
 from glassgrad.cli.explain import evaluated
 from glassgrad.viz.page import page_of
 from glassgrad.viz.recording import recorded
@@ -17,6 +18,7 @@ from glassgrad.viz.serve import HOST, server_of
 
 def run(options: Namespace) -> int:
     is_file = options.what.endswith(".py") or Path(options.what).is_file()
+    options = options if is_file else for_expression(options)
     with recorded() as recording:
         if is_file:
             code = run_script(options.what, options.words)

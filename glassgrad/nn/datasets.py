@@ -20,6 +20,7 @@ MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 CIFAR_HASH = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
+BEGINNING = 8192  # bytes of a file that tell whether it is text
 NAMES = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
 HASHES = {  # of the packed files, in the order of NAMES
     MNIST: (
@@ -97,17 +98,30 @@ def digits(device: str | None = None) -> Split:
 
 
 def text(path: str | PathLike[str], pattern: str = "*") -> str:
-    """A text file, or all files of a folder and its folders whose names fit a pattern, joined."""
+    """A text file, or all files of a folder and its folders whose names fit a pattern, joined.
+
+    Files that are no text, as pictures and programs are, do not count.
+    """
     source = Path(path)
     if source.is_dir():
         files = sorted(file for file in source.rglob(pattern) if file.is_file())
+        if files and not (files := [file for file in files if _is_text(file)]):
+            raise FormatError(f"no file in {source} that is called {pattern} is text")
     elif source.is_file():
         files = [source]
+        if not _is_text(source):
+            raise FormatError(f"{source} is no text: it holds bytes that are 0")
     else:
         raise DownloadError(f"there is no file or folder {source}")
     if not files:
         raise DownloadError(f"no file in {source} is called {pattern}")
     return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+
+
+def _is_text(path: Path) -> bool:
+    """No text has a byte that is 0, and few other files begin with none."""
+    with path.open("rb") as file:
+        return b"\0" not in file.read(BEGINNING)
 
 
 def _tensors(arrays: list[np.ndarray[Any, Any]], device: str | None) -> Split:

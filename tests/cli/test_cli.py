@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from glassgrad.base.config import Context
 from glassgrad.cli import main
 
 TEXT = "".join(f"def f{i % 7}(x):\n    return x + {i % 5}\n\n" for i in range(500))
@@ -114,6 +115,7 @@ def test_one_stage_of_an_expression_is_explained(capsys: pytest.CaptureFixture[s
     [
         (["explain", "foo"], "cannot read the expression: name 'foo'"),
         (["explain", "(("], "cannot read the expression"),
+        (["explain", "1 / 0"], "cannot compute the expression: ZeroDivisionError"),
         (["explain", "3"], "is a int, not a Tensor"),
         (["explain", "Tensor([1, 2]) + Tensor([1, 2, 3])"], "cannot add (2,) and (3,)"),
         (["viz", "nowhere.py"], "there is no file or folder nowhere.py"),
@@ -121,6 +123,10 @@ def test_one_stage_of_an_expression_is_explained(capsys: pytest.CaptureFixture[s
         (["train", "nowhere.txt"], "there is no file or folder nowhere.txt"),
         (["train", "--resume", "nowhere"], "holds no model that was trained here"),
         (["train", "--model", "gpt9", __file__], "there is no model named 'gpt9'"),
+        (["train", __file__, "--out", __file__], "test_cli.py is a file"),
+        (["train", sys.executable], "is no text"),
+        (["viz", "Tensor.ones(2) + 1", "--out", "none/page.html"], "no file or folder none"),
+        (["viz", "--out", ".", "Tensor.ones(2) + 1"], "Is a directory"),
     ],
 )
 def test_errors_are_one_message_without_a_traceback(
@@ -136,7 +142,17 @@ def test_errors_are_one_message_without_a_traceback(
 
 
 @pytest.mark.parametrize(
-    "words", [["train", "--steps", "0"], ["train", "--rate", "x"], ["bench", "--fast"], []]
+    "words",
+    [
+        ["train", "--steps", "0"],
+        ["train", "--minutes", "0"],
+        ["train", "--rate", "x"],
+        ["train", "--prompt", ""],
+        ["generate", "run", "def", "--seed", "-1"],
+        ["bench", "--fast"],
+        ["viz", "Tensor.ones(2) + 1", "--wide"],
+        [],
+    ],
 )
 def test_options_that_make_no_sense_show_the_usage(words: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
@@ -154,18 +170,37 @@ def test_devices_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_cache_is_shown_pruned_and_cleared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from glassgrad import Context
     from glassgrad.devices.objects import write_object
 
     with Context(CACHE=str(tmp_path)):
         for number in range(4):
-            write_object(f"ab{number}", b"x" * 1000)
+            write_object(f"ab{number}", b"\x7fELF" + b"x" * 1000)
         assert main(["cache"]) == 0
         assert "compiled kernels       4" in capsys.readouterr().out
         assert main(["cache", "prune", "--most", "0.0025"]) == 0
-        assert "removed 2 kernels" in capsys.readouterr().out
+        assert "removed 2 files" in capsys.readouterr().out
         assert main(["cache", "clear"]) == 0
-        assert "removed 2 kernels" in capsys.readouterr().out
+        assert "removed 2 files" in capsys.readouterr().out
+
+
+def test_the_cache_tells_kernels_sources_plans_and_facts_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = (
+        "from glassgrad import Tensor\n"
+        "(Tensor([1.0, 2.0]) + 1).realize()\n(Tensor([1.0, 2.0]) * 3).sum().item()\n"
+    )
+    environment = {**os.environ, "GLASSGRAD_CACHE": str(tmp_path), "CACHELEVEL": "2"}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=60)
+    with Context(CACHE=str(tmp_path)):
+        assert main(["cache"]) == 0
+    shown = dict(line.strip().rsplit("  ", 1)[0].split("  ", 1) for line in
+                 capsys.readouterr().out.splitlines()[1:])  # fmt: skip
+    counts = {kind: int(count) for kind, count in shown.items()}
+    assert counts["their sources"] == counts["plans of graphs"] == 2
+    assert counts["compiled kernels"] >= 2  # and the pool's own code
+    assert counts["facts, recipes"] >= 1
+    assert counts["downloads"] == 0
 
 
 def test_the_package_runs_as_a_module() -> None:
@@ -209,4 +244,7 @@ def test_a_script_that_fails_is_reported_and_shown_all_the_same(
 def test_an_expression_is_shown_in_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["viz", "--out", str(page), "Tensor([1.0, -2.0]).relu().sum()"]) == 0
+    assert '"graphs":[{' in page.read_text()
+    page.unlink()
+    assert main(["viz", "Tensor([1.0, -2.0]).relu().sum()", "--out", str(page)]) == 0
     assert '"graphs":[{' in page.read_text()

@@ -116,3 +116,13 @@ def test_text_is_a_file_or_a_folder(tmp_path: Path) -> None:
         datasets.text(tmp_path / "none")
     with pytest.raises(DownloadError, match=r"is called \*\.md"):
         datasets.text(tmp_path, "*.md")
+
+
+def test_files_that_are_no_text_are_left_out_of_a_folder_and_refused_alone(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
+    with pytest.raises(FormatError, match=r"no file in .* is text"):
+        datasets.text(tmp_path)
+    with pytest.raises(FormatError, match=r"picture\.png is no text"):
+        datasets.text(tmp_path / "picture.png")
+    (tmp_path / "a.txt").write_text("first")
+    assert datasets.text(tmp_path) == "first"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from math import cos, pi
+from math import cos, isfinite, pi
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from glassgrad.base.config import Context
-from glassgrad.base.errors import FormatError, ShapeError
+from glassgrad.base.errors import FormatError, GradientError, ShapeError
 from glassgrad.nn.checkpoint import Checkpoints
 from glassgrad.nn.files.atomic import written_whole
 from glassgrad.nn.gpt.config import Config
@@ -115,6 +115,11 @@ class Training:
                 rate = self.plan.rate * self.plan.factor(self.number, self.seconds)
                 with Context(TRAINING=1):
                     loss = self._learn(batch, Tensor([rate], requires_grad=False)).item()
+                if not isfinite(loss):
+                    raise GradientError(
+                        f"the loss of step {self.number + 1} is {loss}",
+                        hint="a smaller learning rate; what was saved last is still there",
+                    )
                 self.number += 1
                 self.seconds += perf_counter() - start
                 yield Step(self.number, loss, self.seconds, self._done())
@@ -157,7 +162,9 @@ def read_config(folder: Path) -> tuple[Config, dict[str, Any]]:
     try:
         found = json.loads((folder / CONFIG).read_text("utf-8"))
         return Config.from_json(found["model"]), dict(found["plan"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError:
+        raise FormatError(f"{folder} holds no model that was trained here: no {CONFIG}") from None
+    except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"{folder} holds no model that was trained here: {error}") from None

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassgrad.base.errors import FormatError
+from glassgrad.base.errors import FormatError, GradientError
 from glassgrad.nn.gpt import Config
 from glassgrad.nn.gpt.corpus import prepare
 from glassgrad.nn.gpt.load import load
@@ -82,3 +82,12 @@ def test_the_learning_rate_rises_and_falls() -> None:
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="holds no model that was trained here"):
         Training.resume(tmp_path)
+
+
+def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
+    tokenizer = prepare(tmp_path, TEXT[:300], 280)
+    config = Config(vocab_size=tokenizer.vocab_size, context=16, layers=1, heads=2, width=16)
+    training = Training.begin(tmp_path, config, Plan(steps=20, batch=4, rate=1e30))
+    with pytest.raises(GradientError, match=r"the loss of step \d is nan"):
+        list(training.steps())
+    assert training.number < 10
