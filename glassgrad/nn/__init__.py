@@ -10,7 +10,14 @@ from importlib import import_module
 from types import ModuleType
 
 from glassgrad.nn.attention import MultiHeadAttention
-from glassgrad.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d
+from glassgrad.nn.convolution import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
 from glassgrad.nn.linear import Dropout, Embedding, Linear
 from glassgrad.nn.normalization import (
     BatchNorm,
@@ -24,6 +31,7 @@ from glassgrad.nn.recurrent import GRUCell, LSTMCell
 
 __all__ = [
     "BatchNorm",
+    "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
     "Conv1d",
@@ -31,6 +39,7 @@ __all__ = [
     "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "ConvTranspose3d",
     "Dropout",
     "Embedding",
     "GRUCell",
@@ -44,7 +53,7 @@ __all__ = [
     "RMSNorm",
 ]
 
-BatchNorm2d = BatchNorm3d = BatchNorm  # it works for any number of places
+BatchNorm1d = BatchNorm2d = BatchNorm3d = BatchNorm  # it works for any number of places
 
 # `nn.optim` is there without an import of its own, and is loaded when it is first asked for.
 LATER = ("checkpoint", "datasets", "loader", "optim", "state", "tokens")

@@ -10,12 +10,14 @@ from glassgrad.nn.initial import uniform
 from glassgrad.tensor.tensor import Tensor
 
 Sizes = int | Sequence[int]
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Conv2d:
     """Convolution of (batch, channels, …); the kernel's sizes say over how many axes.
 
-    `padding="same"` keeps the size of what is convolved.
+    `padding="same"` keeps the size of what is convolved. `padding_mode` says what is there: zeros,
+    or the image again ("reflect", "replicate", "circular").
 
     >>> Conv2d(3, 8, 3, padding="same")(Tensor.ones(1, 3, 16, 16)).shape
     (1, 8, 16, 16)
@@ -33,11 +35,15 @@ class Conv2d:
         dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
     ) -> None:
         _check_groups(groups, in_channels, out_channels)
+        if padding_mode not in PADDING_MODES:
+            raise ValueError(f"padding_mode is one of {PADDING_MODES}, not {padding_mode!r}")
+        self.padding_mode = padding_mode
         self.kernel_size = _each(kernel_size, self.axes)
         self.stride, self.dilation, self.groups = stride, dilation, groups
-        self.padding = self._around(padding) if isinstance(padding, str) else padding
+        self.padding: Sizes = self._around(padding) if isinstance(padding, str) else padding
         shape = self._shape(in_channels, out_channels)
         fan_in = prod(shape[1:])
         self.weight = uniform(*shape, fan_in=fan_in)
@@ -59,9 +65,17 @@ class Conv2d:
         return [width for t in reversed(totals) for width in (t // 2, t - t // 2)]
 
     def __call__(self, x: Tensor) -> Tensor:
-        return x.conv2d(
-            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
-        )
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = x.pad(self._widths(), mode=self.padding_mode), 0
+        return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, padding)
+
+    def _widths(self) -> tuple[int, ...]:
+        """How much is put before and after each axis, last axis first."""
+        widths = _each(self.padding, len(self.kernel_size))
+        if len(widths) == 2 * len(self.kernel_size):
+            return widths
+        return tuple(width for size in reversed(widths) for width in (size, size))
 
 
 class Conv1d(Conv2d):
@@ -115,7 +129,6 @@ class ConvTranspose2d(Conv2d):
         raise ValueError(f"padding of a transposed convolution is a number, not {padding!r}")
 
     def __call__(self, x: Tensor) -> Tensor:
-        assert not isinstance(self.padding, str)
         return x.conv_transpose2d(
             self.weight,
             self.bias,
@@ -135,6 +148,16 @@ class ConvTranspose1d(ConvTranspose2d):
     """
 
     axes = 1
+
+
+class ConvTranspose3d(ConvTranspose2d):
+    """Transposed convolution of (batch, channels, depth, height, width).
+
+    >>> ConvTranspose3d(4, 2, 2, stride=2)(Tensor.ones(1, 4, 3, 3, 3)).shape
+    (1, 2, 6, 6, 6)
+    """
+
+    axes = 3
 
 
 def _each(sizes: Sizes, axes: int) -> tuple[int, ...]:

@@ -9,6 +9,9 @@ from glassgrad.tensor.composite import composite
 from glassgrad.tensor.inverse import Inverse
 from glassgrad.tensor.series import expm1
 
+# Numbers that keep mean 0 and variance 1 from layer to layer (Klambauer and others, 2017).
+SELU_ALPHA, SELU_GAMMA = 1.6732632423543772, 1.0507009873554805
+
 
 class Activations(Inverse):
     """relu and its many relatives."""
@@ -65,7 +68,7 @@ class Activations(Inverse):
             raise ValueError("alpha of celu must not be 0")
         return self._smooth(lambda x: x.maximum(0) + expm1(x.minimum(0) / alpha) * alpha)
 
-    def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
+    def selu(self, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Self:
         """gamma times `elu`.
 
         >>> round(Tensor(-1.0).selu().item(), 4)

@@ -10,6 +10,7 @@ from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.operators import Operators
 from glassgrad.tensor.record import BOOL, as_float, need, record
+from glassgrad.tensor.remainder import downwards, floor_quotient, towards_zero
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC
@@ -60,7 +61,7 @@ class Elementwise(Operators):
     def _floor_divided(self, left: UOp, right: UOp) -> Self:
         need(left, NUMBERS, "floor-divide")
         if left.dtype.kind == "float":
-            return self._made(record(FDIV, left.dtype, (left, right))).floor()
+            return floor_quotient(self._made(left), self._made(right))
         return self._made(record(FLOORDIV, left.dtype, (left, right)))
 
     def mod(self, x: Any, reverse: bool = False) -> Self:
@@ -72,10 +73,9 @@ class Elementwise(Operators):
         pair = self._pair(x, "take the remainder of")
         left, right = pair[::-1] if reverse else pair
         need(left, NUMBERS, "take the remainder of")
-        if left.dtype.kind != "float":
-            return self._made(record(FLOORMOD, left.dtype, (left, right)))
-        whole = self._made(record(FDIV, left.dtype, (left, right))).floor()
-        return self._made(left) - whole * self._made(right)
+        if left.dtype.kind == "float":
+            return downwards(self._made(left), self._made(right))
+        return self._made(record(FLOORMOD, left.dtype, (left, right)))
 
     def __mod__(self, x: Any) -> Self:
         return self.mod(x)
@@ -93,8 +93,9 @@ class Elementwise(Operators):
         [1, -1]
         """
         left, right = map(self._made, self._pair(x, "take the remainder of"))
-        rest = left - left.div(right, rounding_mode="trunc") * right
-        return rest if left.is_floating_point() else right.eq(0).where(0, rest)
+        if left.is_floating_point():
+            return towards_zero(left, right)
+        return right.eq(0).where(0, left - left.div(right, rounding_mode="trunc") * right)
 
     def trunc(self) -> Self:
         """Rounded towards zero.

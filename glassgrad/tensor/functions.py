@@ -147,7 +147,7 @@ class Functions(Casts):
         if self.uop.dtype is BOOL:
             return self.cast(weak_dtype(power, BOOL))._power(power)
         is_whole = isinstance(power, int) or (power.is_integer() and self.is_floating_point())
-        if is_whole and 0 <= power <= 64:
+        if is_whole and power >= 0 and (power <= 64 or not self.is_floating_point()):
             return self._multiplied(int(power))
         base = self._made(as_float(self.uop))
         simple: dict[float, Callable[[], Self]] = {

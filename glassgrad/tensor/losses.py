@@ -38,6 +38,11 @@ def _log_softmax_slope(y: UOp, g: UOp, axis: int) -> UOp:
     return g - shares * _sum_along(g, axis)
 
 
+def _is_empty(shape: tuple[int, ...], axis: int) -> bool:
+    """Is there nothing along an axis, and so no largest value either?"""
+    return bool(shape) and not shape[axis_of(axis, len(shape))]
+
+
 class Losses(Pooling):
     """What stands at the end of networks, and between their layers."""
 
@@ -57,6 +62,8 @@ class Losses(Pooling):
         """
 
         def normalized(x: Self) -> Self:
+            if _is_empty(x.shape, axis):
+                return x
             powers = (x - x.max(axis, keepdim=True).detach()).exp()
             shares = powers / powers.sum(axis, keepdim=True)
             return with_slope(shares, x, Slope(_softmax_slope, (axis,)))
@@ -80,6 +87,8 @@ class Losses(Pooling):
         """
 
         def logarithms(x: Self) -> Self:
+            if _is_empty(x.shape, axis):
+                return x
             shifted = x - x.max(axis, keepdim=True).detach()
             y = shifted - shifted.exp().sum(axis, keepdim=True).log()
             return with_slope(y, x, Slope(_log_softmax_slope, (axis,)))

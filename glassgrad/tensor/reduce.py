@@ -210,6 +210,8 @@ class Reduce(Activations):
         1000.693
         """
         axes = axes_of(axis, self.ndim)
+        if 0 in [self.shape[axis] for axis in axes]:
+            return self.exp().sum(axes, keepdim=keepdim).log()
         top = self.max(axes, keepdim=True).detach()
         top = top.isinf().where(0.0, top)
         total = (self - top).exp().sum(axes, keepdim=True).log() + top

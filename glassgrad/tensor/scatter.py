@@ -104,9 +104,10 @@ class Scatter(Sorting):
         """
         x, condition = self._broadcasted(mask)
         places, is_there = _true_places(condition.cast(BOOL), size)
+        fill = bool(fill_value) if x.dtype is BOOL else fill_value  # 0 is no reason to widen bools
         if not x.numel():
-            return x.flatten().pad_to(places.shape, value=fill_value)
-        return is_there.where(taken(x.flatten(), places), fill_value)
+            return x.flatten().pad_to(places.shape, value=fill)
+        return is_there.where(taken(x.flatten(), places), fill)
 
 
 def _source(x: T, index: T, src: Any) -> T:

@@ -18,6 +18,9 @@ OPTIONS: list[dict[str, Any]] = [
     {"padding": "same"},
     {"padding": "same", "dilation": 2},
     {"padding": "valid", "stride": 2},
+    {"padding": 2, "padding_mode": "reflect"},
+    {"padding": "same", "padding_mode": "circular", "dilation": 2},
+    {"padding": 1, "padding_mode": "replicate", "stride": 2, "groups": 2},
 ]
 
 
@@ -36,7 +39,7 @@ def test_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
     [{}, {"stride": 2, "padding": 1, "output_padding": 1}, {"dilation": 2, "groups": 2}],
     ids=str,
 )
-@pytest.mark.parametrize("axes", [1, 2])
+@pytest.mark.parametrize("axes", [1, 2, 3])
 def test_transposed_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
     from torch_models import check_layer, torch
 
@@ -85,3 +88,16 @@ def test_convolutions_are_their_definitions() -> None:
             spread[..., i : i + 5, j : j + 6] += copy
     np.testing.assert_allclose(layer(Tensor(x)).numpy(), wanted, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(turned(Tensor(x)).numpy(), spread, rtol=1e-9, atol=1e-12)
+
+
+def test_unequal_paddings_are_filled_with_the_image() -> None:
+    from torch_models import check_layer, torch
+
+    options: dict[str, Any] = {"padding": (2, 1), "padding_mode": "reflect"}
+    pair = [module.Conv2d(2, 3, 3, **options) for module in (torch.nn, nn)]
+    check_layer(*pair, (1, 2, 5, 6))
+
+
+def test_an_unknown_way_to_pad_is_refused() -> None:
+    with pytest.raises(ValueError, match="padding_mode is one of"):
+        nn.Conv2d(2, 3, 3, padding=1, padding_mode="mirror")

@@ -14,7 +14,7 @@ REFERENCE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu6": lambda x: np.clip(x, 0, 6),
     "leaky_relu": lambda x: np.where(x < 0, 0.01 * x, x),
     "celu": lambda x: np.maximum(x, 0) + np.minimum(np.exp(x) - 1, 0),
-    "selu": lambda x: 1.0507 * np.where(x > 0, x, 1.67326 * (np.exp(x) - 1)),
+    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * (np.exp(x) - 1)),
     "silu": lambda x: x / (1 + np.exp(-x)),
     "quick_gelu": lambda x: x / (1 + np.exp(-1.702 * x)),
     "softsign": lambda x: x / (1 + np.abs(x)),

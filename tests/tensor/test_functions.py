@@ -109,6 +109,7 @@ def test_whole_powers_of_ints_stay_whole() -> None:
     x = np.arange(-5, 6, dtype=np.int32)
     same(Tensor(x) ** 3, x**3)
     same(Tensor(x) ** 0, x**0)
+    same(Tensor(x) ** 101, x**101)
     power = np.arange(11, dtype=np.int32)
     same(Tensor(x) ** Tensor(power), x**power)
     assert (2 ** Tensor([0, 3, 30])).tolist() == [1, 8, 2**30]

@@ -39,6 +39,12 @@ def test_softmax_of_a_single_number_is_one() -> None:
     assert Tensor([1, 2]).softmax().dtype.name == "float32"
 
 
+def test_softmax_of_nothing_is_nothing() -> None:
+    x = Tensor.empty(4, 0)
+    assert x.softmax().shape == x.log_softmax().shape == (4, 0)
+    assert x.softmax(0).tolist() == [[], [], [], []]
+
+
 def test_layernorm_has_mean_zero_and_variance_one() -> None:
     wanted = (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + 1e-5)
     same(Tensor(X).layernorm(), wanted, rtol=1e-12)

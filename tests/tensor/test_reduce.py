@@ -132,6 +132,7 @@ def test_logsumexp_does_not_overflow_and_knows_infinities() -> None:
     with np.errstate(all="ignore"):
         wanted = np.logaddexp.reduce(x, axis=1)
     same(Tensor(x).logsumexp(1), wanted, rtol=1e-12)
+    assert Tensor.empty(2, 0).logsumexp(1).tolist() == [-np.inf, -np.inf]
     assert Tensor(x).logsumexp(1, keepdim=True).shape == (4, 1)
 
 

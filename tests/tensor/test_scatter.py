@@ -140,6 +140,7 @@ def test_nonzero_and_masked_select(shape: tuple[int, ...]) -> None:
     assert rows.tolist() == np.argwhere(mask).tolist()
     assert rows.dtype.name == "int32"
     same(Tensor(x).masked_select(Tensor(mask)), x[mask])
+    same(Tensor(x > 3).masked_select(Tensor(mask)), (x > 3)[mask])
 
 
 def test_masks_broadcast() -> None:

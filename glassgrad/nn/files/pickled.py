@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pickletools import genops
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 from glassgrad.base.errors import FormatError
 
@@ -24,6 +24,9 @@ class Builder(Protocol):
 
     def persistent(self, found: Any) -> Any:
         """The thing outside of the pickle that is described."""
+
+    def named(self, name: str) -> Any:
+        """What a name stands for by itself; most are a Call."""
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         """What a call of this name gives."""
@@ -116,13 +119,18 @@ class Machine:
         name, module = self.pop(), self.pop()
         if not isinstance(name, str) or not isinstance(module, str):
             raise FormatError("the pickle is damaged: a name is no text")
-        self.stack.append(Call(f"{module}.{name}"))
+        self.stack.append(self.builder.named(f"{module}.{name}"))
 
     def call(self) -> None:
         args, callee = self.pop(), self.pop()
         if not isinstance(callee, Call) or not isinstance(args, tuple) or isinstance(args, Call):
             raise FormatError("the pickle is damaged: what is called is no name")
         self.stack.append(self.builder.called(callee.name, args))
+
+    def new_object(self) -> None:
+        self.drop()
+        kind = self.pop()
+        raise_object(kind.name if isinstance(kind, Call) else "no known kind")
 
     def build(self) -> None:
         """State for the object below: a dict's attributes, as PyTorch's versions, are left out."""
@@ -140,7 +148,14 @@ class Machine:
 
 def _global(machine: Machine, arg: str) -> None:
     module, _, name = arg.partition(" ")
-    machine.stack.append(Call(f"{module}.{name}"))
+    machine.stack.append(machine.builder.named(f"{module}.{name}"))
+
+
+def raise_object(kind: str) -> NoReturn:
+    raise FormatError(
+        f"the file holds an object of {kind:.80}, which only its own code can read",
+        hint="save what it holds instead: torch.save(model.state_dict(), path)",
+    )
 
 
 def _put(machine: Machine, number: int) -> None:
@@ -172,6 +187,7 @@ STEPS: dict[str, Callable[[Machine, Any], None]] = {
     "GLOBAL": _global,
     "STACK_GLOBAL": lambda m, _: m.name(),
     "REDUCE": lambda m, _: m.call(),
+    "NEWOBJ": lambda m, _: m.new_object(),
     "BUILD": lambda m, _: m.build(),
     "BINPERSID": lambda m, _: m.stack.append(m.builder.persistent(m.pop())),
 }

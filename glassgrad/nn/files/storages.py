@@ -11,7 +11,7 @@ import numpy as np
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import Bytes, are_sizes, tensor
-from glassgrad.nn.files.pickled import Call
+from glassgrad.nn.files.pickled import Call, raise_object
 from glassgrad.tensor.tensor import Tensor
 
 STORAGES: dict[str, DType] = {
@@ -25,7 +25,18 @@ STORAGES: dict[str, DType] = {
     "CharStorage": dtypes.int8,
     "ByteStorage": dtypes.uint8,
     "BoolStorage": dtypes.bool,
+    "storage.UntypedStorage": dtypes.uint8,  # the tensors on it say what it holds
 }
+DTYPES: dict[str, DType] = {
+    **{
+        f"torch.{dtype.name}": dtype
+        for dtype in (dtypes.bool, *dtypes.ints, *dtypes.floats)
+        if dtype not in dtypes.fp8s
+    },
+    "torch.float8_e4m3fn": dtypes.fp8e4m3,
+    "torch.float8_e5m2": dtypes.fp8e5m2,
+}
+SETS = ("__builtin__.set", "builtins.set")
 Find = Callable[[str, DType, int], Bytes]  # a storage's key, dtype and number of elements
 
 
@@ -45,25 +56,38 @@ class Builder:
 
     def persistent(self, found: Any) -> Stored:
         """("storage", kind, key, where it was, how many elements); old files add a part, or None"""
+        if isinstance(found, tuple) and found[:1] == ("module",) and len(found) > 1:
+            raise_object(found[1].name if isinstance(found[1], Call) else "no known kind")
         if not isinstance(found, tuple) or len(found) not in (5, 6) or found[0] != "storage":
             raise FormatError(f"a storage is described in an unknown way: {found!r:.60}")
         _, kind, key, _, count = found[:5]
         name = kind.name if isinstance(kind, Call) else ""
         dtype = STORAGES.get(name.removeprefix("torch."))
-        if dtype is None or not isinstance(key, str) or not are_sizes([count]):
+        if dtype is None:
+            raise FormatError(f"there is no dtype for the elements of a {name!r:.40}")
+        if not isinstance(key, str) or not are_sizes([count]):
             raise FormatError(f"there is no storage {key!r:.40} of {name!r:.40} in this file")
         if len(found) == 6 and found[5] is not None:
             raise FormatError("a storage is a part of another one")
         return Stored(dtype, self.find(key, dtype, count), count)
 
+    def named(self, name: str) -> Any:
+        return DTYPES.get(name, Call(name))
+
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         """The few calls that a pickle of tensors makes."""
         if name == "torch._utils._rebuild_tensor_v2" and len(args) >= 4:
             return strided(*args[:4])
+        if name == "torch._utils._rebuild_tensor_v3" and len(args) >= 7:
+            return strided(typed(args[0], args[6]), *args[1:4])
         if name == "torch._utils._rebuild_parameter" and args and isinstance(args[0], Tensor):
             return args[0]
         if name == "collections.OrderedDict" and not args:
             return {}
+        if name in SETS and len(args) == 1 and are_simple(args[0]):
+            return set(args[0])
+        if name == "_codecs.encode" and args[1:] == ("latin1",) and isinstance(args[0], str):
+            return args[0].encode("latin1")  # how old pickles write bytes
         if name == "torch.Size" and len(args) == 1 and isinstance(args[0], tuple):
             return args[0]
         if name == "torch.device" and args and isinstance(args[0], str):
@@ -72,6 +96,20 @@ class Builder:
             f"the file asks to call {name:.80}",
             hint="only files of tensors, numbers, texts, lists and dicts are read",
         )
+
+
+def are_simple(items: Any) -> bool:
+    """Can these be in a set? Hashing deep tuples would need as deep a stack."""
+    return isinstance(items, list) and all(isinstance(i, (str, int, float, bytes)) for i in items)
+
+
+def typed(storage: Any, dtype: Any) -> Any:
+    """Bytes as elements of the dtype that a tensor names."""
+    if not isinstance(dtype, DType):
+        raise FormatError(f"there is no dtype for {getattr(dtype, 'name', dtype)!r:.40}")
+    if not isinstance(storage, Stored) or storage.dtype is not dtypes.uint8:
+        raise FormatError("a tensor without a storage")
+    return Stored(dtype, storage.raw, storage.elements // dtype.itemsize)
 
 
 def strided(storage: Any, offset: Any, shape: Any, strides: Any) -> Tensor:

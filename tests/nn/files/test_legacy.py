@@ -55,7 +55,7 @@ def test_old_pickles_that_call_things_are_refused() -> None:
         (lambda raw: raw.replace(b"little_endian", b"middle_endian"), "big-endian"),
         (lambda raw: raw[:40], "is damaged"),
         (lambda raw: pickle.dumps([1], 2) + raw, "no file that torch.save writes"),
-        (lambda raw: raw.replace(b"FloatStorage", b"BloatStorage"), "there is no storage"),
+        (lambda raw: raw.replace(b"FloatStorage", b"BloatStorage"), "there is no dtype"),
     ],
 )
 def test_damaged_old_files_are_refused(change, message: str) -> None:

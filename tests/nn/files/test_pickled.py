@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.pickled import unpickled
+from glassgrad.nn.files.pickled import Call, unpickled
 
 
 class Nobody:
@@ -16,6 +16,9 @@ class Nobody:
 
     def persistent(self, found: Any) -> Any:
         raise FormatError("nothing is outside")
+
+    def named(self, name: str) -> Any:
+        return Call(name)
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         raise FormatError(f"asked to call {name}")
@@ -45,7 +48,10 @@ def test_values_that_stand_twice_are_one() -> None:
 BAD = {
     "a global that is called": (b"cos\nsystem\n(X\x04\0\0\0trueltR.", "call|damaged"),
     "an old instance": (b"(ios\nsystem\n.", "has no INST"),
-    "a new object": (b"\x80\x02cos\nsystem\n)\x81.", "has no NEWOBJ"),
+    "a new object": (
+        b"\x80\x02cos\nsystem\n)\x81.",
+        "an object of os.system, which only its own code can read",
+    ),
     "an extension": (b"\x80\x02\x82\x01.", "has no EXT1"),
     "nothing to pop": (b"0.", "damaged"),
     "no mark": (b"]t.", "mark is missing"),

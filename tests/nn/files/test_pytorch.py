@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from torch_files import Named, archive_of, torch_file
 
-from glassgrad import Tensor
+from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.pytorch import torch_load
 
@@ -39,6 +39,46 @@ def test_every_dtype_keeps_its_values(dtype: str) -> None:
     found = torch_load(Tensor(torch_file(X.astype(dtype))))
     assert np.array_equal(found.numpy(), X.astype(dtype))
     assert found.dtype.name == dtype
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_dtypes_without_a_storage_of_their_own_are_read(tmp_path: Path, is_zip: bool) -> None:
+    import torch
+
+    x = torch.tensor([[1.5, -2.0, 448.0], [0.0, 0.25, 3.0]])
+    given = {
+        "e4m3": x.to(torch.float8_e4m3fn), "e5m2": x.to(torch.float8_e5m2).t(),
+        "u16": torch.tensor([1, 65535], dtype=torch.uint16),
+        "u32": torch.tensor([2**32 - 1], dtype=torch.uint32),
+        "dtype": torch.bfloat16, "tags": {"a", "b"}, "raw": b"\xff\0",
+    }  # fmt: skip
+    torch.save(given, tmp_path / "x.pt", _use_new_zipfile_serialization=is_zip)
+    found = torch_load(tmp_path / "x.pt")
+    assert found["e4m3"].dtype is dtypes.fp8e4m3
+    assert found["e4m3"].tolist() == x.tolist()
+    assert found["e5m2"].tolist() == x.to(torch.float8_e5m2).float().t().tolist()
+    assert found["u16"].tolist() == [1, 65535]
+    assert found["u32"].tolist() == [2**32 - 1]
+    assert found["dtype"] is dtypes.bfloat16
+    assert (found["tags"], found["raw"]) == ({"a", "b"}, b"\xff\0")
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_models_and_numbers_that_cannot_be_read_are_named(tmp_path: Path, is_zip: bool) -> None:
+    import torch
+
+    path = tmp_path / "x.pt"
+    torch.save(torch.nn.Linear(2, 2), path, _use_new_zipfile_serialization=is_zip)
+    with pytest.raises(FormatError, match=r"an object of torch\.nn\.modules\.linear\.Linear"):
+        torch_load(path)
+    torch.save(torch.ones(2) * 1j, path, _use_new_zipfile_serialization=is_zip)
+    with pytest.raises(FormatError, match=r"elements of a 'torch\.Complex"):
+        torch_load(path)
+    torch.save(torch.ones(2).to(torch.float8_e4m3fnuz), path)
+    with pytest.raises(FormatError, match=r"no dtype for 'torch\.float8_e4m3fnuz'"):
+        torch_load(path)
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
