@@ -45,15 +45,21 @@ def go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target)
     row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
     if row * FEW > target.l3_bytes / 4 / target.cores:
         return False
-    is_wide = any(_is_wide(s) for s in products)
-    return all(_stay_near(s, [loop[s] for loop in shared], is_wide, target) for s in products)
+    has_wide = any(is_wide(s, _factors(s)) for s in products)
+    return all(_stay_near(s, [loop[s] for loop in shared], has_wide, target) for s in products)
 
 
-def _is_wide(product: Statement) -> bool:
-    """Is a result so much larger than what it is made of that it should not be in memory?"""
-    factors = [_ranges(indices) for places in product.reads.values() for indices in places]
+def is_wide(product: Statement, factors: list[frozenset[UOp]]) -> bool:
+    """Is a result so much larger than what it is made of that it should not be in memory?
+
+    Factors are the ranges that each depends on.
+    """
     size = sum(prod(r.size for r in ranges) for ranges in factors)
     return prod(r.size for r in product.reduced) <= DEEPEST and product.numel >= WIDER * size
+
+
+def _factors(product: Statement) -> list[frozenset[UOp]]:
+    return [ranges_of(indices) for places in product.reads.values() for indices in places]
 
 
 def _ends_with(statement: Statement, shared: list[Loop]) -> bool:
@@ -65,11 +71,11 @@ def _ends_with(statement: Statement, shared: list[Loop]) -> bool:
 def _is_tiled(product: Statement, rows_axis: int) -> bool:
     """Does one factor lack the columns and another the rows, as a register tile wants?"""
     rows, columns = product.axes[rows_axis], [r for r in product.axes if r is not ZERO][-1]
-    have = [_ranges(indices) for places in product.reads.values() for indices in places]
+    have = _factors(product)
     return any(rows in one - two and columns in two - one for one in have for two in have)
 
 
-def _ranges(indices: Indices) -> frozenset[UOp]:
+def ranges_of(indices: Indices) -> frozenset[UOp]:
     return frozenset[UOp]().union(*(index.ranges for index in indices))
 
 
@@ -79,17 +85,17 @@ def _is_fixed(loop: Loop) -> bool:
     return statement.axes[axis].src[0].is_const
 
 
-def _stay_near(product: Statement, shared: list[int], is_wide: bool, target: Target) -> bool:
+def _stay_near(product: Statement, shared: list[int], has_wide: bool, target: Target) -> bool:
     """Are operands that all rows need small, or other ones for every step of the loops around?
 
     Those are packed once, and blocks of rows read them from a cache further away; without loops
     around, once for a core's share of the rows, which pays if something wide is not written.
     """
     *around, rows = [product.axes[axis] for axis in shared]
-    has_shares = bool(around) or is_wide
+    has_shares = bool(around) or has_wide
     for value, places in product.reads.items():
         for indices in places:
-            ranges = _ranges(indices)
+            ranges = ranges_of(indices)
             if rows in ranges:
                 continue
             size = value.dtype.itemsize * prod(r.size for r in ranges.difference(around))

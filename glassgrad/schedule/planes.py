@@ -21,7 +21,7 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.blocks import DEEPEST, FEW, MOST_ROWS, WIDER
+from glassgrad.schedule.blocks import FEW, MOST_ROWS, is_wide, ranges_of
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import make_statement, reduction_levels, sources
 
@@ -41,7 +41,7 @@ class Factor(NamedTuple):
 def compute_again(roots: Sequence[UOp], target: Target) -> list[UOp]:
     """The same values, with planes of their own for products that are far apart or turned."""
     nodes = [] if target.has_threads else toposort(roots)
-    wide = {n for n in nodes if n.op is Ops.REDUCE and _is_wide(n, target)}
+    wide = {n for n in nodes if n.op is Ops.REDUCE and _has_plane(n, target)}
     if not wide:
         return list(roots)
     planes = Planes(wide, reduction_levels(nodes))
@@ -113,8 +113,8 @@ class Planes:
         return None
 
 
-def _is_wide(node: UOp, target: Target) -> bool:
-    """Does a product have many more elements than its factors, of which each block has its own?"""
+def _has_plane(node: UOp, target: Target) -> bool:
+    """Is this a wide product, with blocks of rows for all cores that stay in their caches?"""
     shape, size = node.shape, node.dtype.itemsize
     if node.arg[0] is not Ops.ADD or len(shape) < 2 or prod(shape) * size < FEW_BYTES:
         return False
@@ -123,16 +123,15 @@ def _is_wide(node: UOp, target: Target) -> bool:
     if prod(shape[:-2]) < target.cores and min(shape[-2:]) < MOST_ROWS * 2 * target.cores:
         return False  # too few blocks of rows
     factors, statement = _factors(node), make_statement(node)
-    if len(factors) != 2 or prod(r.size for r in statement.reduced) > DEEPEST:
+    have = [ranges_of(indices) for _, indices in factors]
+    if len(factors) != 2 or not is_wide(statement, have):
         return False
     *around, rows, columns = statement.axes
-    have = [frozenset[UOp]().union(*(i.ranges for i in at)) for _, at in factors]
     if not any(rows in a - b and columns in b - a for a, b in (have, have[::-1])):
         return False
     own = max(prod(r.size for r in read.difference(around)) for read in have) * size
-    if max(own, shape[-1] * size * FEW * PLANES) > target.l3_bytes / 4 / target.cores:
-        return False
-    return prod(shape) >= WIDER * sum(prod(r.size for r in read) for read in have)
+    most: int = max(own, shape[-1] * size * FEW * PLANES)
+    return most <= target.l3_bytes / 4 / target.cores
 
 
 def _factors(reduce: UOp) -> list[Factor]:

@@ -31,7 +31,7 @@ from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
-from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
+from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, is_part
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def look(tensor: Core) -> View:
     held = in_memory(tensor.uop)
     if held is None:
         uop = tensor.uop
-        keeps = uop.op not in (ASSIGN, CONST) and uop.dtype.kind == "float"
+        keeps = uop.op not in (ASSIGN, CONST) and (uop.dtype.kind == "float" or is_part(uop))
         compute([tensor], kept=frozenset((uop,)) if keeps else frozenset())
         held = current(tensor.uop)
     assert held is not None, tensor.uop

@@ -11,6 +11,7 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.backward import Backward
+from glassgrad.tensor.realize import walk
 from glassgrad.tensor.record import cast_to, record, scalar
 
 
@@ -161,7 +162,9 @@ class Spellings(Backward):
         >>> len(schedule.kernels), variables
         (1, {})
         """
-        return self.schedule(*lst), {}
+        nodes = walk([self.uop, *(tensor.uop for tensor in lst)])
+        bound = [(node.src[0].arg[0], node.arg) for node in nodes if node.op is Ops.BIND]
+        return self.schedule(*lst), dict(bound)
 
     def schedule_linear(self: Any, *lst: Any) -> Any:
         """The same as `schedule`.

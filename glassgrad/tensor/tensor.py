@@ -20,7 +20,7 @@ from glassgrad.tensor.realize import collect, look, prepared, realize, walk, wri
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.spellings import Spellings
 from glassgrad.tensor.versions import current
-from glassgrad.tensor.writes import place_of, write, write_through
+from glassgrad.tensor.writes import part_of, place_of, write
 
 if TYPE_CHECKING:
     import numpy
@@ -72,12 +72,14 @@ class Tensor(Spellings, Border):
         (2,)
         """
         value = self._value_to_write(x, self.shape)
-        target = place_of(self.uop)
-        if target is None:
-            if not write_through(self, value):
-                self.uop = value
-        elif value is not self.uop:
+        if value is self.uop:
+            return self
+        if (part := part_of(self)) is not None:
+            self.uop = part.write(value)
+        elif (target := place_of(self.uop)) is not None:
             write(self, target, value)
+        else:
+            self.uop = value
         return self
 
     def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
@@ -106,11 +108,8 @@ class Tensor(Spellings, Border):
             self._fill(indices, value)
             return
         plan = plan_of(self._tensors(indices), self.shape)
-        target = place_of(self.uop)
-        if target is None:  # what is computed or read-only gets memory of its own
-            device = canonical(None) if is_file(self.device) else self.device
-            view = View.empty(device, self.shape, self.dtype)
-            target = written(UOp(BUFFER, self.dtype, (), view), self.uop)
+        part = part_of(self)
+        target = self.uop if part is not None else place_of(self.uop) or self._apart()
         place = Tensor._of(target)._stepped(plan.steps)
         if plan.lookups:
             wanted = looked_up(place, plan).shape
@@ -120,7 +119,16 @@ class Tensor(Spellings, Border):
             result = replaced(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.shape)
-        write(self, target, result, tuple(plan.steps))
+        if part is None:
+            write(self, target, result, tuple(plan.steps))
+        else:
+            self.uop = part.write(result, plan.steps)
+
+    def _apart(self) -> UOp:
+        """What is computed or read-only gets memory of its own when it is written to."""
+        device = canonical(None) if is_file(self.device) else self.device
+        view = View.empty(device, self.shape, self.dtype)
+        return written(UOp(BUFFER, self.dtype, (), view), self.uop)
 
     def _fill(self, mask: Tensor, value: Any) -> None:
         """One number where a mask is true; how many places that are need not be known."""

@@ -8,8 +8,8 @@ what was there is computed, the write is done, and whoever reads the memory late
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
 
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
@@ -21,16 +21,16 @@ from glassgrad.memory.storage import Storage
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
 from glassgrad.tensor.record import record
-from glassgrad.tensor.versions import WRITERS, current
+from glassgrad.tensor.versions import WRITERS, current, is_part
 
-ASSIGN, BUFFER, CONTIGUOUS = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS
-PARTS = frozenset((Ops.SHRINK, Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
+ASSIGN, BUFFER, CONTIGUOUS, DETACH = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS, Ops.DETACH
+Step = tuple[Ops, Any]
 
 
 def place_of(uop: UOp) -> UOp | None:
     """The buffer that a write to this value goes to; None if it is nowhere, or may not be written.
 
-    Parts of a file are places in it; for parts of other tensors see `write_through`.
+    Parts of a file are places in it; for parts of other tensors see `part_of`.
     """
     part = None if uop.op is BUFFER else file_window(uop)
     if part is None or part.readonly:
@@ -56,28 +56,41 @@ def write(
     realize((tensor,))
 
 
-def write_through(part: Core, value: UOp) -> bool:
-    """Write to a part of a tensor, as a slice or a transposition is; False if it is none.
+class Part(NamedTuple):
+    """A tensor that is a part of others, as a slice or a transposition is."""
 
-    Whoever holds the whole sees it.
+    owners: list[Core]  # who hold the whole
+    chain: list[Step]  # the way from there to the part
+
+    def write(self, value: UOp, steps: Sequence[Step] = ()) -> UOp:
+        """Write to the part, or to a part of it; what the part is then. All owners see it."""
+        first = self.owners[0]
+        target = writable(first.uop)
+        assert target is not None, first.uop
+        write(first, target, value, (*self.chain, *steps))
+        uop = first.uop
+        for owner in self.owners:
+            owner.uop = uop
+        for op, arg in self.chain:
+            uop = record(op, uop.dtype, (uop,), arg)
+        return uop
+
+
+def part_of(tensor: Core) -> Part | None:
+    """What a tensor is a part of, if that is in memory and can be written.
+
+    A part of what was overwritten since is none: it keeps what was there.
     """
-    chain: list[tuple[Ops, Any]] = []
-    base = part.uop
-    while base.op in PARTS:
-        chain.insert(0, (base.op, base.arg))
+    base, chain = tensor.uop, list[Step]()
+    while is_part(base):
+        if base.op is not DETACH:
+            chain.insert(0, (base.op, base.arg))
         base = base.src[0]
-    target = writable(base) if chain else None
-    owners = [tensor for tensor in living() if tensor.uop is base]
-    if target is None or not owners:
-        return False
-    write(owners[0], target, value, tuple(chain))
-    uop = owners[0].uop
-    for owner in owners:
-        owner.uop = uop
-    for op, arg in chain:
-        uop = record(op, uop.dtype, (uop,), arg)
-    part.uop = uop
-    return True
+    if not chain or writable(base) is None or file_window(tensor.uop) is not None:
+        return None
+    held = current(base) or base
+    owners = [one for one in living() if (current(one.uop) or one.uop) is held]
+    return Part(owners, chain) if owners else None
 
 
 def settle(storage: Storage) -> None:

@@ -103,7 +103,7 @@ def test_gradients_are_the_slopes(
         monkeypatch.setattr(module, "FEW", 2)
         monkeypatch.setattr(module, "SMALL_BYTES", 0)
     monkeypatch.setattr(planes, "FEW_BYTES", 0)
-    monkeypatch.setattr(planes, "WIDER", 0)
+    monkeypatch.setattr(blocks, "WIDER", 0)
     monkeypatch.setattr(blocks, "MOST_ROWS", 0)
     rng = np.random.default_rng(shape[-2])
     wide = shape[-1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from arrays import numbers
 
-from glassgrad import Tensor, dtypes
+from glassgrad import Tensor, Variable, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.fold import threefry
 
@@ -20,6 +20,8 @@ def test_lazydata_kernelize_and_schedules() -> None:
     schedule, variables = x.schedule_with_vars()
     assert len(schedule.kernels) == 1
     assert variables == {}
+    count = Variable("count", 1, 3).bind(2)
+    assert Tensor(numbers((3, 4)))[:count].sum().schedule_with_vars()[1] == {"count": 2}
 
 
 def test_acc_dtype_is_dtype() -> None:

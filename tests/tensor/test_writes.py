@@ -116,3 +116,45 @@ def test_random_programs_over_one_memory_agree_with_numpy(seed: int) -> None:
         np.testing.assert_allclose(value.numpy(), wanted)
     for tensor, array in zip(tensors, arrays, strict=True):
         np.testing.assert_allclose(tensor.numpy(), array)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("look", [False, True])
+def test_every_write_to_a_part_reaches_the_whole(dtype: str, look: bool) -> None:
+    x = Tensor(np.zeros((3, 4), dtype))
+    row, column, every_other = x[0], x[:, 3], x[:, ::2]
+    for part in (row, column, every_other) if look else ():
+        part.tolist()  # looking changes nothing
+    row += 1
+    x.realize()
+    row += 1
+    row[1] = 7
+    row[Tensor([0, 2])] = 9
+    wanted = np.zeros((3, 4), dtype)
+    wanted[0] = [9, 7, 9, 2]
+    assert row.tolist() == wanted[0].tolist()
+    assert x.tolist() == wanted.tolist()
+    again = x[:, ::2]
+    again += 1
+    wanted[:, ::2] += 1
+    assert x.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("is_computed", [False, True])
+def test_a_part_of_what_was_overwritten_since_is_a_value_of_its_own(is_computed: bool) -> None:
+    x = Tensor(np.zeros((2, 2), np.float32))
+    row = x[0]
+    x += 1
+    if is_computed:
+        x.realize()
+    row[0] = 7
+    assert row.tolist() == [7, 0]
+    assert x.tolist() == [[1, 1], [1, 1]]
+
+
+def test_parts_that_are_made_without_gradients_are_places_too() -> None:
+    x = Tensor(np.zeros((2, 2), np.float32))
+    with Tensor.no_grad():
+        row = x[1]
+        row += 3
+    assert x.tolist() == [[0, 0], [3, 3]]
