@@ -107,10 +107,29 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
             draft.param(statement.node)
     written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
     stores = [line for s in cluster.statements if (line := _add(draft, s, written)) is not None]
+    stores = _lasting(stores)
     body = factor_out(guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores))))
     body, slots = _without_unused(body, tuple(draft.slots))
     checks = tuple([Check(node.arg, node.origin) for node in draft.checks])
     return Kernel(body, outer, bool(written & draft.loaded), checks), slots
+
+
+def _lasting(lines: list[UOp]) -> list[UOp]:
+    """x = a; x = b  ->  x = b, where nobody reads x between.
+
+    Written twice with the same value, and otherwise between, both would be one node.
+    """
+    last = {line.src[0]: line for line in lines if line.op is Ops.STORE}
+    if len(last) == len(lines):
+        return lines
+    found: list[UOp] = []
+    needed: set[UOp] = set()
+    for line in reversed(lines):
+        final = last.get(line.src[0], line)
+        if line is final or final.src[2:] != line.src[2:] or line in needed:
+            found.append(line)
+            needed.update(UOp(Ops.SINK, dtypes.void, line.src).toposort())
+    return found[::-1]
 
 
 def _without_unused(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:

@@ -158,3 +158,20 @@ def test_parts_that_are_made_without_gradients_are_places_too() -> None:
         row = x[1]
         row += 3
     assert x.tolist() == [[0, 0], [3, 3]]
+
+
+def test_a_value_that_is_written_again_after_another_one_is_there_in_the_end() -> None:
+    x = Tensor(np.arange(6, dtype=np.int32))
+    x += 0
+    x += -1
+    x += 1
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_of_several_writes_to_one_place_only_the_last_is_stored() -> None:
+    x = Tensor(np.arange(6, dtype=np.int32))
+    for number in range(1, 4):
+        x += number
+    (kernel,) = x.schedule().kernels
+    assert sum(node.op is Ops.STORE for node in kernel.body.toposort()) == 1
+    assert x.tolist() == [6, 7, 8, 9, 10, 11]
