@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, Flag, IntEnum
+from typing import NamedTuple
 
 
 class Stage(Flag):
@@ -125,6 +126,12 @@ class Ops(IntEnum):
     ENDIF = 1, PROGRAM, "closes IF x"
     PREFETCH = 1, PROGRAM, "what is at INDEX x will be read soon, or written if arg: bring it near"
     BARRIER = 0, PROGRAM, "the threads of a group wait for each other"
+
+
+class Before(NamedTuple):
+    """The arg of a SCAN that leaves the step itself out: only what comes before is combined."""
+
+    op: Ops
 
 
 STREAMED = "streamed"  # a STORE of a program that may go past the caches, if the machine can

@@ -17,7 +17,10 @@ REGISTERS = (2, 4, 6, 8, 16, 32)  # elements or steps at once
 CACHES = (8, 32, 128)  # blocks of loops
 THREADS = (16, 64)
 MOST_COPIES = 256  # of one statement: with more, compiling takes longer than a search can gain
-SIZED = frozenset((OptOps.UPCAST, OptOps.UNROLL, OptOps.TILE, OptOps.LOCAL, OptOps.GROUP))
+SIZED = frozenset(
+    (OptOps.UPCAST, OptOps.UNROLL, OptOps.TILE, OptOps.LOCAL, OptOps.GROUP)
+    + (OptOps.BLOCK, OptOps.CARRY)
+)
 
 
 def neighbours(start: Nest, recipe: Recipe, target: Target) -> Iterator[Nest]:

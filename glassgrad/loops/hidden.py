@@ -10,7 +10,7 @@ Hidden products count as 0, and what is added to -inf as finite, as in any atten
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 from typing import NamedTuple
 
@@ -223,6 +223,26 @@ def limits_of(body: UOp, row: UOp, start: UOp, rows: int) -> tuple[Limit, ...]:
     )
 
 
+def limits_in_blocks(
+    limits: tuple[Limit, ...], loops: Collection[UOp], blocks: UOp, amount: int
+) -> tuple[Limit, ...]:
+    """The same when these loops go by in blocks: which of them, and how much of each.
+
+    None where they do not all begin and end alike.
+    """
+    numbers = {r.axis for r in loops}
+    ends = {(n.begin, n.end) for n in limits if n.axis in numbers}
+    others = [n for n in limits if n.axis not in numbers]
+    if len(ends) != 1 or others or len(limits) < len(numbers) or amount % GRAIN:
+        return ()
+    ((begin, end),) = ends
+    start = scale(blocks, amount)
+    first = begin if begin is ZERO else _not_negative(sub(begin, start))
+    rest = None if end is None else sub(end, start)
+    inside = [Limit(n.axis, first, rest) for n in limits]
+    return (Limit(blocks.axis, begin, end, amount), *inside)
+
+
 def _not_negative(place: UOp) -> UOp:
     return sub(place, minimum(place, ZERO))
 
@@ -266,13 +286,22 @@ def _moved(limit: Limit, same: dict[UOp, UOp], opt: Opt) -> Limit:
 def shorten(nest: Nest) -> Nest:
     """Loops leave out what a block of rows does not see; all of them, or none if one cannot."""
     found = {r.axis: r for r in axes(nest) if not r.kind.is_unrolled}
-    if any(n.axis not in found or GRAIN % n.step for n in nest.limits):
+    if any(n.axis not in found or not _is_whole(n.step) for n in nest.limits):
         return nest
+    changed: dict[UOp, UOp] = {}  # blocks, whose ends come first, are in the ends of what is inside
     for limit in nest.limits:
-        axis, steps = found[limit.axis], GRAIN // limit.step
-        begin, end = scale(floordiv(limit.begin, GRAIN), steps), const(axis.size)
+        axis, grain = found[limit.axis], max(GRAIN, limit.step)
+        begin, end = reindex(limit.begin, changed), const(axis.size)
+        begin = scale(floordiv(begin, grain), grain // limit.step)
         if limit.end is not None:
-            end = minimum(scale(floordiv(add(limit.end, GRAIN - 1), GRAIN), steps), end)
+            last = floordiv(add(reindex(limit.end, changed), grain - 1), grain)
+            end = minimum(scale(last, grain // limit.step), end)
         short = make_range(axis.axis, sub(end, begin), axis.kind)
-        nest = exchange(nest, axis, (short,), add(begin, short))
+        changed[axis] = add(begin, short)
+        nest = exchange(nest, axis, (short,), changed[axis])
     return replace(nest, limits=())
+
+
+def _is_whole(step: int) -> bool:
+    """Is it a whole number of grains, or a grain of steps?"""
+    return GRAIN % step == 0 or step % GRAIN == 0

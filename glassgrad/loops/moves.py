@@ -8,6 +8,7 @@ from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.records import replace
+from glassgrad.ir.carried import carried_over
 from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, minimum, scale
@@ -18,6 +19,7 @@ from glassgrad.ir.uop import UOp, const, make_range, toposort
 from glassgrad.loops.accumulate import accumulate
 from glassgrad.loops.apart import apart
 from glassgrad.loops.block import block
+from glassgrad.loops.carry import carry
 from glassgrad.loops.hidden import cut
 from glassgrad.loops.lanes import as_lanes, meets_lanes
 from glassgrad.loops.merge import join
@@ -42,7 +44,8 @@ from glassgrad.loops.window import window
 
 Move = Callable[[Nest, UOp, Any, Target], Nest]
 MOST_DIVIDED = 2  # loops
-ANY_SIZE = frozenset((OptOps.SWAP, OptOps.STAGE, OptOps.WINDOW))  # the axis may have
+IN_PLACE = frozenset((OptOps.STAGE, OptOps.WINDOW))  # moves that leave the axis as it is
+ANY_SIZE = IN_PLACE | {OptOps.SWAP}  # the axis may have
 
 
 @lru_cache(maxsize=64)
@@ -53,7 +56,7 @@ def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
     """
     axis = _movable(nest, opt)
     moved = MOVES[opt.op](nest, axis, opt.arg, target)
-    if nest.limits:
+    if nest.limits and opt.op is not OptOps.CARRY:
         moved = replace(moved, limits=cut(nest.limits, opt, moved))
     return replace(moved, recipe=(*nest.recipe, opt))
 
@@ -66,6 +69,8 @@ def _movable(nest: Nest, opt: Opt) -> UOp:
     added = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
     is_apart = axis in nest.outer or all(written_stride(block, axis) for block in added)
     _require(is_apart, "additions to one place happen in order")
+    is_carried = any(axis in carried_over(s) for s in blocks(nest, axis) if s.op is Ops.STAGE)
+    _require(not is_carried or opt.op in IN_PLACE, "what is carried goes from block to block")
     return axis
 
 
@@ -127,10 +132,16 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
     if size % amount:
         _require(not is_scanned(nest, axis), "no step of a scan is done twice")
         _require(not nest.rewrites, "storing an element twice would read what was written")
+        _require(not _is_carried(nest, axis), "nothing is added twice to what is carried")
         if outer is AxisKind.GLOBAL:
             _require(not _reads_back(nest), "two groups would store what one of them reads again")
         start = minimum(start, const(size - amount))
     return exchange(nest, axis, (coarse, fine), add(start, fine))
+
+
+def _is_carried(nest: Nest, axis: UOp) -> bool:
+    """Does scratch with a place for every step of this axis carry something?"""
+    return any(block.op is Ops.STAGE and carried_over(block) for block in blocks(nest, axis))
 
 
 def _reads_back(nest: Nest) -> bool:
@@ -362,4 +373,5 @@ MOVES: dict[OptOps, Move] = {
     OptOps.BLOCK: block,
     OptOps.PARTIAL: partial,
     OptOps.APART: apart,
+    OptOps.CARRY: carry,
 }

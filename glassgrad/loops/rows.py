@@ -9,11 +9,13 @@ from __future__ import annotations
 from math import prod
 
 from glassgrad.base.records import frozen
+from glassgrad.ir.carried import carried_over
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.cores import divide_tiles, shared_blocks
 from glassgrad.loops.draft import Draft
+from glassgrad.loops.hidden import GRAIN
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.tile import choose_tile, lanes_along
 
@@ -21,7 +23,9 @@ MOST_ROWS = 64
 SHARES = 8  # of rows for each core: below a mask, later ones take longer
 FEW_BLOCKS = 8  # are not worth packing something for them alone
 FEWEST_ROWS = 24
-TILE_ROWS = 6
+CARRIED_ROWS = 48
+FEWEST_BLOCKED = 4  # equal blocks are worth being so many times smaller than they may be
+TILE_ROWS, TILE_COLUMNS = 6, 16
 
 
 @frozen
@@ -45,11 +49,12 @@ def rows_recipe(draft: Draft) -> set[int] | None:
     if not draft.nest.outer or steps < 2 or not _has_products(draft):
         return None
     axis = draft.nest.outer[-1]
-    if not axis.src[0].is_const or not draft.attempt(Opt(OptOps.BLOCK, axis.axis, _rows(draft))):
+    if not axis.src[0].is_const or not _block(draft, axis):
         return None
     if len(draft.nest.outer) == 1:
         _share(draft)
     around = [r.axis for r in draft.nest.outer]
+    carrying = sorted({r.axis for s in draft.blocks(Ops.STAGE) for r in carried_over(s)})
     done: set[int] = set()
     tried: set[int] = set()
     packed: dict[int, None] = {}
@@ -64,14 +69,16 @@ def rows_recipe(draft: Draft) -> set[int] | None:
         is_ready = (
             found.right.dtype is found.reduce.dtype and stride(found.right, found.columns) == 1
         )
-        if found.right.src[0].op is Ops.PARAM and not is_ready:
+        if found.right.src[0].op is Ops.PARAM and (carrying or not is_ready):
             packed[found.right.src[0].arg.slot] = None
         if found.left.src[0].op is Ops.PARAM and found.left.dtype is not found.reduce.dtype:
             narrow[found.left.src[0].arg.slot] = None
     for slot in narrow:  # rows of a block are converted once
         draft.attempt(Opt(OptOps.WINDOW, around[-1], slot))
     for slot in packed:  # now that all tiles are known: products may read one operand in two ways
-        draft.attempt(Opt(OptOps.STAGE, around[-2] if len(around) > 1 else around[-1], slot))
+        for number in (around[-2] if len(around) > 1 else around[-1], *carrying):
+            if draft.attempt(Opt(OptOps.STAGE, number, slot)):
+                break
     divide_tiles(draft, around)
     return done
 
@@ -86,6 +93,42 @@ def _share(draft: Draft) -> None:
         draft.attempt(Opt(OptOps.TILE, axis.axis, amount))
 
 
+def _block(draft: Draft, axis: UOp) -> bool:
+    """Blocks of rows; where too few rows fit, what each is made of goes by in blocks as well."""
+    if _fitting(draft) < FEWEST_ROWS and _carry(draft, axis):
+        return True
+    most = max(FEWEST_ROWS, min(MOST_ROWS, _fitting(draft)))
+    return draft.attempt(Opt(OptOps.BLOCK, axis.axis, _rows(draft, most)))
+
+
+def _carry(draft: Draft, axis: UOp) -> bool:
+    """Blocks of rows and of a maximum's axis; nothing is done if no maximum lets it go by so."""
+    before, most = draft.nest, CARRIED_ROWS
+    if len(before.outer) == 1:  # cores take shares of the blocks of rows
+        most = max(FEWEST_ROWS, min(most, axis.size // (FEW_BLOCKS * draft.target.cores)))
+    rows = _rows(draft, most)
+    if draft.attempt(Opt(OptOps.BLOCK, axis.axis, rows)):
+        for found in [node for node in draft.blocks(Ops.REDUCE) if node.arg is Ops.MAX]:
+            along = found.bound[-1]
+            most = draft.target.l2_bytes // 2 * along.size // max(_kept_bytes(draft), 1)
+            places = _places(draft, along.size, most)
+            if draft.attempt(Opt(OptOps.CARRY, along.axis, places)):
+                return True
+    draft.nest = before
+    return False
+
+
+def _places(draft: Draft, size: int, most: int) -> int:
+    """Of a long axis, as many places at a time as there may be; equal blocks if there are any."""
+    whole = max(GRAIN, most // GRAIN * GRAIN)
+    for amount in range(whole, whole // FEWEST_BLOCKED, -GRAIN):
+        if size % amount == 0:
+            return amount
+    grain = GRAIN if draft.nest.limits else TILE_COLUMNS
+    blocks = -(-size // whole)
+    return -(-size // blocks // grain) * grain
+
+
 def _has_products(draft: Draft) -> bool:
     """Does a sum of products need something that all rows need, in one of several steps?"""
     rows = draft.nest.outer[-1]
@@ -98,11 +141,19 @@ def _has_products(draft: Draft) -> bool:
     return False
 
 
-def _rows(draft: Draft) -> int:
-    """As many rows as fit half of the second cache with all that is kept of them."""
+def _fitting(draft: Draft) -> int:
+    """How many rows fit half of the second cache with all that is kept of them."""
+    return draft.target.l2_bytes // 2 // max(_kept_bytes(draft), 1)
+
+
+def _kept_bytes(draft: Draft) -> int:
+    """Of all scratch: of one row, or of a block of rows once there are blocks."""
+    return int(sum(prod(s.arg) * s.dtype.itemsize for s in draft.blocks(Ops.STAGE)))
+
+
+def _rows(draft: Draft, most: int) -> int:
+    """So many rows or a little fewer: whole blocks, in whole tiles."""
     size = draft.nest.outer[-1].size
-    row = sum(prod(s.arg) * s.dtype.itemsize for s in draft.blocks(Ops.STAGE))
-    most = max(FEWEST_ROWS, min(MOST_ROWS, draft.target.l2_bytes // 2 // max(row, 1)))
     counts = list(range(min(size, most // 2 or 1), min(size, most) + 1))
     if draft.nest.rewrites:
         counts = [n for n in counts if size % n == 0] or [1]

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from glassgrad.base.records import replace
+from glassgrad.ir.carried import carried_over
 from glassgrad.ir.dots import dot_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
@@ -119,10 +120,12 @@ def _loops_of(nest: Nest, load: UOp) -> set[UOp]:
 
 def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
     """Loops in the order in which they run, then registers, then lanes."""
+    stages = [node for node in blocks_of(nest.body) if node.op is Ops.STAGE]
+    carrying = {r for node in stages for r in carried_over(node)}  # run around all that they carry
 
-    def place(r: UOp) -> tuple[bool, bool, int, int]:
+    def place(r: UOp) -> tuple[bool, bool, int, bool, int]:
         outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
-        return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r.axis
+        return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r not in carrying, r.axis
 
     return sorted(ranges, key=place)
 

@@ -13,11 +13,13 @@ from itertools import product
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.carried import carried_over
 from glassgrad.ir.linear import Linear, linear, order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, const
+from glassgrad.lower.carried import carry, find_carried
 from glassgrad.lower.check import check
 from glassgrad.lower.division import hardware_division
 from glassgrad.lower.known import decided, folded, in_one, truth
@@ -65,6 +67,7 @@ class Emitter:
         self._flat: dict[UOp, Linear] = {}
         self._numbers: dict[int, UOp] = {}
         self.pointers: dict[tuple[Any, ...], UOp] = {}  # see lower/pointers.py
+        self.carried = find_carried(body)
         # Where a buffer is overwritten, nothing is computed earlier than it must be.
         self.mates = {} if rewrites else find_mates(body, self)
 
@@ -192,7 +195,7 @@ class Emitter:
         if op is Ops.SCAN:
             return scan(self, node, instance)
         if op is Ops.STAGE:
-            return stage(self, node, instance)
+            return (carry if carried_over(node) else stage)(self, node, instance)
         if op is CHECK:
             return check(self, node, instance)
         if op is FLOORDIV or op is FLOORMOD:

@@ -78,7 +78,7 @@ def _lane_of_stage(emitter: Emitter, buffer: UOp, instance: Instance) -> int:
 
 def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     index = node.src[0]
-    lane = _free_lane(emitter, node, instance)
+    lane = free_lane(emitter, node, instance)
     if lane is None:
         together = _as_part_of_vector(emitter, node, instance)
         if together is not None:
@@ -145,7 +145,7 @@ def _load_backwards(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) 
     return emitter.scopes.emit(UOp(Ops.SHUFFLE, vector.dtype, (vector, vector), order))
 
 
-def _free_lane(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:
+def free_lane(emitter: Emitter, node: UOp, instance: Instance) -> UOp | None:
     for r in emitter.unrolled(node):
         if r.kind is LANE and r not in instance:
             return r
@@ -238,7 +238,7 @@ def _writes(emitter: Emitter, node: UOp, instance: Instance) -> list[Write]:
         writes = _writes_together(emitter, index, value, instance, lane, is_plain)
     else:
         found = emitter.value(value, instance)
-        writes = _spread_writes(emitter, index, found, instance, lane)
+        writes = spread_writes(emitter, index, found, instance, lane)
     return writes if node.arg is None else [_added(emitter, node.arg, *write) for write in writes]
 
 
@@ -250,7 +250,7 @@ def _added(emitter: Emitter, op: Ops, pointer: UOp, value: UOp) -> Write:
     return pointer, update
 
 
-def _spread_writes(
+def spread_writes(
     emitter: Emitter, index: UOp, found: UOp, instance: Instance, lane: UOp | None
 ) -> list[Write]:
     if lane is None:
@@ -317,7 +317,7 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     depth = emitter.depth(node)
     base = {r: instance[r] for r in emitter.unrolled(node) if r in instance}
     lanes = emitter.lanes(node, instance)
-    pointer = _scratch(emitter, node, lanes)
+    pointer = scratch(emitter, node, lanes)
     with emitter.scopes.at(depth):
         if _is_shared(node) and depth:  # others may still read what the last round left there
             emitter.scopes.stack[depth].lines.append(UOp(Ops.BARRIER))
@@ -325,15 +325,15 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
         placed = tuple([r for r in ranges if any(r in i.ranges for i in indices)])
         if len(placed) < len(ranges):
-            _fill(emitter, index, node.const_like(0), placed, base)
-        last = _fill(emitter, index, value, ranges, base, adds=len(placed) < len(ranges))
+            fill(emitter, index, node.const_like(0), placed, base)
+        last = fill(emitter, index, value, ranges, base, adds=len(placed) < len(ranges))
         if _is_shared(node):
             last = UOp(Ops.BARRIER, dtypes.void, (last,))
             emitter.scopes.stack[depth].lines.append(last)
     return emitter.scopes.emit(UOp(Ops.AFTER, node.dtype, (pointer, last)), depth)
 
 
-def _fill(
+def fill(
     emitter: Emitter,
     index: UOp,
     value: UOp,
@@ -348,12 +348,12 @@ def _fill(
     turns = None if own is None else written_in_turn(emitter, index, ranges, own)
     split = [r for r in ranges if r is not turns]
     for instance in emitter.instances(split, base):
-        lane = own or _free_lane(emitter, index.src[0], instance)
+        lane = own or free_lane(emitter, index.src[0], instance)
         if turns is not None and own is not None:
             writes = _writes_in_turn(emitter, index, value, instance, own, turns)
         else:
             found = emitter.value(value, instance)
-            writes = _spread_writes(emitter, index, found, instance, lane)
+            writes = spread_writes(emitter, index, found, instance, lane)
         if adds:
             writes = [_added(emitter, Ops.ADD, *write) for write in writes]
         _write_all(emitter, writes)
@@ -383,7 +383,7 @@ def _is_shared(stage: UOp) -> bool:
     return any(r.kind is AxisKind.GROUP for r in stage.bound)
 
 
-def _scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
+def scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
     """Memory of this core or thread; what a group shares has a part for each of its elements."""
     own = sorted([r for r in node.ranges if r.kind is AxisKind.LOCAL], key=order)
     own = own if _is_shared(node) else []

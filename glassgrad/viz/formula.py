@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.ops import AxisKind, Before, Ops
 from glassgrad.ir.uop import UOp
 
 MOST_LETTERS = 72  # a longer expression is given a name
@@ -110,7 +110,7 @@ class Writer:
 def _stem(node: UOp) -> str:
     """The first letter of a name: what kind of value it is."""
     if node.op in (Ops.REDUCE, Ops.SCAN):
-        return {Ops.ADD: "s", Ops.MAX: "m", Ops.MIN: "m", Ops.MUL: "p"}.get(node.arg, "s")
+        return {Ops.MAX: "m", Ops.MIN: "m", Ops.MUL: "p"}.get(_combined_by(node), "s")
     return "x"
 
 
@@ -119,9 +119,19 @@ def _number(value: Any) -> str:
 
 
 def _total(node: UOp, says: list[str]) -> str:
-    kind = TOTALS.get(node.arg, str(node.arg))
-    over = f" over {', '.join(says[1:])}" if len(says) > 1 else ""
-    return f"{'running ' if node.op is Ops.SCAN else ''}{kind}{over} of {says[0]}"
+    terms, loops = says[: len(says) - len(node.bound)], says[len(says) - len(node.bound) :]
+    kind = TOTALS[_combined_by(node)]
+    over = f" over {', '.join(loops)}" if loops else ""
+    running = "running " if node.op is Ops.SCAN else ""
+    behind = " until then" if isinstance(node.arg, Before) else ""
+    scaled = f", times {terms[1]} at each step" if len(terms) > 1 else ""
+    return f"{running}{kind}{over} of {terms[0]}{behind}{scaled}"
+
+
+def _combined_by(node: UOp) -> Ops:
+    """The op of a REDUCE or SCAN; numbers that are scaled at each step are added up, too."""
+    op: Ops = node.arg.op if isinstance(node.arg, Before) else node.arg
+    return Ops.ADD if op is Ops.MULACC else op
 
 
 def _cast(node: UOp, says: list[str]) -> str:

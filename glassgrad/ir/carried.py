@@ -1,0 +1,19 @@
+"""STAGE -> the loops from whose steps to the next it carries something.
+
+A SCAN combines a value with what it was one step before. Where other loops run inside of that step,
+each of their elements has a value of its own, and all of them are kept in the scratch of a STAGE.
+"""
+
+from __future__ import annotations
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+
+
+def carried_over(stage: UOp) -> tuple[UOp, ...]:
+    """The loops of the SCAN that a STAGE holds, if none of the places depends on them."""
+    value = stage.src[0]
+    if value.op is not Ops.SCAN:
+        return ()
+    places = stage.src[1 : 1 + len(stage.arg)]
+    return tuple([r for r in value.bound if all(r not in place.ranges for place in places)])

@@ -1,0 +1,142 @@
+"""A STAGE of a SCAN whose steps are loops around its places -> scratch that goes from step to step.
+
+All that is carried over the same loop and wanted when it ends shares one loop: so each step can
+need what others carry (lower/reduction.py does the same with registers).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.carried import carried_over
+from glassgrad.ir.facts import identity
+from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.lower.memory import fill, free_lane, scratch, spread_writes
+
+if TYPE_CHECKING:
+    from glassgrad.lower.emit import Emitter, Instance
+
+
+def find_carried(body: UOp) -> dict[UOp, list[UOp]]:
+    """Loop -> the STAGEs that it runs for, in an order that depends on their structure alone."""
+    found: dict[UOp, list[UOp]] = {}
+    seen, stack = {body}, [body]
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.STAGE and (over := carried_over(node)) and over[0] in node.bound:
+            found.setdefault(over[0], []).append(node)
+        missing = [source for source in reversed(node.src) if source not in seen]
+        seen.update(missing)
+        stack.extend(missing)
+    return found
+
+
+def carry(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
+    """The pointer to scratch that carries: as it is at this step, or behind the last one."""
+    over = carried_over(node)
+    base = {r: instance[r] for r in emitter.unrolled(node) if r in instance}
+    if any(r not in node.bound for r in over):
+        return _at_a_step(emitter, node, over, base)
+    return _behind_the_last(emitter, node, over, base)
+
+
+def _behind_the_last(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instance) -> UOp:
+    """for c: s = s·f + x  ->  s[:] = 0; for c: for i: s[i] = s[i]·f + x"""
+    depth = emitter.depth(node)
+    memo = emitter.scopes.stack[depth].memo
+    together = [mate for mate in emitter.carried[over[0]] if _is_alike(emitter, mate, node, over)]
+    pointers = {mate: scratch(emitter, mate, emitter.lanes(mate, base)) for mate in together}
+    with emitter.scopes.at(depth):
+        for mate, pointer in pointers.items():
+            memo[mate, emitter.key(mate, base)] = pointer
+            fill(emitter, _index(mate), _start(mate), _inside(mate, over), base)
+        for r in over:
+            emitter.open(r)
+        for mate in together:
+            _step(emitter, mate, mate, over, base)
+        end: UOp | None = None
+        for r in reversed(over):
+            end = emitter.close(r)
+        assert end is not None, f"nothing is carried: {node}"
+        for mate, pointer in pointers.items():
+            after = UOp(Ops.AFTER, mate.dtype, (pointer, end))
+            memo[mate, emitter.key(mate, base)] = emitter.scopes.emit(after, depth)
+    return memo[node, emitter.key(node, base)]
+
+
+def _is_alike(emitter: Emitter, one: UOp, two: UOp, over: tuple[UOp, ...]) -> bool:
+    """Are both computed under the same loops, for the same registers?"""
+    if carried_over(one) != over or emitter.unrolled(one) != emitter.unrolled(two):
+        return False
+    return set(emitter.loops(one)) == set(emitter.loops(two))
+
+
+def _at_a_step(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instance) -> UOp:
+    """What is carried has scratch of its own, which starts outside of the loops."""
+    lanes, depth = emitter.lanes(node, base), emitter.depth(node)
+    around = min(emitter.scopes.depth[r] for r in over) - 1
+    state = UOp(Ops.STAGE, node.dtype, (_start(node), *node.src[1:]), node.arg)
+    emitter.scopes.stack[0].memo[state, ()] = scratch(emitter, node, lanes)
+    with emitter.scopes.at(around):
+        fill(emitter, _index(state), _start(node), _inside(node, over), base)
+    pointer = scratch(emitter, node, lanes)
+    with emitter.scopes.at(depth):
+        emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
+        last = _step(emitter, node, state, over, base)
+    return emitter.scopes.emit(UOp(Ops.AFTER, node.dtype, (pointer, last)), depth)
+
+
+def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: Instance) -> UOp:
+    """Loops that take everything in `state` one step on, and keep the values of `node`."""
+    ranges, scan = _inside(node, over), node.src[0]
+    for r in ranges:
+        emitter.open(r)
+    own = next((r for r in ranges if emitter.is_vector(r)), None)
+    lines = emitter.scopes.stack[-1].lines
+    for instance in emitter.instances(ranges, base):
+        lane = own or free_lane(emitter, node, instance)
+        values = [emitter.value(term, instance) for term in _terms(scan)]
+        parts = [spread_writes(emitter, _index(state), v, instance, lane) for v in values]
+        found: list[UOp] = []
+        for writes in zip(*parts, strict=True):
+            pointer, first = writes[0]
+            now = UOp(Ops.LOAD, first.dtype, (pointer,))
+            then = _joined(scan.arg, now, [value for _, value in writes])
+            lines += [now, then, UOp(Ops.STORE, dtypes.void, (pointer, then))]
+            found.append(now if isinstance(scan.arg, Before) else then)
+        if state is not node:
+            places = spread_writes(emitter, _index(node), values[0], instance, lane)
+            for (pointer, _), value in zip(places, found, strict=True):
+                lines.append(UOp(Ops.STORE, dtypes.void, (pointer, value)))
+    last = lines[-1]
+    for r in reversed(ranges):
+        last = emitter.close(r) or last
+    return last
+
+
+def _terms(scan: UOp) -> tuple[UOp, ...]:
+    return scan.src[: len(scan.src) - len(scan.bound)]
+
+
+def _joined(op: Ops | Before, now: UOp, terms: list[UOp]) -> UOp:
+    if op is Ops.MULACC:
+        value, factor = terms
+        return UOp(op, now.dtype, (now, factor, value))
+    return UOp(op.op if isinstance(op, Before) else op, now.dtype, (now, terms[0]))
+
+
+def _start(node: UOp) -> UOp:
+    """What there is before the first step."""
+    op = node.src[0].arg
+    return node.const_like(identity(op.op if isinstance(op, Before) else op, node.dtype))
+
+
+def _index(node: UOp) -> UOp:
+    return node.index(*node.src[1 : 1 + len(node.arg)])
+
+
+def _inside(node: UOp, over: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    """The loops of each step."""
+    return tuple([r for r in node.bound if r not in over])

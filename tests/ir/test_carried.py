@@ -1,0 +1,39 @@
+"""Which loops a STAGE carries something over."""
+
+from __future__ import annotations
+
+import pytest
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.carried import carried_over
+from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.spec import check
+from glassgrad.ir.uop import UOp, const, make_range
+
+STEPS, ROWS = make_range(0, 4), make_range(1, 8)
+
+
+def scanned(over: UOp, op: object = Ops.MAX) -> UOp:
+    return UOp(Ops.SCAN, dtypes.float32, (const(1.0, dtypes.float32), over), op)
+
+
+def kept(value: UOp) -> UOp:
+    return UOp(Ops.STAGE, value.dtype, (value, ROWS, ROWS), (8,))
+
+
+def test_steps_outside_of_the_places_are_carried_over() -> None:
+    assert carried_over(kept(scanned(STEPS))) == (STEPS,)
+
+
+def test_steps_that_are_places_are_scanned_in_a_register() -> None:
+    assert carried_over(kept(scanned(ROWS))) == ()
+
+
+def test_what_is_no_scan_is_not_carried() -> None:
+    assert carried_over(kept(const(1.0, dtypes.float32))) == ()
+
+
+def test_only_scratch_knows_what_came_before() -> None:
+    check((kept(scanned(STEPS, Before(Ops.MAX))),), "kernel")
+    with pytest.raises(AssertionError, match="carried in scratch"):
+        check((kept(scanned(ROWS, Before(Ops.MAX))),), "kernel")

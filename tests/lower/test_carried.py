@@ -1,0 +1,137 @@
+"""Scratch that goes from step to step of a loop: one loop for all that is wanted in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from math import prod
+
+import numpy as np
+import pytest
+from programs import TARGET, all_of, depths, program_of
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.devices.python import PythonDevice
+from glassgrad.ir.ops import AxisKind, Before, Ops
+from glassgrad.ir.stages import Nest, Param, Target
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.lanes import choose_lanes
+from glassgrad.loops.moves import apply_opt
+from glassgrad.loops.nest import axes
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.lower import lower
+from glassgrad.render import render
+
+BLOCKS, ROWS = 4, 8
+FLOAT = dtypes.float32
+
+
+def param(slot: int, *shape: int) -> UOp:
+    strides = tuple([prod(shape[i + 1 :]) for i in range(len(shape))])
+    return UOp(Ops.PARAM, FLOAT, (), Param(slot, shape, strides))
+
+
+class Kept:
+    """y[r] = what is carried of x[c, r] over c, in the end."""
+
+    def __init__(self) -> None:
+        self.number = count(1)
+        self.blocks = make_range(0, BLOCKS)
+
+    def x(self, row: UOp) -> UOp:
+        return param(1, BLOCKS, ROWS).index(self.blocks, row).load()
+
+    def rows(self) -> UOp:
+        return make_range(next(self.number), ROWS)
+
+    def scan(self, op: Ops | Before, *sources: UOp) -> UOp:
+        return UOp(Ops.SCAN, FLOAT, (*sources, self.blocks), op)
+
+    def keep(self, row: UOp, value: UOp, *around: UOp) -> UOp:
+        return UOp(Ops.STAGE, FLOAT, (value, row, *around, row), (ROWS,))
+
+    def nest(self, *stages: UOp) -> Nest:
+        row = self.rows()
+        value = stages[0].index(row).load()
+        for stage in stages[1:]:
+            value = value + stage.index(row).load()
+        store = UOp(Ops.STORE, dtypes.void, (param(0, ROWS).index(row), value, row))
+        return Nest(UOp(Ops.SINK, dtypes.void, (store,)))
+
+
+def total(op: Ops) -> Nest:
+    kept, row = Kept(), make_range(40, ROWS)
+    factor = (kept.x(row),) if op is Ops.MULACC else ()
+    return kept.nest(kept.keep(row, kept.scan(op, kept.x(row), *factor), kept.blocks))
+
+
+def run(nest: Nest, x: np.ndarray) -> np.ndarray:
+    target = Target("PYTHON", "python", has_vector_alu=True)
+    y = np.zeros(ROWS, np.float32)
+    source = render(lower(nest, target), target)
+    PythonDevice("PYTHON", target).compile(source)((y.ctypes.data, x.ctypes.data))
+    return y
+
+
+def numbers(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((BLOCKS, ROWS)).astype(np.float32)
+
+
+def test_scratch_starts_outside_of_the_loop_and_every_step_reads_and_writes_it() -> None:
+    program = program_of(total(Ops.ADD))
+    first, step, result = all_of(program, Ops.STORE)
+    assert first.src[1].arg == 0
+    assert depths(program, Ops.STORE) == [1, 2, 1]
+    assert step.src[1].op is Ops.ADD and step.src[1].src[0].op is Ops.LOAD
+    assert result.src[1].op is Ops.LOAD
+
+
+@pytest.mark.parametrize(
+    ("op", "wanted"),
+    [
+        (Ops.ADD, lambda x: x.sum(0)),
+        (Ops.MAX, lambda x: x.max(0)),
+        (Ops.MIN, lambda x: x.min(0)),
+        (Ops.MUL, lambda x: x.prod(0)),
+        (Ops.MULACC, lambda x: ((x[0] * x[1] + x[1]) * x[2] + x[2]) * x[3] + x[3]),
+    ],
+)
+def test_the_last_value_is_what_all_steps_came_to(
+    op: Ops, wanted: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    x = numbers()
+    np.testing.assert_allclose(run(total(op), x), wanted(x), rtol=1e-6)
+
+
+def test_all_that_is_carried_over_a_loop_shares_it() -> None:
+    kept = Kept()
+    one, two = kept.rows(), kept.rows()
+    most = kept.keep(one, kept.scan(Ops.MAX, kept.x(one)), kept.blocks)
+    least = kept.keep(two, kept.scan(Ops.MIN, kept.x(two)), kept.blocks)
+    nest, x = kept.nest(most, least), numbers()
+    sizes = [line.src[0].arg for line in all_of(program_of(nest), Ops.RANGE)]
+    assert sizes.count(BLOCKS) == 1
+    np.testing.assert_allclose(run(nest, x), x.max(0) + x.min(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", [Ops.MAX, Before(Ops.MAX)])
+def test_each_step_can_read_what_is_carried(op: Ops | Before) -> None:
+    kept = Kept()
+    one, two = kept.rows(), kept.rows()
+    now = kept.keep(one, kept.scan(op, kept.x(one)))
+    value = now.index(two).load().maximum(UOp(Ops.CONST, FLOAT, (), -9.0))
+    nest = kept.nest(kept.keep(two, kept.scan(Ops.ADD, value), kept.blocks))
+    x = numbers(1)
+    so_far = np.maximum.accumulate(x, 0)
+    if isinstance(op, Before):
+        so_far = np.concatenate([np.full((1, ROWS), -9.0), so_far[:-1]])
+    np.testing.assert_allclose(run(nest, x), so_far.sum(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("amount", [2, 4, 8])
+def test_places_may_be_registers_and_lanes(amount: int) -> None:
+    nest = apply_opt(total(Ops.MULACC), Opt(OptOps.UPCAST, 40, amount), TARGET)
+    vectors = choose_lanes(nest, TARGET)
+    assert any(r.kind is AxisKind.LANE for r in axes(vectors))
+    x = numbers(2)
+    np.testing.assert_allclose(run(vectors, x), run(total(Ops.MULACC), x), rtol=1e-6)
