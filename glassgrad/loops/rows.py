@@ -102,7 +102,7 @@ def _block(draft: Draft, axis: UOp) -> bool:
 
 
 def _carry(draft: Draft, axis: UOp) -> bool:
-    """Blocks of rows and of a maximum's axis; nothing is done if no maximum lets it go by so."""
+    """Blocks of rows and of a maximum's axis; nothing is done if they do not fit a cache either."""
     before, most = draft.nest, CARRIED_ROWS
     if len(before.outer) == 1:  # cores take shares of the blocks of rows
         most = max(FEWEST_ROWS, min(most, axis.size // (FEW_BLOCKS * draft.target.cores)))
@@ -113,7 +113,9 @@ def _carry(draft: Draft, axis: UOp) -> bool:
             most = draft.target.l2_bytes // 2 * along.size // max(_kept_bytes(draft), 1)
             places = _places(draft, along.size, most)
             if draft.attempt(Opt(OptOps.CARRY, along.axis, places)):
-                return True
+                if _kept_bytes(draft) < draft.target.l2_bytes:
+                    return True
+                break  # something else that is kept is as long as it was
     draft.nest = before
     return False
 

@@ -243,3 +243,22 @@ def test_long_rows_are_numpys_and_the_same_bits_again(
         ]
     np.testing.assert_allclose(found[0], expected(q, k, v, mask), rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("places", [1536, 1601])
+@pytest.mark.parametrize(("ahead", "behind"), [(1, 300), (70, 1), (700, 10)])
+def test_windows_over_long_rows_begin_and_end(places: int, ahead: int, behind: int) -> None:
+    rng = np.random.default_rng(places)
+    q, k, v = [rng.standard_normal((2, places, 8)).astype(np.float32) for _ in "qkv"]
+    far = Tensor.arange(places) - Tensor.arange(places).unsqueeze(1)
+    sees = (far < ahead) & (-behind < far)
+    tensors = [Tensor(x) for x in (q, k, v)]
+    scores = sees.where(tensors[0] @ tensors[1].transpose(-2, -1) * 8**-0.5, -float("inf"))
+    nest = optimize(kernel_of(scores.softmax(-1) @ tensors[2]), TARGET, chooser())
+    assert OptOps.CARRY in ops_of(nest)
+    (blocks,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    assert not blocks.src[0].is_const, "blocks that no row sees are left out"
+    away = np.arange(places) - np.arange(places)[:, None]
+    mask = np.where((away < ahead) & (-behind < away), 0, -np.inf)
+    found = (scores.softmax(-1) @ tensors[2]).numpy()
+    np.testing.assert_allclose(found, expected(q, k, v, mask), rtol=1e-4, atol=1e-5)

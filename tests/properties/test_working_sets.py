@@ -142,6 +142,19 @@ def test_scores_of_attention_would_be_seen() -> None:
     assert between(made) + scratch(made) > HEAD + ROWS
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("places", [4096, 16384])
+def test_scores_of_long_rows_are_kept_for_a_block_of_keys(places: int, is_causal: bool) -> None:
+    q, k, v = (memory(4, places, 64) for _ in range(3))
+    made = planned(q.scaled_dot_product_attention(k, v, is_causal=is_causal))
+    (kernel,) = made.kernels
+    stages = [n for n in optimize(kernel, TARGET).body.toposort() if n.op is Ops.STAGE]
+    packed = [n for n in stages if prod(n.arg) == places * 64]
+    assert len(packed) == 2, "keys and values"
+    kept = [prod(n.arg) * n.dtype.itemsize for n in stages if n not in packed]
+    assert sum(kept) <= TARGET.l2_bytes // 2 + 64 * 64 * 4 + 8 * 64 * 4, "and a tile, and rows"
+
+
 def between(made: Schedule) -> int:
     """Bytes of what one kernel writes and another reads."""
     known = {*made.outputs, CELLS}
