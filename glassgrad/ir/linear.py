@@ -187,7 +187,22 @@ def minimum(left: UOp, right: UOp) -> UOp:
 
 def total(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> UOp:
     """Σ index·stride: the place in flat memory."""
-    flat = Linear({}, 0)
+    return build(_summed(indices, strides))
+
+
+def flat(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> Linear:
+    """The same as a sum; no expression is made of it."""
+    return _recombine(_summed(indices, strides))
+
+
+def _summed(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> Linear:
+    terms: dict[UOp, int] = {}
+    constant = 0
     for index, stride in zip(indices, strides, strict=True):
-        flat = _plus(flat, _times(linear(index), stride), 1)
-    return build(flat)
+        found = linear(index)
+        constant += found.constant * stride
+        for atom, coefficient in found.terms.items():
+            terms[atom] = terms.get(atom, 0) + coefficient * stride
+    if 0 in terms.values():
+        terms = {atom: coefficient for atom, coefficient in terms.items() if coefficient}
+    return Linear(terms, constant)

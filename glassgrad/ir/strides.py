@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from glassgrad.ir.linear import Linear, linear, total
+from glassgrad.ir.linear import Linear, flat
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
@@ -36,7 +36,7 @@ def written_stride(block: UOp, axis: UOp) -> int | None:
 @lru_cache(maxsize=1024)
 def _flat(indices: tuple[UOp, ...], buffer: UOp) -> Linear:
     """A place in flat memory as a sum: asked for once for every axis."""
-    return linear(total(indices, strides_of(buffer)))
+    return flat(indices, strides_of(buffer))
 
 
 def _distance(indices: tuple[UOp, ...], buffer: UOp, axis: UOp) -> int | None:

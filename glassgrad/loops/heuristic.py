@@ -105,9 +105,10 @@ def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
     copies = prod(r.size for r in block.bound if r.kind is AxisKind.UPCAST)
     vectors = max(1, draft.vectors(block) * wide // copies)
     lanes = draft.lanes(block)
-    if _is_masked(block, axis) and _is_written_out(draft, block, axis, _steps_at_once(block, axis)):
-        _unroll_masked(draft, axis, lanes)
-        return
+    if _is_written_out(draft, block, axis, 1) and _is_masked(block, axis):
+        if _is_written_out(draft, block, axis, _steps_at_once(block, axis)):
+            _unroll_masked(draft, axis, lanes)
+            return
     amount = _amount(draft, axis, lanes * vectors)
     draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from glassgrad.ir.divmod import floordiv, mod
 from glassgrad.ir.facts import NOTHING
-from glassgrad.ir.linear import linear, total
+from glassgrad.ir.linear import flat
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import strides_of
@@ -116,7 +116,7 @@ def _linear_fits(index: UOp, first: UOp, second: UOp) -> bool:
 @lru_cache(maxsize=256)
 def _terms(index: UOp) -> Mapping[UOp, int]:
     """How far each axis moves an address: asked for once for every pair of axes."""
-    return linear(total(index.indices, strides_of(index.src[0]))).terms
+    return flat(index.indices, strides_of(index.src[0])).terms
 
 
 def _used_as_numbers(node: UOp) -> frozenset[UOp]:

@@ -6,7 +6,7 @@ from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from glassgrad.ir.linear import linear, total
+from glassgrad.ir.linear import flat
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
@@ -68,7 +68,7 @@ def _plus(emitter: Emitter, left: UOp, right: UOp) -> UOp:
 
 def is_aligned(index: UOp, lane: UOp) -> bool:
     """Do the lanes follow each other, starting at a multiple of their number?"""
-    terms, offset = linear(total(index.indices, strides_of(index.src[0])))
+    terms, offset = flat(index.indices, strides_of(index.src[0]))
     rest = [c for atom, c in terms.items() if atom is not lane]
     spread = any(lane in atom.ranges for atom in terms if atom is not lane)
     return terms.get(lane) == 1 and not spread and all(c % lane.size == 0 for c in (offset, *rest))
