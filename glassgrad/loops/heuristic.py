@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping
 from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
@@ -60,9 +61,30 @@ def _use_vectors(draft: Draft, reduced: set[int]) -> None:
         taken |= _vectorize_reduction(draft, block)
     draft.attempt_all([Opt(OptOps.UPCAST, axis.axis, axis.size) for axis in _exchanged(draft)])
     for op in (Ops.STORE, Ops.STAGE):
-        while (found := _next_written(draft, op, taken)) is not None:
-            taken.add(found[1].axis)
-            _vectorize_writes(draft, *found)
+        while _vectorize_some(draft, op, taken):
+            pass
+
+
+def _vectorize_some(draft: Draft, op: Ops, taken: set[int]) -> bool:
+    """Vectors along what is written: for all blocks up to one that wants more than one move. False
+    if there is none left.
+    """
+    cuts: dict[UOp, int] = {}
+    other: tuple[UOp, UOp] | None = None
+    for block, axis in _written(draft, op, taken):
+        if axis in cuts:
+            continue
+        if not _is_plain(draft, block, axis, cuts):
+            other = block, axis
+            break
+        cuts[axis] = _cut(draft, block, axis, cuts)
+    moves = [Opt(OptOps.UPCAST, r.axis, amount) for r, amount in cuts.items() if amount > 1]
+    draft.attempt_all(moves)
+    taken |= {axis.axis for axis in cuts}
+    if other is not None and not cuts:
+        taken.add(other[1].axis)
+        _vectorize_writes(draft, *other)
+    return bool(cuts) or other is not None
 
 
 def _next_reduction(draft: Draft, done: set[int]) -> UOp | None:
@@ -84,33 +106,39 @@ def _exchanged(draft: Draft) -> list[UOp]:
     return list(found)
 
 
-def _next_written(draft: Draft, op: Ops, done: set[int]) -> tuple[UOp, UOp] | None:
-    """A block as it is after the moves so far, and the axis along which it writes."""
+def _written(draft: Draft, op: Ops, done: set[int]) -> Iterator[tuple[UOp, UOp]]:
+    """Blocks as they are after the moves so far, and the axes along which they write."""
     for block in draft.blocks(op):
         axis = _written_along(block)
         if axis is not None and axis.kind is AxisKind.LOOP and axis.axis not in done:
-            return block, axis
-    return None
+            yield block, axis
+
+
+def _is_plain(draft: Draft, block: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> bool:
+    """Does a block want only vectors along what it writes?"""
+    if is_scanned(draft.nest, axis) or _read_across(draft, block, axis, cuts) is not None:
+        return False
+    return not (_is_written_out(draft, block, axis, 1) and _is_masked(block, axis))
+
+
+def _cut(draft: Draft, block: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> int:
+    """How many elements along an axis at once, beside those of other axes."""
+    wide = 2 if _collects(draft, axis) else 1
+    copies = prod(r.size if r.kind is AxisKind.UPCAST else cuts.get(r, 1) for r in block.bound)
+    vectors = max(1, draft.vectors(block) * wide // copies)
+    return _amount(draft, axis, draft.lanes(block) * vectors)
 
 
 def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
-    across = _read_across(draft, block, axis)
+    across = _read_across(draft, block, axis, {})
     if across is not None:
         _turn_around(draft, block, axis, across)
-        return
-    if is_scanned(draft.nest, axis):
+    elif is_scanned(draft.nest, axis):
         _vectorize_scan(draft, block, axis)
-        return
-    wide = 2 if _collects(draft, axis) else 1
-    copies = prod(r.size for r in block.bound if r.kind is AxisKind.UPCAST)
-    vectors = max(1, draft.vectors(block) * wide // copies)
-    lanes = draft.lanes(block)
-    if _is_written_out(draft, block, axis, 1) and _is_masked(block, axis):
-        if _is_written_out(draft, block, axis, _steps_at_once(block, axis)):
-            _unroll_masked(draft, axis, lanes)
-            return
-    amount = _amount(draft, axis, lanes * vectors)
-    draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+    elif _is_written_out(draft, block, axis, _steps_at_once(block, axis)):
+        _unroll_masked(draft, axis, draft.lanes(block))
+    else:
+        draft.attempt(Opt(OptOps.UPCAST, axis.axis, _cut(draft, block, axis, {})))
 
 
 def _turn_around(draft: Draft, block: UOp, axis: UOp, across: UOp) -> None:
@@ -186,12 +214,13 @@ def _vectorize_scan(draft: Draft, block: UOp, axis: UOp) -> None:
     draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
 
 
-def _read_across(draft: Draft, block: UOp, axis: UOp) -> UOp | None:
+def _read_across(draft: Draft, block: UOp, axis: UOp, cuts: Container[UOp]) -> UOp | None:
     """Another axis of a block that reads run along, while they jump along the one it writes."""
     for index in draft.loads(block):
         if stride(index, axis) not in NEAR:
             for other in block.bound:
-                if other.kind is AxisKind.LOOP and stride(index, other) == 1:
+                is_whole = other.kind is AxisKind.LOOP and other not in cuts
+                if is_whole and stride(index, other) == 1:
                     return other
     return None
 

@@ -75,9 +75,9 @@ def _movable(nest: Nest, opt: Opt) -> UOp:
 
 
 def apply_moves(nest: Nest, recipe: tuple[Opt, ...], target: Target) -> Nest:
-    """The nest after all moves; neighbours that unroll a whole axis each are made in one walk."""
+    """The nest after all moves; neighbours that cut an axis evenly each are made in one walk."""
     while recipe:
-        count = _whole_axes(nest, recipe)
+        count = _even_cuts(nest, recipe)
         if count > 1:
             nest = upcast_all(nest, recipe[:count])
         else:
@@ -86,26 +86,36 @@ def apply_moves(nest: Nest, recipe: tuple[Opt, ...], target: Target) -> Nest:
     return nest
 
 
-def _whole_axes(nest: Nest, recipe: tuple[Opt, ...]) -> int:
-    """How many moves at the beginning of a recipe unroll a whole axis, another one each."""
-    sizes = {r.axis: r.size for r in axes(nest)}
+def _even_cuts(nest: Nest, recipe: tuple[Opt, ...]) -> int:
+    """How many moves at the beginning of a recipe put all of an axis, or equal parts, into
+    registers, another axis each; none where loops end early, as each move says where then.
+    """
+    if nest.limits:
+        return 0
+    sizes = {r.axis: r.size for r in axes(nest) if r.src[0].is_const}
     for count, opt in enumerate(recipe):
-        if opt.op is not OptOps.UPCAST or opt.arg != sizes.pop(opt.axis, None):
+        size = sizes.pop(opt.axis, None)
+        is_cut = opt.op is OptOps.UPCAST and isinstance(opt.arg, int) and opt.arg > 1
+        if not is_cut or size is None or size % opt.arg:
             return count
     return len(recipe)
 
 
 @lru_cache(maxsize=64)
 def upcast_all(nest: Nest, opts: tuple[Opt, ...]) -> Nest:
-    """for i in 2: for j in 2: y[i, j] = …  ->  y[0, 0] = …; y[0, 1] = …; y[1, 0] = …; …"""
+    """for i in 2: for j in 8: y[i, j] = …  ->  for j in 2: y[0, 4j] = …; … y[1, 4j+3] = …"""
     number = next_number(nest)
     changes: dict[UOp, tuple[tuple[UOp, ...], UOp]] = {}
     for opt in opts:
         axis = _movable(nest, opt)
         _require_upcast(nest, axis)
         _require(axis.size > 1, f"{axis.size} does not fit an axis of {axis.size}")
-        fine = make_range(number + len(changes), axis.size, AxisKind.UPCAST)
-        changes[axis] = ((fine,), fine)
+        fine = make_range(number + len(changes), opt.arg, AxisKind.UPCAST)
+        if opt.arg == axis.size:
+            changes[axis] = ((fine,), fine)
+        else:
+            coarse = make_range(axis.axis, axis.size // opt.arg, axis.kind)
+            changes[axis] = ((coarse, fine), add(scale(coarse, opt.arg), fine))
     return replace(exchange_all(nest, changes), recipe=(*nest.recipe, *opts))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import TRUE, floordiv, less, mod, within
-from glassgrad.ir.linear import add, linear, minimum, scale, sub, total
+from glassgrad.ir.linear import add, flat, linear, minimum, scale, sub, total
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, make_range
 
@@ -82,6 +82,18 @@ def test_joining_and_splitting_axes_gives_the_axes_back():
     assert floordiv(flat, 20) is a
     assert mod(floordiv(flat, 5), 4) is b
     assert mod(flat, 5) is c
+
+
+def test_a_place_is_the_sum_that_its_expression_is():
+    i, j, k, n = RANGES
+    places = (
+        ((i, j, k), (12, 4, 1)),
+        ((floordiv(n, 2), mod(n, 2)), (2, 1)),  # these are n again
+        ((add(i, j), sub(const(7), j)), (3, 3)),  # j is gone
+        ((add(scale(k, 2), 1), const(3)), (5, 0)),
+    )
+    for indices, strides in places:
+        assert flat(indices, strides) == linear(total(indices, strides))
 
 
 def test_equal_sums_are_the_same_node():

@@ -65,6 +65,23 @@ def test_axes_that_are_unrolled_together_are_unrolled_as_one_by_one() -> None:
     assert upcast_all(nest, recipe) == one_by_one
 
 
+def test_equal_parts_of_axes_are_unrolled_together_as_one_by_one() -> None:
+    recipe = tuple([Opt(OptOps.UPCAST, axis, size) for axis, size in ((2, 4), (0, 2), (1, 3))])
+    nest = one_by_one = added(8, 9, 4)
+    for opt in recipe:
+        one_by_one = apply_opt(one_by_one, opt, TARGET)
+    assert upcast_all(nest, recipe) == one_by_one
+    assert apply_moves(nest, recipe, TARGET) == one_by_one
+
+
+def test_a_rest_is_left_to_a_move_of_its_own() -> None:
+    recipe = Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 1, 4), Opt(OptOps.UPCAST, 2, 2)
+    nest = one_by_one = added(8, 9, 4)
+    for opt in recipe:
+        one_by_one = apply_opt(one_by_one, opt, TARGET)
+    assert apply_moves(nest, recipe, TARGET) == one_by_one
+
+
 def test_moves_around_those_that_are_made_together_are_made_in_order() -> None:
     whole = Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 1, 3)
     recipe = (Opt(OptOps.TILE, 2, 2), *whole, Opt(OptOps.UPCAST, 2, 2))
