@@ -10,18 +10,21 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import Bytes, mapped, part, tensor
+from glassgrad.nn.files.naming import naming
 from glassgrad.tensor.tensor import Tensor
 
 LOCAL = 30  # bytes of a zip file's header before each file, without the name
 IS_ENCRYPTED = 1
 
 
+@naming
 def zip_extract(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
     """The bytes of every file of a zip archive that is not compressed."""
     raw = mapped(fn)
     return {entry.filename: _as_tensor(stored(raw, entry, True)) for entry in zip_entries(raw)}
 
 
+@naming
 def tar_extract(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
     """The bytes of every file of a tar archive."""
     raw = mapped(fn)

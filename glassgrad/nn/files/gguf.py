@@ -19,6 +19,7 @@ import numpy as np
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import Bytes, are_sizes, mapped, part, tensor
+from glassgrad.nn.files.naming import naming
 from glassgrad.nn.files.quantised import FORMATS
 from glassgrad.nn.quantised import Blocks
 from glassgrad.tensor.tensor import Tensor
@@ -51,12 +52,14 @@ class Entry(NamedTuple):
     offset: int
 
 
+@naming
 def gguf_load(fn: Tensor | str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The facts of a file, and its tensors."""
     facts, found = gguf_parts(fn, frozenset())
     return facts, {name: one for name, one in found.items() if isinstance(one, Tensor)}
 
 
+@naming
 def gguf_parts(
     fn: Tensor | str | PathLike[str], kept: Container[int]
 ) -> tuple[dict[str, Any], dict[str, Tensor | Blocks]]:

@@ -16,6 +16,7 @@ from glassgrad.base.errors import DTypeError, FormatError
 from glassgrad.nn.files.archive import stored, zip_entries
 from glassgrad.nn.files.atomic import written_whole
 from glassgrad.nn.files.mapped import Bytes, are_sizes, mapped, part
+from glassgrad.nn.files.naming import naming
 from glassgrad.tensor.tensor import Tensor
 
 MAGIC = b"\x93NUMPY"
@@ -33,11 +34,13 @@ class Header(NamedTuple):
     length: int  # of the header, in bytes
 
 
+@naming
 def npy_load(fn: Tensor | str | PathLike[str]) -> Tensor:
     """The array of a .npy file."""
     return _array(mapped(fn), "the array")
 
 
+@naming
 def npz_load(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
     """The arrays of a .npz file, by name."""
     raw = mapped(fn)

@@ -15,6 +15,7 @@ from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.archive import stored, zip_entries
 from glassgrad.nn.files.legacy import is_legacy, legacy_load
 from glassgrad.nn.files.mapped import Bytes, mapped, part
+from glassgrad.nn.files.naming import naming
 from glassgrad.nn.files.pickled import unpickled
 from glassgrad.nn.files.storages import Builder
 from glassgrad.tensor.tensor import Tensor
@@ -22,6 +23,7 @@ from glassgrad.tensor.tensor import Tensor
 LONGEST_PICKLE = 1 << 28
 
 
+@naming
 def torch_load(fn: Tensor | str | PathLike[str]) -> Any:
     """What torch.save wrote: a tensor, or dicts and lists of tensors, numbers and texts."""
     raw = mapped(fn)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.files.naming import naming
 from glassgrad.tensor.realize import look
 from glassgrad.tensor.tensor import Tensor
 
@@ -59,6 +60,7 @@ class Entry(NamedTuple):
 # ---------------------------------------------------------------------- reading
 
 
+@naming
 def safe_load(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
     """The tensors of a file, as windows on it: nothing is read before it is used.
 
@@ -73,6 +75,7 @@ def safe_load(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
     return {entry.name: _window(raw, start, entry) for entry in _entries(raw, start, header)}
 
 
+@naming
 def safe_load_metadata(fn: Tensor | str | PathLike[str]) -> tuple[Tensor, int, dict[str, Any]]:
     """The bytes of a file, where its elements begin, and its header."""
     raw = _raw(fn)
