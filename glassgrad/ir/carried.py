@@ -11,9 +11,12 @@ from glassgrad.ir.uop import UOp
 
 
 def carried_over(stage: UOp) -> tuple[UOp, ...]:
-    """The loops of the SCAN that a STAGE holds, if none of the places depends on them."""
+    """The loops of the SCAN that a STAGE holds, if none of the places depends on them.
+
+    A STAGE without places is a register, which a SCAN carries by itself.
+    """
     value = stage.src[0]
-    if value.op is not Ops.SCAN:
+    if value.op is not Ops.SCAN or not stage.arg:
         return ()
     places = stage.src[1 : 1 + len(stage.arg)]
     return tuple([r for r in value.bound if all(r not in place.ranges for place in places)])

@@ -118,9 +118,10 @@ class _Blocks:
         if node.arg is not Ops.ADD or any(load.op is not Ops.LOAD for load in loads):
             return False
         kept = [load for load in loads if load.src[0].src[0] in self.family.powers]
-        others = [load for load in loads if load not in kept]
+        others = [load.src[0] for load in loads if load not in kept]
         (along,) = self.family.loops.intersection(node.bound)
-        return bool(kept) and all(along in load.ranges for load in others)
+        are_zero = [along in i.ranges and i.src[0] not in self.family.stages for i in others]
+        return bool(kept) and all(are_zero)
 
     def _index(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
         base, indices = node.src[0], list(src[1 : 1 + len(node.indices)])
@@ -149,6 +150,7 @@ class _Carried:
         self.rows = rows
         self.number = next_number(nest)
         self.dtype = _wide(maximum.dtype)
+        self.lowest = const(_lowest(maximum.dtype), self.dtype)
         self.new = self._of_rows(lambda at: self._at(maximum, at).cast(self.dtype))
         self.before = self._of_rows(lambda at: self._scan(Before(Ops.MAX), _read(self.new, at)))
         self.now = self._of_rows(lambda at: self._old(at).maximum(_read(self.new, at)))
@@ -182,7 +184,7 @@ class _Carried:
 
     def _old(self, at: Places) -> UOp:
         """The maximum before; of nothing it is the lowest number, which has distances to others."""
-        return _read(self.before, at).maximum(const(_lowest(self.dtype), self.dtype))
+        return _read(self.before, at).maximum(self.lowest)
 
     def _at(self, maximum: UOp, at: Places) -> UOp:
         return reindex(maximum, dict(zip(self.rows, at, strict=True)))

@@ -69,7 +69,8 @@ def _movable(nest: Nest, opt: Opt) -> UOp:
     added = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
     is_apart = axis in nest.outer or all(written_stride(block, axis) for block in added)
     _require(is_apart, "additions to one place happen in order")
-    is_carried = any(axis in carried_over(s) for s in blocks(nest, axis) if s.op is Ops.STAGE)
+    stages = [node for node in blocks_of(nest.body) if node.op is Ops.STAGE]
+    is_carried = any(axis in carried_over(stage) for stage in stages)
     _require(not is_carried or opt.op in IN_PLACE, "what is carried goes from block to block")
     return axis
 
@@ -150,8 +151,13 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
 
 
 def _is_carried(nest: Nest, axis: UOp) -> bool:
-    """Does scratch with a place for every step of this axis carry something?"""
-    return any(block.op is Ops.STAGE and carried_over(block) for block in blocks(nest, axis))
+    """Does scratch with a place for every step of this axis carry something, or add it up?"""
+    return any(block.op is Ops.STAGE and _adds_up(block) for block in blocks(nest, axis))
+
+
+def _adds_up(stage: UOp) -> bool:
+    placed = {r for place in stage.src[1 : 1 + len(stage.arg)] for r in place.ranges}
+    return bool(carried_over(stage)) or not placed.issuperset(stage.bound)
 
 
 def _reads_back(nest: Nest) -> bool:

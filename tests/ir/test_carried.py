@@ -29,6 +29,11 @@ def test_steps_that_are_places_are_scanned_in_a_register() -> None:
     assert carried_over(kept(scanned(ROWS))) == ()
 
 
+def test_a_register_is_carried_by_the_scan_itself() -> None:
+    value = scanned(STEPS)
+    assert carried_over(UOp(Ops.STAGE, value.dtype, (value,), ())) == ()
+
+
 def test_what_is_no_scan_is_not_carried() -> None:
     assert carried_over(kept(const(1.0, dtypes.float32))) == ()
 

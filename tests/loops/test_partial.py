@@ -47,6 +47,14 @@ def test_what_cannot_be_done_says_why(opt: Opt, why: str) -> None:
         apply_opt(product_nest(), opt, TARGET)
 
 
+def test_nothing_is_added_twice_to_sums_in_scratch() -> None:
+    nest = apply_opt(product_nest(), Opt(OptOps.PARTIAL, 2, (0, 4)), TARGET)
+    (kept,) = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
+    with pytest.raises(IllegalMove, match="twice"):
+        apply_opt(nest, Opt(OptOps.UPCAST, kept.bound[1].axis, 3), TARGET)
+    apply_opt(nest, Opt(OptOps.UPCAST, kept.bound[1].axis, 2), TARGET)
+
+
 def test_lanes_fit_the_registers() -> None:
     nest = apply_opt(product_nest(), Opt(OptOps.UPCAST, 0, 6), TARGET)
     with pytest.raises(IllegalMove, match="no vectors of 4"):
