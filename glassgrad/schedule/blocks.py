@@ -42,10 +42,10 @@ def go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target)
         return False  # columns are inside, and nothing else
     if not all(_is_tiled(s, rows[s]) for s in products):
         return False
-    row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
-    if row * FEW > target.l3_bytes / 4 / target.cores:
-        return False
     has_wide = any(is_wide(s, _factors(s)) for s in products)
+    row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
+    if row * FEW > target.l3_bytes / 4 / target.cores and not has_wide:
+        return False
     return all(_stay_near(s, [loop[s] for loop in shared], has_wide, target) for s in products)
 
 
@@ -89,7 +89,8 @@ def _stay_near(product: Statement, shared: list[int], has_wide: bool, target: Ta
     """Are operands that all rows need small, or other ones for every step of the loops around?
 
     Those are packed once, and blocks of rows read them from a cache further away; without loops
-    around, once for a core's share of the rows, which pays if something wide is not written.
+    around, once for a core's share of the rows, which pays if something wide is not written. Then
+    they may also be too large for any cache: what is wide would be larger still.
     """
     *around, rows = [product.axes[axis] for axis in shared]
     has_shares = bool(around) or has_wide
@@ -100,6 +101,7 @@ def _stay_near(product: Statement, shared: list[int], has_wide: bool, target: Ta
                 continue
             size = value.dtype.itemsize * prod(r.size for r in ranges.difference(around))
             is_own = has_shares and ranges.issuperset(r for r in around if r.op is Ops.RANGE)
-            if size > (target.l3_bytes / 4 / target.cores if is_own else target.l2_bytes / 2):
+            most = target.l3_bytes / 4 / target.cores if is_own else target.l2_bytes / 2
+            if size > most and not (is_own and has_wide):
                 return False
     return True

@@ -146,6 +146,12 @@ def test_a_large_matrix_that_all_rows_need_stays_in_a_kernel_of_its_own() -> Non
     assert len(planned((x @ w).softmax(-1)).kernels) == 2
 
 
+@pytest.mark.parametrize("places", [20_000, 65_536])
+def test_keys_that_fit_no_cache_do_not_put_scores_into_memory(places: int) -> None:
+    q, k, v = [memory(places, WIDTH) for _ in range(3)]
+    assert len(planned(attention(q, k, v)).kernels) == 1
+
+
 def expected(q: np.ndarray, k: np.ndarray, v: np.ndarray, hides: np.ndarray) -> np.ndarray:
     scores = q.astype(np.float64) @ np.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5
     scores = np.where(hides, -np.inf, scores)
