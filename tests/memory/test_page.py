@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "memory.md"
 
 def test_every_block_of_the_page_runs() -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     names: dict[str, Any] = {}
     try:
         for block in blocks:
