@@ -144,9 +144,10 @@ done:
 }}
 """
 
-# Steps of the job until none is left, at a time three quarters of a thread's share of what is left:
-# long runs, which memory likes, and short ones at the end, so that what one is late with others do.
-# With all of its share, a thread that turns out to be slow would have taken too much at once.
+# Steps of the job until none is left, at a time a thread's share of what is left, or three quarters
+# of it if that is eight or more: long runs, which memory likes, and short ones at the end, so that
+# what one is late with others do. With all of its share, a thread that turns out to be slow has
+# taken too much at once; of few steps, one more or less than the share costs more than that.
 WORK = """
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
@@ -165,7 +166,6 @@ entry:
   %parts = shl i64 %threads, 5
   %part = udiv i64 %steps, %parts
   %least = call i64 @llvm.umax.i64(i64 %part, i64 1)
-  %quarters = shl i64 %threads, 2
   %first = load atomic i64, ptr %next.at monotonic, align 8
   br label %look
 look:
@@ -174,9 +174,12 @@ look:
   br i1 %some, label %take, label %done
 take:
   %left = sub i64 %steps, %begin
-  %thrice = mul i64 %left, 3
-  %share = udiv i64 %thrice, %quarters
-  %wanted = call i64 @llvm.umax.i64(i64 %share, i64 %least)
+  %share = udiv i64 %left, %threads
+  %quarter = lshr i64 %share, 2
+  %less = sub i64 %share, %quarter
+  %many = icmp uge i64 %share, 8
+  %some.of.it = select i1 %many, i64 %less, i64 %share
+  %wanted = call i64 @llvm.umax.i64(i64 %some.of.it, i64 %least)
   %count = call i64 @llvm.umin.i64(i64 %wanted, i64 %left)
   %end = add i64 %begin, %count
   %pair = cmpxchg ptr %next.at, i64 %begin, i64 %end seq_cst seq_cst

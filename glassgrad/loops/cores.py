@@ -36,9 +36,10 @@ def divide_both(draft: Draft, outside: int, inside: int) -> int | None:
     loops = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
     if not _is_worth(draft, LONG) or outside not in loops or inside not in loops:
         return None
-    size, number = loops[inside], next_number(draft.nest)
-    for parts in (PARTS, FEWEST_PARTS):
-        wanted = -(-parts * draft.target.cores // loops[outside])
+    blocks, size, number = loops[outside], loops[inside], next_number(draft.nest)
+    cores = draft.target.cores
+    for parts in (PARTS,) if is_even(blocks, cores) else (PARTS, FEWEST_PARTS):
+        wanted = -(-parts * cores // blocks)
         fitting = [n for n in range(LEAST, size) if size % n == 0 and size // n >= wanted]
         if fitting and wanted > 1:
             cut = Opt(OptOps.TILE, inside, fitting[-1])

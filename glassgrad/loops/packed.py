@@ -20,7 +20,7 @@ from glassgrad.loops.staging import MOST_BYTES
 
 PART = 256  # steps of a sum
 SHORT = 1024  # a sum of fewer steps is not worth it
-ROW_TILES = 16  # in a block of rows
+LEFT_ROOM = 3, 8  # of the second cache, for a block of rows
 SHARES = 2  # for each core: what one is late with, another does
 LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` is 1
 
@@ -56,20 +56,21 @@ def _arrange(draft: Draft, found: Contraction, by_rows: bool) -> tuple[list[int]
     sizes = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
     row, column = found.rows.axis, found.columns.axis
     others = [axis for axis in sizes if axis not in (row, column)]
+    tiles = _tiles_of_block(draft, found, sizes[row])
     if by_rows:
-        most = max(1, room // sizes[column] // ROW_TILES) * ROW_TILES
+        most = max(1, room // sizes[column] // tiles) * tiles
         height = _share(draft, sizes[row], most, [sizes[axis] for axis in others])
         shares, row = _cut(draft, row, height)
-        most = max(1, min(sizes[column], room // _whole_blocks(height)))
+        most = max(1, min(sizes[column], room // _whole_blocks(height, tiles)))
         panels, column = _cut(draft, column, even_blocks(sizes[column], most, must_divide))
         outer = shares + panels
     else:
         height = sizes[row]
-        most = max(1, room // _whole_blocks(height))
+        most = max(1, room // _whole_blocks(height, tiles))
         width = _share(draft, sizes[column], most, [sizes[axis] for axis in others])
         shares, column = _cut(draft, column, width)
         outer = shares
-    block = even_blocks(height, min(height, ROW_TILES), must_divide)
+    block = even_blocks(height, min(height, tiles), must_divide)
     blocks, row = _cut(draft, row, block)
     draft.arrange([*others, *outer, *blocks, column, row])
     divide_tiles(draft, [*others, *shares])
@@ -93,9 +94,17 @@ def _share(draft: Draft, size: int, most: int, others: list[int]) -> int:
     return shared_blocks(size, min(most, -(-size // (SHARES * cores))), cores, must_divide)
 
 
-def _whole_blocks(rows: int) -> int:
+def _tiles_of_block(draft: Draft, found: Contraction, tiles: int) -> int:
+    """Of how many tiles of rows a part of `left` stays in the second cache."""
+    rows = -(-found.rows.size // tiles)
+    part, whole = LEFT_ROOM
+    room = draft.target.l2_bytes * part // whole
+    return max(1, room // (rows * PART * found.reduce.dtype.itemsize))
+
+
+def _whole_blocks(rows: int, tiles: int) -> int:
     """So many rows of tiles, or more: the last block of them overlaps the one before."""
-    return -(-rows // ROW_TILES) * ROW_TILES
+    return -(-rows // tiles) * tiles
 
 
 def _room_for_sums(draft: Draft, reduce: UOp) -> int:

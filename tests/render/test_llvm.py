@@ -53,11 +53,13 @@ loop0:
   %at5 = getelementptr float, ptr %at2, i64 8
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 4
-  br i1 %more0, label %loop0, label %loop0.done
+  br i1 %more0, label %loop0, label %loop0.done, !llvm.loop !2
 loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}
 """
     )
 
@@ -232,6 +234,20 @@ def test_the_core_loop_runs_from_begin_to_end() -> None:
     got = np.zeros(10, np.int64)
     run(lines.program(cores=10), got)
     assert got.tolist() == list(range(1, 11))
+
+
+def test_only_innermost_loops_begin_with_a_line_of_code() -> None:
+    lines = Lines()
+    out = lines.param(0, I64)
+    outer = lines.loop(0, 3)
+    for number in (1, 2):
+        inner = lines.loop(number, 5)
+        lines.store(out.index(inner), outer)
+        lines.end(inner)
+    lines.end(outer)
+    text = source_of(lines.program()).text
+    assert text.count("!llvm.loop !") == 2
+    assert text.endswith("!2 = distinct !{!2, !1}\n!3 = distinct !{!3, !1}\n")
 
 
 def test_an_unknown_language_is_an_error_that_lists_the_known() -> None:

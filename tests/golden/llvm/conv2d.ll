@@ -60,7 +60,7 @@ loop5:
   %mulacc0 = fadd contract float %product0, %acc2
   %next0 = add nsw i64 %i5, 1
   %more0 = icmp slt i64 %next0, 3
-  br i1 %more0, label %loop5, label %loop5.done
+  br i1 %more0, label %loop5, label %loop5.done, !llvm.loop !2
 loop5.done:
   %at13 = getelementptr float, ptr %at7, i64 5
   %at14 = getelementptr float, ptr %at8, i64 3
@@ -95,3 +95,5 @@ loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}

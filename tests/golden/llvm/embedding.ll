@@ -34,8 +34,10 @@ if0.done:
   %at4 = getelementptr float, ptr %at1, i64 8
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 3
-  br i1 %more0, label %loop0, label %loop0.done
+  br i1 %more0, label %loop0, label %loop0.done, !llvm.loop !2
 loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}

@@ -30,7 +30,7 @@ loop2:
   %at5 = getelementptr float, ptr %at3, i64 8
   %next0 = add nsw i64 %i2, 1
   %more0 = icmp slt i64 %next0, 8
-  br i1 %more0, label %loop2, label %loop2.done
+  br i1 %more0, label %loop2, label %loop2.done, !llvm.loop !2
 loop2.done:
   %at6 = getelementptr float, ptr %param2, i64 %i1
   %load2 = load float, ptr %at6, align 4
@@ -52,3 +52,5 @@ loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}

@@ -40,7 +40,7 @@ loop0:
   %at5 = getelementptr float, ptr %at0, i64 8
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 8
-  br i1 %more0, label %loop0, label %loop0.done
+  br i1 %more0, label %loop0, label %loop0.done, !llvm.loop !2
 loop0.done:
   %slot2 = getelementptr i64, ptr %args, i64 0
   %param2 = load ptr, ptr %slot2, align 8
@@ -55,3 +55,5 @@ loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}

@@ -21,7 +21,7 @@ loop1:
   %max1 = select i1 %isnan0, float %load0, float %max0
   %next0 = add nsw i64 %i1, 1
   %more0 = icmp slt i64 %next0, 16
-  br i1 %more0, label %loop1, label %loop1.done
+  br i1 %more0, label %loop1, label %loop1.done, !llvm.loop !2
 loop1.done:
   br label %loop2
 loop2:
@@ -67,7 +67,7 @@ loop2:
   %mulacc9 = fadd contract float %product9, %acc1
   %next1 = add nsw i64 %i2, 1
   %more1 = icmp slt i64 %next1, 16
-  br i1 %more1, label %loop2, label %loop2.done
+  br i1 %more1, label %loop2, label %loop2.done, !llvm.loop !3
 loop2.done:
   br label %loop3
 loop3:
@@ -114,7 +114,7 @@ loop3:
   store float %fdiv0, ptr %at5, align 4
   %next2 = add nsw i64 %i3, 1
   %more2 = icmp slt i64 %next2, 16
-  br i1 %more2, label %loop3, label %loop3.done
+  br i1 %more2, label %loop3, label %loop3.done, !llvm.loop !4
 loop3.done:
   %at6 = getelementptr float, ptr %at0, i64 16
   %at7 = getelementptr float, ptr %at1, i64 16
@@ -125,3 +125,7 @@ loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}
+!3 = distinct !{!3, !1}
+!4 = distinct !{!4, !1}

@@ -24,7 +24,7 @@ loop0:
   %at4 = getelementptr float, ptr %at0, i64 32
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 128
-  br i1 %more0, label %loop0, label %loop0.done
+  br i1 %more0, label %loop0, label %loop0.done, !llvm.loop !2
 loop0.done:
   %add4 = fadd <8 x float> %add0, %add1
   %add5 = fadd <8 x float> %add2, %add3
@@ -51,3 +51,5 @@ loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}

@@ -31,7 +31,7 @@ loop1:
   %at6 = getelementptr float, ptr %at2, i64 8
   %next0 = add nsw i64 %i1, 1
   %more0 = icmp slt i64 %next0, 4
-  br i1 %more0, label %loop1, label %loop1.done
+  br i1 %more0, label %loop1, label %loop1.done, !llvm.loop !2
 loop1.done:
   %shuffle0 = shufflevector <8 x float> %add0, <8 x float> %add1, <8 x i32> <i32 0, i32 2, i32 8, i32 10, i32 4, i32 6, i32 12, i32 14>
   %shuffle1 = shufflevector <8 x float> %add0, <8 x float> %add1, <8 x i32> <i32 1, i32 3, i32 9, i32 11, i32 5, i32 7, i32 13, i32 15>
@@ -65,3 +65,5 @@ loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}

@@ -37,8 +37,10 @@ loop0:
   store <4 x float> %shuffle7, ptr %at7, align 4
   %next0 = add nsw i64 %i0, 1
   %more0 = icmp slt i64 %next0, 2
-  br i1 %more0, label %loop0, label %loop0.done
+  br i1 %more0, label %loop0, label %loop0.done, !llvm.loop !2
 loop0.done:
   ret void
 }
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!1 = !{!"llvm.loop.align", i32 64}
+!2 = distinct !{!2, !1}
