@@ -8,6 +8,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.named import also_named
 from glassgrad.tensor.operators import Operators
 from glassgrad.tensor.record import BOOL, as_float, need, record
 from glassgrad.tensor.remainder import downwards, floor_quotient, towards_zero
@@ -220,6 +221,7 @@ class Elementwise(Operators):
         condition = self._made(self._operand(mask, "mask"))
         return condition.where(value, self)
 
+    @also_named(min="min_", max="max_")
     def clamp(self, min_: Any = None, max_: Any = None) -> Self:
         """No smaller than min_ and no larger than max_.
 
@@ -231,6 +233,7 @@ class Elementwise(Operators):
         low = self if min_ is None else self.maximum(min_)
         return low if max_ is None else low.minimum(max_)
 
+    @also_named(min="min_", max="max_")
     def clip(self, min_: Any = None, max_: Any = None) -> Self:
         """The same as `clamp`.
 

@@ -13,6 +13,7 @@ from glassgrad.tensor.composite import composite
 from glassgrad.tensor.functions import with_slope
 from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.indexing import check_range
+from glassgrad.tensor.named import also_named
 from glassgrad.tensor.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
@@ -53,6 +54,7 @@ class Losses(Pooling):
     def _floats(self, dtype: DTypeLike | None = None) -> Self:
         return self._made(as_float(self.uop)) if dtype is None else self.cast(dtype)
 
+    @also_named(dim="axis")
     @composite
     def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """exp(x) / sum(exp(x)) along an axis, without overflow.
@@ -70,6 +72,7 @@ class Losses(Pooling):
 
         return self._floats(dtype)._smooth(normalized)
 
+    @also_named(dim="axis")
     def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """softmax(-x)
 
@@ -78,6 +81,7 @@ class Losses(Pooling):
         """
         return (-self).softmax(axis, dtype)
 
+    @also_named(dim="axis")
     @composite
     def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
         """log(softmax(x)), without overflow or log(0).

@@ -11,6 +11,7 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.activations import Activations
+from glassgrad.tensor.named import also_named, never_named
 from glassgrad.tensor.record import (
     BOOL,
     axes_of,
@@ -25,6 +26,7 @@ from glassgrad.tensor.record import (
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
+PAIR = "PyTorch gives values and their places for it; here max(axis=…) and argmax(axis=…) do"
 
 
 def accumulator(dtype: DType) -> DType:
@@ -57,6 +59,7 @@ class Reduce(Activations):
     def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
         return self._made(folded(self.uop, op, axes, keepdim))
 
+    @also_named(dim="axis")
     def sum(
         self,
         axis: Axes = None,
@@ -73,6 +76,7 @@ class Reduce(Activations):
         """
         return self._accumulated(ADD, axis, keepdim, acc_dtype if dtype is None else dtype)
 
+    @also_named(dim="axis")
     def prod(
         self,
         axis: Axes = None,
@@ -93,6 +97,7 @@ class Reduce(Activations):
         wide = folded(cast_to(self.uop, accumulator(wanted)), op, axes, keepdim)
         return self._made(cast_to(wide, wanted))
 
+    @never_named(dim=PAIR)
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The largest value over some axes, or over all.
 
@@ -101,6 +106,7 @@ class Reduce(Activations):
         """
         return self._extreme(MAX, axis, keepdim, "maximum")
 
+    @never_named(dim=PAIR.replace("max", "min"))
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The smallest value over some axes, or over all.
 
@@ -117,6 +123,7 @@ class Reduce(Activations):
             return self.cast(dtypes.uint8)._reduced(op, axes, keepdim).cast(BOOL)
         return self._reduced(op, axes, keepdim)
 
+    @also_named(dim="axis")
     def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Whether some value is true.
 
@@ -126,6 +133,7 @@ class Reduce(Activations):
         truth = self.cast(BOOL).cast(dtypes.uint8)
         return truth._reduced(MAX, axes_of(axis, self.ndim), keepdim).cast(BOOL)
 
+    @also_named(dim="axis")
     def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Whether every value is true.
 
@@ -145,6 +153,7 @@ class Reduce(Activations):
         """
         return self.isclose(other, rtol, atol, equal_nan).all()
 
+    @also_named(dim="axis")
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The average; ints give floats.
 
@@ -157,6 +166,7 @@ class Reduce(Activations):
         count = scalar(prod(self.shape[one] for one in axes), total.dtype)
         return self._made(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
 
+    @also_named(dim="axis")
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The mean squared distance from the mean, over n - correction.
 
@@ -165,6 +175,7 @@ class Reduce(Activations):
         """
         return self.var_mean(axis, keepdim, correction)[0]
 
+    @also_named(dim="axis")
     def var_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
@@ -184,6 +195,7 @@ class Reduce(Activations):
         kept = mean if keepdim else mean._made(reshaped(mean.uop, total.shape))
         return (total / max(0, count - correction)).cast(dtype), kept.cast(dtype)
 
+    @also_named(dim="axis")
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The square root of `var`.
 
@@ -192,6 +204,7 @@ class Reduce(Activations):
         """
         return self.var(axis, keepdim, correction).sqrt()
 
+    @also_named(dim="axis")
     def std_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
@@ -203,6 +216,7 @@ class Reduce(Activations):
         variance, mean = self.var_mean(axis, keepdim, correction)
         return variance.sqrt(), mean
 
+    @also_named(dim="axis")
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """log(sum(exp(self))), without overflow.
 
@@ -220,6 +234,7 @@ class Reduce(Activations):
     def _left(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         return tuple([size for axis, size in enumerate(self.shape) if axis not in axes])
 
+    @also_named(dim="axis")
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """The index of the largest value, the first if there are several; nan counts as largest.
 
@@ -228,6 +243,7 @@ class Reduce(Activations):
         """
         return self._place_of(MAX, axis, keepdim)
 
+    @also_named(dim="axis")
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """The index of the smallest value, the first if there are several.
 

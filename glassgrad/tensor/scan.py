@@ -8,6 +8,7 @@ from typing import Self
 from glassgrad.base.dtype import dtypes, sum_dtype
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.arrangement import Arrangement
+from glassgrad.tensor.named import also_named
 from glassgrad.tensor.record import BOOL, axis_of, record
 from glassgrad.tensor.reduce import accumulator
 
@@ -19,6 +20,7 @@ class Scan(Arrangement):
 
     __slots__ = ()
 
+    @also_named(dim="axis")
     def cumsum(self, axis: int = 0) -> Self:
         """Running sums along an axis.
 
@@ -28,6 +30,7 @@ class Scan(Arrangement):
         wanted = sum_dtype(self.uop.dtype)
         return self.cast(accumulator(wanted))._scanned(ADD, axis).cast(wanted)
 
+    @also_named(dim="axis")
     def cumprod(self, axis: int) -> Self:
         """Running products along an axis.
 
@@ -37,6 +40,7 @@ class Scan(Arrangement):
         wanted = sum_dtype(self.uop.dtype)
         return self.cast(accumulator(wanted))._scanned(MUL, axis).cast(wanted)
 
+    @also_named(dim="axis")
     def cummax(self, axis: int = 0) -> tuple[Self, Self]:
         """The largest so far along an axis, and where it was last.
 
@@ -45,6 +49,7 @@ class Scan(Arrangement):
         """
         return self._extremes(MAX, axis)
 
+    @also_named(dim="axis")
     def cummin(self, axis: int = 0) -> tuple[Self, Self]:
         """The smallest so far along an axis, and where it was last.
 
@@ -53,6 +58,7 @@ class Scan(Arrangement):
         """
         return self._extremes(MIN, axis)
 
+    @also_named(dim="axis")
     def logcumsumexp(self, axis: int = 0) -> Self:
         """log(cumsum(exp(x))) along an axis, without overflow.
 

@@ -11,6 +11,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_file, is_host
 from glassgrad.memory.view import C_TYPES, View
+from glassgrad.tensor.copies import copy_of, pickled
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import file_node, node_of
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
@@ -283,6 +284,18 @@ class Tensor(Spellings, Border):
             "a tensor is neither true nor false",
             hint="use item() of a single value, or all() or any() first",
         )
+
+    def __format__(self, form: str) -> str:
+        return format(self.item(), form) if form else str(self)
+
+    def __copy__(self) -> Self:
+        return copy_of(self)
+
+    def __deepcopy__(self, known: dict[int, Any]) -> Self:
+        return copy_of(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pickled(self)
 
     def __repr__(self) -> str:
         grad = None if self.grad is None else _short(self.grad.uop)
