@@ -323,6 +323,9 @@ class Buffer(Creation):
             raise ShapeError(f"{what}() needs exactly one element, but the shape is {self.shape}")
         return self.reshape(()).to_python()
 
+    def __copy__(self) -> Buffer:
+        return Buffer(self)
+
     def __repr__(self) -> str:
         return f"Buffer({_shown(self)}, shape={self.shape}, dtype={self.dtype.name})"
 

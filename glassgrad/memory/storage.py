@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from threading import RLock
+from typing import Any
 
 from glassgrad.base.config import MEM_LIMIT
 from glassgrad.base.counters import GlobalCounters
@@ -74,6 +75,11 @@ class Storage:
     def __repr__(self) -> str:
         state = "allocated" if self.is_allocated() else "not allocated"
         return f"<Storage {self.device} {self.size} x {self.dtype.name}, {state}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied or pickled, elements have memory of their own; those of a file are on the CPU."""
+        device = "CPU" if self.device.startswith("DISK") else self.device
+        return _filled, (device, self.size, self.dtype, bytes(self.as_buffer()))
 
     def __del__(self) -> None:
         try:
@@ -174,3 +180,7 @@ class Storage:
     def _check_length(self, data: memoryview) -> None:
         if data.nbytes != self.nbytes:
             raise FormatError(f"{data.nbytes} bytes given for a storage of {self.nbytes} bytes")
+
+
+def _filled(device: str, size: int, dtype: DType, raw: bytes) -> Storage:
+    return Storage(device, size, dtype).copyin(memoryview(raw))
