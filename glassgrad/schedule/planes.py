@@ -21,12 +21,11 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.blocks import FEW, MOST_ROWS, is_wide, ranges_of
+from glassgrad.schedule.blocks import MOST_ROWS, is_wide, ranges_of
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import make_statement, reduction_levels, sources
 
 FEW_BYTES = 1 << 21  # stay in a cache
-PLANES = 4  # that a block of rows may need at once
 MOVED = OpGroup.MOVEMENT - {Ops.GATHER}
 BETWEEN = 3  # reductions from scores to what attention makes of them
 
@@ -114,9 +113,11 @@ class Planes:
 
 
 def _has_plane(node: UOp, target: Target) -> bool:
-    """Is this a wide product, with blocks of rows for all cores that stay in their caches?"""
-    shape, size = node.shape, node.dtype.itemsize
-    if node.arg[0] is not Ops.ADD or len(shape) < 2 or prod(shape) * size < FEW_BYTES:
+    """Is this a wide product, with blocks of rows for all cores?"""
+    shape = node.shape
+    if node.arg[0] is not Ops.ADD or len(shape) < 2:
+        return False
+    if prod(shape) * node.dtype.itemsize < FEW_BYTES:
         return False
     if any(isinstance(n, Size) for n in shape):
         return False
@@ -126,12 +127,8 @@ def _has_plane(node: UOp, target: Target) -> bool:
     have = [ranges_of(indices) for _, indices in factors]
     if len(factors) != 2 or not is_wide(statement, have):
         return False
-    *around, rows, columns = statement.axes
-    if not any(rows in a - b and columns in b - a for a, b in (have, have[::-1])):
-        return False
-    own = max(prod(r.size for r in read.difference(around)) for read in have) * size
-    most: int = max(own, shape[-1] * size * FEW * PLANES)
-    return most <= target.l3_bytes / 4 / target.cores
+    *_, rows, columns = statement.axes
+    return any(rows in a - b and columns in b - a for a, b in (have, have[::-1]))
 
 
 def _factors(reduce: UOp) -> list[Factor]:

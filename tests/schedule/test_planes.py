@@ -54,11 +54,12 @@ def test_all_loops_over_hidden_places_are_shortened() -> None:
         assert len(short) >= len(stages)
 
 
-@pytest.mark.parametrize("shape", [(1024, 32), (1, 1, 1024, 32)])
-def test_one_head_with_many_places_keeps_no_weights_either(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("shape", [(1024, 32), (1, 1, 1024, 32), (2, 65536, 32), (40_000, 32)])
+def test_few_heads_with_many_places_keep_no_weights_either(shape: tuple[int, ...]) -> None:
     q, k, v, w, g = [memory(*shape) for shape in (shape, shape, shape, (32, 32), shape)]
     loss = ((attend(q, k, v) @ w).softmax() * g).sum()
-    assert 1024 * 1024 not in sizes(planned(loss, *loss.gradient(q, k, v, w)))
+    places = shape[-2]
+    assert max(sizes(planned(loss, *loss.gradient(q, k, v, w)))) < places * places / 8
 
 
 def test_a_gradient_that_does_not_wait_shares_the_kernel_of_the_forward_pass() -> None:
