@@ -6,7 +6,7 @@ each of their elements has a value of its own, and all of them are kept in the s
 
 from __future__ import annotations
 
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.uop import UOp
 
 
@@ -20,3 +20,9 @@ def carried_over(stage: UOp) -> tuple[UOp, ...]:
         return ()
     places = stage.src[1 : 1 + len(stage.arg)]
     return tuple([r for r in value.bound if all(r not in place.ranges for place in places)])
+
+
+def combined_by(scan: UOp) -> Ops:
+    """The op of a SCAN, whether or not it leaves its own step out."""
+    op: Ops = scan.arg.op if isinstance(scan.arg, Before) else scan.arg
+    return op

@@ -13,7 +13,7 @@ from typing import TypeVar
 from glassgrad.base.config import SPEC
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.records import frozen
-from glassgrad.ir.carried import carried_over
+from glassgrad.ir.carried import carried_over, combined_by
 from glassgrad.ir.ops import MANY, STREAMED, AxisKind, Before, OpGroup, Ops, Stage
 from glassgrad.ir.spec_graph import GRAPH_CLAIMS
 from glassgrad.ir.stages import Param
@@ -139,11 +139,6 @@ def _is_stage(node: UOp) -> bool:
     return len(indices) == len(node.arg) and _are_indices(indices) and _are_ranges(loops)
 
 
-def _scanned_by(node: UOp) -> Ops:
-    op: Ops = node.arg.op if isinstance(node.arg, Before) else node.arg
-    return op
-
-
 def _stores(node: UOp) -> bool:
     return node.src[0].op is Ops.INDEX and node.src[1].dtype is node.src[0].dtype
 
@@ -169,7 +164,7 @@ KERNEL_CLAIMS = (
     claim(
         "it combines by ADD, MUL, MAX, MIN or MULACC",
         [Ops.SCAN],
-        lambda node: _scanned_by(node) in OpGroup.SCANNING and bool(node.bound),
+        lambda node: combined_by(node) in OpGroup.SCANNING and bool(node.bound),
     ),
     claim(
         "what came before a step is carried in scratch",

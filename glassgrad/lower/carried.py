@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.carried import carried_over
+from glassgrad.ir.carried import carried_over, combined_by
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.uop import UOp
@@ -103,7 +103,7 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
         for writes in zip(*parts, strict=True):
             pointer, first = writes[0]
             now = UOp(Ops.LOAD, first.dtype, (pointer,))
-            then = _joined(scan.arg, now, [value for _, value in writes])
+            then = _joined(scan, now, [value for _, value in writes])
             lines += [now, then, UOp(Ops.STORE, dtypes.void, (pointer, then))]
             found.append(now if isinstance(scan.arg, Before) else then)
         if state is not node:
@@ -120,17 +120,17 @@ def _terms(scan: UOp) -> tuple[UOp, ...]:
     return scan.src[: len(scan.src) - len(scan.bound)]
 
 
-def _joined(op: Ops | Before, now: UOp, terms: list[UOp]) -> UOp:
+def _joined(scan: UOp, now: UOp, terms: list[UOp]) -> UOp:
+    op = combined_by(scan)
     if op is Ops.MULACC:
         value, factor = terms
         return UOp(op, now.dtype, (now, factor, value))
-    return UOp(op.op if isinstance(op, Before) else op, now.dtype, (now, terms[0]))
+    return UOp(op, now.dtype, (now, terms[0]))
 
 
 def _start(node: UOp) -> UOp:
     """What there is before the first step."""
-    op = node.src[0].arg
-    return node.const_like(identity(op.op if isinstance(op, Before) else op, node.dtype))
+    return node.const_like(identity(combined_by(node.src[0]), node.dtype))
 
 
 def _index(node: UOp) -> UOp:

@@ -12,7 +12,7 @@ from glassgrad.base.dtype import DType, DTypeLike, to_dtype
 from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
 from glassgrad.base.events import LISTENERS, BufferAllocated, announce
 from glassgrad.base.records import frozen, replace
-from glassgrad.memory.allocator import Allocator, Block, allocator_for
+from glassgrad.memory.allocator import Allocator, Block, allocator_for, is_file
 from glassgrad.memory.sharing import SEEN
 
 # Two threads may need the same storage for the first time at once.
@@ -78,7 +78,7 @@ class Storage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied or pickled, elements have memory of their own; those of a file are on the CPU."""
-        device = "CPU" if self.device.startswith("DISK") else self.device
+        device = "CPU" if is_file(self.device) else self.device
         return _filled, (device, self.size, self.dtype, bytes(self.as_buffer()))
 
     def __del__(self) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from glassgrad.base.dtype import dtypes
-from glassgrad.tensor.record import dtype_of
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
+from glassgrad.tensor.realize import look
 
 if TYPE_CHECKING:
     from glassgrad.tensor.tensor import Tensor
@@ -26,25 +28,15 @@ def copy_of(tensor: T) -> T:
 
 
 def pickled(tensor: Tensor) -> tuple[Any, ...]:
-    """How to make it again: a function, and what it takes."""
-    flat = tensor.detach().contiguous().flatten()
-    raw = flat.bitcast(dtypes.uint8).data().tobytes() if flat.numel() else b""
-    kind, flags = tensor.dtype.name, (tensor.is_param, tensor._is_asked)
-    return unpickled, (type(tensor), raw, kind, tensor.shape, tensor.device, flags)
+    """How to make it again: a function, and what it takes. Only what the tensor shows is copied,
+    not all of the memory that it is a part of.
+    """
+    flags = tensor.is_param, tensor._is_asked
+    return unpickled, (type(tensor), look(tensor.detach().clone()), flags)
 
 
-def unpickled(
-    cls: type[T],
-    raw: bytes,
-    kind: str,
-    shape: tuple[int, ...],
-    device: str,
-    flags: tuple[bool, bool],
-) -> T:
-    """The tensor that was pickled; a file's elements come to the CPU."""
-    dtype = dtype_of(kind)
-    place = "CPU" if device.startswith("DISK") else device
-    flat = cls(raw, dtype=dtypes.uint8).bitcast(dtype) if raw else cls.empty(0, dtype=dtype)
-    made = flat.reshape(shape).to(place).clone().realize()
+def unpickled(cls: type[T], view: View, flags: tuple[bool, bool]) -> T:
+    """The tensor that was pickled, without its gradient."""
+    made = cls._of(UOp(Ops.BUFFER, view.dtype, (), view))
     made.is_param, made._is_asked = flags
     return made

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from glassgrad.ir.carried import combined_by
 from glassgrad.ir.ops import AxisKind, Before, Ops
 from glassgrad.ir.uop import UOp
 
@@ -110,7 +111,7 @@ class Writer:
 def _stem(node: UOp) -> str:
     """The first letter of a name: what kind of value it is."""
     if node.op in (Ops.REDUCE, Ops.SCAN):
-        return {Ops.MAX: "m", Ops.MIN: "m", Ops.MUL: "p"}.get(_combined_by(node), "s")
+        return {Ops.MAX: "m", Ops.MIN: "m", Ops.MUL: "p"}.get(_named_by(node), "s")
     return "x"
 
 
@@ -120,7 +121,7 @@ def _number(value: Any) -> str:
 
 def _total(node: UOp, says: list[str]) -> str:
     terms, loops = says[: len(says) - len(node.bound)], says[len(says) - len(node.bound) :]
-    kind = TOTALS[_combined_by(node)]
+    kind = TOTALS[_named_by(node)]
     over = f" over {', '.join(loops)}" if loops else ""
     running = "running " if node.op is Ops.SCAN else ""
     behind = " until then" if isinstance(node.arg, Before) else ""
@@ -128,9 +129,9 @@ def _total(node: UOp, says: list[str]) -> str:
     return f"{running}{kind}{over} of {terms[0]}{behind}{scaled}"
 
 
-def _combined_by(node: UOp) -> Ops:
+def _named_by(node: UOp) -> Ops:
     """The op of a REDUCE or SCAN; numbers that are scaled at each step are added up, too."""
-    op: Ops = node.arg.op if isinstance(node.arg, Before) else node.arg
+    op = combined_by(node)
     return Ops.ADD if op is Ops.MULACC else op
 
 

@@ -112,3 +112,8 @@ def test_one_number_is_written_in_any_format() -> None:
     assert f"{x}" == str(x)
     with pytest.raises(ShapeError, match="exactly one element"):
         f"{x:.2f}"
+
+
+def test_a_pickle_holds_what_a_part_shows_and_not_the_whole() -> None:
+    whole = Tensor.zeros(100_000).contiguous().realize()
+    assert len(pickle.dumps(whole[:10])) < 2000 < len(pickle.dumps(whole))
