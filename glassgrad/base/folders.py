@@ -6,6 +6,7 @@ import os
 import sys
 
 from glassgrad.base.config import CACHE
+from glassgrad.base.errors import SettingError
 
 
 def cache_folder() -> str:
@@ -27,5 +28,5 @@ def cache_folder() -> str:
 def _expanded(folder: str) -> str:
     found = os.path.expanduser(folder)
     if found.startswith("~"):
-        raise RuntimeError("this user has no home folder: set GLASSGRAD_CACHE")
+        raise SettingError("this user has no home folder", hint="set GLASSGRAD_CACHE to a folder")
     return found

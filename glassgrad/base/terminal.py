@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 
 from glassgrad.base.config import NO_COLOR
 
@@ -19,6 +20,12 @@ def colored(text: object, color: str | None, background: bool = False) -> str:
         COLOURS.index(color.lower()) + (10 if background else 0) + (90 if color.isupper() else 30)
     )
     return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def painted(text: object, color: str) -> str:
+    """The text in a colour if somebody looks at it: files and pipes get no colours."""
+    is_seen = sys.stdout is not None and sys.stdout.isatty()
+    return colored(text, color) if is_seen else str(text)
 
 
 def ansistrip(text: str) -> str:

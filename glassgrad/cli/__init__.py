@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from glassgrad.base.errors import GlassgradError
 from glassgrad.cli.arguments import parser
@@ -13,10 +14,13 @@ from glassgrad.cli.arguments import parser
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if all went well."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that lacks a letter shows another one
+            stream.reconfigure(errors="replace")
     options = parser().parse_args(argv)
-    # Each command is imported when it is asked for: `--help` waits for nothing.
-    command = import_module(f"glassgrad.cli.{options.command}")
     try:
+        # Each command is imported when it is asked for: `--help` waits for nothing.
+        command = import_module(f"glassgrad.cli.{options.command}")
         return int(command.run(options))
     except GlassgradError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""

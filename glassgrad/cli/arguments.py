@@ -131,7 +131,7 @@ Options stand before a script's name: what follows it is the script's."""
 
 def _viz(made: ArgumentParser) -> None:
     made.add_argument("--out", type=Path, metavar="FILE", help="write the page; serve nothing")
-    made.add_argument("--port", type=int, default=0, help="where to serve it (any that is free)")
+    made.add_argument("--port", type=_port, default=0, help="where to serve it (any that is free)")
     made.add_argument("what", help="a Python file, or an expression as for explain")
     made.add_argument("words", nargs=REMAINDER, help="what the file finds in sys.argv")
 
@@ -175,6 +175,12 @@ def _positive(text: str) -> float:
 def _seed(text: str) -> int:
     if not text.isdecimal():
         raise ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 16:
+        raise ArgumentTypeError(f"{text!r} is no port, a number below 65536")
     return int(text)
 
 

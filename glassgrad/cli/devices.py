@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from glassgrad.base.errors import DeviceError
-from glassgrad.base.terminal import colored, size_to_str
+from glassgrad.base.terminal import painted, size_to_str
 from glassgrad.devices.registry import FAMILIES, Device
 
 
@@ -15,12 +15,12 @@ def run(options: Namespace) -> int:
         try:
             target = Device[family].target
         except DeviceError as error:
-            print(f"  {family:<8} {colored('not here', 'red')}: {error.message}")
+            print(f"  {family:<8} {painted('not here', 'red')}: {error.message}")
             continue
         facts = [f"{target.language}", f"{target.cores} cores" if target.cores > 1 else "1 core"]
         facts += [f"vectors of {size_to_str(target.vector_bytes)}"] if target.vector_bytes else []
         facts += [target.arch] if target.arch else []
         mark = "*" if is_default else " "
-        print(f"{mark} {family:<8} {colored('works', 'green')}: {', '.join(facts)}")
+        print(f"{mark} {family:<8} {painted('works', 'green')}: {', '.join(facts)}")
     print("* is the default; DEV=CLANG or Tensor(..., device='CLANG') takes another one")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from glassgrad.base.errors import FormatError, GlassgradError
-from glassgrad.base.terminal import colored
+from glassgrad.base.terminal import painted
 from glassgrad.devices.registry import Device
 from glassgrad.tensor.tensor import Tensor
 from glassgrad.viz.artefacts import artefacts
@@ -19,7 +19,7 @@ def run(options: Namespace) -> int:
 
     def show(stage: str, title: str, text: str) -> None:
         if stage in options.only:
-            print(colored(f"── {title} ".ljust(78, "─"), "cyan"))
+            print(painted(f"── {title} ".ljust(78, "─"), "cyan"))
             print(text.rstrip("\n"), end="\n\n")
 
     show("graph", f"graph: {value.shape} of {value.dtype.name}", str(value.uop))

@@ -11,6 +11,7 @@ from contextlib import suppress
 from time import time
 
 from glassgrad.base.config import CACHELEVEL
+from glassgrad.base.errors import SettingError
 from glassgrad.base.folders import cache_folder
 
 try:  # hashlib loads OpenSSL, which takes as long as ten of our modules
@@ -47,7 +48,7 @@ def read_object(key: str) -> bytes | None:
         path = _path(key)
         with open(path, "rb") as file:
             stored = file.read()
-    except (OSError, RuntimeError):
+    except (OSError, SettingError):
         return None
     start = len(MAGIC) + DIGEST_BYTES
     code = stored[start:]
@@ -62,7 +63,7 @@ def write_object(key: str, code: bytes) -> None:
     """Keep object code under a key, or do nothing if the disk does not let us."""
     if not CACHELEVEL:
         return
-    with suppress(OSError, RuntimeError):
+    with suppress(OSError, SettingError):
         path = _path(key)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         _replace(path, MAGIC + _digest(code) + code)
@@ -80,7 +81,7 @@ def prune(most_bytes: int) -> None:
 
     And what killed writers left. Others may remove the same files at the same time.
     """
-    with suppress(OSError, RuntimeError):
+    with suppress(OSError, SettingError):
         files = _files()
         total = sum(size for _, size, _ in files)
         for used, size, path in sorted(files):

@@ -26,8 +26,8 @@ class Loader:
     TokenWindows), a Tensor, or a list of sequences, which are padded to the longest of the batch.
     Each epoch has an order of its own, decided by the seed; `seed=None` keeps the order of the
     data. `by_length` puts sequences of about the same length together. Batches are made by a
-    thread, `prefetch` ahead; it ends with the loop, however that ends. A loop that is left early
-    does not end the epoch: the next one goes on with the batch behind.
+    thread, `prefetch` ahead; it ends with the loop, however that ends. Every loop is an epoch of
+    its own, also if others go on or were left early; only the first one after seek() begins there.
 
     >>> [x.tolist() for x in Loader([[1], [2, 3]], batch_size=2, seed=None)]
     [[[1, 0], [2, 3]]]
@@ -54,7 +54,7 @@ class Loader:
         self.batch_size, self.seed, self.drop_last = batch_size, seed, drop_last
         self.prefetch = prefetch
         self.lengths = self._lengths() if by_length else None
-        self.epoch, self.place = 0, 0
+        self._newest = self._next = _Place(0, 0)
 
     def _lengths(self) -> list[int]:
         ragged = next((column for column in self.columns if column.is_ragged), None)
@@ -67,16 +67,19 @@ class Loader:
         rounded = self.count if self.drop_last else self.count + self.batch_size - 1
         return rounded // self.batch_size
 
-    def __iter__(self) -> Iterator[Any]:
-        """One epoch, or the rest of one that was left early or found by seek()."""
-        start, epoch = self.place, self.epoch
-        seed = None if self.seed is None else (self.seed, epoch)
+    def __iter__(self) -> Generator[Any, None, None]:
+        """One epoch, or the rest of one that seek() found."""
+        place = self._newest = self._next
+        self._next = _Place(place.epoch + 1, 0)
+        return self._batches(place)
+
+    def _batches(self, place: _Place) -> Generator[Any, None, None]:
+        seed = None if self.seed is None else (self.seed, place.epoch)
         order = batch_indices(self.count, self.batch_size, seed, self.drop_last, self.lengths)
-        made = (self._arrays(indices) for indices in order[start:])
+        made = (self._arrays(indices) for indices in order[place.done :])
         with closing(_ahead(made, self.prefetch) if self.prefetch else made) as batches:
-            for number, arrays in enumerate(batches, start):
-                is_last = number + 1 == len(order)
-                self.epoch, self.place = (epoch + 1, 0) if is_last else (epoch, number + 1)
+            for arrays in batches:
+                place.done += 1
                 tensors = tuple(Tensor(array, requires_grad=False) for array in arrays)
                 yield tensors if len(tensors) > 1 else tensors[0]
 
@@ -86,12 +89,21 @@ class Loader:
     # ------------------------------------------------------------------ for checkpoints
 
     def position(self) -> dict[str, int]:
-        """The epoch, and how many of its batches were handed out."""
-        return {"epoch": self.epoch, "place": self.place}
+        """The epoch of the newest loop, and how many of its batches were handed out."""
+        epoch, done = self._newest.epoch, self._newest.done
+        is_over = done >= len(self)
+        return {"epoch": epoch + 1, "place": 0} if is_over else {"epoch": epoch, "place": done}
 
     def seek(self, position: dict[str, int]) -> None:
         """Let the next loop go on from there."""
-        self.epoch, self.place = position["epoch"], position["place"]
+        self._newest = self._next = _Place(position["epoch"], position["place"])
+
+
+class _Place:
+    """How far a loop is."""
+
+    def __init__(self, epoch: int, done: int) -> None:
+        self.epoch, self.done = epoch, done  # batches
 
 
 class _Column:

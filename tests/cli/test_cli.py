@@ -12,14 +12,19 @@ import pytest
 
 from glassgrad.base.config import Context
 from glassgrad.cli import main
+from glassgrad.nn.gpt.training import Step, Training
+from glassgrad.tensor.tensor import Tensor
 
 TEXT = "".join(f"def f{i % 7}(x):\n    return x + {i % 5}\n\n" for i in range(500))
 SMALL = ["--vocab", "280", "--context", "16", "--layers", "1", "--batch", "4"]
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "glassgrad", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +75,15 @@ def test_a_model_is_trained_resumed_and_writes(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent")
-def test_ctrl_c_saves_and_says_how_to_go_on(folder: Path) -> None:
-    out = folder / "stopped"
+@pytest.mark.parametrize(
+    "signals",
+    [[signal.SIGINT], [signal.SIGINT] * 3, [signal.SIGTERM]],
+    ids=["Ctrl-C", "pressed thrice", "a machine that shuts down"],
+)
+def test_who_stops_a_run_finds_it_saved_and_is_told_how_to_go_on(
+    folder: Path, tmp_path: Path, signals: list[signal.Signals]
+) -> None:
+    out = tmp_path / "stopped"
     words = ["train", str(folder / "text.txt"), "--out", str(out), "--steps", "100000", *SMALL]
     process = subprocess.Popen(
         [sys.executable, "-m", "glassgrad", *words],
@@ -80,14 +92,85 @@ def test_ctrl_c_saves_and_says_how_to_go_on(folder: Path) -> None:
     try:
         assert process.stderr is not None
         assert "loss" in process.stderr.readline()  # it learns
-        process.send_signal(signal.SIGINT)
-        shown, _ = process.communicate(timeout=60)
+        for one in signals:
+            process.send_signal(one)
+        shown, errors = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 130
+    assert process.returncode == 128 + signals[0]
     assert f"glassgrad train --resume {out}" in shown
+    assert "Traceback" not in errors
     assert next(out.glob("step-*.safetensors"))
+
+
+def test_a_second_thought_ends_a_run_at_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def stop(training: Training) -> None:
+        for _ in range(2):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("glassgrad.cli.train.AT_ONCE", -1.0)
+    monkeypatch.setattr(Training, "save", stop)
+    words = ["train", str(folder / "text.txt"), "--out", str(tmp_path), "--steps", "1", *SMALL]
+    assert main(words) == 130
+    assert "not saved at step 1; nothing was saved before" in capsys.readouterr().err
+
+
+def test_signals_that_a_shell_has_ignored_stay_ignored(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def step(training: Training, batch: Tensor) -> Step:
+        training.number += 1
+        signal.raise_signal(signal.SIGTERM)
+        return Step(training.number, 1.0, float(training.number), training.number / 3)
+
+    monkeypatch.setattr(Training, "_step", step)
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        words = ["train", str(folder / "text.txt"), "--out", str(tmp_path), "--steps", "3", *SMALL]
+        assert main(words) == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "stopped" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="what a process may write is limited")
+def test_a_full_disk_is_named_with_the_file_and_what_is_left(folder: Path, tmp_path: Path) -> None:
+    limited = (
+        "import resource, signal, sys\n"
+        "from glassgrad.cli import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    words = ["train", str(folder / "text.txt"), "--out", str(tmp_path), "--steps", "1", *SMALL]
+    command = [sys.executable, "-c", limited, *words]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 1
+    assert "not saved at step 1; nothing was saved before" in found.stderr
+    assert "step-00000001.safetensors: File too large" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_what_a_terminal_lacks_letters_for_is_shown_all_the_same() -> None:
+    found = run("explain", "Tensor([1.0]) + 1", "--only", "graph", PYTHONIOENCODING="ascii")
+    assert found.returncode == 0, found.stderr
+    assert "?? graph: (1,) of float32" in found.stdout
+
+
+def test_pipes_get_no_colours() -> None:
+    assert "\x1b" not in run("devices").stdout
+
+
+def test_a_user_without_a_home_is_told_what_to_set() -> None:
+    found = run("cache", HOME="~", GLASSGRAD_CACHE="", XDG_CACHE_HOME="")
+    assert found.returncode == 1
+    assert found.stderr.startswith("glassgrad: this user has no home folder")
+    assert "hint: set GLASSGRAD_CACHE" in found.stderr
 
 
 def test_an_expression_is_explained_down_to_machine_code(
@@ -151,6 +234,7 @@ def test_errors_are_one_message_without_a_traceback(
         ["generate", "run", "def", "--seed", "-1"],
         ["bench", "--fast"],
         ["viz", "Tensor.ones(2) + 1", "--wide"],
+        ["viz", "--port", "65536", "Tensor.ones(2) + 1"],
         [],
     ],
 )

@@ -118,18 +118,39 @@ def test_the_end_of_an_epoch_is_the_beginning_of_the_next() -> None:
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
-def test_a_loop_that_is_left_early_does_not_end_the_epoch(prefetch: int) -> None:
-    whole = [x.tolist() for x in Loader(Y, batch_size=3, seed=1)]
+def test_a_loop_that_is_left_early_leaves_the_next_one_whole(prefetch: int) -> None:
+    first, second = (list(map(Tensor.tolist, one)) for one in epochs(2))
     loader = Loader(Y, batch_size=3, seed=1, prefetch=prefetch)
-    seen = []
-    for x in loader:
-        seen.append(x.tolist())
-        if len(seen) == 2:
+    assert next(iter(loader)).tolist() == first[0]
+    assert [x.tolist() for x in loader] == second
+
+
+def epochs(count: int) -> list[list[Tensor]]:
+    loader = Loader(Y, batch_size=3, seed=1)
+    return [list(loader) for _ in range(count)]
+
+
+def test_loops_over_one_loader_do_not_disturb_each_other() -> None:
+    outer, *inner = ([x.tolist() for x in one] for one in epochs(5))
+    loader = Loader(Y, batch_size=3, seed=1)
+    found = [(x.tolist(), [y.tolist() for y in loader]) for x in loader]
+    assert found == list(zip(outer, inner, strict=True))
+    both = Loader(Y, batch_size=3, seed=1)
+    pairs = [(x.tolist(), y.tolist()) for x, y in zip(both, both, strict=True)]
+    assert pairs == list(zip(outer, inner[0], strict=True))
+
+
+def test_what_is_noted_is_the_place_of_the_newest_loop_also_if_it_was_left() -> None:
+    first, _ = epochs(2)
+    loader = Loader(Y, batch_size=3, seed=1)
+    for number, _ in enumerate(loader):
+        if number == 1:
             break
     assert loader.position() == {"epoch": 0, "place": 2}
-    seen += [x.tolist() for x in loader]
-    assert seen == whole
-    assert loader.position() == {"epoch": 1, "place": 0}
+    again = Loader(Y, batch_size=3, seed=1)
+    again.seek(loader.position())
+    assert [x.tolist() for x in again] == [x.tolist() for x in first[2:]]
+    assert again.position() == {"epoch": 1, "place": 0}
 
 
 def test_a_loop_that_is_left_at_the_last_batch_has_ended_the_epoch() -> None:

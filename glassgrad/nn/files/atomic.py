@@ -13,6 +13,15 @@ PART = ".part-"  # how the names of unfinished files begin
 def written_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write into a file of another name, wait until it is on the disk, then rename it."""
     path = path.absolute()
+    try:
+        _written(path, parts)
+    except OSError as error:  # it knows the unfinished file's name, or with a full disk none
+        if error.errno is None or PART not in str(error.filename or PART):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _written(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PART)
     part = Path(name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields
 from math import cos, isfinite, pi
 from pathlib import Path
@@ -107,24 +108,29 @@ class Training:
     def save(self) -> Path:
         return self.saved.save(self.number, {"seconds": self.seconds})
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Generator[Step, None, None]:
         """Learn to the end of the plan."""
+        self.loader.seek(self.loader.position())  # where an earlier call was left
         while self._done() < 1.0:
-            for batch in self.loader:
-                start = perf_counter()
-                rate = self.plan.rate * self.plan.factor(self.number, self.seconds)
-                with Context(TRAINING=1):
-                    loss = self._learn(batch, Tensor([rate], requires_grad=False)).item()
-                if not isfinite(loss):
-                    raise GradientError(
-                        f"the loss of step {self.number + 1} is {loss}",
-                        hint="a smaller learning rate; what was saved last is still there",
-                    )
-                self.number += 1
-                self.seconds += perf_counter() - start
-                yield Step(self.number, loss, self.seconds, self._done())
-                if self._done() >= 1.0:
-                    return
+            with closing(iter(self.loader)) as batches:
+                for batch in batches:
+                    yield self._step(batch)
+                    if self._done() >= 1.0:
+                        return
+
+    def _step(self, batch: Tensor) -> Step:
+        start = perf_counter()
+        rate = self.plan.rate * self.plan.factor(self.number, self.seconds)
+        with Context(TRAINING=1):
+            loss = self._learn(batch, Tensor([rate], requires_grad=False)).item()
+        if not isfinite(loss):
+            raise GradientError(
+                f"the loss of step {self.number + 1} is {loss}",
+                hint="a smaller learning rate; what was saved last is still there",
+            )
+        self.number += 1
+        self.seconds += perf_counter() - start
+        return Step(self.number, loss, self.seconds, self._done())
 
     def test(self) -> float | None:
         """The mean loss of a few batches that are never learned from; None for a short text."""

@@ -24,6 +24,22 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_cannot_be_written_is_called_by_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "x"
+    with pytest.raises(FileNotFoundError) as found:
+        written_whole(path, [b""])
+    assert found.value.filename == str(path)
+
+
+def test_what_cannot_be_read_meanwhile_keeps_its_name(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        yield (tmp_path / "other").read_bytes()
+
+    with pytest.raises(FileNotFoundError) as found:
+        written_whole(tmp_path / "x", parts())
+    assert found.value.filename == str(tmp_path / "other")
+
+
 def test_permissions_are_those_of_the_old_file_or_of_any_new_one(tmp_path: Path) -> None:
     plain, path = tmp_path / "plain", tmp_path / "x"
     plain.touch()
