@@ -8,7 +8,7 @@ import numpy as np
 from reference import Array, numpy_dtype
 
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.pipeline import compile_kernel
+from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
@@ -20,7 +20,7 @@ def run_on(device: Device, roots: Sequence[UOp]) -> list[Array]:
     made = schedule(roots, device.target)
     memory: dict[UOp, Array] = {}
     for kernel, slots in zip(made.kernels, made.buffers, strict=True):
-        executable = compile_kernel(kernel, device)
+        executable = device.compile(write_source(kernel, device.target))
         arrays = [_memory(memory, node) for node in slots]
         executable(tuple([View.from_host(array).address for array in arrays]))
     return [_memory(memory, output).reshape(output.shape) for output in made.outputs]

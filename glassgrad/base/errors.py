@@ -8,8 +8,6 @@ GlassgradError
 ├── CaptureError      RuntimeError   a captured call cannot be replayed
 ├── DeviceError       RuntimeError   there is no such device, or it does not work here
 ├── CompileError      RuntimeError   a compiler refused our code
-├── ScheduleError     RuntimeError   a graph cannot be cut into kernels
-├── MoveError         ValueError     a loop move is not legal here
 ├── OutOfMemoryError  MemoryError    the device has no room
 ├── DownloadError     OSError        a file cannot be fetched
 ├── FormatError       ValueError     a file or buffer is not what it should be
@@ -75,14 +73,6 @@ class DeviceError(GlassgradError, RuntimeError):
 
 class CompileError(GlassgradError, RuntimeError):
     """A compiler refused our code."""
-
-
-class ScheduleError(GlassgradError, RuntimeError):
-    """A graph cannot be cut into kernels."""
-
-
-class MoveError(GlassgradError, ValueError):
-    """A loop move is not legal here."""
 
 
 class OutOfMemoryError(GlassgradError, MemoryError):

@@ -19,7 +19,7 @@ MOST_KNOWN = 10_000
 
 
 def _is_foreign(filename: str, frame: FrameType) -> bool:
-    # "<string>" is the code of our dataclasses, but also of `python -c`.
+    # "<string>" is the code of dataclasses, ours too, but also of `python -c`.
     if filename == "<string>":
         return not frame.f_globals.get("__name__", "").startswith("glassgrad.")
     foreign = not filename.startswith((PACKAGE, GENERATED))

@@ -28,7 +28,7 @@ from glassgrad.ir.uop import UOp
 
 OPENS = frozenset((Ops.RANGE, Ops.IF))
 CLOSES = frozenset((Ops.END, Ops.ENDIF))
-RANGE, BARRIER = Ops.RANGE, Ops.BARRIER
+BARRIER = Ops.BARRIER
 # Ops whose sources have another dtype than their result.
 CONVERTING = OpGroup.COMPARISON | {Ops.CAST, Ops.BITCAST}
 

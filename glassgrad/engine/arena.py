@@ -38,12 +38,3 @@ def assign_offsets(lives: dict[Any, Life]) -> tuple[dict[Any, int], int]:
         placed.append((life, at))
     total = max((offsets[n] + lives[n].nbytes for n in lives), default=0)
     return {node: offsets[node] for node in lives}, total
-
-
-def peak_by_lifetime(lives: dict[Any, Life]) -> int:
-    """The least any plan can need: the most bytes alive at one launch."""
-    steps = max((life.last for life in lives.values()), default=-1) + 1
-    return max(
-        (sum(x.nbytes for x in lives.values() if x.first <= i <= x.last) for i in range(steps)),
-        default=0,
-    )

@@ -138,12 +138,6 @@ def launch_of(kernel: Kernel, executable: Executable) -> Launch:
     return Launch(executable, (), *estimate(kernel), ordered)
 
 
-def compile_kernel(kernel: Kernel, device: Device) -> Executable:
-    """Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ Executable"""
-    with compiler(device, 1) as compile_later:
-        return compile_later(write_source(kernel, device.target))()
-
-
 def write_source(kernel: Kernel, target: Target) -> Source:
     """Kernel ──▶ Nest ──▶ Program ──▶ Source"""
     # A process that finds all its sources on disk starts sooner without these.

@@ -27,6 +27,7 @@ from glassgrad.ir.pattern import (
     j,
     node,
     p,
+    positive,
     q,
     varying,
     x,
@@ -41,7 +42,7 @@ ASSOCIATIVE = (Ops.AND, Ops.OR, Ops.XOR, Ops.MAX, Ops.MIN)
 IDEMPOTENT = (Ops.AND, Ops.OR, Ops.MAX, Ops.MIN)
 
 unbounded = guard(lambda found: found.dtype.kind == "index", i)
-fits = guard(lambda a, b: _fits(int(a.arg) * int(b.arg), a.dtype) and a.arg > 0 and b.arg > 0, c, d)
+fits = guard(lambda a, b: _fits(int(a.arg) * int(b.arg), a.dtype), c, d)
 nonzero = guard(lambda found: found.arg != 0, c)
 power_of_two = guard(lambda found: _is_power_of_two(found.arg, found.dtype), c)
 
@@ -123,7 +124,7 @@ ALGEBRA = Rules(
     Rule((i * c) * d, i * fold(c * d)),
     Rule((i + c) * d, i * d + fold(c * d), when=varying(i)),
     *[Rule(node(op, node(op, x, c), d), node(op, x, fold(node(op, c, d)))) for op in ASSOCIATIVE],
-    Rule((i // c) // d, i // fold(c * d), when=fits),
+    Rule((i // c) // d, i // fold(c * d), when=positive(c, d) & fits),
     # equal terms
     Rule(i + i, i * 2),
     Rule(i * c + i, i * fold(c + 1)),

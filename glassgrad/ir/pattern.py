@@ -196,11 +196,6 @@ def positive(*constants: Wild | Constant) -> Guard:
     return _every(lambda found: bool(found.vmin > 0), constants)
 
 
-def exact(*variables: Wild | Constant) -> Guard:
-    """None of these is a float: sums and products may be taken in any order."""
-    return _every(lambda found: found.dtype.kind != "float", variables)
-
-
 def varying(*variables: Wild | Constant) -> Guard:
     """None of these is a constant."""
     return _every(lambda found: found.op is not Ops.CONST, variables)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from math import prod
 from typing import Any
 
@@ -11,7 +10,6 @@ from glassgrad.memory.item import Component, simple
 from glassgrad.memory.layout import Ints
 from glassgrad.memory.memory_view import MemoryView
 
-NATIVE = "<" if sys.byteorder == "little" else ">"
 LETTERS = {
     "b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I",
     "u8": "Q", "f2": "e", "f4": "f", "f8": "d", "f16": "g", "c8": "Zf", "c16": "Zd", "c32": "Zg",

@@ -21,7 +21,6 @@ from glassgrad.memory.layout import (
     wrapped,
 )
 
-POINTER = ctypes.sizeof(ctypes.c_void_p)
 SWEEPS: list[Callable[[], None]] = []  # what finds out that exports are gone without telling
 PythonView: TypeAlias = memoryview  # a method of the class has that name
 Release = Callable[["MemoryView"], object]

@@ -56,11 +56,8 @@ def _shuffled(w: Writer, u: UOp) -> str:
 
 def _gep(w: Writer, u: UOp) -> str:
     source = u.src[0]
-    kind, lanes = llvm_type(source.dtype), u.arg if isinstance(u.arg, tuple) else (u.arg,)
-    if len(lanes) == 1:
-        return w.line("lane", f"extractelement {kind} {w.name(source)}, i64 {lanes[0]}")
-    order = f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
-    return w.line("lanes", f"shufflevector {kind} {w.name(source)}, {kind} poison, {order}")
+    kind = llvm_type(source.dtype)
+    return w.line("lane", f"extractelement {kind} {w.name(source)}, i64 {u.arg}")
 
 
 VECTORS: dict[Ops, Row] = {Ops.STACK: _stack, Ops.GEP: _gep, Ops.SHUFFLE: _shuffled}

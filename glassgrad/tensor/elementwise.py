@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.named import also_named
@@ -280,11 +280,6 @@ class Elementwise(Operators):
         (False, True)
         """
         return self.uop.dtype.kind == "float"
-
-
-def same_shape(x: Elementwise, y: Elementwise, what: str) -> None:
-    if x.shape != y.shape:
-        raise ShapeError(f"cannot {what} {x.shape} and {y.shape}", hint="shapes must be equal")
 
 
 class Casts(Elementwise):

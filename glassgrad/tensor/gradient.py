@@ -26,8 +26,7 @@ RESHAPE, EXPAND, PERMUTE, REDUCE, IOTA = (
     Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.REDUCE, Ops.IOTA,
 )  # fmt: skip
 PAD, SHRINK, FLIP, WINDOW, SHEAR = Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.SHEAR
-COPY, SIN, LOG2, SQRT, CUSTOM = Ops.COPY, Ops.SIN, Ops.LOG2, Ops.SQRT, Ops.CUSTOM
-LATER = Ops.LATER
+COPY, SIN, LOG2, CUSTOM, LATER = Ops.COPY, Ops.SIN, Ops.LOG2, Ops.CUSTOM, Ops.LATER
 UNUSUAL = frozenset((COPY, CUSTOM, Ops.BIND))
 LN_2 = math.log(2)
 Rule = Callable[[UOp, UOp], UOp]
@@ -339,7 +338,8 @@ def gradients(
 def _parts(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UOp, UOp]]:
     """What the gradient of a node adds to those of its sources."""
     if node.op is CUSTOM:
-        made = node.arg(node, full(g, node.shape), depends)
+        custom: CustomRule = node.arg
+        made = custom(node, full(g, node.shape), depends)
         yield from [(source, part) for source, part in made.items() if source in depends]
         return
     sums = node.op in BROADCASTING

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import (
@@ -237,7 +236,3 @@ def can_expand(shape: Shape, wanted: Shape) -> bool:
         return False
     pairs = zip(reversed(shape), reversed(wanted), strict=False)
     return all(size in (1, wide) for size, wide in pairs)
-
-
-def numel(shape: Shape) -> int:
-    return prod(shape)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from lifetimes import peak_by_lifetime
 
-from glassgrad.engine.arena import ALIGNMENT, Life, assign_offsets, peak_by_lifetime
+from glassgrad.engine.arena import ALIGNMENT, Life, assign_offsets
 
 LIVES = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 6), st.integers(1, 5000)).map(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from lifetimes import peak_by_lifetime
 
 from glassgrad import Tensor, nn
 from glassgrad.base.config import Context
 from glassgrad.devices.registry import Device
-from glassgrad.engine.arena import assign_offsets, peak_by_lifetime
+from glassgrad.engine.arena import assign_offsets
 from glassgrad.engine.cache import signature
 from glassgrad.engine.planning import _temporaries
 from glassgrad.nn import optim

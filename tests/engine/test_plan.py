@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from lifetimes import peak_by_lifetime
 from schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.arena import Life, assign_offsets, peak_by_lifetime
+from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.planning import _temporaries
 from glassgrad.ir.stages import Schedule
 from glassgrad.ir.uop import UOp
