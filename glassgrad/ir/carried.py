@@ -18,7 +18,7 @@ def carried_over(stage: UOp) -> tuple[UOp, ...]:
     value = stage.src[0]
     if value.op is not Ops.SCAN or not stage.arg:
         return ()
-    places = stage.src[1 : 1 + len(stage.arg)]
+    places = stage.places
     return tuple([r for r in value.bound if all(r not in place.ranges for place in places)])
 
 

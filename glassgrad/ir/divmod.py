@@ -9,7 +9,18 @@ from collections.abc import Mapping
 from math import gcd
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.linear import FLOORDIV, FLOORMOD, Linear, build, linear, order, scale, sub
+from glassgrad.ir.linear import (
+    FLOORDIV,
+    FLOORMOD,
+    Linear,
+    add,
+    build,
+    linear,
+    order,
+    plus,
+    scale,
+    sub,
+)
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const
 
@@ -35,11 +46,7 @@ def floordiv(value: UOp, divisor: int) -> UOp:
     rest = {a: c for a, c in terms.items() if c % divisor}
     if whole or not 0 <= constant < divisor:
         inner = floordiv(build(Linear(rest, constant % divisor)), divisor)
-        more, extra = linear(inner)
-        for atom, coefficient in more.items():
-            whole[atom] = whole.get(atom, 0) + coefficient
-        kept = {a: c for a, c in whole.items() if c}
-        return build(Linear(kept, constant // divisor + extra))
+        return build(plus(Linear(whole, constant // divisor), linear(inner)))
     for factor in _factors(rest, divisor):
         inside, outside = _divide_terms(rest, factor)
         if _fits(Linear(outside, constant % factor), factor):
@@ -48,8 +55,7 @@ def floordiv(value: UOp, divisor: int) -> UOp:
         ((atom, coefficient),) = rest.items()
         if coefficient == 1 and atom.op is FLOORDIV and atom.src[1].is_const:
             first = atom.src[1].arg
-            inner = build(Linear(linear(atom.src[0]).terms, linear(atom.src[0]).constant))
-            return floordiv(_shifted(inner, constant * first), divisor * first)
+            return floordiv(add(atom.src[0], constant * first), divisor * first)
     return UOp(FLOORDIV, INDEX_DTYPE, (value, const(divisor)))
 
 
@@ -80,16 +86,8 @@ def mod(value: UOp, divisor: int) -> UOp:
         if _fits(remainder, factor):
             quotient = build(Linear(inside, constant % divisor // factor))
             part = linear(scale(mod(quotient, divisor // factor), factor))
-            both = dict(part.terms)
-            for atom, coefficient in outside.items():
-                both[atom] = both.get(atom, 0) + coefficient
-            return build(Linear(both, part.constant + remainder.constant))
+            return build(plus(part, remainder))
     return UOp(FLOORMOD, INDEX_DTYPE, (small, const(divisor)))
-
-
-def _shifted(value: UOp, amount: int) -> UOp:
-    terms, constant = linear(value)
-    return build(Linear(terms, constant + amount))
 
 
 def _open_remainders(value: UOp, divisor: int) -> UOp:
@@ -102,11 +100,7 @@ def _open_remainders(value: UOp, divisor: int) -> UOp:
         if atom.op is FLOORMOD and atom.src[1].is_const and factor * atom.src[1].arg % divisor == 0:
             part = linear(scale(atom.src[0], factor))
             changed = True
-        merged = dict(result.terms)
-        for inner, coefficient in part.terms.items():
-            merged[inner] = merged.get(inner, 0) + coefficient
-        kept = {a: c for a, c in merged.items() if c}
-        result = Linear(kept, result.constant + part.constant)
+        result = plus(result, part)
     return build(result) if changed else value
 
 

@@ -1,7 +1,10 @@
-"""Facts about a node that follow from its sources: free ranges, integer bounds, substitution."""
+"""Facts about a node that follow from its sources, free ranges and integer bounds; and nodes over
+other sources: rebuilding, substitution.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from glassgrad.base.dtype import ConstType, DType, dtypes
@@ -41,15 +44,35 @@ def free_ranges(root: UOp) -> frozenset[UOp]:
     return root._ranges or NOTHING
 
 
-def substitute(root: UOp, changes: dict[UOp, UOp]) -> UOp:
-    """The expression with some nodes replaced; what replaces them is not searched again."""
+def rebuilt(node: UOp, done: Mapping[UOp, UOp]) -> UOp:
+    """The node over what its sources became; itself if they are what they were."""
+    for source in node.src:
+        if done[source] is not source:
+            src = tuple([done[source] for source in node.src])
+            return UOp(node.op, node.dtype, src, node.arg)
+    return node
+
+
+def with_sources(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    return UOp(node.op, node.dtype, src, node.arg)
+
+
+def substitute(
+    root: UOp,
+    changes: dict[UOp, UOp],
+    rebuild: Callable[[UOp, tuple[UOp, ...]], UOp] = with_sources,
+) -> UOp:
+    """The expression with some nodes replaced; what replaces them is not searched again.
+
+    `rebuild` gives a node over other sources: who keeps some form writes it in that form.
+    """
     done = dict(changes)
     for node in toposort((root,), stop=done.__contains__):
         if node in done or done.keys().isdisjoint(node.src):
             continue
         src = tuple([done.get(source, source) for source in node.src])
         if src != node.src:
-            done[node] = UOp(node.op, node.dtype, src, node.arg)
+            done[node] = rebuild(node, src)
     return done.get(root, root)
 
 

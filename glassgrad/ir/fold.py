@@ -20,6 +20,7 @@ from glassgrad.base.rounding import convert, from_bits, round_float, to_bits
 from glassgrad.ir.ops import Ops
 
 WORD = 0xFFFF_FFFF
+# From the definition of the Threefish cipher.
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD1_1BDA
 

@@ -27,7 +27,6 @@ class Linear(NamedTuple):
 
 
 ZERO = const(0)
-ONE = const(1)
 
 
 def linear(node: UOp) -> Linear:
@@ -43,10 +42,9 @@ def _read(node: UOp) -> Linear:
     if op is CONST:
         return Linear({}, node.arg)
     if op is ADD:
-        left, right = linear(node.src[0]), linear(node.src[1])
-        return _plus(left, right, 1)
+        return plus(linear(node.src[0]), linear(node.src[1]))
     if op is SUB:
-        return _plus(linear(node.src[0]), linear(node.src[1]), -1)
+        return plus(linear(node.src[0]), linear(node.src[1]), -1)
     if op is MUL and node.src[1].op is CONST:
         return _times(linear(node.src[0]), node.src[1].arg)
     if op is NEG:
@@ -54,7 +52,8 @@ def _read(node: UOp) -> Linear:
     return Linear({node: 1}, 0)
 
 
-def _plus(left: Linear, right: Linear, factor: int) -> Linear:
+def plus(left: Linear, right: Linear, factor: int = 1) -> Linear:
+    """left + factor·right"""
     terms = dict(left.terms)
     for atom, coefficient in right.terms.items():
         total = terms.get(atom, 0) + factor * coefficient
@@ -120,9 +119,9 @@ def _recombine(value: Linear) -> Linear:
                 value.terms.get(part) == wanted * coefficient
                 for part, coefficient in quotient.terms.items()
             ):
-                rest = _plus(value, Linear({atom: 1}, 0), -factor)
-                rest = _plus(rest, quotient, -wanted)
-                return _recombine(_plus(rest, whole, factor))
+                rest = plus(value, Linear({atom: 1}, 0), -factor)
+                rest = plus(rest, quotient, -wanted)
+                return _recombine(plus(rest, whole, factor))
     return value
 
 
@@ -136,7 +135,7 @@ def _quotients(
     for atom, factor in value.terms.items():
         if atom.op is FLOORDIV and factor == wanted and atom.src[1].op is CONST:
             whole = linear(atom.src[0])
-            apart = _plus(whole, linear(inner), -1)
+            apart = plus(whole, linear(inner), -1)
             steps = (apart.constant, *apart.terms.values())
             if atom.src[1].arg == divisor and all(step % divisor == 0 for step in steps):
                 yield whole, Linear({atom: 1}, 0)
@@ -146,12 +145,12 @@ def add(*values: UOp | int) -> UOp:
     """The sum of index expressions and ints."""
     total = Linear({}, 0)
     for value in values:
-        total = _plus(total, _of(value), 1)
+        total = plus(total, _of(value))
     return build(total)
 
 
 def sub(left: UOp, right: UOp | int) -> UOp:
-    return build(_plus(linear(left), _of(right), -1))
+    return build(plus(linear(left), _of(right), -1))
 
 
 def _of(value: UOp | int) -> Linear:

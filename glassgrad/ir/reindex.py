@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import all_of, floordiv, less, mod
+from glassgrad.ir.facts import substitute
 from glassgrad.ir.linear import add, minimum, mul, scale, sub
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp, const, toposort
+from glassgrad.ir.uop import UOp, const
 
 INDEX_DTYPE = dtypes.index
 INDEX = Ops.INDEX
@@ -62,14 +63,12 @@ def _condition(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 def reindex(root: UOp, changes: dict[UOp, UOp]) -> UOp:
     """The expression with ranges replaced by index expressions; gates that always hold vanish."""
-    done = dict(changes)
-    for node in toposort((root,), stop=done.__contains__):
-        if node in done or done.keys().isdisjoint(node.src):
-            continue
-        src = tuple([done.get(source, source) for source in node.src])
-        if src != node.src:
-            done[node] = open_gates(rebuild(node, src))
-    return done.get(root, root)
+    return substitute(root, changes, rebuild_open)
+
+
+def rebuild_open(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """The same as `rebuild`; an INDEX whose gate is always open then has none."""
+    return open_gates(rebuild(node, src))
 
 
 def open_gates(node: UOp) -> UOp:

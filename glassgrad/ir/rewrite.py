@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from glassgrad.base.events import LISTENERS, PassDone, announce
+from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.pattern import Matcher, Rules
 from glassgrad.ir.uop import UOp, toposort
@@ -82,7 +83,7 @@ class _Settling:
         done = self.done
         if node in done:  # met before, inside of what a rule made
             return
-        current = _rebuilt(node, done)
+        current = rebuilt(node, done)
         if current is not node:
             self._run([(_same, node, current), (_visit, current, current)])
             return
@@ -119,7 +120,7 @@ def _match(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
     done = state.done
     if node in done:
         return
-    current = _rebuilt(node, done)
+    current = rebuilt(node, done)
     if current is not node:
         stack.append((_same, node, current))
         if current not in done:
@@ -147,15 +148,6 @@ def _close(state: _Settling, stack: list[_Task], node: UOp, after: UOp) -> None:
 _Task = tuple[Any, UOp, UOp]
 
 
-def _rebuilt(node: UOp, done: dict[UOp, UOp]) -> UOp:
-    """The node with finished sources."""
-    for source in node.src:
-        if done[source] is not source:
-            src = tuple([done[source] for source in node.src])
-            return UOp(node.op, node.dtype, src, node.arg)
-    return node
-
-
 def _inherit(node: UOp, replaced: UOp) -> None:
     if node.origin is None:
         node.origin = replaced.origin
@@ -170,7 +162,7 @@ def _top_down(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
         if node in done:
             continue
         if final is not None:
-            done[node] = _rebuilt(final, done)
+            done[node] = rebuilt(final, done)
             _inherit(done[node], node)
             continue
         assert node not in entered, f"the rules of '{title}' never come to rest on\n{node}"

@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.divmod import floordiv, mod
-from glassgrad.ir.linear import add, scale
+from glassgrad.ir.linear import add, mul, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp, const, variable
@@ -124,7 +123,7 @@ class Size(int):
         return size_of(scale(self.uop, -1), self.bound)
 
     def __mul__(self, other: Any) -> Any:
-        return self._made(other, lambda o: _product(self.uop, o))
+        return self._made(other, lambda o: mul(self.uop, o))
 
     def __floordiv__(self, other: Any) -> Any:
         return self._divided(other, floordiv)
@@ -213,15 +212,6 @@ def joined(one: Bound, two: Bound) -> Bound:
 
 def _number_of(value: int) -> int:
     return value.number if isinstance(value, Value) else -1
-
-
-def _product(left: UOp, right: UOp) -> UOp:
-    if right.is_const:
-        return scale(left, right.arg)
-    if left.is_const:
-        return scale(right, left.arg)
-    first, second = sorted((left, right), key=lambda u: u.number)
-    return UOp(Ops.MUL, dtypes.index, (first, second))
 
 
 def evaluate(uop: UOp, bound: Bound) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import count
 from operator import attrgetter
 from typing import Any
@@ -247,6 +247,16 @@ class UOp:
         return self.src[2:] if op is STORE else self.src[1 + len(self.arg) :]
 
     @property
+    def value(self) -> UOp:
+        """What a REDUCE, SCAN, STORE or STAGE computes at each step of its ranges."""
+        return self.src[1] if self.op is STORE else self.src[0]
+
+    @property
+    def places(self) -> tuple[UOp, ...]:
+        """Where a STAGE puts its value: one index per axis of its shape."""
+        return self.src[1 : 1 + len(self.arg)]
+
+    @property
     def kind(self) -> AxisKind:
         """What kind of loop a RANGE is."""
         kind: AxisKind = self.arg[1]
@@ -336,7 +346,3 @@ def make_range(number: int, size: UOp | int, kind: AxisKind = AxisKind.LOOP) -> 
     """0 ≤ i < size."""
     bound = size if isinstance(size, UOp) else const(size)
     return UOp(Ops.RANGE, dtypes.index, (bound,), (number, kind))
-
-
-def walk(node: UOp) -> Iterator[UOp]:
-    return iter(node.toposort())

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.records import replace
+from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.reindex import open_gates, rebuild, reindex
+from glassgrad.ir.reindex import rebuild_open, reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.hidden import limits_of
@@ -64,8 +65,7 @@ def _with_own_sums(nest: Nest) -> Nest:
     done: dict[UOp, UOp] = {}
     seen: set[UOp] = set()
     for node in nest.body.toposort():
-        src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        same = rebuilt(node, done)
         if node.op is Ops.REDUCE:
             for r in seen.intersection(node.bound):
                 own = make_range(number, r.src[0], r.kind)
@@ -83,7 +83,7 @@ def _with_own_rows(body: UOp, rows: UOp, number: int) -> UOp:
     done: dict[UOp, UOp] = {}
     for node in body.toposort():
         src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else open_gates(rebuild(node, src))
+        same = node if src == node.src else rebuild_open(node, src)
         if node.op is Ops.STAGE and node.arg and rows in node.ranges:
             own = make_range(number, rows.src[0])
             number += 1

@@ -12,6 +12,7 @@ from typing import Any
 
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.base.records import replace
+from glassgrad.base.rounding import largest
 from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, scale, sub
@@ -150,7 +151,7 @@ class _Carried:
         self.rows = rows
         self.number = next_number(nest)
         self.dtype = _wide(maximum.dtype)
-        self.lowest = const(_lowest(maximum.dtype), self.dtype)
+        self.lowest = const(-largest(maximum.dtype), self.dtype)
         self.new = self._of_rows(lambda at: self._at(maximum, at).cast(self.dtype))
         self.before = self._of_rows(lambda at: self._scan(Before(Ops.MAX), _read(self.new, at)))
         self.now = self._of_rows(lambda at: self._old(at).maximum(_read(self.new, at)))
@@ -217,9 +218,3 @@ def _read(stage: UOp, at: Places) -> UOp:
 
 def _wide(dtype: DType) -> DType:
     return max(dtypes.float32, dtype, key=lambda found: found.bits)
-
-
-def _lowest(dtype: DType) -> float:
-    """The lowest number that is not -inf."""
-    exponent_bits, mantissa_bits = dtypes.finfo(dtype)
-    return -(2 - 2.0**-mantissa_bits) * 2.0 ** ((1 << (exponent_bits - 1)) - 1)

@@ -84,8 +84,7 @@ class Draft:
         """What a block computes itself, sources first."""
         found = self._nodes.get(block)
         if found is None:
-            value = block.src[1] if block.op is Ops.STORE else block.src[0]
-            found = self._nodes[block] = value.toposort(stop=_is_block)
+            found = self._nodes[block] = block.value.toposort(stop=_is_block)
         return found
 
     def steps(self) -> int:

@@ -106,7 +106,7 @@ def _loops_at(nodes: list[UOp], side: Side) -> set[UOp]:
             needed.update(node.bound)
         elif node.op is Ops.STAGE:
             indices = [index for index in nodes if index.op is Ops.INDEX and index.src[0] is node]
-            for number, place in enumerate(node.src[1 : 1 + len(node.arg)]):
+            for number, place in enumerate(node.places):
                 read = [index.indices[number] for index in indices]
                 is_useless = place.op is Ops.RANGE and all(r in found - needed for r in read)
                 (found if is_useless else needed).update({place} & set(node.bound))
@@ -148,13 +148,10 @@ def _compared(node: UOp, place: UOp, side: Side) -> bool | None:
 def _read(index: UOp, place: UOp, side: Side) -> Known:
     """What was written at such places, by this kernel."""
     block = index.src[0]
-    if block.op is Ops.STORE:
-        places, value = block.src[0].indices, block.src[1]
-    else:
-        places, value = block.src[1 : 1 + len(block.arg)], block.src[0]
+    places = block.src[0].indices if block.op is Ops.STORE else block.places
     for written, read in zip(places, index.indices, strict=True):
         if read is place and written.op is Ops.RANGE:
-            return known(value, written, side)
+            return known(block.value, written, side)
     return None
 
 

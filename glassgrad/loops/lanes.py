@@ -71,9 +71,10 @@ def meets_lanes(blocks: Sequence[UOp], axis: UOp, chosen: Container[UOp] = ()) -
 
 def _has_lanes(block: UOp, chosen: Container[UOp]) -> bool:
     """Are there lanes already, or soon, in the block's own loops or in what it computes?"""
-    value = block.src[1] if block.op is Ops.STORE else block.src[0]
     return any(
-        r.kind is LANE or r in chosen for ranges in (block.bound, value.ranges) for r in ranges
+        r.kind is LANE or r in chosen
+        for ranges in (block.bound, block.value.ranges)
+        for r in ranges
     )
 
 
@@ -86,8 +87,8 @@ def _fitting(size: int, width: int) -> int:
 
 def _widest(block: UOp) -> int:
     """The largest element that is computed with."""
-    value = block.src[1] if block.op is Ops.STORE else block.src[0]
-    sizes = [n.dtype.itemsize for n in value.toposort() if n.dtype.kind not in ("index", "void")]
+    nodes = block.value.toposort()
+    sizes = [n.dtype.itemsize for n in nodes if n.dtype.kind not in ("index", "void")]
     return max(sizes, default=1)
 
 

@@ -8,6 +8,7 @@ can end early (loops/hidden.py), and whole vectors divide them.
 from __future__ import annotations
 
 from glassgrad.ir.divmod import less
+from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const, make_range
@@ -33,10 +34,9 @@ def _with_room(nest: Nest, sizes: dict[UOp, int]) -> Nest:
     """Scratch has room for all places; other memory is left alone beyond what there is."""
     done: dict[UOp, UOp] = {}
     for node in nodes_of(nest.body):
-        src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        same = rebuilt(node, done)
         if node.op is Ops.STAGE:
-            places = node.src[1 : 1 + len(node.arg)]
+            places = node.places
             shape = [max(n, _room(place, sizes)) for n, place in zip(node.arg, places, strict=True)]
             same = same.replace(arg=tuple(shape))
         elif node.op is Ops.INDEX:
@@ -52,7 +52,7 @@ def _room(place: UOp, sizes: dict[UOp, int]) -> int:
 def _guarded(before: UOp, index: UOp, sizes: dict[UOp, int]) -> UOp:
     """An INDEX that holds only for places that there are."""
     base = before.src[0]
-    kept = base.src[1 : 1 + len(base.arg)] if base.op is Ops.STAGE else ()
+    kept = base.places if base.op is Ops.STAGE else ()
     for number, place in enumerate(before.indices):
         if number < len(kept) and kept[number] in sizes:
             continue

@@ -122,6 +122,6 @@ def _terms(index: UOp) -> Mapping[UOp, int]:
 def _used_as_numbers(node: UOp) -> frozenset[UOp]:
     """The axes that are used as numbers here: in a stage's place, a cast, a comparison."""
     if node.op is Ops.STAGE:
-        return NOTHING.union(*[index.ranges for index in node.src[1 : 1 + len(node.arg)]])
+        return NOTHING.union(*[index.ranges for index in node.places])
     is_number = node.op in NUMBERS and node.src[0].dtype.kind == "index"
     return node.ranges if is_number else NOTHING

@@ -10,7 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.records import replace
 from glassgrad.ir.carried import carried_over
 from glassgrad.ir.divmod import less
-from glassgrad.ir.facts import identity
+from glassgrad.ir.facts import identity, rebuilt
 from glassgrad.ir.linear import ZERO, add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
@@ -37,7 +37,7 @@ from glassgrad.loops.nest import (
     next_number,
     reorder,
 )  # fmt: skip
-from glassgrad.loops.opts import IllegalMove, Opt, OptOps
+from glassgrad.loops.opts import Opt, OptOps, require
 from glassgrad.loops.partial import partial
 from glassgrad.loops.staging import stage
 from glassgrad.loops.window import window
@@ -65,13 +65,13 @@ def _movable(nest: Nest, opt: Opt) -> UOp:
     """The axis of a move, if it may be moved at all."""
     axis = find_axis(nest, opt.axis)
     if opt.op not in ANY_SIZE:
-        _require(axis.src[0].is_const, "the size of this axis is known only at launch")
+        require(axis.src[0].is_const, "the size of this axis is known only at launch")
     added = [b for b in blocks(nest, axis) if b.op is Ops.STORE and b.arg is not None]
     is_apart = axis in nest.outer or all(written_stride(block, axis) for block in added)
-    _require(is_apart, "additions to one place happen in order")
+    require(is_apart, "additions to one place happen in order")
     stages = [node for node in blocks_of(nest.body) if node.op is Ops.STAGE]
     is_carried = any(axis in carried_over(stage) for stage in stages)
-    _require(not is_carried or opt.op in IN_PLACE, "what is carried goes from block to block")
+    require(not is_carried or opt.op in IN_PLACE, "what is carried goes from block to block")
     return axis
 
 
@@ -110,7 +110,7 @@ def upcast_all(nest: Nest, opts: tuple[Opt, ...]) -> Nest:
     for opt in opts:
         axis = _movable(nest, opt)
         _require_upcast(nest, axis)
-        _require(axis.size > 1, f"{axis.size} does not fit an axis of {axis.size}")
+        require(axis.size > 1, f"{axis.size} does not fit an axis of {axis.size}")
         fine = make_range(number + len(changes), opt.arg, AxisKind.UPCAST)
         if opt.arg == axis.size:
             changes[axis] = ((fine,), fine)
@@ -120,18 +120,13 @@ def upcast_all(nest: Nest, opts: tuple[Opt, ...]) -> Nest:
     return replace(exchange_all(nest, changes), recipe=(*nest.recipe, *opts))
 
 
-def _require(condition: bool, why: str) -> None:
-    if not condition:
-        raise IllegalMove(why)
-
-
 # ---------------------------------------------------------------------- splitting an axis
 
 
 def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) -> Nest:
     """for i in n  ->  for o in n/f: for i in f; a tail moves inwards or is peeled"""
     size = axis.size
-    _require(1 < amount <= size, f"{amount} does not fit an axis of {size}")
+    require(1 < amount <= size, f"{amount} does not fit an axis of {size}")
     if size % amount and is_reduced(nest, axis):
         return _split_reduction(nest, axis, amount, inner, outer)
     number = next_number(nest)
@@ -141,11 +136,11 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
     coarse = make_range(axis.axis, -(-size // amount), outer)
     start = scale(coarse, amount)
     if size % amount:
-        _require(not is_scanned(nest, axis), "no step of a scan is done twice")
-        _require(not nest.rewrites, "storing an element twice would read what was written")
-        _require(not _is_carried(nest, axis), "nothing is added twice to what is carried")
+        require(not is_scanned(nest, axis), "no step of a scan is done twice")
+        require(not nest.rewrites, "storing an element twice would read what was written")
+        require(not _is_carried(nest, axis), "nothing is added twice to what is carried")
         if outer is AxisKind.GLOBAL:
-            _require(not _reads_back(nest), "two groups would store what one of them reads again")
+            require(not _reads_back(nest), "two groups would store what one of them reads again")
         start = minimum(start, const(size - amount))
     return exchange(nest, axis, (coarse, fine), add(start, fine))
 
@@ -156,7 +151,7 @@ def _is_carried(nest: Nest, axis: UOp) -> bool:
 
 
 def _adds_up(stage: UOp) -> bool:
-    placed = {r for place in stage.src[1 : 1 + len(stage.arg)] for r in place.ranges}
+    placed = {r for place in stage.places for r in place.ranges}
     return bool(carried_over(stage)) or not placed.issuperset(stage.bound)
 
 
@@ -174,8 +169,7 @@ def _split_reduction(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer:
     rest = make_range(number, axis.size - whole, axis.kind)
     done: dict[UOp, UOp] = {}
     for node in nest.body.toposort():
-        src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        same = rebuilt(node, done)
         if node.op is Ops.REDUCE and axis in node.bound:
             one, two = [
                 _over(same, axis, part, offset) for part, offset in ((main, 0), (rest, whole))
@@ -201,32 +195,32 @@ def upcast(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
 
 
 def _require_upcast(nest: Nest, axis: UOp) -> None:
-    _require(not is_reduced(nest, axis), "a reduction is unrolled with UNROLL")
-    _require(not axis.kind.is_unrolled, "this axis is unrolled already")
-    _require(axis.kind is not AxisKind.CORE, "upcast an axis before it is divided among cores")
+    require(not is_reduced(nest, axis), "a reduction is unrolled with UNROLL")
+    require(not axis.kind.is_unrolled, "this axis is unrolled already")
+    require(axis.kind is not AxisKind.CORE, "upcast an axis before it is divided among cores")
     scans = [block for block in blocks(nest, axis) if block.op is Ops.SCAN]
-    _require(all(scan.bound[-1] is axis for scan in scans), "steps that follow each other only")
+    require(all(scan.bound[-1] is axis for scan in scans), "steps that follow each other only")
 
 
 def unroll(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """for k in n: s += x[k]  ->  for o in n/4: s += x[4o]; … s += x[4o+3]"""
-    _require(is_reduced(nest, axis), "only reductions are unrolled; use UPCAST")
-    _require(axis.kind is AxisKind.REDUCE, "this axis is unrolled already")
+    require(is_reduced(nest, axis), "only reductions are unrolled; use UPCAST")
+    require(axis.kind is AxisKind.REDUCE, "this axis is unrolled already")
     return split(nest, axis, amount or axis.size, AxisKind.UNROLL, axis.kind)
 
 
 def lanes(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """y[0] = …; … y[15] = …  ->  y[0:8] = …; y[8:16] = …, also where y does not lie in a row"""
-    _require(axis.kind is AxisKind.UPCAST, "only registers become lanes")
+    require(axis.kind is AxisKind.UPCAST, "only registers become lanes")
     fits = 1 < amount <= target.vector_bytes and axis.size % amount == 0
-    _require(fits, f"{axis.size} registers are no vectors of {amount}")
-    _require(not meets_lanes(blocks_of(nest.body), axis), "there are lanes already")
+    require(fits, f"{axis.size} registers are no vectors of {amount}")
+    require(not meets_lanes(blocks_of(nest.body), axis), "there are lanes already")
     return as_lanes(nest, {axis: amount})
 
 
 def tile(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """for i in n  ->  for o in n/f: for i in f"""
-    _require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE), "only plain loops are tiled")
+    require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE), "only plain loops are tiled")
     return split(nest, axis, amount, axis.kind, axis.kind)
 
 
@@ -236,14 +230,14 @@ def tile(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
 def swap(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:
     """for i: for j: …  ->  for j: for i: …"""
     partner = find_axis(nest, other)
-    _require(partner is not axis, "an axis does not change places with itself")
+    require(partner is not axis, "an axis does not change places with itself")
     is_ordered = is_scanned(nest, axis) or is_scanned(nest, partner)
-    _require(not is_ordered, "a scan runs inside of all other loops")
+    require(not is_ordered, "a scan runs inside of all other loops")
     both_outer = axis in nest.outer and partner in nest.outer
     one, two = blocks(nest, axis), blocks(nest, partner)
     inner = one == two and axis not in nest.outer and partner not in nest.outer
-    _require(both_outer or inner, "only loops of one nest change places")
-    _require(AxisKind.CORE not in (axis.kind, partner.kind), "the loop over cores stays outermost")
+    require(both_outer or inner, "only loops of one nest change places")
+    require(AxisKind.CORE not in (axis.kind, partner.kind), "the loop over cores stays outermost")
     return reorder(nest, {axis: partner, partner: axis})
 
 
@@ -252,13 +246,13 @@ def core(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
 
     A second one counts the steps of both: for j, i, divided among cores: …
     """
-    _require(not target.has_threads, "this machine has threads, not cores")
-    _require(axis in nest.outer, "only a loop that all statements share is divided among cores")
-    _require(axis.kind is AxisKind.LOOP, "this axis is not a plain loop")
-    _require(not is_scanned(nest, axis), "the steps of a scan are done in order")
+    require(not target.has_threads, "this machine has threads, not cores")
+    require(axis in nest.outer, "only a loop that all statements share is divided among cores")
+    require(axis.kind is AxisKind.LOOP, "this axis is not a plain loop")
+    require(not is_scanned(nest, axis), "the steps of a scan are done in order")
     divided = [r for r in nest.outer if r.kind is AxisKind.CORE]
-    _require(len(divided) < MOST_DIVIDED, "enough loops are divided already")
-    _require(not divided or axis.src[0].is_const, "how often it runs is known at launch only")
+    require(len(divided) < MOST_DIVIDED, "enough loops are divided already")
+    require(not divided or axis.src[0].is_const, "how often it runs is known at launch only")
     rest = [r for r in nest.outer if r is not axis and r not in divided]
     moved = reorder(nest, dict(zip(nest.outer, (*divided, axis, *rest), strict=True)))
     return change_kind(moved, axis, AxisKind.CORE)
@@ -266,10 +260,10 @@ def core(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
 
 def local(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """group g does element g  ->  group g does 16 elements, thread l element 16g + l"""
-    _require(target.has_threads, "this machine has cores, not threads")
-    _require(axis.kind is AxisKind.GLOBAL, "only a global axis has threads")
-    _require(axis.size % amount == 0, f"{amount} threads do not divide {axis.size}")
-    _require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
+    require(target.has_threads, "this machine has cores, not threads")
+    require(axis.kind is AxisKind.GLOBAL, "only a global axis has threads")
+    require(axis.size % amount == 0, f"{amount} threads do not divide {axis.size}")
+    require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
     return split(nest, axis, amount, AxisKind.LOCAL, AxisKind.GLOBAL)
 
 
@@ -299,17 +293,17 @@ def _share(
     nest: Nest, axis: UOp, amount: int, target: Target, place: Callable[[UOp, UOp], UOp]
 ) -> Nest:
     owners = blocks(nest, axis)
-    _require(len(owners) == 1 and is_reduced(nest, axis), "only a reduction is shared")
-    _require(axis.kind is AxisKind.REDUCE, "this axis is unrolled")
-    _require(axis.src[0].is_const, "the size of this axis is not constant")
-    _require(1 < amount <= axis.size and axis.size % amount == 0, f"{amount} does not divide it")
+    require(len(owners) == 1 and is_reduced(nest, axis), "only a reduction is shared")
+    require(axis.kind is AxisKind.REDUCE, "this axis is unrolled")
+    require(axis.src[0].is_const, "the size of this axis is not constant")
+    require(1 < amount <= axis.size and axis.size % amount == 0, f"{amount} does not divide it")
     (owner,) = owners
-    _require(not any(r.kind.is_unrolled for r in owner.ranges), "share before unrolling")
+    require(not any(r.kind.is_unrolled for r in owner.ranges), "share before unrolling")
     kind = AxisKind.GROUP if target.has_threads else AxisKind.LOOP
     if target.has_threads:
-        _require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
-        _require(not _is_shared(nest), "one reduction is shared already")
-        _require(not _rereads(nest), "no thread waits for what another one stores")
+        require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
+        require(not _is_shared(nest), "one reduction is shared already")
+        require(not _rereads(nest), "no thread waits for what another one stores")
     number = next_number(nest)
     part, last = make_range(number, amount, kind), make_range(number + 1, amount, AxisKind.REDUCE)
     turn = make_range(axis.axis, axis.size // amount, AxisKind.REDUCE)
@@ -326,8 +320,7 @@ def _share(
 
 def _rereads(nest: Nest) -> bool:
     """Is anything read that is also written here?"""
-    nodes = nest.body.toposort()
-    return nest.rewrites or any(n.op is Ops.INDEX and n.src[0].op is Ops.STORE for n in nodes)
+    return nest.rewrites or _reads_back(nest)
 
 
 def _is_shared(nest: Nest) -> bool:
@@ -339,21 +332,20 @@ def _is_shared(nest: Nest) -> bool:
 
 def pad_to(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """for i in 5: y[i] = x[i]  ->  for i in 8: if i < 5: y[i] = x[i]"""
-    _require(axis.src[0].is_const, "the size of this axis is not constant")
-    _require(amount > 1 and axis.size % amount != 0, "this axis needs no padding")
-    _require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.GLOBAL), "pad before splitting")
+    require(axis.src[0].is_const, "the size of this axis is not constant")
+    require(amount > 1 and axis.size % amount != 0, "this axis needs no padding")
+    require(axis.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.GLOBAL), "pad before splitting")
     owners = blocks(nest, axis)
-    _require(all(o.op is not Ops.STAGE for o in owners), "scratch is filled without conditions")
+    require(all(o.op is not Ops.STAGE for o in owners), "scratch is filled without conditions")
     scans = [owner for owner in owners if owner.op is Ops.SCAN]
-    _require(all(s.bound[0] is axis for s in scans), "what a scan goes through has no holes")
+    require(all(s.bound[0] is axis for s in scans), "what a scan goes through has no holes")
     wide = make_range(axis.axis, -(-axis.size // amount) * amount, axis.kind)
     valid = less(wide, axis.size)
     done: dict[UOp, UOp] = {axis: wide}
     for node in toposort((nest.body,), stop=done.__contains__):
         if node in done:
             continue
-        src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        same = rebuilt(node, done)
         done[node] = _masked(node, same, axis, valid)
     outer = tuple([wide if r is axis else r for r in nest.outer])
     return replace(nest, body=done[nest.body], outer=outer)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from glassgrad.base.records import replace
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.reindex import open_gates, rebuild
+from glassgrad.ir.reindex import rebuild_open
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
@@ -90,7 +90,7 @@ def exchange_all(nest: Nest, changes: Mapping[UOp, tuple[tuple[UOp, ...], UOp]])
         else:
             src = tuple([done.get(source, source) for source in node.src])
             if src != node.src:
-                done[node] = open_gates(rebuild(node, src))
+                done[node] = rebuild_open(node, src)
     outer = _spliced(nest.outer, loops)
     return replace(nest, body=done.get(nest.body, nest.body), outer=outer)
 

@@ -54,3 +54,9 @@ Recipe = tuple[Opt, ...]
 
 class IllegalMove(ValueError):
     """This move cannot be made on this nest; the message says why."""
+
+
+def require(condition: bool, why: str) -> None:
+    """An IllegalMove unless the condition holds."""
+    if not condition:
+        raise IllegalMove(why)

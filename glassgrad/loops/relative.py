@@ -16,7 +16,7 @@ from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.nest import blocks, blocks_of, nodes_of
-from glassgrad.loops.opts import IllegalMove
+from glassgrad.loops.opts import IllegalMove, require
 from glassgrad.loops.staging import reading_order
 
 
@@ -64,22 +64,17 @@ def relative_sums(nest: Nest, axis: UOp) -> Family:
     rows = tuple(reading_order(nest, maximum.ranges - set(nest.outer)))
     known = _Relations(maximum, rows)
     known.find(nodes_of(nest.body))
-    _require(bool(known.sums), "no sum is relative to this maximum")
+    require(bool(known.sums), "no sum is relative to this maximum")
     loops, stages = _along(nest, {axis, *[r.along for r in known.sums.values() if r.along]})
     for block in blocks_of(nest.body):
         is_member = block is maximum or block in known.sums or block in stages
         is_apart = loops.isdisjoint(block.bound)
-        _require(is_member or is_apart, "more than sums are made of this axis")
+        require(is_member or is_apart, "more than sums are made of this axis")
         is_odd = is_member and len(loops.intersection(block.bound)) != 1
-        _require(not is_odd, "something goes along this axis twice")
-        _require(is_apart or known.found.get(block.src[0]) != OTHER, "a sum needs another sum")
+        require(not is_odd, "something goes along this axis twice")
+        require(is_apart or known.found.get(block.src[0]) != OTHER, "a sum needs another sum")
     powers = [s for s in stages if (found := known.found.get(s)) and found.way is Way.POWER]
     return Family(maximum, rows, loops, stages, known.sums, frozenset(powers))
-
-
-def _require(condition: bool, why: str) -> None:
-    if not condition:
-        raise IllegalMove(why)
 
 
 def _along(nest: Nest, found: set[UOp]) -> tuple[frozenset[UOp], dict[UOp, int]]:
@@ -98,13 +93,13 @@ def _along(nest: Nest, found: set[UOp]) -> tuple[frozenset[UOp], dict[UOp, int]]
                     continue
                 one_way = stages.setdefault(stage, number) == number
                 is_plain = read.op is Ops.RANGE and written.op is Ops.RANGE
-                _require(one_way and is_plain, "scratch is not read as it is written")
+                require(one_way and is_plain, "scratch is not read as it is written")
                 is_done = is_done and {read, written} <= loops
                 loops |= {read, written}
     for r in loops:
         is_plain = r.src[0].is_const and r.kind in (AxisKind.LOOP, AxisKind.REDUCE)
-        _require(is_plain and r not in nest.outer, "an axis that is cut already")
-        _require(r.size == size, "only a part of the axis is read")
+        require(is_plain and r not in nest.outer, "an axis that is cut already")
+        require(r.size == size, "only a part of the axis is read")
     return frozenset(loops), stages
 
 
@@ -201,7 +196,7 @@ class _Relations:
         found = self.found.get(stage)
         if found is None or stage.op is not Ops.STAGE or any(s in self.found for s in node.src[1:]):
             return OTHER
-        written = stage.src[1 : 1 + len(stage.arg)]
+        written = stage.places
         places = {w: r for w, r in zip(written, node.indices, strict=True) if w.op is Ops.RANGE}
         rows = tuple([reindex(row, places) for row in found.rows])
         along = None if found.along is None else places.get(found.along, found.along)

@@ -172,8 +172,7 @@ def _next_product(draft: Draft, tried: set[int]) -> Product | None:
     for step in draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE):
         loops = [r for r in step.bound if r.kind is AxisKind.LOOP]
         columns = [r for r in loops if written_stride(step, r) == 1 and r.axis not in tried]
-        value = step.src[1] if step.op is Ops.STORE else step.src[0]
-        for reduce in value.toposort(stop=_is_step):
+        for reduce in step.value.toposort(stop=_is_step):
             if reduce.op is not Ops.REDUCE or reduce.arg is not Ops.ADD or not columns:
                 continue
             loads = draft.loads(reduce)

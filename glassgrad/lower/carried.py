@@ -134,7 +134,7 @@ def _start(node: UOp) -> UOp:
 
 
 def _index(node: UOp) -> UOp:
-    return node.index(*node.src[1 : 1 + len(node.arg)])
+    return node.index(*node.places)
 
 
 def _inside(node: UOp, over: tuple[UOp, ...]) -> tuple[UOp, ...]:

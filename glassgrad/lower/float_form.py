@@ -51,6 +51,16 @@ def bits_of(x: UOp) -> UOp:
     return x.bitcast(form_of(x).bits.vec(x.dtype.count))
 
 
+def small_int_to_float(value: UOp, dtype: DType) -> UOp:
+    """CAST of a number of few bits, without the instruction for 64-bit ints that few machines have:
+    put into the low bits of a float, which is subtracted again.
+    """
+    if dtype.bits == 32:
+        return value.cast(dtype)
+    form = FORMS[dtype.scalar]
+    return (value + form.rounder_bits).bitcast(dtype) - form.rounder
+
+
 def upper_half(x: UOp) -> UOp:
     """A double without the lower half of its bits: products of two such are exact."""
     return (bits_of(x) & UPPER_HALF).bitcast(x.dtype)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.float_form import (
     LOG2_E,
-    Form,
     bits_of,
     form_of,
+    small_int_to_float,
     upper_half,
     upper_part,
 )
@@ -48,14 +48,7 @@ def split_float(x: UOp) -> tuple[UOp, UOp]:
     exponent = (bits - SQRT_HALF_BITS[x.dtype.scalar]) >> form.mantissa
     mantissa = (bits - (exponent << form.mantissa)).bitcast(x.dtype)
     lowered = is_denormal.where(exponent - lift, exponent)
-    return _small_int_to_float(lowered, form, x.dtype), mantissa - 1.0
-
-
-def _small_int_to_float(value: UOp, form: Form, dtype: DType) -> UOp:
-    """CAST, but without the instruction for 64-bit ints that few machines have."""
-    if dtype.bits == 32:
-        return value.cast(dtype)
-    return (value + form.rounder_bits).bitcast(dtype) - form.rounder
+    return small_int_to_float(lowered, x.dtype), mantissa - 1.0
 
 
 def _log2_float(exponent: UOp, r: UOp) -> UOp:

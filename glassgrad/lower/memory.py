@@ -311,7 +311,7 @@ def fill_now(emitter: Emitter, node: UOp) -> None:
 
 def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     """Fill scratch where the stage's outer loops are open; the pointer to it behind the fill."""
-    value, indices, ranges = node.src[0], node.src[1 : 1 + len(node.arg)], node.bound
+    value, indices, ranges = node.value, node.places, node.bound
     if not indices:
         return emitter.value(value, instance)
     depth = emitter.depth(node)

@@ -16,6 +16,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.records import frozen
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.float_form import form_of, small_int_to_float
 from glassgrad.lower.polynomial import multiply_add, polynomial
 
 # The binary digits of 1/2π behind the point.
@@ -79,8 +80,6 @@ def _in_quarter(angle: UOp, quarter: UOp, form: Form) -> UOp:
 
 # ---------------------------------------------------------------------- float: three doubles
 
-ROUNDER = 1.5 * 2.0**52  # added to a double, it leaves the nearest integer in the low bits
-
 
 def _digits(start: int, count: int) -> float:
     """The digits start … start + count - 1 of 1/2π, at their places."""
@@ -110,8 +109,9 @@ def _reduce_float(size: UOp, bits: UOp) -> tuple[UOp, UOp]:
     first, second, third = (x * piece for piece in _pieces(size, wide))
     first, second = (part - part.alu(Ops.TRUNC) for part in (first, second))
     turns = first + second + third
-    shifted = multiply_add(turns, turns.const_like(4.0), turns.const_like(ROUNDER))
-    quarter = shifted - ROUNDER
+    rounder = form_of(turns).rounder
+    shifted = multiply_add(turns, turns.const_like(4.0), turns.const_like(rounder))
+    quarter = shifted - rounder
     rest = multiply_add(quarter, quarter.const_like(-0.25), first) + second + third
     number = shifted.bitcast(dtypes.uint64.vec(size.dtype.count)).cast(bits.dtype)
     return (rest * math.tau).cast(size.dtype), number
@@ -191,22 +191,16 @@ def _to_radians(high: UOp, low: UOp, double: DType) -> UOp:
     first 20 bits times the first bits of 2π are exact, so the result is nearly rounded once.
     """
     signed = dtypes.int64.vec(double.count)
-    first = _int_to_double(high.bitcast(signed) >> 32, double) * 2.0**-32
-    second = _int_to_double((high & LOW_HALF).bitcast(signed), double) * 2.0**-64
+    first = small_int_to_float(high.bitcast(signed) >> 32, double) * 2.0**-32
+    second = small_int_to_float((high & LOW_HALF).bitcast(signed), double) * 2.0**-64
     turns = first + second
     lost = second - (turns - first)
-    lost = lost + _int_to_double((low >> 32).bitcast(signed), double) * 2.0**-96
-    lost = lost + _int_to_double((low & LOW_HALF).bitcast(signed), double) * 2.0**-128
+    lost = lost + small_int_to_float((low >> 32).bitcast(signed), double) * 2.0**-96
+    lost = lost + small_int_to_float((low & LOW_HALF).bitcast(signed), double) * 2.0**-128
     head = (turns.bitcast(signed) & -LOW_HALF - 1).bitcast(double)
     tail = (turns - head) + lost
     rest = multiply_add(tail, tail.const_like(math.tau), head * TAU_LOW)
     return multiply_add(head, head.const_like(TAU_HIGH), rest)
-
-
-def _int_to_double(value: UOp, double: DType) -> UOp:
-    """A number of at most 51 bits, put into the low bits of a double that is subtracted again."""
-    shifted = value + 0x4338000000000000
-    return shifted.bitcast(double) - ROUNDER
 
 
 FORMS = {

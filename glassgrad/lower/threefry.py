@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.ir.fold import PARITY, ROTATIONS
 from glassgrad.ir.uop import UOp
-
-ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = 0x1BD11BDA  # from the definition of the Threefish cipher
 
 
 def threefry(counter: UOp, key: UOp) -> UOp:

@@ -7,6 +7,7 @@ p need not be kept at all then: softmax(x) @ v keeps one row of numbers less, an
 
 from __future__ import annotations
 
+from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.uop import UOp
@@ -22,8 +23,7 @@ def factor_out(body: UOp) -> UOp:
         return body
     done: dict[UOp, UOp] = {}
     for node in body.toposort():
-        src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        same = rebuilt(node, done)
         done[node] = _factored(same, readers) if node.op is Ops.REDUCE else same
     return done[body]
 
@@ -58,9 +58,9 @@ def _parts(load: UOp, reduced: set[UOp], readers: dict[UOp, int]) -> tuple[Ops, 
     stage = index.src[0]
     if stage.op is not Ops.STAGE or readers.get(stage) != 1 or stage.src[0].op not in SCALED:
         return None
-    if set(stage.src[1 : 1 + len(stage.arg)]) != set(stage.bound):
+    if set(stage.places) != set(stage.bound):
         return None
-    places = dict(zip(stage.src[1 : 1 + len(stage.arg)], index.indices, strict=True))
+    places = dict(zip(stage.places, index.indices, strict=True))
     value = stage.src[0]
     term, factor = [reindex(part, places) for part in value.src]
     is_read = term.op is Ops.LOAD and reduced <= term.ranges  # nothing is computed over again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glassgrad.ir.facts import identity
+from glassgrad.ir.facts import identity, rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, toposort
 from glassgrad.schedule.long import split_long, split_scan
@@ -20,8 +20,7 @@ def normalize(roots: Sequence[UOp]) -> list[UOp]:
         if node.realized is not None:
             done[node] = node.realized
             continue
-        src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        same = rebuilt(node, done)
         if same is not node and same.origin is None:
             same.origin = node.origin
         done[node] = _plain(same)

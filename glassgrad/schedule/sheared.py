@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, toposort
@@ -31,8 +32,7 @@ def join_sheared(roots: Sequence[UOp]) -> list[UOp]:
     done: dict[UOp, UOp] = {}
     changed: set[UOp] = set()  # what stands for nodes with one reader
     for node in nodes:
-        src = tuple([done[source] for source in node.src])
-        made = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        made = rebuilt(node, done)
         if node.op is REDUCE:
             made = _joined(made, changed) or made
         elif node.op is SHRINK and node.src[0] in alone and made.src[0].op is REDUCE:

@@ -30,6 +30,11 @@ def test_equal_expressions_are_equal_and_no_size_equals_a_number() -> None:
     assert 1 not in (n, m)
 
 
+def test_a_product_is_written_alike_whichever_size_was_made_first() -> None:
+    later, earlier = (Variable(name, 1, 9) for name in ("zz", "aa"))
+    assert repr(later * earlier) == repr(earlier * later) == "(aa*zz)"
+
+
 def test_comparisons_hold_for_every_value_or_for_the_largest() -> None:
     assert m < n + 5 and n >= 1 and m >= 0 and n > m - 9
     assert n < n + 1 and not n < n and n <= n
