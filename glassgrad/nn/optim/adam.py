@@ -67,7 +67,8 @@ def _risen(count: Tensor, *decays: float) -> Tensor:
     1 - exp(x) = 2t / (t - 1) for t = tanh(x / 2); of a decay of 0, x is -inf and t is -1.
     """
     first, second = (log(decay) / 2 if decay else -inf for decay in decays)
-    half = (count * (Tensor.arange(2) == 0).where(first, second)).tanh()
+    is_first = Tensor.arange(2) == 0
+    half = (count * is_first.where(count.const_like(first), count.const_like(second))).tanh()
     return half * 2 / (half - 1)
 
 

@@ -14,7 +14,6 @@ from glassgrad.base.errors import DeviceError, GradientError
 from glassgrad.base.origin import here
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
-from glassgrad.nn.initial import state
 from glassgrad.tensor.core import living
 from glassgrad.tensor.later import later
 from glassgrad.tensor.place import canonical
@@ -79,7 +78,7 @@ class Optimizer:
 
         The next backward() adds to them: several small batches are one large one.
         """
-        Tensor.realize(*self._gradients())
+        Tensor.realize(*self.gradients())
 
     def step(self) -> None:
         """Move every parameter once."""
@@ -95,7 +94,8 @@ class Optimizer:
         waiting = [t for t in living() if t.uop.op is ASSIGN and id(t) not in own]
         return [*written, *(t for t in waiting if isinstance(t, Tensor))]
 
-    def _gradients(self) -> list[Tensor]:
+    def gradients(self) -> list[Tensor]:
+        """The gradient of every parameter; it is an error if one has none."""
         for number, param in enumerate(self.params):
             if param.grad is None:
                 raise GradientError(
@@ -106,7 +106,7 @@ class Optimizer:
 
     def _moved(self) -> list[Tensor]:
         """What is written, from gradients of float32 at least: squares of half floats vanish."""
-        return self._write([_widened(gradient) for gradient in self._gradients()])
+        return self._write([_widened(gradient) for gradient in self.gradients()])
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         raise NotImplementedError
@@ -124,7 +124,12 @@ class Optimizer:
         In a loop its graph is made once, and then known by the function and its arguments.
         """
         uop, line = target.uop, here()
-        node = later(function, options, tensors, uop.shape, uop.dtype, line)
+        if uop.shape:
+            node = later(function, options, tensors, uop.shape, uop.dtype, line)
+        else:  # a single number has no axis, and learning rates have one
+            rows = [tensor if tensor.shape else tensor.reshape(1) for tensor in tensors]
+            row = Tensor._of(later(function, options, rows, (1,), uop.dtype, line))
+            node = row.reshape(()).uop
         place = place_of(uop) if self.guard is None else None
         if place is None:
             self._set(target, Tensor._of(node))
@@ -133,7 +138,10 @@ class Optimizer:
 
     def _number(self, value: float) -> Tensor:
         """A number that steps read and may write, where the parameters are."""
-        return state(value, 1).to(self.device).is_param_(is_param=False).realize()
+        are_double = all(param.dtype is dtypes.float64 for param in self.params)
+        dtype = dtypes.float64 if are_double else dtypes.float32
+        made = Tensor([value], dtype=dtype, device=self.device, requires_grad=False)
+        return made.realize()
 
     def _zeros(self) -> list[Tensor]:
         """Memory beside each parameter; sums of half floats would not grow."""

@@ -68,7 +68,7 @@ class MixedPrecision:
         """Hand the gradients to the float32 copies, which are given back: clip theirs."""
         for param, master in zip(self.params, self.masters, strict=True):
             if param.grad is not None:
-                master.grad = param.grad.cast(dtypes.float32) / self.scale
+                master.grad = param.grad.cast(dtypes.float32) / self.scale.reshape(())
                 param.grad = None
         return self.masters
 
@@ -79,9 +79,7 @@ class MixedPrecision:
     def schedule_step(self) -> list[Tensor]:
         """The tensors that a step writes, not computed yet."""
         self.unscale()
-        fine = self._are_numbers(
-            [master.grad for master in self.masters if master.grad is not None]
-        )
+        fine = self._are_numbers(self.optimizer.gradients())
         self.optimizer.guard = fine
         written = self.optimizer.schedule_step()
         self.optimizer.guard = None

@@ -80,8 +80,8 @@ class CosineSchedule(Schedule):
         super().__init__(optimizer)
 
     def factor(self, count: Tensor) -> Tensor:
-        done = ((count - self.warmup) / (self.steps - self.warmup)).clamp(0.0, 1.0)
-        down = cosine(1.0, self.least, done)
+        left = ((self.steps - count) / (self.steps - self.warmup)).clamp(0.0, 1.0)
+        down = cosine(1.0, self.least, left)
         if not self.warmup:
             return down
         return (count < self.warmup).where((count + 1) / (self.warmup + 1), down)
@@ -90,7 +90,7 @@ class CosineSchedule(Schedule):
 class OneCycleSchedule(Schedule):
     """Up from rate / div_factor to the rate, then down to almost nothing, along cosines.
 
-    As in PyTorch, where the optimiser's rate is called max_lr.
+    As in PyTorch, where the optimiser's rate is called max_lr; the momentum stays as it is.
     """
 
     def __init__(
@@ -109,13 +109,16 @@ class OneCycleSchedule(Schedule):
         super().__init__(optimizer)
 
     def factor(self, count: Tensor) -> Tensor:
-        up = cosine(self.start, 1.0, (count / self.top).clamp(0.0, 1.0))
-        done = ((count - self.top) / (self.last - self.top)).clamp(0.0, 1.0)
-        return (count <= self.top).where(up, cosine(1.0, self.end, done))
+        up = cosine(1.0, self.start, (count / self.top).clamp(0.0, 1.0))
+        left = ((self.last - count) / (self.last - self.top)).clamp(0.0, 1.0)
+        return (count <= self.top).where(up, cosine(1.0, self.end, left))
 
 
 class PlateauSchedule(Schedule):
-    """Times `shrink` when a loss that is handed to step() was not the best for `patience` steps."""
+    """Times `shrink` when a loss that is handed to step() was not the best for `patience` steps.
+
+    With `mode="max"` it is something to be large, as an accuracy.
+    """
 
     def __init__(
         self,
@@ -124,9 +127,14 @@ class PlateauSchedule(Schedule):
         patience: int = 10,
         threshold: float = 1e-4,
         least: float = 0.0,
+        mode: str = "min",
     ) -> None:
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode is min or max, not {mode!r}")
         self.shrink, self.patience, self.threshold, self.least = shrink, patience, threshold, least
-        self.best, self.waited, self.now = state(inf, 1), state(0.0, 1), state(1.0, 1)
+        self.is_loss = mode == "min"
+        self.best, self.waited = state(inf if self.is_loss else -inf, 1), state(0.0, 1)
+        self.now = state(1.0, 1)
         super().__init__(optimizer)
 
     def factor(self, count: Tensor) -> Tensor:
@@ -138,7 +146,8 @@ class PlateauSchedule(Schedule):
     def schedule_step(self, loss: Tensor | float) -> list[Tensor]:  # type: ignore[override]
         given = loss if isinstance(loss, Tensor) else Tensor(float(loss))
         value = given.detach().cast(self.best.dtype).reshape(1)
-        is_better = value < self.best * (1 - self.threshold)
+        below, above = self.best * (1 - self.threshold), self.best * (1 + self.threshold)
+        is_better = value < below if self.is_loss else value > above
         waited = is_better.where(0.0, self.waited + 1)
         is_over = waited > self.patience
         self.best.assign(is_better.where(value, self.best))
@@ -147,6 +156,9 @@ class PlateauSchedule(Schedule):
         return [*super().schedule_step(), self.best, self.waited, self.now]
 
 
-def cosine(start: float, end: float, done: Tensor) -> Tensor:
-    """From start to end along half a cosine, for done from 0 to 1."""
-    return ((done * pi).cos() + 1) * ((start - end) / 2) + end
+def cosine(start: float, end: float, left: Tensor) -> Tensor:
+    """From start to end along half a cosine, for what is left from 1 to 0.
+
+    (1 + cos(pi - x)) / 2 is sin(x / 2)^2, which near the end has all its digits.
+    """
+    return (left * (pi / 2)).sin().square() * (start - end) + end

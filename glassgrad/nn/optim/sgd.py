@@ -194,4 +194,5 @@ def _refuse_vectors(params: list[Tensor], name: str) -> None:
 
 def norm(x: Tensor) -> Tensor:
     """The length of a tensor as a vector."""
-    return x.detach().float().square().sum().sqrt()
+    wide = x.detach() if x.dtype.bits >= 32 else x.detach().float()
+    return wide.square().sum().sqrt()

@@ -45,3 +45,18 @@ def test_every_element_is_clipped() -> None:
 
 def test_no_gradients_have_no_length() -> None:
     assert clip_grad_norm_([Tensor([1.0])], 1.0).item() == 0
+
+
+def test_lengths_of_float64_are_float64() -> None:
+    w = Tensor(np.array([1.0, 2.0]))
+    w.grad = Tensor(np.array([1.0, 3.0]))
+    assert clip_grad_norm_([w], 1.0).item() == np.sqrt(10.0)
+
+
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
+def test_gradients_that_are_no_numbers_are_told_by_their_length(odd: float) -> None:
+    w, v = Tensor([1.0, 2.0]), Tensor([3.0])
+    w.grad, v.grad = Tensor([odd, 1.0]), Tensor([1.0])
+    length = clip_grad_norm_([w, v], 1.0).item()
+    assert not np.isfinite(length)
+    assert np.isnan(w.grad.numpy()[0])

@@ -21,6 +21,7 @@ from glassgrad.nn.optim import (
     OptimizerGroup,
     RMSprop,
 )
+from glassgrad.nn.optim.precision import MixedPrecision
 
 START = np.array([1.0, -2.0, 3.0])
 
@@ -50,7 +51,7 @@ def test_sgd_moves_against_the_gradient(momentum: float, decay: float, nesterov:
     for _ in range(4):
         g = 4 * w**3 + decay * w
         v = momentum * v + g
-        w = w - np.float32(0.001) * (g + momentum * v if nesterov and momentum else v)
+        w = w - 0.001 * (g + momentum * v if nesterov and momentum else v)
     got = train(lambda p: SGD(p, 0.001, momentum, decay, nesterov))
     np.testing.assert_allclose(got, w, rtol=1e-9)
 
@@ -62,10 +63,10 @@ def test_adam_scales_steps_by_running_means(decay: float) -> None:
         g = 4 * w**3
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         step = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8) + decay * w
-        w = w - np.float32(0.1) * step
+        w = w - 0.1 * step
     kind = AdamW if decay else Adam
     got = train(lambda p: kind(p, 0.1, weight_decay=decay))
-    np.testing.assert_allclose(got, w, rtol=1e-4)
+    np.testing.assert_allclose(got, w, rtol=1e-9)
 
 
 def test_parameters_stay_in_their_memory() -> None:
@@ -74,7 +75,7 @@ def test_parameters_stay_in_their_memory() -> None:
     optimizer = SGD([w], 0.1)
     w.sum().backward()
     optimizer.step()
-    np.testing.assert_allclose(array, START - np.float32(0.1))
+    np.testing.assert_allclose(array, START - 0.1)
 
 
 def test_a_step_without_gradients_says_so() -> None:
@@ -143,3 +144,54 @@ def test_scripts_may_say_where_and_whether_fused(make) -> None:
     optimizer.step()
     assert optimizer.device == "CPU"
     assert w.tolist() != [[1.0, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda params: SGD(params, lr=0.1),
+        lambda params: SGD(params, lr=0.1, momentum=0.9, nesterov=True),
+        lambda params: AdamW(params, lr=0.1),
+        lambda params: RMSprop(params, lr=0.1, momentum=0.9, centered=True),
+        lambda params: LAMB(params, lr=0.1),
+        lambda params: LARS(params, lr=0.1),
+        lambda params: MixedPrecision(params, lambda masters: AdamW(masters, lr=0.1), "float16"),
+    ],
+    ids=["SGD", "momentum", "AdamW", "RMSprop", "LAMB", "LARS", "MixedPrecision"],
+)
+def test_a_single_number_is_moved_as_a_vector_of_one_is(make) -> None:
+    found = []
+    for shape in ((), (1,)):
+        w = Tensor(np.full(shape, 3.0, np.float32))
+        optimizer = make([w])
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = (w * w).sum()
+            (optimizer.scaled(loss) if hasattr(optimizer, "scaled") else loss).backward()
+            optimizer.step()
+        assert w.shape == shape
+        found.append(w.numpy().reshape(-1).tolist())
+    assert found[0] == found[1]
+    assert found[0] != [3.0]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("SGD", {"momentum": 0.9}), ("AdamW", {}), ("RMSprop", {"centered": True})],
+    ids=lambda one: one[0],
+)
+def test_parameters_of_float64_are_moved_in_float64(names: tuple[str, dict[str, float]]) -> None:
+    torch = pytest.importorskip("torch")
+    name, options = names
+    first = np.linspace(-1, 1, 6)
+    theirs = torch.nn.Parameter(torch.tensor(first))
+    w = Tensor(first.copy())
+    kinds = {"SGD": SGD, "AdamW": AdamW, "RMSprop": RMSprop}
+    one = getattr(torch.optim, name)([theirs], lr=0.01, **options)
+    other = kinds[name]([w], lr=0.01, **options)
+    for step in range(20):
+        slope = np.cos(first * step)
+        theirs.grad, w.grad = torch.tensor(slope), Tensor(slope)
+        one.step()
+        other.step()
+    np.testing.assert_allclose(w.numpy(), theirs.detach().numpy(), rtol=1e-13)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glassgrad import Tensor, TinyJit, dtypes
+from glassgrad.base.errors import GradientError
 from glassgrad.nn.optim import SGD, Adam, MixedPrecision
 
 
@@ -62,3 +63,9 @@ def test_a_step_with_an_infinite_gradient_changes_nothing_but_the_scale() -> Non
         values.append(adam.count.item())
     assert scales == [8, 4, 4, 8, 4, 4]
     assert values == [1, 1, 2, 3, 3, 4]
+
+
+def test_a_step_without_gradients_says_so() -> None:
+    optimizer = MixedPrecision([Tensor([1.0, 2.0])], lambda params: SGD(params, lr=0.5))
+    with pytest.raises(GradientError, match=r"parameter 0 of shape \(2,\) has no gradient"):
+        optimizer.step()

@@ -50,13 +50,19 @@ def test_steps_are_pytorchs() -> None:
 def test_a_cosine_is_pytorchs() -> None:
     found = rates_here(lambda o: CosineSchedule(o, 20, least=0.1), 20)
     wanted = rates_torch(lambda o, s: s.CosineAnnealingLR(o, 20, eta_min=0.05), 20)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_a_cosine_has_all_its_digits_to_the_end() -> None:
+    found = rates_here(lambda o: CosineSchedule(o, 200), 199)
+    wanted = rates_torch(lambda o, s: s.CosineAnnealingLR(o, 200), 199)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_one_cycle_is_pytorchs() -> None:
     found = rates_here(lambda o: OneCycleSchedule(o, 40), 39)
     wanted = rates_torch(lambda o, s: s.OneCycleLR(o, 0.5, total_steps=40), 39)
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_a_plateau_is_pytorchs() -> None:
@@ -64,6 +70,18 @@ def test_a_plateau_is_pytorchs() -> None:
     found = rates_here(lambda o: PlateauSchedule(o, 0.5, patience=2), len(losses), losses)
     wanted = rates_torch(
         lambda o, s: s.ReduceLROnPlateau(o, factor=0.5, patience=2), len(losses), losses
+    )
+    assert found[-1] < 0.2
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_a_plateau_of_something_to_be_large_is_pytorchs() -> None:
+    shares = [0.1, 0.5, 0.5, 0.5, 0.5, 0.50001, 0.6, 0.6, 0.6, 0.6, 0.6, 0.9, 0.9, 0.9, 0.9]
+    found = rates_here(
+        lambda o: PlateauSchedule(o, 0.5, patience=2, mode="max"), len(shares), shares
+    )
+    wanted = rates_torch(
+        lambda o, s: s.ReduceLROnPlateau(o, "max", factor=0.5, patience=2), len(shares), shares
     )
     assert found[-1] < 0.2
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
@@ -107,3 +125,5 @@ def test_schedules_that_cannot_be_are_refused() -> None:
         CosineSchedule(optimizer, 10, warmup=10)
     with pytest.raises(ValueError, match="leave no way up"):
         OneCycleSchedule(optimizer, 3)
+    with pytest.raises(ValueError, match="mode is min or max, not 'best'"):
+        PlateauSchedule(optimizer, mode="best")
