@@ -13,6 +13,8 @@ from glassgrad.ir.stages import Dot, Target
 CACHES = "/sys/devices/system/cpu/cpu0/cache"
 QUOTA = "/sys/fs/cgroup/cpu.max"
 DEFAULT_BYTES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
+LINE_FACTS = ("coherency_line_size", "ways_of_associativity")
+DEFAULT_LINES = 64, 8  # bytes, ways
 UNITS = {"K": 10, "M": 20, "G": 30}
 
 SIGNED, UNSIGNED, SHORT = dtypes.int8, dtypes.uint8, dtypes.int16
@@ -43,6 +45,7 @@ def cpu_target(host: Host) -> Target:
     features = set(host.features.split(","))
     vector_bytes, registers = vector_registers(features)
     sizes = cache_bytes(CACHES)
+    line_bytes, ways = nearest_lines(CACHES)
     return Target(
         name="CPU",
         language="llvm",
@@ -54,6 +57,8 @@ def cpu_target(host: Host) -> Target:
         l1_bytes=sizes[1],
         l2_bytes=sizes[2],
         l3_bytes=sizes[3],
+        line_bytes=line_bytes,
+        l1_ways=ways,
         dtypes=frozenset(native_dtypes(host, features)),
         dots=dots_of(host, features, vector_bytes),
     )
@@ -97,6 +102,15 @@ def cache_bytes(folder: str) -> dict[int, int]:
         except (OSError, ValueError):
             continue
     return found
+
+
+def nearest_lines(folder: str) -> tuple[int, int]:
+    """Bytes of a line of the nearest cache, and how many lines have one place there."""
+    try:
+        found = [int(_read(folder, "index0", name)) for name in LINE_FACTS]
+    except (OSError, ValueError):
+        return DEFAULT_LINES
+    return (found[0], found[1]) if all(found) else DEFAULT_LINES
 
 
 def _read(*path: str) -> str:

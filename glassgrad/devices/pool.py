@@ -22,12 +22,18 @@ from weakref import WeakSet
 from glassgrad.devices.native import Linked, build, host
 from glassgrad.devices.pool_code import (
     BOX_BYTES,
+    CALLER_AT,
+    CONDITION_AT,
     FUTEX_CALLS,
     LAUNCH_BYTES,
+    MUTEX_AT,
     NOTHING,
     PAUSES,
+    PAUSES_AT,
     PAUSES_INSIDE,
+    PAUSES_INSIDE_AT,
     PYTHON_ENTRY,
+    SCRATCH_AT,
     SYMBOLS,
     pool_text,
 )
@@ -140,10 +146,10 @@ class Pool:
         cores = cores_from_here()
         has_room = self.threads <= len(cores)
         for number in range(self.threads):
-            self._set(number, 48, self.base)
+            self._set(number, CALLER_AT, self.base)
             # With more threads than cores, spinning keeps others from the work it waits for.
-            self._set(number, 40, PAUSES_INSIDE if has_room else 1)
-            self._set(number, 56, PAUSES if has_room else 1)
+            self._set(number, PAUSES_INSIDE_AT, PAUSES_INSIDE if has_room else 1)
+            self._set(number, PAUSES_AT, PAUSES if has_room else 1)
             _prepare_sleep(self._box(number))
         with signals_blocked():
             for number in range(1, self.threads):
@@ -159,7 +165,7 @@ class Pool:
             HOST.free(block)
         self.arenas = [HOST.allocate(nbytes, zeroed=False) for _ in range(self.threads)]
         for number, block in enumerate(self.arenas):
-            self._set(number, 8, block.address)
+            self._set(number, SCRATCH_AT, block.address)
         self.scratch_bytes = nbytes
 
     def _box(self, number: int) -> int:
@@ -241,8 +247,8 @@ def _start_thread(function: int, box: int) -> ctypes.c_void_p | None:
 
 def _prepare_sleep(box: int) -> None:
     """What systems without a futex sleep on; their structures fit into 128 bytes each."""
-    _libc().pthread_mutex_init(ctypes.c_void_p(box + 128), None)
-    _libc().pthread_cond_init(ctypes.c_void_p(box + 256), None)
+    _libc().pthread_mutex_init(ctypes.c_void_p(box + MUTEX_AT), None)
+    _libc().pthread_cond_init(ctypes.c_void_p(box + CONDITION_AT), None)
 
 
 def available_cores() -> list[int]:

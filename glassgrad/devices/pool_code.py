@@ -26,6 +26,8 @@ from __future__ import annotations
 
 BOX_BYTES = 512
 LAUNCH_BYTES = 32
+SCRATCH_AT, PAUSES_INSIDE_AT, CALLER_AT, PAUSES_AT = 8, 40, 48, 56  # bytes of a box, as above
+MUTEX_AT, CONDITION_AT = 128, 256
 PAUSES = 2000  # about 50 us
 PAUSES_INSIDE = 20_000  # half a millisecond: the next kernel of a table is soon there
 OPEN = 1 << 20  # more than there can be workers
@@ -264,7 +266,7 @@ entry:
 ring:
   %t = phi i64 [ 1, %entry ], [ %t.next, %ring ]
   %t.next = add i64 %t, 1
-  %offset = mul i64 %t, 512
+  %offset = mul i64 %t, {box}
   %box = getelementptr i8, ptr %caller, i64 %offset
   %bell = atomicrmw add ptr %box, i32 1 seq_cst
   call void @wake_if_asleep(ptr %box)
@@ -303,7 +305,7 @@ entry:
 launch:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
   %i.next = add i64 %i, 1
-  %offset = mul i64 %i.next, 32
+  %offset = mul i64 %i.next, {launch}
   %at = getelementptr i8, ptr %table, i64 %offset
   %args.at = getelementptr i8, ptr %at, i64 8
   %cores.at = getelementptr i8, ptr %at, i64 16
@@ -362,5 +364,6 @@ def pool_text(machine: str, has_futex: bool, entry: str = PYTHON_ENTRY) -> str:
     declare_pause, pause = PAUSE_CALLS.get(machine, ("", ""))
     sleeping = WITH_FUTEX.format(number=FUTEX_CALLS[machine]) if has_futex else WITH_CONDITION
     waiting, worker = WAITING.format(pause=pause), WORKER.format(open=OPEN)
-    parts = (sleeping, waiting, WORK, worker, DISMISS, RUN.format(open=OPEN))
+    run = RUN.format(open=OPEN, box=BOX_BYTES, launch=LAUNCH_BYTES)
+    parts = (sleeping, waiting, WORK, worker, DISMISS, run)
     return declare_pause + "".join(parts) + entry + EMPTY + ATTRIBUTES

@@ -26,3 +26,8 @@ def combined_by(scan: UOp) -> Ops:
     """The op of a SCAN, whether or not it leaves its own step out."""
     op: Ops = scan.arg.op if isinstance(scan.arg, Before) else scan.arg
     return op
+
+
+def terms_of(scan: UOp) -> tuple[UOp, ...]:
+    """What a SCAN combines at each step: a value, and a factor if it is by MULACC."""
+    return scan.src[: len(scan.src) - len(scan.bound)]

@@ -43,6 +43,8 @@ class Target:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     l3_bytes: int = 32 << 20
+    line_bytes: int = 64  # what a cache fetches at a time
+    l1_ways: int = 8  # lines that have the same place in the nearest cache
     shared_bytes: int = 0  # memory that the threads of a group share
     group_size: int = 1  # most threads in a group
     grid_sizes: tuple[int, ...] = (1 << 30, 1 << 30, 1 << 30)

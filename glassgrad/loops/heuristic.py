@@ -24,7 +24,6 @@ SHORT = 16  # a reduction of so few steps has no loop
 MASKED = 8  # vectors of a padded row that are written out, whatever is computed
 MOST_MASKED = 96  # the same, with every step of a reduction counted
 EXCHANGED = 2  # elements that change places: all of them at once
-WAYS = 8  # places for a line in the nearest cache
 STEP_NS = 0.15  # one step of an inner loop, very roughly
 MOST_THREADS = 256
 
@@ -153,7 +152,7 @@ def _turn_around(draft: Draft, block: UOp, axis: UOp, across: UOp) -> None:
     is_turned = 2 * lanes <= draft.target.registers and across.size >= 4 * LINE * lanes
     line = LINE * lanes if is_alone and is_turned else lanes
     apart = (written_stride(block, across) or 0) * block.src[0].dtype.itemsize
-    is_crowded = line > lanes and apart % (draft.target.l1_bytes // WAYS) == 0
+    is_crowded = line > lanes and apart % (draft.target.l1_bytes // draft.target.l1_ways) == 0
     along, beside = (line, lanes) if is_crowded else (lanes, line)
     draft.attempt(Opt(OptOps.UPCAST, axis.axis, _amount(draft, axis, along)))
     draft.attempt(Opt(OptOps.UPCAST, across.axis, _amount(draft, across, beside)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from math import prod
 
-from glassgrad.base.records import frozen
 from glassgrad.ir.carried import carried_over
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
@@ -17,6 +16,7 @@ from glassgrad.loops.cores import divide_tiles, shared_blocks
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.hidden import GRAIN
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.products import Contraction
 from glassgrad.loops.tile import choose_tile, lanes_along
 
 MOST_ROWS = 64
@@ -26,18 +26,6 @@ FEWEST_ROWS = 24
 CARRIED_ROWS = 48
 FEWEST_BLOCKED = 4  # equal blocks are worth being so many times smaller than they may be
 TILE_ROWS, TILE_COLUMNS = 6, 16
-
-
-@frozen
-class Product:
-    """A sum of products in one step: rows are those of `left`, columns lie along memory."""
-
-    step: UOp
-    reduce: UOp
-    rows: UOp
-    columns: UOp
-    left: UOp
-    right: UOp
 
 
 def rows_recipe(draft: Draft) -> set[int] | None:
@@ -167,7 +155,7 @@ def _waste(size: int, rows: int) -> float:
     return -(-size // rows) * -(-rows // TILE_ROWS) * TILE_ROWS / size
 
 
-def _next_product(draft: Draft, tried: set[int]) -> Product | None:
+def _next_product(draft: Draft, tried: set[int]) -> Contraction | None:
     """One whose columns have no tile yet."""
     for step in draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE):
         loops = [r for r in step.bound if r.kind is AxisKind.LOOP]
@@ -182,7 +170,7 @@ def _next_product(draft: Draft, tried: set[int]) -> Product | None:
                 rows = [r for r in loops if r in left.ranges and r not in right.ranges]
                 wide = [r for r in columns if r in right.ranges and r not in left.ranges]
                 if rows and wide:
-                    return Product(step, reduce, rows[-1], wide[0], left, right)
+                    return Contraction(reduce, rows[-1], wide[0], left, right)
     return None
 
 

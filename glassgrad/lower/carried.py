@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.carried import carried_over, combined_by
+from glassgrad.ir.carried import carried_over, combined_by, terms_of
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.uop import UOp
@@ -97,7 +97,7 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
     lines = emitter.scopes.stack[-1].lines
     for instance in emitter.instances(ranges, base):
         lane = own or free_lane(emitter, node, instance)
-        values = [emitter.value(term, instance) for term in _terms(scan)]
+        values = [emitter.value(term, instance) for term in terms_of(scan)]
         parts = [spread_writes(emitter, _index(state), v, instance, lane) for v in values]
         found: list[UOp] = []
         for writes in zip(*parts, strict=True):
@@ -114,10 +114,6 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
     for r in reversed(ranges):
         last = emitter.close(r) or last
     return last
-
-
-def _terms(scan: UOp) -> tuple[UOp, ...]:
-    return scan.src[: len(scan.src) - len(scan.bound)]
 
 
 def _joined(scan: UOp, now: UOp, terms: list[UOp]) -> UOp:

@@ -212,7 +212,8 @@ def _bring_near(emitter: Emitter, nodes: list[UOp], later: tuple[UOp, ...]) -> N
         flat = emitter.flat(index)
         if any(a not in later and not a.ranges.isdisjoint(later) for a in flat.terms):
             continue  # where it is, is known in these loops
-        for step in lines_of(flat, index.src[0].dtype.itemsize, steps):
+        itemsize = index.src[0].dtype.itemsize
+        for step in lines_of(flat, itemsize, steps, emitter.target):
             place = address(emitter, index, step, None).pointer
             emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (place,), is_written))
 

@@ -13,7 +13,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.scope import loops_of
-from glassgrad.lower.streaming import LINE_BYTES, divisor
+from glassgrad.lower.streaming import divisor
 
 LONG = 64  # steps of a sum that take as long as memory
 
@@ -35,16 +35,16 @@ def needed_behind_sums(stores: list[UOp], target: Target) -> dict[UOp, bool]:
 
 
 def lines_of(
-    place: Linear, itemsize: int, steps: Sequence[Mapping[UOp, int]]
+    place: Linear, itemsize: int, steps: Sequence[Mapping[UOp, int]], target: Target
 ) -> Sequence[Mapping[UOp, int]]:
     """Those of the steps that reach another line of memory than all before them."""
     away = {atom: factor for atom, factor in place.terms.items() if atom not in steps[0]}
-    if divisor(Linear(away, place.constant)) * itemsize % LINE_BYTES:
+    if divisor(Linear(away, place.constant)) * itemsize % target.line_bytes:
         return steps  # lines may begin anywhere
     found: dict[int, Mapping[UOp, int]] = {}
     for step in steps:
         offset = sum([factor * step.get(atom, 0) for atom, factor in place.terms.items()])
-        found.setdefault(offset * itemsize // LINE_BYTES, step)
+        found.setdefault(offset * itemsize // target.line_bytes, step)
     return list(found.values())
 
 

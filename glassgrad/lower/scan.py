@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import ConstType
+from glassgrad.ir.carried import terms_of
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -53,10 +54,7 @@ def _run(
     is_along = any(emitter.is_vector(r) for r in node.bound)
     found = {}
     for step in steps:
-        terms = [
-            emitter.spread(emitter.value(source, step), lanes)
-            for source in node.src[: len(node.src) - len(node.bound)]
-        ]
+        terms = [emitter.spread(emitter.value(source, step), lanes) for source in terms_of(node)]
         if is_along:
             terms = _within(emitter, node.arg, terms)
         value = _joined(emitter, node.arg, carried, terms)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
 LARGE = 3, 4  # of the last cache
-LINE_BYTES = 64
 
 
 def stream(lines: list[UOp], emitter: Emitter) -> list[UOp]:
@@ -68,7 +67,7 @@ def _writes_in_order(emitter: Emitter, store: UOp) -> bool:
         return False
     loops = [r for r in store.bound if r not in unrolled]
     goes_on = bool(loops) and terms.get(loops[-1]) == reached
-    return goes_on or reached * store.src[1].dtype.itemsize % LINE_BYTES == 0
+    return goes_on or reached * store.src[1].dtype.itemsize % emitter.target.line_bytes == 0
 
 
 def divisor(place: Linear) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.memory.errors import ExportError, RefusedError
+from glassgrad.memory.flags import Flags
 from glassgrad.memory.layout import Ints
 from glassgrad.memory.memory_view import MemoryView
 
@@ -92,7 +93,7 @@ def from_dlpack(x: Any) -> MemoryView:
         raise ExportError(f"{type(x).__name__} does not speak DLPack", hint="use get()")
     view = taken(x, x) if type(x).__name__ == "PyCapsule" else get(x, 0)
     try:
-        check(view, 64 | 12)
+        check(view, Flags.INDIRECT)
     except BaseException:
         view.release()
         raise

@@ -18,3 +18,7 @@ class Flags(IntFlag):
     ANY_CONTIGUOUS = ROW_MAJOR | COLUMN_MAJOR
     INDIRECT = 64 | STRIDES  # rows may lie behind pointers
     FULL = INDIRECT | FORMAT
+
+
+# Single bits as plain numbers: asking an IntFlag takes a microsecond each time.
+WRITABLE_BIT, STRIDES_BIT, ROWS_BIT, COLUMNS_BIT, POINTERS_BIT = 1, 8, 16, 32, 64

@@ -16,7 +16,14 @@ from weakref import WeakValueDictionary
 from glassgrad.base.records import frozen
 from glassgrad.memory import bridge_buffer
 from glassgrad.memory.errors import ExportError, FormatError, RefusedError
-from glassgrad.memory.flags import Flags
+from glassgrad.memory.flags import (
+    COLUMNS_BIT,
+    POINTERS_BIT,
+    ROWS_BIT,
+    STRIDES_BIT,
+    WRITABLE_BIT,
+    Flags,
+)
 from glassgrad.memory.format import parse_format
 from glassgrad.memory.memory_view import SWEEPS, MemoryView
 
@@ -219,17 +226,17 @@ def _nonsense(view: MemoryView) -> str:
 
 
 def _unwanted(view: MemoryView, flags: int) -> str:
-    if flags & 1 and view._readonly:
+    if flags & WRITABLE_BIT and view._readonly:
         return "the memory is read-only, but is wanted writable"
-    if not flags & 64 and view._sub_offsets is not None:
+    if not flags & POINTERS_BIT and view._sub_offsets is not None:
         return "rows lie behind pointers, and INDIRECT was not asked for"
-    order = flags & 48
-    if order == 48:
+    order = flags & (ROWS_BIT | COLUMNS_BIT)
+    if order == ROWS_BIT | COLUMNS_BIT:
         return "" if view.is_contiguous() else "the elements have gaps between them"
-    if order == 32:
+    if order == COLUMNS_BIT:
         is_fine = view.is_column_major_contiguous()
         return "" if is_fine else "the elements are not in column-major order"
-    if order == 16 or not flags & 8:
+    if order == ROWS_BIT or not flags & STRIDES_BIT:
         is_fine = view.is_row_major_contiguous()
         return "" if is_fine else "the elements are not in row-major order"
     return ""

@@ -20,7 +20,6 @@ from glassgrad.ir.uop import UOp
 MOST_LETTERS = 72  # a longer expression is given a name
 LETTERS = {AxisKind.LOOP: "i", AxisKind.REDUCE: "k", AxisKind.CORE: "c", AxisKind.UPCAST: "u"}
 LETTERS |= {AxisKind.LANE: "l", AxisKind.UNROLL: "n", AxisKind.GLOBAL: "g", AxisKind.LOCAL: "t"}
-WHOLE = 9  # binds tighter than any sign between two values
 INFIX = {  # how it is written, and how tight it binds
     Ops.POW: ("**", 8),
     Ops.MUL: ("*", 6), Ops.FDIV: ("/", 6), Ops.FLOORDIV: ("//", 6), Ops.FLOORMOD: ("%", 6),

@@ -8,8 +8,11 @@ from glassgrad.base.config import Context
 from glassgrad.base.dtype import dtypes
 from glassgrad.devices.machine import (
     DEFAULT_BYTES,
+    DEFAULT_LINES,
+    LINE_FACTS,
     cache_bytes,
     cpu_target,
+    nearest_lines,
     usable_cores,
     vector_registers,
 )
@@ -43,6 +46,17 @@ def test_caches_are_read_from_the_system(tmp_path: Path) -> None:
             (entry / name).write_text(f"{text}\n")
     assert cache_bytes(str(tmp_path)) == {1: 48 << 10, 2: 2 << 20, 3: DEFAULT_BYTES[3]}
     assert cache_bytes(str(tmp_path / "nowhere")) == DEFAULT_BYTES
+
+
+def test_lines_of_the_nearest_cache_are_read_from_the_system(tmp_path: Path) -> None:
+    entry = tmp_path / "index0"
+    entry.mkdir()
+    for name, text in zip(LINE_FACTS, ("128", "12"), strict=True):
+        (entry / name).write_text(f"{text}\n")
+    assert nearest_lines(str(tmp_path)) == (128, 12)
+    (entry / LINE_FACTS[1]).write_text("0\n")  # what some virtual machines say
+    assert nearest_lines(str(tmp_path)) == DEFAULT_LINES
+    assert nearest_lines(str(tmp_path / "nowhere")) == DEFAULT_LINES
 
 
 def test_half_floats_are_native_only_where_no_library_is_needed() -> None:
