@@ -43,7 +43,7 @@ class Reading:
 
 def is_legacy(raw: Bytes) -> bool:
     """Whether a file begins as a pickle does."""
-    return bytes(raw[:2]) == b"\x80\x02"
+    return bytes(raw[:2]) in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
 def legacy_load(raw: Bytes) -> Any:
@@ -80,6 +80,9 @@ class Describing(Builder):
     """Reads a pickle for its storages alone, whose elements stand behind it."""
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
+        return {}
+
+    def created(self, name: str) -> Any:
         return {}
 
 

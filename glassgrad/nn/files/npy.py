@@ -53,6 +53,10 @@ def npz_load(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
 
 def npy_save(x: Tensor, fn: str | PathLike[str]) -> None:
     """Write one array."""
+    if x.dtype.format is None:
+        raise FormatError(
+            f"NumPy has no {x.dtype.name} to write", hint="x.float(), or nn.state.safe_save"
+        )
     array = np.ascontiguousarray(x.numpy())
     head = {"descr": array.dtype.str, "fortran_order": False, "shape": x.numpy().shape}
     text = repr(head).encode()

@@ -19,6 +19,17 @@ class Call(NamedTuple):
     name: str
 
 
+class Unfinished:
+    """What a call gives while its state, which follows in the pickle, is not known."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []  # of the places in the memo where it stands meanwhile
+
+    def finished(self, state: Any) -> Any:
+        """The value itself."""
+        raise NotImplementedError
+
+
 class Builder(Protocol):
     """What names stand for."""
 
@@ -30,6 +41,9 @@ class Builder(Protocol):
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         """What a call of this name gives."""
+
+    def created(self, name: str) -> Any:
+        """An object of the class of this name."""
 
 
 class File(Protocol):
@@ -43,13 +57,21 @@ class File(Protocol):
 
 
 MARK = object()
+# What a damaged pickle makes Python say; a warning where those are errors.
+DAMAGE = (
+    IndexError, KeyError, TypeError, AttributeError, ValueError, OverflowError, DeprecationWarning,
+)  # fmt: skip
+COPIED = (str, bytes, list, dict)
+MOST_HANDED = 4  # times the length of the pickle so far
+SMALL = 1 << 16
 
 
 def unpickled(data: bytes | File, builder: Builder) -> Any:
     """The value of a pickle; a file is read to the end of the pickle, and no further."""
     machine = Machine(builder)
     try:
-        for opcode, arg, _ in genops(cast(Any, data)):  # which asks for no more than a File has
+        # It asks for no more than a File has.
+        for opcode, arg, machine.place in genops(cast(Any, data)):
             step = STEPS.get(opcode.name)
             if step is not None:
                 step(machine, arg)
@@ -59,7 +81,7 @@ def unpickled(data: bytes | File, builder: Builder) -> Any:
                 machine.stack.append(arg)
             elif opcode.name not in IGNORED:
                 raise FormatError(f"a pickle of tensors has no {opcode.name}")
-    except (IndexError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+    except DAMAGE as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"the pickle is damaged: {error}") from None
@@ -75,6 +97,8 @@ class Machine:
         self.builder = builder
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.place: int | None = 0  # in the pickle
+        self.handed = 0  # how many bytes and items calls were given
 
     def marked(self) -> list[Any]:
         """Everything above the topmost mark, which goes, too."""
@@ -110,8 +134,7 @@ class Machine:
         if not isinstance(target, dict) or len(pairs) % 2:
             raise FormatError("the pickle is damaged: what is filled is no dict")
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
-            # Hashing a deep tuple would need as deep a stack.
-            if not isinstance(key, (str, int, float, bytes)):
+            if not is_plain(key):
                 raise FormatError(f"a key is a {type(key).__name__}, not a text or a number")
             target[key] = value
 
@@ -125,17 +148,31 @@ class Machine:
         args, callee = self.pop(), self.pop()
         if not isinstance(callee, Call) or not isinstance(args, tuple) or isinstance(args, Call):
             raise FormatError("the pickle is damaged: what is called is no name")
+        self.hand(args)
         self.stack.append(self.builder.called(callee.name, args))
+
+    def hand(self, args: Any) -> None:
+        """Calls may copy what they are given: a long text in the memo must not be given often."""
+        if isinstance(args, tuple):
+            self.handed += sum(len(one) for one in args if isinstance(one, COPIED))
+        if self.handed > MOST_HANDED * (self.place or 0) + SMALL:
+            raise FormatError("the pickle makes more of its parts than an honest one would")
 
     def new_object(self) -> None:
         self.drop()
         kind = self.pop()
-        raise_object(kind.name if isinstance(kind, Call) else "no known kind")
+        if not isinstance(kind, Call):
+            raise_object("no known kind")
+        self.stack.append(self.builder.created(kind.name))
 
     def build(self) -> None:
         """State for the object below: a dict's attributes, as PyTorch's versions, are left out."""
-        self.pop()
-        if not isinstance(self.stack[-1], dict):
+        state, target = self.pop(), self.stack[-1]
+        if isinstance(target, Unfinished):
+            self.hand(state)
+            self.stack[-1] = made = target.finished(state)
+            self.memo.update(dict.fromkeys(target.numbers, made))
+        elif not isinstance(target, dict):
             raise FormatError("the pickle sets the state of something that has none")
 
     def new_list(self, items: list[Any]) -> None:
@@ -158,8 +195,17 @@ def raise_object(kind: str) -> NoReturn:
     )
 
 
+def is_plain(key: Any) -> bool:
+    """Can this be a key? Hashing deep tuples would need as deep a stack."""
+    if isinstance(key, tuple):
+        return all(isinstance(one, (str, int, float, bytes)) for one in key)
+    return key is None or isinstance(key, (str, int, float, bytes))
+
+
 def _put(machine: Machine, number: int) -> None:
-    machine.memo[number] = machine.stack[-1]
+    machine.memo[number] = top = machine.stack[-1]
+    if isinstance(top, Unfinished):
+        top.numbers.append(number)
 
 
 STEPS: dict[str, Callable[[Machine, Any], None]] = {

@@ -25,7 +25,10 @@ LONGEST_PICKLE = 1 << 28
 
 @naming
 def torch_load(fn: Tensor | str | PathLike[str]) -> Any:
-    """What torch.save wrote: a tensor, or dicts and lists of tensors, numbers and texts."""
+    """What torch.save wrote: a tensor, or dicts and lists of tensors, numbers and texts.
+
+    NumPy's arrays and numbers come as such, options of a command line with their names.
+    """
     raw = mapped(fn)
     if is_legacy(raw):
         return legacy_load(raw)

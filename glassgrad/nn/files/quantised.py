@@ -8,6 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+SHIFTS = np.arange(0, 8, 2, dtype=np.uint8)[:, None]  # to each two bits of a byte
+# What the codes of the formats with uneven steps stand for.
+LEVELS = np.array(
+    [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32
+)
 
 
 class Format(NamedTuple):
@@ -37,15 +42,55 @@ def q4_1(blocks: Array) -> Array:
     return _nibbles(blocks[:, 4:]) * _float16(blocks, 0) + _float16(blocks, 2)
 
 
+def _five_bits(fifth: Array, codes: Array) -> Array:
+    upper = np.unpackbits(fifth, axis=1, bitorder="little").astype(np.float32)
+    return _nibbles(codes) + upper * 16
+
+
 def q5_0(blocks: Array) -> Array:
     """scale, 32 fifth bits, 32 x 4 bits:  (code - 16) scale"""
-    fifth = np.unpackbits(blocks[:, 2:6], axis=1, bitorder="little").astype(np.float32)
-    return (_nibbles(blocks[:, 6:]) + fifth * 16 - 16) * _float16(blocks, 0)
+    return (_five_bits(blocks[:, 2:6], blocks[:, 6:]) - 16) * _float16(blocks, 0)
+
+
+def q5_1(blocks: Array) -> Array:
+    """scale, least, 32 fifth bits, 32 x 4 bits:  code scale + least"""
+    codes = _five_bits(blocks[:, 4:8], blocks[:, 8:])
+    return codes * _float16(blocks, 0) + _float16(blocks, 2)
 
 
 def q8_0(blocks: Array) -> Array:
     """scale, 32 x 8 bits:  code scale"""
     return np.ascontiguousarray(blocks[:, 2:]).view(np.int8) * _float16(blocks, 0)
+
+
+def _pairs(codes: Array) -> Array:
+    """64 bytes  ->  256 x 2 bits: of each half the lowest bits of all bytes, then the next ones"""
+    return (codes.reshape(-1, 2, 1, 32) >> SHIFTS) & 3
+
+
+def q2_k(blocks: Array) -> Array:
+    """16 x (scale, least) of 4 bits, 256 x 2 bits, two scales for these"""
+    scales = (blocks[:, :16] & 15) * _float16(blocks, 80)
+    leasts = (blocks[:, :16] >> 4) * _float16(blocks, 82)
+    numbers: Array = _by_16(_pairs(blocks[:, 16:80]), scales) - np.repeat(leasts, 16, axis=1)
+    return numbers
+
+
+def q3_k(blocks: Array) -> Array:
+    """256 third bits, 256 x 2 bits, 16 scales of 6 bits, a scale:  (code - 4) (scale - 32) scale"""
+    shifts = np.arange(8, dtype=np.uint8).reshape(2, 4, 1)
+    third = (blocks[:, None, None, :32] >> shifts) & 1
+    codes = (_pairs(blocks[:, 32:96]) | (third << 2)).astype(np.float32) - 4
+    low = np.concatenate([blocks[:, 96:104] & 15, blocks[:, 96:104] >> 4], 1)
+    high = ((blocks[:, None, 104:108] >> SHIFTS) & 3).reshape(-1, 16)
+    scales = (low | (high << 4)).astype(np.float32) - 32
+    return _by_16(codes, scales * _float16(blocks, 108))
+
+
+def _by_16(codes: Array, scales: Array) -> Array:
+    """Each 16 numbers have a scale."""
+    numbers: Array = codes.reshape(-1, 16, 16) * scales[:, :, None]
+    return numbers.reshape(-1, 256)
 
 
 def six_bit_scales(packed: Array) -> tuple[Array, Array]:
@@ -87,20 +132,37 @@ def q6_k(blocks: Array) -> Array:
     """256 x 4 bits, 256 x 2 upper bits, 16 scales of 8 bits, a scale:  (code - 32) scale scale"""
     low = blocks[:, :128].reshape(-1, 2, 2, 32)  # two halves of 128 numbers
     low = np.concatenate([low & 15, low >> 4], 2)  # (n, 2, 4, 32)
-    shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
-    high = (blocks[:, 128:192].reshape(-1, 2, 1, 32) >> shifts) & 3
-    codes = (low | (high << 4)).astype(np.float32).reshape(-1, 16, 16) - 32
+    codes = (low | (_pairs(blocks[:, 128:192]) << 4)).astype(np.float32) - 32
     scales = np.ascontiguousarray(blocks[:, 192:208]).view(np.int8) * _float16(blocks, 208)
-    numbers: Array = codes * scales[:, :, None]
-    return numbers.reshape(len(blocks), 256)
+    return _by_16(codes, scales)
+
+
+def iq4_nl(blocks: Array) -> Array:
+    """scale, 32 x 4 bits:  LEVELS[code] scale"""
+    return LEVELS[_nibbles(blocks[:, 2:]).astype(np.intp)] * _float16(blocks, 0)
+
+
+def iq4_xs(blocks: Array) -> Array:
+    """scale, 8 x 2 and 8 x 4 bits of scales, 256 x 4 bits:  LEVELS[code] (scale - 32) scale"""
+    high = ((blocks[:, 2:4, None] >> SHIFTS[:, 0]) & 3).reshape(-1, 8)
+    low = np.stack([blocks[:, 4:8] & 15, blocks[:, 4:8] >> 4], 2).reshape(-1, 8)
+    scales = ((low | (high << 4)).astype(np.float32) - 32) * _float16(blocks, 0)
+    codes = _nibbles(blocks[:, 8:].reshape(-1, 8, 16)).astype(np.intp)
+    numbers: Array = LEVELS[codes] * scales[:, :, None]
+    return numbers.reshape(-1, 256)
 
 
 FORMATS = {
     2: Format(32, 18, q4_0),
     3: Format(32, 20, q4_1),
     6: Format(32, 22, q5_0),
+    7: Format(32, 24, q5_1),
     8: Format(32, 34, q8_0),
+    10: Format(256, 84, q2_k),
+    11: Format(256, 110, q3_k),
     12: Format(256, 144, q4_k),
     13: Format(256, 176, q5_k),
     14: Format(256, 210, q6_k),
+    20: Format(32, 18, iq4_nl),
+    23: Format(256, 136, iq4_xs),
 }

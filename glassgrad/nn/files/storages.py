@@ -12,6 +12,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import Bytes, are_sizes, tensor
 from glassgrad.nn.files.pickled import Call, raise_object
+from glassgrad.nn.files.plain_objects import Options, plain_object
 from glassgrad.tensor.tensor import Tensor
 
 STORAGES: dict[str, DType] = {
@@ -36,7 +37,8 @@ DTYPES: dict[str, DType] = {
     "torch.float8_e4m3fn": dtypes.fp8e4m3,
     "torch.float8_e5m2": dtypes.fp8e5m2,
 }
-SETS = ("__builtin__.set", "builtins.set")
+REBUILT = ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor_v3")
+PARAMETERS = ("torch._utils._rebuild_parameter", "torch._utils._rebuild_parameter_with_state")
 Find = Callable[[str, DType, int], Bytes]  # a storage's key, dtype and number of elements
 
 
@@ -76,31 +78,35 @@ class Builder:
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         """The few calls that a pickle of tensors makes."""
-        if name == "torch._utils._rebuild_tensor_v2" and len(args) >= 4:
+        if name == REBUILT[0] and len(args) >= 4:
             return strided(*args[:4])
-        if name == "torch._utils._rebuild_tensor_v3" and len(args) >= 7:
+        if name == REBUILT[1] and len(args) >= 7:
             return strided(typed(args[0], args[6]), *args[1:4])
-        if name == "torch._utils._rebuild_parameter" and args and isinstance(args[0], Tensor):
+        if name in PARAMETERS and args and isinstance(args[0], Tensor):
             return args[0]
-        if name == "collections.OrderedDict" and not args:
-            return {}
-        if name in SETS and len(args) == 1 and are_simple(args[0]):
-            return set(args[0])
-        if name == "_codecs.encode" and args[1:] == ("latin1",) and isinstance(args[0], str):
-            return args[0].encode("latin1")  # how old pickles write bytes
+        if name == "torch._tensor._rebuild_from_type_v2" and len(args) == 4:
+            return self._of_another_class(args[0], args[2])
         if name == "torch.Size" and len(args) == 1 and isinstance(args[0], tuple):
             return args[0]
         if name == "torch.device" and args and isinstance(args[0], str):
             return args[0]
-        raise FormatError(
-            f"the file asks to call {name:.80}",
-            hint="only files of tensors, numbers, texts, lists and dicts are read",
-        )
+        try:
+            return plain_object(name, args)
+        except TypeError:
+            raise FormatError(
+                f"the file asks to call {name:.80}",
+                hint="only files of tensors, numbers, texts, lists and dicts are read",
+            ) from None
 
+    def _of_another_class(self, function: Any, args: Any) -> Any:
+        """A tensor of a class that somebody derived; it comes as a tensor like others."""
+        name = function.name if isinstance(function, Call) else ""
+        if name not in (*REBUILT, *PARAMETERS) or not isinstance(args, tuple):
+            raise FormatError(f"a tensor is made in an unknown way: {name:.80}")
+        return self.called(name, args)
 
-def are_simple(items: Any) -> bool:
-    """Can these be in a set? Hashing deep tuples would need as deep a stack."""
-    return isinstance(items, list) and all(isinstance(i, (str, int, float, bytes)) for i in items)
+    def created(self, name: str) -> Any:
+        return Options() if name == "argparse.Namespace" else raise_object(name)
 
 
 def typed(storage: Any, dtype: Any) -> Any:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import pickle
 import random
 import tracemalloc
 import zipfile
+from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 import pytest
 from gguf_files import gguf_file
-from torch_files import old_torch_file, torch_file
+from torch_files import archive_of, old_torch_file, torch_file
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
@@ -22,7 +26,7 @@ from glassgrad.nn.files.npy import npy_load, npz_load
 from glassgrad.nn.files.pytorch import torch_load
 
 X = np.arange(60, dtype=np.float32).reshape(3, 20)
-EACH = 1450  # of seven readers
+EACH = 1300  # of eight readers
 MOST_MEMORY = 4_000_000  # bytes; the files have a few thousand
 
 
@@ -67,6 +71,15 @@ def _gguf() -> bytes:
     return gguf_file(facts, {"x": X, "y": (12, (1, 512), blocks)})
 
 
+def _objects() -> bytes:
+    """What stands beside tensors."""
+    given = {
+        "loss": np.float32(0.5), "x": X, "args": Namespace(lr=0.1, path=PurePosixPath("a/b")),
+        "tags": {"a", "b"}, "n": range(3), "c": Counter("aab"),
+    }  # fmt: skip
+    return archive_of(pickle.dumps(given, 2), [])
+
+
 READERS: dict[str, tuple[Callable[[Any], Any], bytes]] = {
     "npy": (npy_load, _npy()),
     "npz": (npz_load, _npz()),
@@ -74,6 +87,7 @@ READERS: dict[str, tuple[Callable[[Any], Any], bytes]] = {
     "tar": (tar_extract, _tar()),
     "gguf": (gguf_load, _gguf()),
     "torch": (torch_load, torch_file({"x": X, "y": [X.T, 3, "text"], "n": None})),
+    "torch objects": (torch_load, _objects()),
     "old torch": (torch_load, old_torch_file({"x": X, "y": [X.T, 3, "text"], "n": None})),
 }
 

@@ -90,3 +90,10 @@ def test_an_array_that_unpacks_to_more_than_is_said_is_refused(tmp_path: Path) -
     assert size in raw
     with pytest.raises(FormatError, match="another size than is said"):
         npz_load(Tensor(raw.replace(size, (500).to_bytes(4, "little"))))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "fp8e4m3", "fp8e5m2"])
+def test_what_numpy_lacks_is_not_written(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FormatError, match=f"NumPy has no {name} to write"):
+        npy_save(Tensor([1.0]).cast(name), tmp_path / "x.npy")
+    assert not list(tmp_path.iterdir())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.pickled import Call, unpickled
+from glassgrad.nn.files.pickled import Call, raise_object, unpickled
 
 
 class Nobody:
@@ -22,6 +22,9 @@ class Nobody:
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         raise FormatError(f"asked to call {name}")
+
+    def created(self, name: str) -> Any:
+        raise_object(name)
 
 
 KEYS = st.text(max_size=4) | st.integers()
@@ -81,3 +84,23 @@ def test_a_huge_memo_number_takes_no_memory() -> None:
 def test_deeply_nested_tuples_do_no_harm() -> None:
     found = unpickled(b")" + b"\x85" * 100_000 + b".", Nobody())
     assert isinstance(found, tuple)
+
+
+class Copying(Nobody):
+    def called(self, name: str, args: tuple[Any, ...]) -> Any:
+        return bytes(args[0])
+
+
+def test_a_long_text_that_is_copied_again_and_again_is_refused() -> None:
+    text = (
+        b"cbytes\ncopy\n" + b"B" + (1 << 16).to_bytes(4, "little") + bytes(1 << 16) + b"q\x01\x85R"
+    )
+    again = b"cbytes\ncopy\nh\x01\x85R"
+    assert len(unpickled(b"\x80\x03(" + text + again * 2 + b"t.", Copying())) == 3
+    with pytest.raises(FormatError, match="more of its parts than an honest one would"):
+        unpickled(b"\x80\x03(" + text + again * 100 + b"t.", Copying())
+
+
+def test_keys_may_be_pairs() -> None:
+    value = {(1, "a"): 2, None: 3}
+    assert unpickled(pickle.dumps(value, 2), Nobody()) == value

@@ -38,6 +38,45 @@ def q5_0(block: Block, i: int) -> float:
     return ((nibble(block[6:], i, 16) | fifth << 4) - 16) * half(block, 0)
 
 
+def q5_1(block: Block, i: int) -> float:
+    fifth = int.from_bytes(bytes(block[4:8]), "little") >> i & 1
+    return (nibble(block[8:], i, 16) | fifth << 4) * half(block, 0) + half(block, 2)
+
+
+def two_bits(codes: Block, i: int) -> int:
+    part, place = divmod(i, 128)
+    return codes[part * 32 + place % 32] >> (place // 32 * 2) & 3
+
+
+def q2_k(block: Block, i: int) -> float:
+    packed = block[i // 16]
+    code = two_bits(block[16:80], i)
+    return half(block, 80) * (packed & 15) * code - half(block, 82) * (packed >> 4)
+
+
+def q3_k(block: Block, i: int) -> float:
+    code = two_bits(block[32:96], i) - (0 if block[i % 32] >> (i // 32) & 1 else 4)
+    packed, k = block[96:108], i // 16
+    low = packed[k] & 15 if k < 8 else packed[k - 8] >> 4
+    high = packed[8 + k % 4] >> (k // 4 * 2) & 3
+    return half(block, 108) * ((low | high << 4) - 32) * code
+
+
+LEVELS = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
+
+
+def iq4_nl(block: Block, i: int) -> float:
+    return LEVELS[nibble(block[2:], i, 16)] * half(block, 0)
+
+
+def iq4_xs(block: Block, i: int) -> float:
+    k = i // 32
+    low = block[4 + k // 2] >> (k % 2 * 4) & 15
+    high = (block[2] | block[3] << 8) >> 2 * k & 3
+    code = nibble(block[8 + k * 16 : 24 + k * 16], i % 32, 16)
+    return half(block, 0) * ((low | high << 4) - 32) * LEVELS[code]
+
+
 def q8_0(block: Block, i: int) -> float:
     return signed(block[2 + i]) * half(block, 0)
 
@@ -73,9 +112,13 @@ def q6_k(block: Block, i: int) -> float:
 
 
 READERS: dict[int, Callable[[Block, int], float]] = {
-    2: q4_0, 3: q4_1, 6: q5_0, 8: q8_0, 12: q4_k, 13: q5_k, 14: q6_k,
+    2: q4_0, 3: q4_1, 6: q5_0, 7: q5_1, 8: q8_0, 10: q2_k, 11: q3_k, 12: q4_k, 13: q5_k, 14: q6_k,
+    20: iq4_nl, 23: iq4_xs,
 }  # fmt: skip
-HALVES = {2: [0], 3: [0, 2], 6: [0], 8: [0], 12: [0, 2], 13: [0, 2], 14: [208]}
+HALVES = {
+    2: [0], 3: [0, 2], 6: [0], 7: [0, 2], 8: [0], 10: [80, 82], 11: [108], 12: [0, 2], 13: [0, 2],
+    14: [208], 20: [0], 23: [0],
+}  # fmt: skip
 
 
 def random_blocks(kind: int, count: int = 5) -> np.ndarray[Any, Any]:
