@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from queue import Full, Queue
 from threading import Event, Thread
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 END = object()
+LARGE = 1 << 31  # whole numbers from here on need int64
 PAUSE = 0.05  # seconds after which a thread with a full queue looks whether it is still needed
 
 
@@ -122,13 +123,21 @@ class _Column:
 
         if not self.is_ragged:
             return np.asarray(self.data[indices])
-        rows = [np.asarray(self.data[index]) for index in indices]
+        rows = [_array(self.data[index]) for index in indices]
         longest = -(-max(map(len, rows)) // self.multiple) * self.multiple
         shape = (len(rows), longest, *rows[0].shape[1:])
-        out = np.full(shape, self.pad, np.int32 if rows[0].dtype == np.int64 else rows[0].dtype)
+        out = np.full(shape, self.pad, _common([row.dtype for row in rows if row.size]))
         for place, row in zip(out, rows, strict=True):
             place[: len(row)] = row
         return out
+
+
+def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
+    """A dtype for all rows that hold something; NumPy's for int32 and float32 is float64."""
+    import numpy as np
+
+    wide = np.result_type(*dtypes) if dtypes else np.dtype(np.float32)
+    return wide if wide in dtypes or wide != np.float64 else np.dtype(np.float32)
 
 
 def _has_length(item: Any) -> bool:
@@ -136,11 +145,39 @@ def _has_length(item: Any) -> bool:
 
 
 def _indexable(data: Any) -> Any:
-    import numpy as np
-
     if isinstance(data, Tensor):
         return data.numpy()
-    return np.asarray(data) if isinstance(data, Sequence) else data
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _array(data)
+    if isinstance(data, (str, bytes, Mapping)) or not _takes_indices(data):
+        raise ShapeError(
+            f"a loader cannot draw samples from a {type(data).__name__}",
+            hint="it needs a length, and takes an array of indices: arrays, tensors, lists",
+        )
+    return data
+
+
+def _takes_indices(data: Any) -> bool:
+    return hasattr(data, "__len__") and hasattr(data, "__getitem__")
+
+
+def _array(data: Any) -> np.ndarray[Any, Any]:
+    """Python's numbers with the dtypes that tensors of them have, others with their own."""
+    import numpy as np
+
+    array = np.asarray(data)
+    leaf = data
+    while isinstance(leaf, (list, tuple)) and leaf:
+        leaf = leaf[0]
+    if type(leaf) is float or (type(leaf) is int and array.dtype.kind == "f"):
+        return array.astype(np.float32)
+    if (
+        type(leaf) is int
+        and array.dtype == np.int64
+        and -LARGE <= array.min() <= array.max() < LARGE
+    ):
+        return array.astype(np.int32)
+    return array
 
 
 def _ahead(items: Iterator[Any], count: int) -> Generator[Any, None, None]:

@@ -279,6 +279,15 @@ class Tensor(Spellings, Border):
     def __int__(self) -> int:
         return int(self.item())
 
+    def __index__(self) -> int:
+        # Not of one element along an axis: bytes(x) would be so many zeros instead of that byte.
+        if self.shape or self.dtype.kind not in ("int", "uint"):
+            raise DTypeError(
+                f"only a whole number without axes is an index, not {self.dtype.name} {self.shape}"
+            )
+        found: int = self.item()
+        return found
+
     def __bool__(self) -> bool:
         raise DTypeError(
             "a tensor is neither true nor false",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
-from glassgrad import Tensor
+from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.nn.loader import Loader
 
@@ -85,6 +86,35 @@ def test_sequences_are_padded_to_the_longest_of_a_batch() -> None:
     assert found == [[[1, -1, -1], [1, 2, 3]], [[1, 2]]]
     even = next(iter(Loader([np.ones((3, 2))], seed=None, multiple=4)))
     assert even.shape == (1, 4, 2)
+
+
+def test_rows_of_several_dtypes_lose_nothing() -> None:
+    data = [[1], [], [1.5, 2.5]]
+    (found,) = Loader(data, batch_size=3, seed=None)
+    assert found.tolist() == [[1.0, 0.0], [0.0, 0.0], [1.5, 2.5]]
+    assert found.dtype is dtypes.float32
+
+
+def test_numbers_of_pythons_have_the_dtypes_that_tensors_of_them_have() -> None:
+    def dtype_of(data: Any) -> Any:
+        return next(iter(Loader(data))).dtype
+
+    assert dtype_of([1.0, 2.0]) is dtype_of([[1.0], [2.0, 3]]) is dtypes.float32
+    assert dtype_of([1, 2]) is dtype_of([[1], [], [2, 3]]) is dtypes.int32
+    assert dtype_of([1, 1 << 40]) is dtypes.int64
+    assert dtype_of([True]) is dtypes.bool
+    assert dtype_of([np.float64(1)]) is dtype_of(np.ones(3)) is dtypes.float64
+    assert dtype_of([np.ones(3, np.int64)]) is dtypes.int64
+
+
+@pytest.mark.parametrize(
+    "data",
+    [(x for x in [1]), itertools.count(), None, np.float32(1), "abc", {1: 2}, {1, 2}],
+    ids=lambda data: type(data).__name__,
+)
+def test_what_has_no_samples_is_refused(data: Any) -> None:
+    with pytest.raises(ShapeError, match=f"cannot draw samples from a {type(data).__name__}"):
+        Loader(data)
 
 
 def test_batches_by_length_need_little_padding() -> None:

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from glassgrad import Tensor, dtypes
+from glassgrad import Tensor, TinyJit, dtypes
+from glassgrad.base.errors import CaptureError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.core import LIVING
 
@@ -149,3 +150,27 @@ def test_nodes_carry_the_users_line() -> None:
     y = Tensor([1.0]) + 2  # here
     assert y.uop.origin is not None
     assert "# here" in y.uop.origin.text
+
+
+def test_a_whole_number_is_an_index() -> None:
+    assert list(range(Tensor(3))) == [0, 1, 2]
+    assert "abc"[Tensor([1.0, 5.0, 2.0]).argmax()] == "b"
+    assert [1, 2, 3, 4][Tensor(1) : Tensor(-1)] == [2, 3]
+    assert bytes(Tensor([65], dtype="uint8")) == b"A"  # not 65 zeros
+
+
+@pytest.mark.parametrize("value", [3.0, True, [3]])
+def test_nothing_else_is_an_index(value: object) -> None:
+    with pytest.raises(TypeError, match="only a whole number without axes is an index"):
+        range(Tensor(value))
+
+
+def test_a_captured_function_cannot_look_at_an_index() -> None:
+    @TinyJit
+    def ones(count: Tensor) -> Tensor:
+        return Tensor.ones(count).sum().realize()
+
+    count = Tensor(3).realize()
+    with pytest.raises(CaptureError, match="looks at a value"):
+        for _ in range(2):
+            ones(count)
