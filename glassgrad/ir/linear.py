@@ -194,6 +194,19 @@ def flat(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> Linear:
     return _recombine(_summed(indices, strides))
 
 
+def without_remainders(value: Linear) -> Linear:
+    """a·(x // d) + b·(x % d)  ->  b·x + (a - b·d)·(x // d): one division instead of two"""
+    for atom, factor in value.terms.items():
+        if atom.op is FLOORMOD:
+            quotient = UOp(FLOORDIV, atom.dtype, atom.src)
+            if quotient in value.terms:
+                rest = _plus(value, Linear({atom: 1}, 0), -factor)
+                rest = _plus(rest, linear(atom.src[0]), factor)
+                apart = Linear({quotient: 1}, 0)
+                return without_remainders(_plus(rest, apart, -factor * atom.src[1].arg))
+    return value
+
+
 def _summed(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> Linear:
     terms: dict[UOp, int] = {}
     constant = 0

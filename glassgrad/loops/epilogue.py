@@ -31,7 +31,8 @@ def shorten_epilogue(draft: Draft) -> None:
     along = lane or next((r for r in registers if written_stride(stores[0], r) == 1), None)
     lanes = 1 if along is None or along is lane else _lanes(draft, stores[0], along)
     vectors = prod(r.size for r in registers) // lanes
-    work = _instructions(draft, stores, lane)
+    computed = _computed(draft, stores)
+    work = computed + _written(stores, lane)
     if vectors * work < MANY:
         return
     axis = max(registers, key=lambda r: (r is not along, r.size))
@@ -40,7 +41,7 @@ def shorten_epilogue(draft: Draft) -> None:
     step = lanes if axis is along else 1
     others = vectors * step // axis.size
     fitting = [n for n in range(1, axis.size // step) if axis.size % (n * step) == 0]
-    together = 4 if work >= HEAVY else 2
+    together = 4 if computed >= HEAVY else 2
     for amount in [n for n in fitting if n * others >= together][:1] or fitting[-1:]:
         draft.attempt(Opt(OptOps.APART, axis.axis, amount * step))
 
@@ -57,11 +58,15 @@ def _lanes(draft: Draft, store: UOp, axis: UOp) -> int:
     return lanes
 
 
-def _instructions(draft: Draft, stores: list[UOp], lane: UOp | None) -> int:
-    """What a register of results takes behind its sums; two for each element that lies apart."""
+def _computed(draft: Draft, stores: list[UOp]) -> int:
+    """Instructions that a register of results takes behind its sums."""
     own = {node for store in stores for node in draft.own_nodes(store)}
     values = [node for node in own if node.dtype.kind != "index" and node.op not in QUIET]
-    work = sum(OP_WORK.get(node.op, 1) for node in values)
+    return sum(OP_WORK.get(node.op, 1) for node in values)
+
+
+def _written(stores: list[UOp], lane: UOp | None) -> int:
+    """The same to write it: two for each element that lies apart."""
     if lane is None:
-        return work + len(stores)
-    return work + sum(1 if written_stride(s, lane) == 1 else 2 * lane.size for s in stores)
+        return len(stores)
+    return sum(1 if written_stride(s, lane) == 1 else 2 * lane.size for s in stores)

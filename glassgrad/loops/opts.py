@@ -28,7 +28,7 @@ class OptOps(Enum):
     PARTIAL = "sums collected in scratch while parts of what is summed go by"
     CARRY = "a running maximum, and sums relative to it, while blocks of an axis go by"
     APART = "sums kept in scratch, and what becomes of them in a loop"
-    WINDOW = "the part of a buffer that a loop reads, copied into scratch as it lies"
+    WINDOW = "the part of a buffer that a loop reads, copied into scratch"
     STAGE = "what a loop reads of a buffer, copied into scratch first"
 
     __hash__ = object.__hash__

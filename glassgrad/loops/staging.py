@@ -123,9 +123,15 @@ def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
     stages = [node for node in blocks_of(nest.body) if node.op is Ops.STAGE]
     carrying = {r for node in stages for r in carried_over(node)}  # run around all that they carry
 
-    def place(r: UOp) -> tuple[bool, bool, int, bool, int]:
+    turns: dict[UOp, int] = {}
+    for block in blocks_of(nest.body):
+        if block.op is Ops.REDUCE:
+            turns |= {r: n for n, r in enumerate(block.bound)}
+
+    def place(r: UOp) -> tuple[bool, bool, int, bool, int, int]:
         outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
-        return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r not in carrying, r.axis
+        turn = turns.get(r, 0)
+        return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r not in carrying, turn, r.axis
 
     return sorted(ranges, key=place)
 

@@ -1,4 +1,4 @@
-"""WINDOW: the part of a buffer that loops inside of one loop read, copied into scratch as it lies.
+"""WINDOW: the part of a buffer that loops inside of one loop read, copied into scratch.
 
 STAGE copies what is read once per reader, in reading order; where readers overlap, as the windows
 of a convolution do, WINDOW copies every element once, with the zeros around an image put in.
@@ -43,8 +43,12 @@ class Coordinate:
         return sub(self.inner, self.inner.vmin)
 
 
-def window(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
-    """for i: for k: y += x[i + k]  ->  for i: s[:] = x[i : i + n]; for k: y += s[k]"""
+def window(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
+    """for i: for k: y += x[i + k]  ->  for i: s[:] = x[i : i + n]; for k: y += s[k]
+
+    `arg` is a slot; or a slot and an order, in which the copy has its axes.
+    """
+    slot, order = arg if isinstance(arg, tuple) else (arg, None)
     if axis.kind.is_unrolled or target.has_threads:
         raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
     around = loops_around(nest, axis)
@@ -52,7 +56,7 @@ def window(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
     number = next_number(nest)
     for load in loads_inside(nest, axis, slot):
         value = converted(nest, load, target)
-        made[value] = _windowed(load, value, around, number)
+        made[value] = _windowed(load, value, around, number, order)
         number += len(load.src[0].indices)
     if not made:
         raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
@@ -76,19 +80,23 @@ def elements_read(index: UOp, around: Around) -> float:
     return float(prod(inner.vmax - inner.vmin + 1 for inner in inners))
 
 
-def _windowed(load: UOp, value: UOp, around: Around, number: int) -> UOp:
+def _windowed(
+    load: UOp, value: UOp, around: Around, number: int, order: tuple[int, ...] | None
+) -> UOp:
     index, dtype = load.src[0], value.dtype
     places = [_coordinate(i, around, number + n) for n, i in enumerate(index.indices)]
-    shape = tuple([place.size for place in places])
+    if order is not None and sorted(order) != list(range(len(places))):
+        raise IllegalMove(f"{order} is no order of {len(places)} axes")
+    turned = places if order is None else [places[i] for i in order]
+    shape = tuple([place.size for place in turned])
     if prod(shape) * dtype.itemsize > MOST_BYTES or prod(shape) == 1:
         raise IllegalMove(f"a window of {shape} is too large, or one element")
     gate = _moved_gate(index.gate, places, around)
     read = index.src[0].index(*[place.place for place in places], gate=gate)
     copy = value.substitute({load: guard_unproved(read.load())})
-    fresh = [place.fresh for place in places]
-    ranges = [r for r in fresh if r is not ZERO]
-    kept = UOp(Ops.STAGE, dtype, (copy, *fresh, *ranges), shape)
-    return kept.index(*[place.within for place in places]).load()
+    ranges = [place.fresh for place in places if place.fresh is not ZERO]  # as memory lies
+    kept = UOp(Ops.STAGE, dtype, (copy, *[place.fresh for place in turned], *ranges), shape)
+    return kept.index(*[place.within for place in turned]).load()
 
 
 def _coordinate(index: UOp, around: Around, number: int) -> Coordinate:

@@ -22,6 +22,7 @@ from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.places import join_places
 from glassgrad.loops.staging import MOST_BYTES
 from glassgrad.loops.tile import Tile, choose_tile, lanes_along
+from glassgrad.loops.walking import Steps, find_steps, join_rows, walk_rows
 from glassgrad.loops.window import elements_read, window_size
 
 SHORT = 7  # a loop of so few steps is written out
@@ -187,12 +188,13 @@ def _block_channels(draft: Draft, found: Windows) -> None:
     draft.arrange(order)
     divide_tiles(draft, order)
     order = [r.axis for r in draft.nest.outer if not r.kind.is_unrolled]
-    if found.is_copied:
-        _copy_window(draft, found, order)
+    steps = _copy_window(draft, found, order) if found.is_copied else None
     if order:
         outside = list(takewhile(lambda number: number not in (*around, *inside), order))
         place = outside[-1] if outside else order[0]  # panel by panel, or all at once
         draft.attempt(Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot))
+    if steps is not None:
+        join_rows(draft, steps, found.reduce, found.weights)
 
 
 def _blocks_of_panels(
@@ -250,15 +252,23 @@ def _images(reduce: UOp) -> int:
     return max(n for n in range(1, min(most, first.size - 1) + 1) if first.size % n == 0)
 
 
-def _copy_window(draft: Draft, found: Windows, order: list[int]) -> None:
-    """A window of the image, with the zeros around it, in the outermost loop where it is small."""
-    slot = found.image.src[0].arg.slot
+def _copy_window(draft: Draft, found: Windows, order: list[int]) -> Steps | None:
+    """A window of the image, with the zeros around it, in the outermost loop where it is small; and
+    the steps of the sum, if one loop can go over rows and channels.
+    """
+    slot, steps = found.image.src[0].arg.slot, find_steps(found.reduce, found.image)
     for number in order:
         axis = find_axis(draft.nest, number)
         elements = window_size(draft.nest, axis, slot)
         if elements * found.reduce.dtype.itemsize <= draft.target.l2_bytes:
+            before = draft.nest
+            if steps is not None and walk_rows(draft, steps, found.image, number):
+                if _lie_apart(draft):
+                    return steps
+                draft.nest = before
             draft.attempt(Opt(OptOps.WINDOW, number, slot))
-            return
+            return None
+    return None
 
 
 def _block_places(draft: Draft, found: Windows) -> None:
@@ -285,7 +295,8 @@ def _write_out(draft: Draft, found: Windows) -> None:
     """
     products = found.tile.rows * found.tile.vectors
     if found.has_channel_lanes and _lie_apart(draft):
-        written, most = [*found.reduce.bound], MOST_APART
+        (reduce,) = draft.blocks(Ops.REDUCE)
+        written, most = [*reduce.bound], MOST_APART
     else:
         tile = {found.rows} if found.has_channel_lanes else set[UOp]()
         mixed = [i.ranges for i in found.image.indices if not tile.isdisjoint(i.ranges)]

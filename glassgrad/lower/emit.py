@@ -14,7 +14,7 @@ from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.carried import carried_over
-from glassgrad.ir.linear import Linear, flat, linear, order
+from glassgrad.ir.linear import Linear, flat, linear, order, without_remainders
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
@@ -90,7 +90,7 @@ class Emitter:
         """The place of an INDEX in flat memory, as a sum."""
         found = self._flat.get(index)
         if found is None:
-            found = flat(index.indices, strides_of(index.src[0]))
+            found = without_remainders(flat(index.indices, strides_of(index.src[0])))
             self._flat[index] = found
         return found
 

@@ -61,7 +61,10 @@ def address(
             offset += coefficient * instance[atom]
         else:
             value = emitter.value(atom, instance)
-            parts.append((emitter.scopes.where(value), value, coefficient * factor))
+            if value.is_const:
+                offset += coefficient * value.arg
+            else:
+                parts.append((emitter.scopes.where(value), value, coefficient * factor))
     gate = emitter.value(index.gate, instance) if has_gate and index.gate is not None else None
     if gate is not None:
         gate = None if truth(gate) else in_one(gate) or gate

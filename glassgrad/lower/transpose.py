@@ -7,6 +7,7 @@ by its columns: its rows are loaded as vectors, and a few steps of exchanges mak
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from glassgrad.ir.ops import AxisKind, Ops
@@ -28,10 +29,15 @@ def side_by_side(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> 
     terms, _ = emitter.flat(node.src[0])
     for atom, factor in terms.items():
         is_register = atom.kind is AxisKind.UPCAST if atom.op is Ops.RANGE else False
-        if is_register and factor == 1 and atom in instance and atom.size % lane.size == 0:
+        if is_register and factor == 1 and instance.get(atom, inf) < _whole(atom, lane):
             inside = [a for a in terms if a is not atom and atom in a.ranges]
             return None if inside else atom
     return None
+
+
+def _whole(axis: UOp, lane: UOp) -> int:
+    """How many registers make whole blocks."""
+    return axis.size // lane.size * lane.size
 
 
 def written_in_turn(emitter: Emitter, index: UOp, ranges: Sequence[UOp], lane: UOp) -> UOp | None:

@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import TRUE, floordiv, less, mod, within
-from glassgrad.ir.linear import add, flat, linear, minimum, scale, sub, total
+from glassgrad.ir.linear import (
+    add,
+    build,
+    flat,
+    linear,
+    minimum,
+    scale,
+    sub,
+    total,
+    without_remainders,
+)
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, make_range
 
@@ -124,3 +134,18 @@ def test_a_remainder_without_multiples_of_its_divisor_still_meets_its_quotient()
     assert linear(rest.src[0]).terms[block] == 2, "eight are two and a multiple of three"
     assert total((floordiv(whole, 3), mod(whole, 3), rest), (9, 3, 1)) is place
     assert total((whole, rest), (3, 2)) is not place
+
+
+@given(st.integers(2, 7), st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 4))
+def test_a_quotient_beside_its_remainder_is_all_that_is_divided(
+    divisor: int, a: int, b: int, offset: int
+) -> None:
+    x = add(scale(RANGES[2], 5), RANGES[3], offset)
+    found = flat((floordiv(x, divisor), mod(x, divisor)), (a, b))
+    made = without_remainders(found)
+    quotients = {atom.src for atom in made.terms if atom.op is Ops.FLOORDIV}
+    assert not [n for n in made.terms if n.op is Ops.FLOORMOD and n.src in quotients]
+    for values in product(*(range(r.size) for r in RANGES)):
+        at = dict(zip(RANGES, values, strict=True))
+        number = value_of(x, at)
+        assert value_of(build(made), at) == a * (number // divisor) + b * (number % divisor)

@@ -58,6 +58,19 @@ def test_a_window_inside_of_an_output_loop_is_one_window_long() -> None:
     same(before, after)
 
 
+def test_the_axes_of_a_copy_may_have_another_order() -> None:
+    before = product(6, 8, 10)
+    slot = slot_of(before, 60)
+    after = move(before, OptOps.WINDOW, 1, (slot, (1, 0)))
+    (stage,) = blocks(after, Ops.STAGE)
+    (straight,) = blocks(move(before, OptOps.WINDOW, 1, slot), Ops.STAGE)
+    assert stage.arg == straight.arg[::-1]
+    assert [r.size for r in stage.bound] == [r.size for r in straight.bound], "read as it lies"
+    same(before, after)
+    with pytest.raises(IllegalMove, match="no order of 2 axes"):
+        move(before, OptOps.WINDOW, 1, (slot, (1, 1)))
+
+
 def test_what_is_no_window_is_refused() -> None:
     nest = product(6, 8, 10)
     with pytest.raises(IllegalMove, match="nothing of argument 9"):

@@ -141,3 +141,11 @@ def test_every_other_element_is_taken_from_two_vectors() -> None:
     first, second = (load.src[0] for load in loads)
     assert second.src[0] is first
     assert second.src[1].arg == 7  # the last lane ends the second one
+
+
+def test_places_that_registers_decide_are_offsets_of_one_pointer() -> None:
+    nest = move(added(5, 30), OptOps.UPCAST, 1, 8)  # four vectors, the last moved inwards
+    program = program_of(move(nest, OptOps.UPCAST, 1, 4))
+    first, *others = [store.src[0] for store in all_of(program, Ops.STORE)]
+    assert sorted(at.src[1].arg for at in others) == [8, 16, 22]
+    assert {at.src[0] for at in others} <= {first, first.src[0]}

@@ -38,6 +38,12 @@ def test_longer_runs_are_several_blocks() -> None:
     assert count(program, Ops.LOAD) == 16 and count(program, Ops.SHUFFLE) == 48
 
 
+def test_registers_behind_the_last_block_are_loaded_one_by_one() -> None:
+    program = program_of(turned(32, 27, 8, 9))
+    assert sorted(load.dtype.count for load in all_of(program, Ops.LOAD)) == [1] * 8 + [8] * 8
+    assert count(program, Ops.SHUFFLE) == 8 * 3
+
+
 @pytest.mark.parametrize("registers", [3, 4])
 def test_registers_that_make_no_block_are_loaded_one_by_one(registers: int) -> None:
     program = program_of(turned(32, 24, 8, registers))
