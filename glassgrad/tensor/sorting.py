@@ -15,8 +15,8 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.bitcasts import UNSIGNED
+from glassgrad.tensor.exchanges import Words, first_in_order
 from glassgrad.tensor.gradient import gradients
-from glassgrad.tensor.network import Words, first_in_order
 from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.scan import Scan
 

@@ -10,7 +10,7 @@ from schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.tensor import network
-from glassgrad.tensor.network import LANES, first_in_order, nearing, split_at, steps_up_to
+from glassgrad.tensor.exchanges import LANES, first_in_order, nearing, split_at, steps_up_to
 
 
 def run(values: list[int], steps: list[tuple[int, bool]]) -> list[int]:

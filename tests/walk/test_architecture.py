@@ -1,0 +1,69 @@
+"""What ARCHITECTURE.md says of files and of the walk is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nests import kernel_of
+from programs import TARGET
+
+from glassgrad import Tensor
+from glassgrad.engine.debug import listing
+from glassgrad.loops import optimize
+from glassgrad.lower import lower
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "glassgrad"
+TEXT = (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def modules() -> set[str]:
+    """Every module below a folder of the package, as the map names it: "loops/nest"."""
+    found = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")]
+    return {str(path) for path in found if len(path.parts) > 1 and path.name != "__init__"}
+
+
+def mapped() -> list[str]:
+    """The modules of the map, folder by folder."""
+    _, text = TEXT.split("## The files\n")
+    found: list[str] = []
+    for part in re.split(r"^(?=\*\*\w+/\*\*|`nn/\w+/`:)", text, flags=re.MULTILINE)[1:]:
+        folder = re.match(r"\W*([\w/]+)/", part)
+        assert folder is not None, part
+        found += [f"{folder[1]}/{name}" for name in re.findall(r"`(\w+)`", part)]
+    return found
+
+
+def test_every_module_stands_in_the_map_once() -> None:
+    found, there = mapped(), modules()
+    assert len(set(found)) == len(found)
+    assert not there - set(found), "add them to the map of ARCHITECTURE.md"
+    assert not set(found) - there, "they are gone, but for the map"
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    named = set(re.findall(r"`(?:glassgrad/)?([\w/]+\.py)", TEXT))
+    assert len(named) > 80
+    missing = [name for name in named if not (PACKAGE / name).is_file()]
+    assert not missing
+
+
+def test_the_links_of_the_page_lead_to_headings() -> None:
+    headings = {
+        re.sub(r"[^\w -]", "", line.lstrip("# ")).lower().replace(" ", "-")
+        for line in TEXT.splitlines()
+        if line.startswith("#")
+    }
+    links = re.findall(r"\]\(#([\w-]+)\)", TEXT)
+    assert len(links) > 8
+    assert not set(links) - headings
+
+
+def test_the_program_of_the_walk_is_what_is_lowered() -> None:
+    nest = optimize(kernel_of(Tensor([[1, -2, 3], [4, -5, 6]]).relu().sum()), TARGET)
+    assert f"`{nest.recipe!r}`" in TEXT and f"`{nest.name}`" in TEXT
+    program = [line.strip() for line in listing(lower(nest, TARGET))]
+    shown = [line.strip() for line in TEXT.splitlines() if re.match(r" {4} ?\d+ [A-Z]+\(", line)]
+    assert len(shown) == 7
+    assert set(shown) <= set(program)
