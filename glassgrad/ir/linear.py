@@ -200,10 +200,10 @@ def without_remainders(value: Linear) -> Linear:
         if atom.op is FLOORMOD:
             quotient = UOp(FLOORDIV, atom.dtype, atom.src)
             if quotient in value.terms:
-                rest = _plus(value, Linear({atom: 1}, 0), -factor)
-                rest = _plus(rest, linear(atom.src[0]), factor)
+                rest = plus(value, Linear({atom: 1}, 0), -factor)
+                rest = plus(rest, linear(atom.src[0]), factor)
                 apart = Linear({quotient: 1}, 0)
-                return without_remainders(_plus(rest, apart, -factor * atom.src[1].arg))
+                return without_remainders(plus(rest, apart, -factor * atom.src[1].arg))
     return value
 
 
