@@ -9,7 +9,7 @@ import pytest
 from schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.tensor import network
+from glassgrad.tensor import exchanges
 from glassgrad.tensor.exchanges import LANES, first_in_order, nearing, split_at, steps_up_to
 
 
@@ -70,7 +70,7 @@ def test_where_first_words_are_equal_the_next_ones_decide() -> None:
 def test_steps_within_parts_put_all_in_order(
     rows: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "PART", 16)
+    monkeypatch.setattr(exchanges, "PART", 16)
     numbers = np.random.default_rng(size).permutation(rows * size).reshape(rows, size)
     x = Tensor(numbers.astype(np.float32))
     np.testing.assert_array_equal(x.sort()[0].numpy(), np.sort(numbers))
