@@ -13,9 +13,9 @@ from typing import TypeVar
 from glassgrad.base.config import SPEC
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.records import frozen
-from glassgrad.ir.carried import carried_over, combined_by
 from glassgrad.ir.ops import MANY, STREAMED, AxisKind, Before, OpGroup, Ops, Stage
 from glassgrad.ir.spec_graph import GRAPH_CLAIMS
+from glassgrad.ir.staged import carried_over, combined_by
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp, toposort
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.records import replace
-from glassgrad.ir.carried import carried_over
 from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity, rebuilt
 from glassgrad.ir.linear import ZERO, add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.staged import added_over, carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
@@ -147,12 +147,8 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
 
 def _is_carried(nest: Nest, axis: UOp) -> bool:
     """Does scratch with a place for every step of this axis carry something, or add it up?"""
-    return any(block.op is Ops.STAGE and _adds_up(block) for block in blocks(nest, axis))
-
-
-def _adds_up(stage: UOp) -> bool:
-    placed = {r for place in stage.places for r in place.ranges}
-    return bool(carried_over(stage)) or not placed.issuperset(stage.bound)
+    stages = [block for block in blocks(nest, axis) if block.op is Ops.STAGE]
+    return any(carried_over(stage) or added_over(stage) for stage in stages)
 
 
 def _reads_back(nest: Nest) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import prod
 
-from glassgrad.ir.carried import carried_over
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.staged import carried_over
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.cores import divide_tiles, shared_blocks

@@ -10,10 +10,10 @@ from math import prod
 from typing import Any
 
 from glassgrad.base.records import replace
-from glassgrad.ir.carried import carried_over
 from glassgrad.ir.dots import dot_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
+from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.nest import blocks, blocks_of, next_number, nodes_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.carried import carried_over, combined_by, terms_of
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.staged import carried_over, combined_by, terms_of
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.memory import fill, free_lane, scratch, spread_writes
 

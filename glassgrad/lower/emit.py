@@ -13,9 +13,9 @@ from itertools import product
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.ir.carried import carried_over
 from glassgrad.ir.linear import Linear, flat, linear, order, without_remainders
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, const

@@ -10,6 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.linear import order, total
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.staged import added_over
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
 from glassgrad.lower.near import lines_of, loops_behind_sums, needed_behind_sums
@@ -327,10 +328,11 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
             emitter.scopes.stack[depth].lines.append(UOp(Ops.BARRIER))
         index = UOp(INDEX, node.dtype, (node, *indices))
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
-        placed = tuple([r for r in ranges if any(r in i.ranges for i in indices)])
-        if len(placed) < len(ranges):
+        added = added_over(node)
+        if added:
+            placed = tuple([r for r in ranges if r not in added])
             fill(emitter, index, node.const_like(0), placed, base)
-        last = fill(emitter, index, value, ranges, base, adds=len(placed) < len(ranges))
+        last = fill(emitter, index, value, ranges, base, adds=bool(added))
         if _is_shared(node):
             last = UOp(Ops.BARRIER, dtypes.void, (last,))
             emitter.scopes.stack[depth].lines.append(last)

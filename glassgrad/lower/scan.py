@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import ConstType
-from glassgrad.ir.carried import terms_of
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.staged import terms_of
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.reduction import new_register
 from glassgrad.lower.scope import loops_of

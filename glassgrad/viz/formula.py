@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from glassgrad.ir.carried import combined_by
 from glassgrad.ir.ops import AxisKind, Before, Ops
+from glassgrad.ir.staged import combined_by
 from glassgrad.ir.uop import UOp
 
 MOST_LETTERS = 72  # a longer expression is given a name

@@ -18,8 +18,8 @@ from glassgrad.base.config import Context
 from glassgrad.devices.python import PythonDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.choose import Chooser, chooser
-from glassgrad.ir.carried import carried_over
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize

@@ -1,13 +1,13 @@
-"""Which loops a STAGE carries something over."""
+"""What the loops of a STAGE do: fill places, add to them, carry something on."""
 
 from __future__ import annotations
 
 import pytest
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.carried import carried_over
 from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.spec import check
+from glassgrad.ir.staged import added_over, carried_over
 from glassgrad.ir.uop import UOp, const, make_range
 
 STEPS, ROWS = make_range(0, 4), make_range(1, 8)
@@ -36,6 +36,19 @@ def test_a_register_is_carried_by_the_scan_itself() -> None:
 
 def test_what_is_no_scan_is_not_carried() -> None:
     assert carried_over(kept(const(1.0, dtypes.float32))) == ()
+
+
+def test_what_loops_bring_that_no_place_depends_on_is_added_up() -> None:
+    one = const(1.0, dtypes.float32)
+    sums = UOp(Ops.STAGE, one.dtype, (one, ROWS, STEPS, ROWS), (8,))
+    assert added_over(sums) == (STEPS,) and carried_over(sums) == ()
+    assert added_over(kept(one)) == ()
+
+
+def test_what_is_carried_is_not_added_up_as_well() -> None:
+    value = scanned(STEPS)
+    inside = UOp(Ops.STAGE, value.dtype, (value, ROWS, STEPS, ROWS), (8,))
+    assert carried_over(inside) == (STEPS,) and added_over(inside) == ()
 
 
 def test_only_scratch_knows_what_came_before() -> None:
