@@ -91,7 +91,7 @@ def _even_cuts(nest: Nest, recipe: tuple[Opt, ...]) -> int:
     """How many moves at the beginning of a recipe put all of an axis, or equal parts, into
     registers, another axis each; none where loops end early, as each move says where then.
     """
-    if nest.limits:
+    if nest.limits or len(recipe) == 1:
         return 0
     sizes = {r.axis: r.size for r in axes(nest) if r.src[0].is_const}
     for count, opt in enumerate(recipe):

@@ -63,7 +63,7 @@ class Emitter:
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._facts: dict[UOp, tuple[tuple[UOp, ...], tuple[UOp, ...]]] = {}
-        self._orders: dict[UOp, list[UOp]] = {}
+        self._below: dict[UOp, list[UOp]] = {}
         self._flat: dict[UOp, Linear] = {}
         self._numbers: dict[int, UOp] = {}
         self.pointers: dict[tuple[Any, ...], UOp] = {}  # see lower/pointers.py
@@ -153,15 +153,17 @@ class Emitter:
 
     def value(self, root: UOp, instance: Instance) -> UOp:
         """The instruction that holds this expression's value."""
+        if root.op is CONST:
+            return self.constant(root)
         memo, key = self._slot(root, instance)
         found = memo.get(key)
         if found is None:
-            nodes = self._orders.get(root)
-            if nodes is None:
-                nodes = self._orders[root] = _in_order(root)
-            for node in nodes:
-                found = self._node(node, instance)
-            assert found is not None
+            below = self._below.get(root)
+            if below is None:
+                below = self._below[root] = _in_order(root)[:-1]
+            for node in below:
+                self._node(node, instance)
+            found = memo[key] = self._compute(root, instance)
         return found
 
     def _node(self, node: UOp, instance: Instance) -> UOp:
@@ -179,10 +181,12 @@ class Emitter:
         if facts is None:
             facts = self._facts[node] = (self.loops(node), self.unrolled(node))
         loops, unrolled = facts
-        scopes = self.scopes
-        depth = max([scopes.depth[loop] for loop in loops]) if loops else 0
+        depth, open_loops = 0, self.scopes.depth
+        for loop in loops:
+            if open_loops[loop] > depth:
+                depth = open_loops[loop]
         key = (node, tuple(map(instance.get, unrolled)) if unrolled else ())
-        return scopes.stack[depth].memo, key
+        return self.scopes.stack[depth].memo, key
 
     def _compute(self, node: UOp, instance: Instance) -> UOp:
         op = node.op

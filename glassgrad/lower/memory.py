@@ -47,7 +47,7 @@ def address(
     emitter: Emitter, index: UOp, instance: Instance, lane: UOp | None, has_gate: bool = True
 ) -> Address:
     """Where an INDEX points. Each loop's share is added in that loop, constants come last."""
-    buffer = index.src[0]
+    buffer, scopes = index.src[0], emitter.scopes
     pointer = _pointer_of(emitter, buffer, instance)
     factor = _lane_of_stage(emitter, buffer, instance)
     terms, offset = emitter.flat(index)
@@ -60,12 +60,14 @@ def address(
             return Address(pointer, None)
         elif atom in instance:
             offset += coefficient * instance[atom]
+        elif (depth := scopes.depth.get(atom)) is not None:  # the number of an open loop
+            parts.append((depth, scopes.stack[depth].lines[0], coefficient * factor))
         else:
             value = emitter.value(atom, instance)
             if value.is_const:
                 offset += coefficient * value.arg
             else:
-                parts.append((emitter.scopes.where(value), value, coefficient * factor))
+                parts.append((scopes.where(value), value, coefficient * factor))
     gate = emitter.value(index.gate, instance) if has_gate and index.gate is not None else None
     if gate is not None:
         gate = None if truth(gate) else in_one(gate) or gate
