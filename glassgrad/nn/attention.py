@@ -10,7 +10,8 @@ from glassgrad.tensor.tensor import Tensor
 class MultiHeadAttention:
     """Attention of (batch, places, width) with projections in and out; names as in PyTorch.
 
-    Without a key it looks at itself. `attn_mask` says which places may be seen, or is added.
+    Without a key it looks at itself. `attn_mask` says which places may be seen, or is added. There
+    may be no batch.
 
     >>> MultiHeadAttention(8, 2)(Tensor.ones(1, 5, 8), is_causal=True).shape
     (1, 5, 8)
@@ -36,6 +37,9 @@ class MultiHeadAttention:
         attn_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
+        if query.ndim == 2:
+            key, value = (x if x is None else x.unsqueeze(0) for x in (key, value))
+            return self(query.unsqueeze(0), key, value, attn_mask, is_causal).squeeze(0)
         q, k, v = self._projected(query, key, value)
         seen = q.scaled_dot_product_attention(
             k, v, attn_mask=attn_mask, dropout_p=self.dropout, is_causal=is_causal
@@ -58,6 +62,10 @@ class MultiHeadAttention:
         return q, k, v
 
     def _heads(self, x: Tensor) -> Tensor:
+        if x.ndim != 3:
+            raise ShapeError(
+                f"attention of {x.shape}", hint="it needs (batch, places, width), for all of them"
+            )
         batch, places, width = x.shape
         split = x.reshape(batch, places, self.num_heads, width // self.num_heads)
         return split.transpose(1, 2)

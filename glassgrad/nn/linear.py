@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.nn.initial import uniform
+from glassgrad.tensor.record import axis_of
 from glassgrad.tensor.tensor import Tensor
 
 
@@ -22,17 +23,25 @@ class Linear:
 
 
 class Embedding:
-    """The rows of a table, by number.
+    """The rows of a table, by number. The row `padding_idx` begins as zeros and is not trained.
 
     >>> Embedding(10, 4)(Tensor([[1, 2, 3]])).shape
     (1, 3, 4)
     """
 
-    def __init__(self, vocab_size: int, embed_size: int) -> None:
+    def __init__(self, vocab_size: int, embed_size: int, padding_idx: int | None = None) -> None:
         self.weight = Tensor.randn(vocab_size, embed_size)
+        self.padding_idx = padding_idx
+        if padding_idx is not None:
+            self.padding_idx = axis_of(padding_idx, vocab_size, "padding_idx")
+            is_kept = Tensor.arange(vocab_size).ne(self.padding_idx).unsqueeze(1)
+            self.weight = is_kept.where(self.weight, 0.0).is_param_()
 
     def __call__(self, idx: Tensor) -> Tensor:
-        return self.weight[idx]
+        rows = self.weight[idx]
+        if self.padding_idx is None:
+            return rows
+        return idx.ne(self.padding_idx).unsqueeze(-1).where(rows, rows.detach())
 
 
 class Dropout:

@@ -14,7 +14,8 @@ class BatchNorm:
     """Mean 0 and variance 1 for each channel of (batch, channels, …), then scaled and shifted.
 
     In training the batch's own statistics are used, and running means of them are kept, which are
-    used elsewhere. An optimiser's step writes them together with the parameters.
+    used elsewhere; with `momentum=None` they are the means of all batches so far. An optimiser's
+    step writes them together with the parameters.
 
     >>> BatchNorm(3)(Tensor.ones(2, 3, 4, 4)).shape
     (2, 3, 4, 4)
@@ -26,7 +27,7 @@ class BatchNorm:
         eps: float = 1e-5,
         affine: bool = True,
         track_running_stats: bool = True,
-        momentum: float = 0.1,
+        momentum: float | None = 0.1,
     ) -> None:
         self.eps, self.momentum = eps, momentum
         self.track_running_stats = track_running_stats
@@ -53,10 +54,12 @@ class BatchNorm:
 
     def _track(self, mean: Tensor, variance: Tensor, count: int) -> None:
         unbiased = variance * (count / max(count - 1, 1))
+        seen = self.num_batches_tracked + 1
+        share = 1 / seen.float() if self.momentum is None else self.momentum
         for running, new in ((self.running_mean, mean), (self.running_var, unbiased)):
-            mixed = running * (1 - self.momentum) + new * self.momentum
+            mixed = running * (1 - share) + new * share
             running.assign(mixed.cast(running.dtype))
-        self.num_batches_tracked.assign(self.num_batches_tracked + 1)
+        self.num_batches_tracked.assign(seen)
 
 
 class LayerNorm:
@@ -80,10 +83,7 @@ class LayerNorm:
         self.bias = Tensor.zeros(*shape) if elementwise_affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
-        if x.shape[-len(self.axes) :] != self.normalized_shape:
-            raise ShapeError(
-                f"a norm over {self.normalized_shape} does not fit the last axes of {x.shape}"
-            )
+        _check_last_axes(x, self.normalized_shape)
         return _scaled(x.layernorm(self.axes, self.eps), self.weight, self.bias)
 
 
@@ -132,20 +132,29 @@ class InstanceNorm(GroupNorm):
 
 
 class RMSNorm:
-    """x over the root of its mean square along the last axis, then scaled.
+    """x over the root of its mean square along the last axis or axes, then scaled.
 
     >>> RMSNorm(2, eps=0)(Tensor([[3.0, -3.0]])).tolist()
     [[1.0, -1.0]]
     """
 
-    def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True) -> None:
-        self.eps = eps
-        self.weight = Tensor.ones(dim) if elementwise_affine else None
+    def __init__(
+        self, dim: int | tuple[int, ...], eps: float = 1e-6, elementwise_affine: bool = True
+    ) -> None:
+        self.normalized_shape = (dim,) if isinstance(dim, int) else tuple(dim)
+        self.axes, self.eps = tuple(range(-len(self.normalized_shape), 0)), eps
+        self.weight = Tensor.ones(*self.normalized_shape) if elementwise_affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
+        _check_last_axes(x, self.normalized_shape)
         wide = x.float() if x.dtype.bits < 32 else x
-        normal = wide * ((wide * wide).mean(-1, keepdim=True) + self.eps).rsqrt()
+        normal = wide * ((wide * wide).mean(self.axes, keepdim=True) + self.eps).rsqrt()
         return _scaled(normal.cast(x.dtype), self.weight, None)
+
+
+def _check_last_axes(x: Tensor, shape: tuple[int, ...]) -> None:
+    if x.shape[-len(shape) :] != shape:
+        raise ShapeError(f"a norm over {shape} does not fit the last axes of {x.shape}")
 
 
 def _along_channels(values: Tensor | None, x: Tensor) -> Tensor | None:

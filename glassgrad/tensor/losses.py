@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from glassgrad.base.dtype import DTypeLike
 from glassgrad.base.errors import DTypeError, ShapeError
@@ -18,6 +18,7 @@ from glassgrad.tensor.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
 REDUCTIONS = ("mean", "sum", "none")
+STEEPEST = 1e-12  # the slope of a logarithm ends here, that of no probability at all is infinite
 
 
 def _sum_along(x: UOp, axis: int) -> UOp:
@@ -39,9 +40,16 @@ def _log_softmax_slope(y: UOp, g: UOp, axis: int) -> UOp:
     return g - shares * _sum_along(g, axis)
 
 
+def _log_slope(y: UOp, g: UOp) -> UOp:
+    return g.alu(Ops.FDIV, y.src[1].maximum(STEEPEST))
+
+
 def _is_empty(shape: tuple[int, ...], axis: int) -> bool:
     """Is there nothing along an axis, and so no largest value either?"""
     return bool(shape) and not shape[axis_of(axis, len(shape))]
+
+
+L = TypeVar("L", bound="Losses")
 
 
 class Losses(Pooling):
@@ -167,9 +175,13 @@ class Losses(Pooling):
         0.69315
         """
         wanted = self._given(Y, "the target")
-        # 0 times log(0) must be 0, so logarithms end at -100 as they do in PyTorch.
-        yes, no = (x.log().maximum(-100.0) for x in (self, 1 - self))
+        yes, no = self._bounded_log(), (1 - self)._bounded_log()
         return (-(wanted * yes) - (1 - wanted) * no)._collected(reduction)
+
+    def _bounded_log(self) -> Self:
+        """0 times log(0) must be 0, so it ends at -100, and its slope somewhere, as in PyTorch."""
+        x = self._made(as_float(self.uop))
+        return with_slope(x.log().maximum(-100.0), x, Slope(_log_slope))
 
     @composite
     def binary_crossentropy_logits(
@@ -218,8 +230,12 @@ class Losses(Pooling):
         Y: Self,  # noqa: N803
         reduction: str = "mean",
         label_smoothing: float = 0.0,
+        weight: Self | None = None,
+        ignore_index: int | None = None,
     ) -> Self:
         """Cross-entropy of logits (batch, classes, …) with class numbers or probabilities.
+
+        `weight` says how much each class counts; places of class `ignore_index` do not.
 
         >>> round(Tensor([[0.0, 0.0]]).cross_entropy(Tensor([1])).item(), 5)
         0.69315
@@ -227,26 +243,48 @@ class Losses(Pooling):
         _check_smoothing(label_smoothing)
         Y = self._given(Y, "the classes")  # noqa: N806
         axis = 0 if self.ndim == 1 else 1
+        if weight is not None:
+            weight = _checked_weight(self, self._given(weight, "the weight"), axis)
         if Y.ndim < self.ndim:
             _check_classes(self, Y, axis)
-            check_range(Y, 0, int(self.shape[axis]), axis)
-            return self._by_class(Y, axis, reduction, label_smoothing)
+            if ignore_index is None:
+                check_range(Y, 0, int(self.shape[axis]), axis)
+            return self._by_class(Y, weight, ignore_index, axis, reduction, label_smoothing)
         if Y.shape != self.shape:
             raise ShapeError(f"cross-entropy of {self.shape} with probabilities {Y.shape}")
-        return self._by_probability(Y, axis, reduction, label_smoothing)
+        return self._by_probability(Y, weight, axis, reduction, label_smoothing)
 
     @composite
-    def _by_probability(self, shares: Self, axis: int, reduction: str, smoothing: float) -> Self:
+    def _by_probability(
+        self, shares: Self, weight: Self | None, axis: int, reduction: str, smoothing: float
+    ) -> Self:
         classes = int(self.shape[axis])
         soft = shares if not smoothing else shares * (1 - smoothing) + smoothing / classes
-        return (-(self.log_softmax(axis) * soft).sum(axis))._collected(reduction)
+        logs = self.log_softmax(axis)
+        logs = logs if weight is None else logs * _along(weight, self, axis)
+        return (-(logs * soft).sum(axis))._collected(reduction)
 
     @composite
-    def _by_class(self, classes: Self, axis: int, reduction: str, smoothing: float) -> Self:
+    def _by_class(
+        self,
+        classes: Self,
+        weight: Self | None,
+        ignore_index: int | None,
+        axis: int,
+        reduction: str,
+        smoothing: float,
+    ) -> Self:
         logs = self.log_softmax(axis)
-        hit = logs.gather(axis, classes.unsqueeze(axis)).squeeze(axis)
-        loss = hit if not smoothing else hit.lerp(logs.mean(axis), smoothing)
-        return (-loss)._collected(reduction)
+        hits = logs._likelihood(classes, weight, ignore_index, "none", axis)
+        if smoothing:
+            weighted = logs if weight is None else logs * _along(weight, self, axis)
+            others = -weighted.mean(axis)
+            if ignore_index is not None:
+                others = classes.ne(ignore_index).where(others, others.const_like(0))
+            hits = hits.lerp(others, smoothing)
+        if reduction != "mean" or (weight is None and ignore_index is None):
+            return hits._collected(reduction)
+        return hits.sum() / logs._counts(classes, weight, ignore_index).sum()
 
     def nll_loss(
         self,
@@ -276,20 +314,43 @@ class Losses(Pooling):
         reduction: str,
         axis: int,
     ) -> Self:
+        scale = self._counts(Y, weight, ignore_index)
         chosen = Y if ignore_index is None else Y.ne(ignore_index).where(Y, 0)
-        ones = self._made(Y.ones_like(dtype=self.dtype).uop)
-        scale = ones if weight is None else weight[chosen]
-        if ignore_index is not None:
-            scale = Y.ne(ignore_index).where(scale, scale.const_like(0))
         loss = -self.gather(axis, chosen.unsqueeze(axis)).squeeze(axis) * scale
         if reduction == "mean":
             return loss.sum() / scale.sum()
         return loss._collected(reduction)
 
+    def _counts(self, classes: Self, weight: Self | None, ignore_index: int | None) -> Self:
+        """How much each place counts."""
+        if weight is None:
+            scale = self._made(classes.ones_like(dtype=self.dtype).uop)
+        elif ignore_index is None:
+            scale = weight[classes]
+        else:
+            scale = weight[classes.ne(ignore_index).where(classes, 0)]
+        if ignore_index is None:
+            return scale
+        return classes.ne(ignore_index).where(scale, scale.const_like(0))
+
 
 def _check_smoothing(amount: float) -> None:
     if not 0 <= amount <= 1:
         raise ValueError(f"label_smoothing lies between 0 and 1, not {amount}")
+
+
+def _checked_weight(x: L, weight: L, axis: int) -> L:
+    if weight.shape != (x.shape[axis],):
+        raise ShapeError(
+            f"a weight of shape {weight.shape} does not fit logits of shape {x.shape}",
+            hint=f"it needs a number for each of {x.shape[axis]} classes",
+        )
+    return weight
+
+
+def _along(weight: L, x: L, axis: int) -> L:
+    """A number for each class, along the axis of classes."""
+    return weight.reshape(tuple(-1 if one == axis else 1 for one in range(x.ndim)))
 
 
 def _check_classes(x: Losses, classes: Losses, axis: int) -> None:

@@ -39,6 +39,19 @@ def test_attention_to_others_is_pytorchs() -> None:
     assert_allclose(ours(*map(Tensor, arrays)).numpy(), wanted, atol=1e-6)
 
 
+def test_there_may_be_no_batch() -> None:
+    layer = MultiHeadAttention(8, 4)
+    x, y = Tensor.rand(3, 8).realize(), Tensor.rand(6, 8).realize()
+    assert_allclose(layer(x).numpy(), layer(x.unsqueeze(0)).numpy()[0], atol=1e-6)
+    wanted = layer(x.unsqueeze(0), y.unsqueeze(0), y.unsqueeze(0)).numpy()[0]
+    assert_allclose(layer(x, y, y).numpy(), wanted, atol=1e-6)
+
+
+def test_other_shapes_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"attention of \(1, 2, 3, 8\)"):
+        MultiHeadAttention(8, 4)(Tensor.ones(1, 2, 3, 8))
+
+
 def test_heads_must_divide_the_width() -> None:
     with pytest.raises(ShapeError, match="3 heads do not divide a width of 8"):
         MultiHeadAttention(8, 3)

@@ -50,6 +50,29 @@ def test_embedding_gives_rows_and_adds_up_their_gradients() -> None:
     assert layer.weight.grad.tolist() == [[1, 1], [1, 1], [0, 0], [0, 0], [2, 2]]
 
 
+@pytest.mark.parametrize("padding", [2, -1])
+def test_a_row_for_padding_is_pytorchs(padding: int) -> None:
+    from torch_models import torch, with_weights_of
+
+    theirs = torch.nn.Embedding(5, 3, padding_idx=padding)
+    ours = Embedding(5, 3, padding_idx=padding)
+    assert ours.weight.numpy()[padding].tolist() == [0, 0, 0]
+    assert ours.weight.numpy()[0].all()
+    with_weights_of(theirs, ours)
+    rows = np.array([[2, 4, 0], [2, 1, 4]])
+    found, wanted = ours(Tensor(rows)), theirs(torch.tensor(rows))
+    np.testing.assert_array_equal(found.numpy(), wanted.detach().numpy())
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    assert ours.weight.grad is not None
+    np.testing.assert_allclose(ours.weight.grad.numpy(), theirs.weight.grad.numpy(), rtol=1e-6)
+
+
+def test_a_row_for_padding_must_be_there() -> None:
+    with pytest.raises(IndexError, match="padding_idx 5 is out of range"):
+        Embedding(5, 3, padding_idx=5)
+
+
 def test_embedding_begins_normal() -> None:
     Tensor.manual_seed(0)
     weight = Embedding(300, 200).weight.numpy()

@@ -50,6 +50,7 @@ def test_rmsnorm_is_pytorchs() -> None:
     from torch_models import check_layer, torch
 
     check_layer(perturbed(torch.nn.RMSNorm(6, eps=1e-6)), nn.RMSNorm(6), (2, 5, 6))
+    check_layer(perturbed(torch.nn.RMSNorm((5, 6), eps=1e-6)), nn.RMSNorm((5, 6)), (2, 5, 6))
 
 
 def test_rmsnorm_of_half_floats_does_not_overflow() -> None:
@@ -83,6 +84,21 @@ def test_batchnorm_outside_of_training_uses_the_running_statistics() -> None:
     theirs.running_mean.normal_()
     theirs.running_var.uniform_(0.5, 2)
     check_layer(theirs, nn.BatchNorm(3), (4, 3, 5, 5))
+
+
+def test_batchnorm_may_keep_the_means_of_all_batches() -> None:
+    from torch_models import torch
+
+    theirs, ours = torch.nn.BatchNorm1d(3, momentum=None), nn.BatchNorm(3, momentum=None)
+    random = np.random.default_rng(0)
+    with Tensor.train():
+        for _ in range(3):
+            x = random.standard_normal((6, 3)).astype(np.float32)
+            theirs(torch.tensor(x))
+            ours(Tensor(x)).realize(ours.running_mean, ours.running_var)
+    for name in ("running_mean", "running_var"):
+        wanted = getattr(theirs, name).numpy()
+        np.testing.assert_allclose(getattr(ours, name).numpy(), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_batchnorm_without_running_statistics_always_uses_the_batch() -> None:
@@ -119,6 +135,8 @@ def test_a_captured_step_keeps_the_running_statistics() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ShapeError, match="a norm over \\(4,\\) does not fit"):
         nn.LayerNorm(4)(Tensor.ones(2, 3))
+    with pytest.raises(ShapeError, match="a norm over \\(3, 4\\) does not fit"):
+        nn.RMSNorm((3, 4))(Tensor.ones(2, 4))
     with pytest.raises(ShapeError, match="3 groups do not divide 4 channels"):
         nn.GroupNorm(3, 4)
 

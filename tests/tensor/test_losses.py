@@ -9,6 +9,7 @@ import pytest
 from arrays import distinct, same
 
 from glassgrad import Tensor
+from glassgrad.base.errors import ShapeError
 
 ON_BOTH_ROADS = True
 
@@ -196,3 +197,45 @@ def test_losses_and_their_gradients_are_pytorchs(name: str) -> None:
     np.testing.assert_allclose(loss.item(), wanted.item(), rtol=1e-5)
     assert x.grad is not None
     np.testing.assert_allclose(x.grad.numpy(), given.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("ignored", [None, 2])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_cross_entropy_weighs_and_ignores_classes_as_pytorch_does(
+    smoothing: float, reduction: str, ignored: int | None, is_weighted: bool
+) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is what these are compared with")
+    logits = LOGITS[:, :, None] * np.array([1.0, -0.5], np.float32)  # (6, 5, 2)
+    targets = np.stack([TARGETS, TARGETS[::-1]], axis=1)
+    weight = SHARES[0] if is_weighted else None
+    x, given = Tensor(logits, requires_grad=True), torch.tensor(logits, requires_grad=True)
+    found = x.cross_entropy(
+        Tensor(targets), reduction, smoothing,
+        None if weight is None else Tensor(weight), ignored,
+    )  # fmt: skip
+    wanted = torch.nn.functional.cross_entropy(
+        given, torch.tensor(targets), None if weight is None else torch.tensor(weight),
+        ignore_index=-100 if ignored is None else ignored,
+        reduction=reduction, label_smoothing=smoothing,
+    )  # fmt: skip
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), given.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_another_shape_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"a weight of shape \(4,\) does not fit logits"):
+        Tensor(LOGITS).cross_entropy(Tensor(TARGETS), weight=Tensor.ones(4))
+
+
+def test_probabilities_of_zero_and_one_have_gradients() -> None:
+    x = Tensor([0.0, 1.0, 0.0, 1.0, 0.25], requires_grad=True)
+    loss = x.binary_crossentropy(Tensor([0.0, 1.0, 1.0, 0.0, 1.0]), reduction="sum")
+    loss.backward()
+    assert loss.item() == pytest.approx(200 - np.log(0.25))
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), [1, -1, -1e12, 1e12, -4], rtol=1e-6)
