@@ -157,6 +157,8 @@ def is_multiple(value: UOp, divisor: int) -> tuple[UOp, ...]:
 
 def all_of(conditions: tuple[UOp, ...]) -> UOp | None:
     """One gate for all conditions; None where there are none."""
+    if FALSE in conditions:
+        return FALSE
     gate: UOp | None = None
     for condition in sorted(set(conditions), key=order):
         gate = condition if gate is None else UOp(Ops.AND, dtypes.bool, (gate, condition))

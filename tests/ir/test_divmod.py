@@ -4,6 +4,7 @@ from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_expressions import RANGES, value_of
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import TRUE, floordiv, less, mod, within
@@ -20,26 +21,6 @@ from glassgrad.ir.linear import (
 )
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, make_range
-
-RANGES = tuple(make_range(number, size) for number, size in enumerate((2, 3, 4, 5)))
-
-
-def value_of(node: UOp, at: dict[UOp, int]) -> int:
-    """What an index expression is, by the plain meaning of its ops."""
-    if node in at:
-        return at[node]
-    if node.op is Ops.CONST:
-        return node.arg
-    args = [value_of(source, at) for source in node.src]
-    meaning = {
-        Ops.ADD: lambda x, y: x + y,
-        Ops.MUL: lambda x, y: x * y,
-        Ops.FLOORDIV: lambda x, y: x // y,
-        Ops.FLOORMOD: lambda x, y: x % y,
-        Ops.MIN: min,
-        Ops.CMPLT: lambda x, y: x < y,
-    }
-    return meaning[node.op](*args)
 
 
 @st.composite

@@ -1,0 +1,69 @@
+"""Indices inside of their buffers: what is proved is so, and what is not gets a gate."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_expressions import RANGES, everywhere, expressions, memory, value_of
+
+from glassgrad.ir.divmod import all_of, less, within
+from glassgrad.ir.linear import add, scale, sub
+from glassgrad.ir.proof import guard_unproved, lies_inside, unproved
+from glassgrad.ir.uop import UOp, const
+
+CONDITIONS = st.lists(st.builds(less, expressions(), st.integers(-3, 9)), max_size=2)
+ROWS, COLUMNS = RANGES[2], RANGES[3]  # 4 and 5 steps
+
+
+def index_of(place: UOp, conditions: list[UOp], size: int) -> UOp:
+    return memory(size).index(place, gate=all_of(tuple(conditions)))
+
+
+def is_open(index: UOp, at: dict[UOp, int]) -> bool:
+    return index.gate is None or bool(value_of(index.gate, at))
+
+
+@settings(max_examples=150)
+@given(expressions(), CONDITIONS, st.integers(1, 12))
+def test_what_is_proved_to_lie_inside_does(place: UOp, conditions: list[UOp], size: int) -> None:
+    index = index_of(place, conditions, size)
+    if lies_inside(index):
+        for at in everywhere():
+            assert not is_open(index, at) or 0 <= value_of(place, at) < size
+
+
+@settings(max_examples=150)
+@given(expressions(), CONDITIONS, st.integers(1, 12))
+def test_a_guard_closes_what_lies_outside_and_nothing_else(
+    place: UOp, conditions: list[UOp], size: int
+) -> None:
+    index = index_of(place, conditions, size)
+    guarded = guard_unproved(index)
+    assert unproved(guarded) == []
+    for at in everywhere():
+        is_inside = 0 <= value_of(place, at) < size
+        assert is_open(guarded, at) == (is_open(index, at) and is_inside)
+
+
+def test_ranges_that_fill_an_axis_need_no_gate() -> None:
+    assert lies_inside(memory(4, 5).index(ROWS, COLUMNS))
+    assert lies_inside(memory(20).index(add(scale(ROWS, 5), COLUMNS)))
+    assert not lies_inside(memory(19).index(add(scale(ROWS, 5), COLUMNS)))
+
+
+def test_the_gate_of_a_padded_image_proves_its_places() -> None:
+    place = sub(add(ROWS, COLUMNS), 2)
+    image = memory(4)
+    assert not lies_inside(image.index(place))
+    assert lies_inside(image.index(place, gate=all_of(within(place, 0, 4))))
+    assert not lies_inside(image.index(place, gate=all_of(within(place, 0, 5))))
+
+
+def test_what_is_never_read_lies_inside() -> None:
+    never = less(const(1), 0)
+    assert lies_inside(memory(1).index(add(ROWS, 100), gate=never))
+
+
+def test_a_kernel_without_doubts_stays_the_same_node() -> None:
+    load = memory(4, 5).index(ROWS, COLUMNS).load()
+    assert guard_unproved(load) is load
