@@ -13,7 +13,7 @@ def is_in_place(stores: Sequence[UOp], stop: Callable[[UOp], bool] | None = None
 
     What lies behind nodes that `stop` was read before anything is written.
     """
-    written = {store.src[0].src[0]: store.src[0] for store in stores}
+    written = {store.buffer: store.src[0] for store in stores}
     for store in stores:
         for node in store.src[1].toposort(stop):
             if node.op is Ops.LOAD:

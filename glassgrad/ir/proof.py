@@ -51,7 +51,7 @@ def lies_inside(index: UOp) -> bool:
 
 def _shape(buffer: UOp) -> tuple[int, ...]:
     if buffer.op is Ops.STORE:
-        return _shape(buffer.src[0].src[0])
+        return _shape(buffer.buffer)
     return tuple(buffer.arg.shape if buffer.op is Ops.PARAM else buffer.arg)
 
 

@@ -12,7 +12,7 @@ from glassgrad.ir.uop import UOp
 def strides_of(buffer: UOp) -> tuple[int, ...]:
     """How far apart the elements of a PARAM, STAGE or STORE lie along each index."""
     if buffer.op is Ops.STORE:
-        return strides_of(buffer.src[0].src[0])
+        return strides_of(buffer.buffer)
     if buffer.op is Ops.PARAM:
         return tuple(buffer.arg.strides)
     strides = [1]

@@ -26,7 +26,7 @@ class _Held(ref["UOp"]):
 
 NODES: dict[Key, _Held] = {}
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
-CONST, REDUCE, SCAN, STORE = Ops.CONST, Ops.REDUCE, Ops.SCAN, Ops.STORE
+CONST, INDEX, REDUCE, SCAN, STORE = Ops.CONST, Ops.INDEX, Ops.REDUCE, Ops.SCAN, Ops.STORE
 COMPARISON = OpGroup.COMPARISON
 _numbers = count()
 
@@ -166,7 +166,7 @@ class UOp:
         src = (self, *indices) if gate is None else (self, *indices, gate)
         # A STORE is no value itself; what is read there later is what it stored.
         dtype = self.src[1].dtype if self.op is Ops.STORE else self.dtype
-        return UOp(Ops.INDEX, dtype, src)
+        return UOp(INDEX, dtype, src)
 
     def __add__(self, other: UOp | ConstType) -> UOp:
         return self.alu(Ops.ADD, self._other(other))
@@ -221,6 +221,12 @@ class UOp:
     @property
     def is_const(self) -> bool:
         return self.op is CONST
+
+    @property
+    def buffer(self) -> UOp:
+        """What an INDEX of a kernel is a place in, and a LOAD or STORE goes to."""
+        index = self if self.op is INDEX else self.src[0]
+        return index.src[0]
 
     @property
     def gate(self) -> UOp | None:

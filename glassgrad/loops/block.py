@@ -51,9 +51,9 @@ def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
 def _is_read_elsewhere(nest: Nest) -> bool:
     """Does a statement read from memory what another one overwrites?"""
     stores = dict.fromkeys(s for s in nest.body.src if s.op is Ops.STORE)
-    written = [(store.src[0].src[0], store) for store in stores]
+    written = [(store.buffer, store) for store in stores]
     for store in stores if nest.rewrites else ():
-        reads = {n.src[0].src[0] for n in store.src[1].toposort() if n.op is Ops.LOAD}
+        reads = {n.buffer for n in store.src[1].toposort() if n.op is Ops.LOAD}
         if any(buffer in reads and other is not store for buffer, other in written):
             return True
     return False

@@ -118,7 +118,7 @@ class _Blocks:
         loads = [f.src[0] if f.op is Ops.CAST else f for f in factors]
         if node.arg is not Ops.ADD or any(load.op is not Ops.LOAD for load in loads):
             return False
-        kept = [load for load in loads if load.src[0].src[0] in self.family.powers]
+        kept = [load for load in loads if load.buffer in self.family.powers]
         others = [load.src[0] for load in loads if load not in kept]
         (along,) = self.family.loops.intersection(node.bound)
         are_zero = [along in i.ranges and i.src[0] not in self.family.stages for i in others]

@@ -123,7 +123,7 @@ def known(node: UOp, place: UOp, side: Side) -> Known:
     if node.op is Ops.WHERE:
         condition = known(node.src[0], place, side)
         return None if condition is None else known(node.src[1 if condition else 2], place, side)
-    if node.op is Ops.LOAD and node.src[0].src[0].op in (Ops.STAGE, Ops.STORE):
+    if node.op is Ops.LOAD and node.buffer.op in (Ops.STAGE, Ops.STORE):
         return _read(node.src[0], place, side)
     if node.op is Ops.CAST and node.dtype.kind == "float":
         return known(node.src[0], place, side)

@@ -66,7 +66,7 @@ def dot_form(reduce: UOp, target: Target, slot: int | None = None) -> Form | Non
     left, right = narrow_factors(reduce.src[0]) or (None, None)
     if left is None or right is None or not (_is_read(left) and _is_read(right)):
         return None
-    if left.src[0].src[0].arg.slot == slot:
+    if left.buffer.arg.slot == slot:
         left, right = right, left
     one, two = left.dtype, right.dtype
     if (found := find_dot(target, one, two)) is not None:
@@ -81,7 +81,7 @@ def dot_form(reduce: UOp, target: Target, slot: int | None = None) -> Form | Non
 
 
 def _is_read(value: UOp) -> bool:
-    return value.op is Ops.LOAD and value.src[0].src[0].op is Ops.PARAM
+    return value.op is Ops.LOAD and value.buffer.op is Ops.PARAM
 
 
 def _turned(value: UOp, dtype: DType) -> UOp:

@@ -55,14 +55,12 @@ def loads_inside(nest: Nest, axis: UOp, slot: int) -> list[UOp]:
 def _loads(nest: Nest, slot: int) -> list[UOp]:
     nodes = nodes_of(nest.body)
     for node in nodes:
-        if node.op is Ops.STORE and node.src[0].src[0].arg.slot == slot:
+        if node.op is Ops.STORE and node.buffer.arg.slot == slot:
             raise IllegalMove(f"argument {slot} is written here")
     return [
         node
         for node in nodes
-        if node.op is Ops.LOAD
-        and node.src[0].src[0].op is Ops.PARAM
-        and node.src[0].src[0].arg.slot == slot
+        if node.op is Ops.LOAD and node.buffer.op is Ops.PARAM and node.buffer.arg.slot == slot
     ]
 
 
@@ -153,7 +151,7 @@ def _staged(value: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
 
 def _kept_already(made: dict[UOp, UOp], value: UOp, inner: tuple[UOp, ...]) -> UOp | None:
     """A STAGE of the same elements in the same order, under other loops."""
-    for kept in [load.src[0].src[0] for load in made.values()]:
+    for kept in [load.buffer for load in made.values()]:
         if kept.arg == tuple([r.size for r in inner]):
             if reindex(value, dict(zip(inner, kept.bound, strict=True))) is kept.src[0]:
                 return kept

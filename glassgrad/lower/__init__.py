@@ -48,7 +48,7 @@ def _in_place(body: UOp) -> frozenset[UOp]:
     stores = [statement for statement in body.src if statement.op is Ops.STORE]
     if len(stores) < len(body.src) or not is_in_place(stores):
         return frozenset()
-    return frozenset([store.src[0].src[0] for store in stores])
+    return frozenset([store.buffer for store in stores])
 
 
 def _groups(body: UOp, rewrites: bool) -> list[list[UOp]]:

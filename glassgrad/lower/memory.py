@@ -203,7 +203,7 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
         for r in reversed(inner):
             last = emitter.close(r) or last
         for node in nodes:
-            buffer = node.src[0].src[0]
+            buffer = node.buffer
             after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
             emitter.buffers[node] = (after, already)
 

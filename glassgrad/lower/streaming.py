@@ -24,8 +24,8 @@ def stream(lines: list[UOp], emitter: Emitter) -> list[UOp]:
     stores = [node for node in emitter.body.src if node.op is Ops.STORE]
     if emitter.rewrites or not emitter.target.has_vector_alu:
         return lines
-    held = {store.src[0].src[0] for store in stores if not _may_stream(emitter, store)}
-    streamed = {store.src[0].src[0] for store in stores} - held
+    held = {store.buffer for store in stores if not _may_stream(emitter, store)}
+    streamed = {store.buffer for store in stores} - held
     return [_marked(line, streamed) for line in lines] if streamed else lines
 
 
@@ -39,7 +39,7 @@ def _marked(line: UOp, streamed: set[UOp]) -> UOp:
 
 
 def _may_stream(emitter: Emitter, store: UOp) -> bool:
-    buffer = store.src[0].src[0]
+    buffer = store.buffer
     part, whole = LARGE
     nbytes = buffer.arg.numel * buffer.dtype.itemsize
     if nbytes * whole < emitter.target.l3_bytes * part:
@@ -88,7 +88,7 @@ def _is_read(body: UOp, buffer: UOp) -> bool:
     """Does anything here read a buffer, or what was stored there?"""
     for node in body.toposort():
         if node.op is Ops.LOAD:
-            base = node.src[0].src[0]
-            if base is buffer or (base.op is Ops.STORE and base.src[0].src[0] is buffer):
+            base = node.buffer
+            if base is buffer or (base.op is Ops.STORE and base.buffer is buffer):
                 return True
     return False

@@ -41,7 +41,8 @@ def choose_fates(roots: Sequence[UOp]) -> dict[UOp, Statement]:
     for _ in range(2):
         costs, more = _costs(nodes, kept)
         too_long |= more
-        kept = _keep(nodes, roots, costs, too_long)
+        walk = _Walk(nodes, roots, costs, too_long)
+        kept = dict(reversed(walk.kept.items()))
     return {node: statement for node, statement in kept.items() if statement.numel}
 
 
@@ -80,47 +81,56 @@ def _to_smallest(node: UOp, costs: dict[UOp, Cost], boundary: Container[UOp]) ->
             smallest = len(path)
 
 
-def _keep(
-    nodes: list[UOp], roots: Sequence[UOp], costs: dict[UOp, Cost], too_long: set[UOp]
-) -> dict[UOp, Statement]:
-    """Consumers first: a node's uses are known when it is reached."""
-    kept: dict[UOp, Statement] = {}
-    outputs = set(roots)
-    always = outputs | too_long
-    needed = set(roots)
-    lookups = one_hots(nodes)
-    levels = reduction_levels(nodes)
-    moved = arranged(nodes, roots)
-    uses: dict[UOp, Uses] = {node: {} for node in nodes}
-    for node in reversed(nodes):
-        op = node.op
-        if not uses[node] and node not in needed:
-            continue
-        if op is Ops.BUFFER:
-            _record_reads(node, uses[node])
-            continue
-        is_value = (op in POINTWISE and node not in lookups) or node in moved
-        is_kept = is_value and _is_kept(node, uses[node], costs[node], levels)
-        if is_kept or op in ALWAYS_KEPT or node in always:
-            is_unread = not uses[node] and op is Ops.RESHAPE
-            statement = kept[node] = as_before(node) if is_unread else make_statement(node)
-            statement.ops = costs[node].ops
-            statement.is_stored = node in outputs or (op in STORED and node.arg != KEPT)
-            if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's
-                needed.add(node.src[0])
-            twin = (
-                twin_of(node, uses, costs[node], levels) if is_kept and node not in always else None
-            )
+class _Walk:
+    """From consumers to sources: a node's uses are known when it is reached."""
+
+    def __init__(
+        self, nodes: list[UOp], roots: Sequence[UOp], costs: dict[UOp, Cost], too_long: set[UOp]
+    ) -> None:
+        self.costs = costs
+        self.outputs = set(roots)
+        self.always = self.outputs | too_long
+        self.needed = set(roots)
+        self.lookups = one_hots(nodes)
+        self.levels = reduction_levels(nodes)
+        self.moved = arranged(nodes, roots)
+        self.uses: dict[UOp, Uses] = {node: {} for node in nodes}
+        self.kept: dict[UOp, Statement] = {}
+        for node in reversed(nodes):
+            if self.uses[node] or node in self.needed:
+                self._reach(node)
+
+    def _reach(self, node: UOp) -> None:
+        if node.op is Ops.BUFFER:
+            _record_reads(node, self.uses[node])
+        elif node in self.always or node.op in ALWAYS_KEPT:
+            self._keep(node)
+        elif self._is_dear(node):
+            twin = twin_of(node, self.uses, self.costs[node], self.levels)
+            self._keep(node)
             if twin is not None:
-                kept[twin.node] = twin
-            _record_reads(node, uses[node])
-            if statement.numel:
-                _use(statement, uses)
-            continue
-        for statement, indices in uses[node]:
-            for source, at in sources(node, indices):
-                uses[source][statement, at] = None
-    return dict(reversed(kept.items()))
+                self.kept[twin.node] = twin
+        else:
+            for statement, indices in self.uses[node]:
+                for source, at in sources(node, indices):
+                    self.uses[source][statement, at] = None
+
+    def _is_dear(self, node: UOp) -> bool:
+        """Is it better to keep a value than to compute it for every reader?"""
+        is_value = (node.op in POINTWISE and node not in self.lookups) or node in self.moved
+        return is_value and _is_kept(node, self.uses[node], self.costs[node], self.levels)
+
+    def _keep(self, node: UOp) -> None:
+        uses, op = self.uses[node], node.op
+        is_unread = not uses and op is Ops.RESHAPE
+        statement = self.kept[node] = as_before(node) if is_unread else make_statement(node)
+        statement.ops = self.costs[node].ops
+        statement.is_stored = node in self.outputs or (op in STORED and node.arg != KEPT)
+        if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's
+            self.needed.add(node.src[0])
+        _record_reads(node, uses)
+        if statement.numel:
+            _use(statement, self.uses)
 
 
 def _record_reads(node: UOp, uses: Uses) -> None:
