@@ -4,13 +4,16 @@ import platform
 
 from glassgrad.base.config import (
     BEAM,
+    CACHELEVEL,
     CI,
     DEBUG,
+    DEV,
     FUSE_OPTIM,
     JIT,
     NO_COLOR,
     NOOPT,
     PROFILE,
+    THREADS,
     TRAINING,
     VIZ,
     WINO,
@@ -19,6 +22,7 @@ from glassgrad.base.config import (
 )
 from glassgrad.base.config import Setting as ContextVar
 from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.dtype import dtypes
 from glassgrad.base.files import diskcache, fetch, temp
 from glassgrad.base.measure import Profiling, Timing
 from glassgrad.base.pointers import flat_mv, from_mv, mv_address, to_mv
@@ -58,14 +62,17 @@ OSX = platform.system() == "Darwin"
 
 __all__ = [
     "BEAM",
+    "CACHELEVEL",
     "CI",
     "DEBUG",
+    "DEV",
     "FUSE_OPTIM",
     "JIT",
     "NOOPT",
     "NO_COLOR",
     "OSX",
     "PROFILE",
+    "THREADS",
     "TRAINING",
     "VIZ",
     "WINO",
@@ -86,6 +93,7 @@ __all__ = [
     "colorize_float",
     "dedup",
     "diskcache",
+    "dtypes",
     "fetch",
     "flat_mv",
     "flatten",

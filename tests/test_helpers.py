@@ -1,5 +1,6 @@
 """glassgrad.helpers and glassgrad.dtype: complete, and nothing but names of others."""
 
+import glassgrad
 import glassgrad.dtype as dtype_names
 from glassgrad import helpers
 from glassgrad.base.dtype import dtypes
@@ -34,6 +35,8 @@ USED_BY_SCRIPTS = [
     "JIT",
     "diskcache",
     "ContextVar",
+    "dtypes",
+    "DEV",
 ]
 
 
@@ -53,3 +56,17 @@ def test_all_is_complete_and_sorted_names_exist():
 def test_dtype_names_are_the_same_objects():
     assert dtype_names.dtypes is dtypes
     assert dtype_names.least_upper_dtype(dtypes.int, dtypes.half) is dtypes.half
+
+
+def test_older_places_of_names_are_there():
+    from glassgrad.engine import jit
+    from glassgrad.tensor import Tensor
+
+    assert Tensor is glassgrad.Tensor
+    assert jit.TinyJit is glassgrad.TinyJit
+    assert helpers.dtypes is dtypes
+
+
+def test_ints_of_one_size_are_groups():
+    assert dtypes.int16s == (dtypes.uint16, dtypes.int16)
+    assert {*dtypes.int8s, *dtypes.int16s, *dtypes.int32s, *dtypes.int64s} == set(dtypes.ints)

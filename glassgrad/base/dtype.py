@@ -93,11 +93,12 @@ class dtypes:
     default_float: ClassVar[DType] = float32
     default_int: ClassVar[DType] = int32
 
-    fp8s = (fp8e4m3, fp8e5m2)
+    fp8s = fp8_ocp = (fp8e4m3, fp8e5m2)
     floats = (*fp8s, float16, bfloat16, float32, float64)
     uints = (uint8, uint16, uint32, uint64)
     sints = (int8, int16, int32, int64)
     ints = uints + sints
+    int8s, int16s, int32s, int64s = zip(uints, sints, strict=True)
     all = (*floats, *ints, bool)
 
     @staticmethod

@@ -64,6 +64,13 @@ class Registry:
             self.usual = next((family for family in FAMILIES if getenv(family)), "CPU")
         return self.usual
 
+    @DEFAULT.setter
+    def DEFAULT(self, device: str) -> None:  # noqa: N802
+        raise DeviceError(
+            f"the default device cannot be set to {device!r} from here",
+            hint=f"set DEV={device} in the environment, or use `with Context(DEV={device!r}):`",
+        )
+
     @property
     def default(self) -> DeviceProtocol:
         return self[self.DEFAULT]

@@ -94,3 +94,10 @@ def test_the_module_for_scripts_offers_the_registry() -> None:
     from glassgrad import device
 
     assert device.Device is Device
+
+
+def test_the_default_is_set_by_the_setting_alone() -> None:
+    with pytest.raises(DeviceError, match=r"cannot be set to 'PYTHON'.*\n.*\n.*DEV=PYTHON"):
+        Device.DEFAULT = "PYTHON"
+    with Context(DEV="PYTHON"):
+        assert Device.DEFAULT == "PYTHON"
