@@ -25,7 +25,11 @@ MASKED = 8  # vectors of a padded row that are written out, whatever is computed
 MOST_MASKED = 96  # the same, with every step of a reduction counted
 EXCHANGED = 2  # elements that change places: all of them at once
 STEP_NS = 0.15  # one step of an inner loop, very roughly
-MOST_THREADS = 256
+MOST_THREADS = 256  # in a group
+FEW_GROUPS = 256  # leave a GPU idle: then threads share a reduction
+SHARING = 16  # threads that do
+LONG = 256  # steps of a reduction that is worth it
+THREAD_ELEMENTS = 4  # that a thread computes: one load of a GPU
 
 
 def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
@@ -344,13 +348,15 @@ def _use_threads(draft: Draft) -> None:
     for block in draft.blocks(Ops.REDUCE):
         outer = prod(r.size for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL)
         inside = block.bound[-1]
-        if outer < 256 and inside.size % 16 == 0 and inside.size >= 256:
-            draft.attempt(Opt(OptOps.GROUPTOP, inside.axis, 16))
+        if outer < FEW_GROUPS and inside.size % SHARING == 0 and inside.size >= LONG:
+            draft.attempt(Opt(OptOps.GROUPTOP, inside.axis, SHARING))
     for block in draft.blocks(Ops.STORE):
         axis = _written_along(block)
-        if axis is not None and axis.kind is AxisKind.GLOBAL and axis.size % 4 == 0:
+        if axis is None or axis.kind is not AxisKind.GLOBAL:
+            continue
+        if axis.size % THREAD_ELEMENTS == 0:
             if all(stride(index, axis) in (0, 1) for index in draft.loads(block)):
-                draft.attempt(Opt(OptOps.UPCAST, axis.axis, 4))
+                draft.attempt(Opt(OptOps.UPCAST, axis.axis, THREAD_ELEMENTS))
     found = [r for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL]
     for axis in reversed(found):
         amount = MOST_THREADS

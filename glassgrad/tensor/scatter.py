@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self, TypeVar
 
-from glassgrad.base.dtype import ConstType, DType, dtypes
+from glassgrad.base.dtype import ConstType, dtypes
 from glassgrad.base.errors import ShapeError
+from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.indexing import check_index, checked, taken
@@ -55,7 +56,7 @@ class Scatter(Sorting):
         axis = axis_of(dim, self.ndim)
         op = REDUCTIONS[reduce]
         places, values = _lines(self, axis, index, _source(self, index, src))
-        size, start = int(self.shape[axis]), _start(op, self.dtype)
+        size, start = int(self.shape[axis]), identity(op, self.dtype)
         total = _back(_combined(places, values, size, op), self, axis, start)
         ones = places.full_like(1, dtype=dtypes.int32)
         count = _back(_combined(places, self._made(ones.uop), size, ADD), self, axis)
@@ -157,7 +158,7 @@ def _combined(places: T, values: T, size: int, op: Ops) -> T:
     has_rule = op in (MAX, MIN) and values.is_floating_point()
     plain = values.detach() if has_rule else values
     chosen = _hits(places, size).where(
-        plain.unsqueeze(-2), plain.const_like(_start(op, plain.dtype))
+        plain.unsqueeze(-2), plain.const_like(identity(op, plain.dtype))
     )
     found = chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
     if not has_rule:
@@ -183,12 +184,6 @@ class _Shared:
 def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
     """The last axis where it belongs; places that no index could name are filled."""
     return line.transpose(axis, -1).pad_to(x.shape, value=fill)
-
-
-def _start(op: Ops, dtype: DType) -> ConstType:
-    if op in (MAX, MIN):
-        return dtypes.min(dtype) if op is MAX else dtypes.max(dtype)
-    return 1 if op is MUL else 0
 
 
 def _true_places(mask: T, size: int | None) -> tuple[T, T]:
