@@ -84,12 +84,12 @@ static int start(void) {
         char *box = table.boxes + n * BOX;
         char *scratch = aligned_alloc(64, (@scratch@ + 127) / 64 * 64);
         if (!scratch) return 1;
-        set(box, 8, (int64_t)scratch);
-        set(box, 48, (int64_t)table.boxes);
-        set(box, 40, threads <= count ? @pauses_inside@ : 1);
-        set(box, 56, threads <= count ? @pauses@ : 1);
-        pthread_mutex_init((pthread_mutex_t *)(box + 128), NULL);
-        pthread_cond_init((pthread_cond_t *)(box + 256), NULL);
+        set(box, @scratch_at@, (int64_t)scratch);
+        set(box, @caller_at@, (int64_t)table.boxes);
+        set(box, @pauses_inside_at@, threads <= count ? @pauses_inside@ : 1);
+        set(box, @pauses_at@, threads <= count ? @pauses@ : 1);
+        pthread_mutex_init((pthread_mutex_t *)(box + @mutex_at@), NULL);
+        pthread_cond_init((pthread_cond_t *)(box + @condition_at@), NULL);
     }
 @start@
     for (int n = 1; n < threads; n++, table.threads++) {

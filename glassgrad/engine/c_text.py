@@ -13,7 +13,7 @@ from typing import Any
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.records import frozen
-from glassgrad.devices.pool_code import BOX_BYTES, PAUSES, PAUSES_INSIDE
+from glassgrad.devices import pool_code
 from glassgrad.engine.c_template import HEADER, INCLUDED, SOURCE
 from glassgrad.engine.packing import Row, unpack_size
 from glassgrad.memory.layout import contiguous_strides, is_row_major
@@ -23,6 +23,19 @@ C_TYPES = {
     "bfloat16": "uint16_t", "fp8e4m3": "uint8_t", "fp8e5m2": "uint8_t",
 }  # fmt: skip
 
+
+# The pool's boxes: how large they are, and what lies where in them.
+BOXES = {
+    "box_bytes": pool_code.BOX_BYTES,
+    "pauses": pool_code.PAUSES,
+    "pauses_inside": pool_code.PAUSES_INSIDE,
+    "scratch_at": pool_code.SCRATCH_AT,
+    "pauses_inside_at": pool_code.PAUSES_INSIDE_AT,
+    "caller_at": pool_code.CALLER_AT,
+    "pauses_at": pool_code.PAUSES_AT,
+    "mutex_at": pool_code.MUTEX_AT,
+    "condition_at": pool_code.CONDITION_AT,
+}
 
 # Words that C, its library or the text around the function have taken.
 TAKEN = """
@@ -164,9 +177,7 @@ class CText:
         )
         fields = {
             "name": self.name,
-            "box_bytes": BOX_BYTES,
-            "pauses": PAUSES,
-            "pauses_inside": PAUSES_INSIDE,
+            **BOXES,
             "declared": "".join(
                 f"extern kernel {self.name}_kernel_{n};\n" for n in range(len(kernels))
             ),
