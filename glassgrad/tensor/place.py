@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glassgrad.base.dtype import DType
 from glassgrad.base.errors import DeviceError
 from glassgrad.devices.registry import FAMILIES, Device
 from glassgrad.memory.allocator import is_file, is_host
@@ -12,7 +13,8 @@ def canonical(device: object) -> str:
     if device is None:
         return Device.DEFAULT
     if not isinstance(device, str):
-        raise DeviceError(f"a device is named by a string, not {device!r}", hint='such as "CPU"')
+        hint = "cast() changes the dtype" if isinstance(device, DType) else 'such as "CPU"'
+        raise DeviceError(f"a device is named by a string, not {device!r}", hint)
     name = Device.canonicalize(device)
     if is_file(name):
         return name

@@ -279,6 +279,17 @@ class Tensor(Spellings, Border):
     def __int__(self) -> int:
         return int(self.item())
 
+    if not TYPE_CHECKING:  # type checkers know what there is
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for names that are not there."""
+            from glassgrad.tensor.elsewhere import instead  # few programs ask
+
+            found = instead(type(self), name)
+            words = f"'{type(self).__name__}' object has no attribute {name!r}"
+            hint = f"; use {found}" if found else ""
+            raise AttributeError(f"{words}{hint}", name=name, obj=self)
+
     def __index__(self) -> int:
         # Not of one element along an axis: bytes(x) would be so many zeros instead of that byte.
         if self.shape or self.dtype.kind not in ("int", "uint"):

@@ -22,6 +22,7 @@ from glassgrad.tensor.writes import place_of, write
 
 ASSIGN = Ops.ASSIGN
 Update = Callable[..., Tensor]
+OF_OTHERS = {"betas": "; they are b1 and b2 here"}  # PyTorch's names
 
 
 class Place(TypedDict, total=False):
@@ -41,6 +42,9 @@ class Optimizer:
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float, **place: Unpack[Place]) -> None:
+        for name in place.keys() - Place.__annotations__.keys():
+            hint = OF_OTHERS.get(name, "")
+            raise TypeError(f"{type(self).__name__}() has no argument {name!r}{hint}")
         self.params = list({id(param): param for param in params}.values())
         if not self.params:
             raise GradientError("an optimiser needs parameters", hint="pass a list of tensors")

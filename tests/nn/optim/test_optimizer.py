@@ -195,3 +195,16 @@ def test_parameters_of_float64_are_moved_in_float64(names: tuple[str, dict[str, 
         one.step()
         other.step()
     np.testing.assert_allclose(w.numpy(), theirs.detach().numpy(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW, RMSprop, LAMB, LARS, Muon])
+def test_arguments_that_are_not_known_are_refused(kind) -> None:
+    with pytest.raises(TypeError, match=f"{kind.__name__}.* has no argument 'amsgrad'"):
+        kind([Tensor.ones(2, 2)], lr=0.1, amsgrad=True)
+
+
+def test_arguments_of_pytorchs_are_explained() -> None:
+    with pytest.raises(TypeError, match="no argument 'betas'; they are b1 and b2 here"):
+        AdamW([Tensor.ones(2)], betas=(0.9, 0.99))
+    with pytest.raises(TypeError, match=r"SGD.* has no argument 'wd'"):
+        OptimizerGroup.of(SGD, [{"params": [Tensor.ones(2)], "wd": 0.1}])
