@@ -125,6 +125,9 @@ class Arrangement(Indexing):
         new = [part for group in _groups(right, formula) for part in _spelt(group, dots)]
         known = _known(old, self.shape, sizes, formula)
         names = [name for group in old for name in group]
+        unused = sizes.keys() - set(names)
+        if unused:
+            raise ShapeError(f"{formula!r} names no axis {min(unused)}, which was given a size")
         wanted = [name for group in new for name in group]
         if sorted(names) != sorted(wanted) or len(set(names)) != len(names):
             raise ShapeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import ShapeError
@@ -23,7 +23,7 @@ class Sampling(Random):
         device: str | None = None,
         dtype: DTypeLike = dtypes.int32,
         requires_grad: bool | None = None,
-        **kwargs: Any,  # noqa: ARG003  scripts pass options of rand
+        contiguous: bool = True,  # noqa: ARG003  scripts pass it, as to rand
     ) -> Self:
         """The numbers 0 to n-1 in random order.
 

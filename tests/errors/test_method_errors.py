@@ -47,6 +47,7 @@ MISTAKES: list[tuple[type[GlassgradError], str, Mistake]] = [
         "(a b) of '(a b) -> b a' does not fit an axis of 6",
         lambda: f(6).rearrange("(a b) -> b a", a=4),
     ),
+    (ShapeError, "names no axis c, which was given", lambda: f(2).rearrange("a -> a", c=2)),
     (ShapeError, "cannot rearrange by 'a b -> a'", lambda: f(2, 3).rearrange("a b -> a")),
     # arrangement and padding
     (ShapeError, "roll by (1, 2) needs one axis for each", lambda: f(2, 3).roll((1, 2))),

@@ -50,3 +50,9 @@ def test_draws_that_are_not_put_back_differ() -> None:
 
 def test_draws_of_a_vector_are_a_vector() -> None:
     assert Tensor([1.0, 2.0]).multinomial(7, replacement=True).shape == (7,)
+
+
+def test_options_that_are_not_known_are_refused() -> None:
+    assert Tensor.randperm(4, contiguous=False).shape == (4,)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'seed'"):
+        Tensor.randperm(4, seed=1)  # type: ignore[call-arg]
