@@ -65,6 +65,7 @@ class Checkpoints:
 
         Notes are whatever JSON can hold.
         """
+        step = _whole(step)
         self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"step-{step:08d}.safetensors"
@@ -97,14 +98,24 @@ class Checkpoints:
         found = self.newest() if path is None else Path(path)
         if found is None:
             return 0
-        metadata = _metadata(found)
-        load_state_dict(self._tensors(), safe_load(found))
+        try:
+            metadata = _metadata(found)
+            load_state_dict(self._tensors(), safe_load(found))
+        except FormatError as error:
+            raise FormatError(error.message, hint=self._way_out(found)) from None
         for name, part in self._placed().items():
             part.seek(metadata["positions"][name])
         seed, used = metadata["random"]
         GENERATOR.restart(seed)
         GENERATOR.used = used
         return int(metadata["step"])
+
+    def _way_out(self, found: Path) -> str:
+        """What to try if a checkpoint cannot be read."""
+        others = [path for path in self._files() if path != found]
+        if not others:
+            return "the parts must be those that were saved"
+        return f"resume({str(max(others, key=_step))!r}), or without {found.name}, takes another"
 
     def notes(self, path: str | PathLike[str] | None = None) -> Any:
         """What was noted when the newest checkpoint, or this one, was saved."""
@@ -136,6 +147,13 @@ class Checkpoints:
         for name, tensor in named.items():
             first.setdefault(id(tensor), name)
         return {name: tensor for name, tensor in named.items() if first[id(tensor)] == name}
+
+
+def _whole(step: Any) -> int:
+    """A step that makes a name; one below 0 would come before all others, which then go."""
+    if isinstance(step, bool) or not hasattr(step, "__index__") or step.__index__() < 0:
+        raise ValueError(f"a step is a whole number from 0 on, not {step!r}")
+    return int(step.__index__())
 
 
 def _step(path: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,3 +119,33 @@ def test_what_is_no_checkpoint_of_this_model_is_refused(tmp_path: Path) -> None:
 def test_without_a_checkpoint_a_run_begins_at_0(tmp_path: Path) -> None:
     saved = Checkpoints(tmp_path / "none", model=[Tensor([1.0])])
     assert (saved.resume(), saved.notes(), saved.newest()) == (0, None, None)
+
+
+@pytest.mark.parametrize("step", [-1, 1.5, "3", None, True])
+def test_a_step_that_is_none_is_refused_and_removes_nothing(tmp_path: Path, step: Any) -> None:
+    saved = Checkpoints(tmp_path, model={"w": Tensor([1.0])})
+    saved.save(2)
+    with pytest.raises(ValueError, match="a step is a whole number from 0 on"):
+        saved.save(step)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000002.safetensors"]
+
+
+def test_a_damaged_checkpoint_names_an_earlier_one(tmp_path: Path) -> None:
+    w = Tensor([1.0])
+    saved = Checkpoints(tmp_path, model={"w": w})
+    saved.save(1)
+    w.assign(w + 1)
+    newest = saved.save(2)
+    newest.write_bytes(newest.read_bytes()[:-2])
+    with pytest.raises(FormatError, match=r"step-00000002.*the tensors end at byte") as told:
+        saved.resume()
+    assert "step-00000001.safetensors" in str(told.value.hint)
+    newest.unlink()
+    assert (saved.resume(), w.tolist()) == (1, [1.0])
+
+
+def test_other_parts_than_were_saved_are_told(tmp_path: Path) -> None:
+    Checkpoints(tmp_path, model={"w": Tensor([1.0])}).save(1)
+    with pytest.raises(FormatError, match=r"missing: model.v; unexpected: model.w") as told:
+        Checkpoints(tmp_path, model={"v": Tensor([1.0])}).resume()
+    assert told.value.hint == "the parts must be those that were saved"
