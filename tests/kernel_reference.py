@@ -166,7 +166,7 @@ class _Grid:
             array[()] = value.reshape(())
             return
         at = tuple([place[where] for place in places])
-        if node.arg is None:
+        if node.arg in (None, Ops.ASSIGN):  # of equal places, NumPy takes the last
             array[at] = value[where]
         else:
             REDUCERS[node.arg].at(array, at, value[where])

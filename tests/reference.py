@@ -40,6 +40,8 @@ def evaluate_all(roots: Iterable[UOp], cache: Cache | None = None) -> list[Array
             if node not in done and node.op is Ops.LATER:
                 (written,) = node.arg.function(*node.src)
                 done[node] = evaluate(written, done)
+            elif node not in done and node.op is Ops.REDUCE and node.arg[0] is Ops.ASSIGN:
+                done[node] = _last(node, *[done[source] for source in node.src[0].src])
             elif node not in done:
                 done[node] = _evaluate(node, [done[source] for source in node.src])
     return [done[root] for root in wanted]
@@ -191,6 +193,16 @@ def _reduce(node: UOp, x: Array) -> Array:
         start = (dtypes.min if op is Ops.MAX else dtypes.max)(node.dtype)
         return REDUCERS[op].reduce(x, axis=axes, initial=start).astype(x.dtype)
     return np.asarray(REDUCERS[op].reduce(x, axis=axes, dtype=x.dtype))
+
+
+def _last(node: UOp, condition: Array, x: Array, y: Array) -> Array:
+    """x at the last step where the condition holds, y where there is none."""
+    (axis,) = node.arg[1]
+    condition, x, y = np.broadcast_arrays(condition, x, y)
+    steps = np.arange(condition.shape[axis]).reshape((-1,) + (1,) * (condition.ndim - 1 - axis))
+    last = np.where(condition, steps, -1).max(axis=axis, keepdims=True)
+    found = np.take_along_axis(x, np.maximum(last, 0), axis)
+    return np.where(last < 0, y.take([0], axis), found).squeeze(axis)
 
 
 REDUCERS: dict[Ops, np.ufunc] = {

@@ -89,7 +89,8 @@ def _gathers(node: UOp) -> bool:
 
 def _reduces(node: UOp) -> bool:
     op, axes = node.arg
-    is_one = len(node.src) == 1 and op in OpGroup.REDUCING
+    is_chosen = op is Ops.ASSIGN and node.src[0].op is Ops.WHERE and len(axes) == 1
+    is_one = len(node.src) == 1 and (op in OpGroup.REDUCING or is_chosen)
     return is_one and _is_sorted_axes(axes, len(node.src[0].shape))
 
 
@@ -144,7 +145,11 @@ GRAPH_CLAIMS: tuple[Row, ...] = (
     ("its windows fit the axis", [Ops.WINDOW], _windows),
     ("its windows come from an axis of that size", [Ops.SHEAR], _shears),
     ("it has an int index that differs in shape at the axis only", [Ops.GATHER], _gathers),
-    ("its arg is ADD, MUL, MAX or MIN and sorted axes", [Ops.REDUCE], _reduces),
+    (
+        "its arg is ADD, MUL, MAX, MIN, or ASSIGN of a WHERE, and sorted axes",
+        [Ops.REDUCE],
+        _reduces,
+    ),
     ("its arg is an op and an axis, its sources have its shape", [Ops.SCAN], _scans),
     ("it writes a value of that dtype to a BUFFER or ASSIGN", [Ops.ASSIGN], _assigns),
     ("its arg says what shape a function's result has", [Ops.LATER], _is_result),

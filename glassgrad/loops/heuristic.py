@@ -14,7 +14,7 @@ from glassgrad.loops.contraction import contraction_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.epilogue import shorten_epilogue
 from glassgrad.loops.lanes import NEAR
-from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, next_number
+from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, may_repeat, next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn, pack_side_by_side
 from glassgrad.loops.rows import rows_recipe
@@ -323,7 +323,8 @@ def _places(draft: Draft) -> list[tuple[UOp, UOp]]:
 def _amount(draft: Draft, axis: UOp, most: int) -> int:
     """The largest power of two that fits; one that divides where nothing may be done twice."""
     amount = most
-    while amount > 1 and (amount > axis.size or (draft.nest.rewrites and axis.size % amount)):
+    is_free = may_repeat(draft.nest, axis)
+    while amount > 1 and (amount > axis.size or (not is_free and axis.size % amount)):
         amount //= 2
     return amount
 

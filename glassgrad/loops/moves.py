@@ -34,6 +34,7 @@ from glassgrad.loops.nest import (
     find_axis,
     is_reduced,
     is_scanned,
+    may_repeat,
     next_number,
     reorder,
 )  # fmt: skip
@@ -137,7 +138,7 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
     start = scale(coarse, amount)
     if size % amount:
         require(not is_scanned(nest, axis), "no step of a scan is done twice")
-        require(not nest.rewrites, "storing an element twice would read what was written")
+        require(may_repeat(nest, axis), "storing an element twice would read what was written")
         require(not _is_carried(nest, axis), "nothing is added twice to what is carried")
         if outer is AxisKind.GLOBAL:
             require(not _reads_back(nest), "two groups would store what one of them reads again")

@@ -73,6 +73,18 @@ def is_scanned(nest: Nest, axis: UOp) -> bool:
     return any(block.op is Ops.SCAN for block in blocks(nest, axis))
 
 
+def may_repeat(nest: Nest, axis: UOp) -> bool:
+    """Is it harmless to do a step of this axis twice? Not if it reads what the nest has written."""
+    if not nest.rewrites:
+        return True
+    stores = [node for node in blocks_of(nest.body) if node.op is Ops.STORE]
+    written = {store.src[0].src[0] for store in stores}
+    return axis not in nest.outer and all(
+        block.op is Ops.STORE and block.arg is None and written.isdisjoint(block.src[1].toposort())
+        for block in blocks(nest, axis)
+    )
+
+
 def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
     """Loops over `axis` become loops over `ranges`; where its value was used stands `value`."""
     return exchange_all(nest, {axis: (ranges, value)})

@@ -13,7 +13,8 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.staged import carried_over, combined_by, terms_of
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.memory import fill, free_lane, scratch, spread_writes
+from glassgrad.lower.memory import fill, free_lane, spread_writes
+from glassgrad.lower.scratch import new_scratch
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
@@ -47,7 +48,7 @@ def _behind_the_last(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: I
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
     together = [mate for mate in emitter.carried[over[0]] if _is_alike(emitter, mate, node, over)]
-    pointers = {mate: scratch(emitter, mate, emitter.lanes(mate, base)) for mate in together}
+    pointers = {mate: new_scratch(emitter, mate, emitter.lanes(mate, base)) for mate in together}
     with emitter.scopes.at(depth):
         for mate, pointer in pointers.items():
             memo[mate, emitter.key(mate, base)] = pointer
@@ -78,10 +79,10 @@ def _at_a_step(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instanc
     lanes, depth = emitter.lanes(node, base), emitter.depth(node)
     around = min(emitter.scopes.depth[r] for r in over) - 1
     state = UOp(Ops.STAGE, node.dtype, (_start(node), *node.src[1:]), node.arg)
-    emitter.scopes.stack[0].memo[state, ()] = scratch(emitter, node, lanes)
+    emitter.scopes.stack[0].memo[state, ()] = new_scratch(emitter, node, lanes)
     with emitter.scopes.at(around):
         fill(emitter, _index(state), _start(node), _inside(node, over), base)
-    pointer = scratch(emitter, node, lanes)
+    pointer = new_scratch(emitter, node, lanes)
     with emitter.scopes.at(depth):
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
         last = _step(emitter, node, state, over, base)

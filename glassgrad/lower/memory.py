@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.in_place import is_in_place
-from glassgrad.ir.linear import order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import added_over
 from glassgrad.ir.uop import UOp
@@ -16,6 +14,7 @@ from glassgrad.lower.known import in_one, truth
 from glassgrad.lower.near import lines_of, loops_behind_sums, needed_behind_sums
 from glassgrad.lower.pointers import Part, grow, is_aligned
 from glassgrad.lower.scope import loops_of
+from glassgrad.lower.scratch import is_shared, new_scratch
 from glassgrad.lower.transpose import columns_of, in_turn, side_by_side, written_in_turn
 
 if TYPE_CHECKING:
@@ -251,6 +250,8 @@ def _writes(emitter: Emitter, node: UOp, instance: Instance) -> list[Write]:
 
 def _added(emitter: Emitter, op: Ops, pointer: UOp, value: UOp) -> Write:
     """What is there, combined with a value: read anew every time."""
+    if op is Ops.ASSIGN:
+        return pointer, value
     now = UOp(Ops.LOAD, value.dtype, (pointer,))
     update = UOp(op, value.dtype, (now, value))
     emitter.scopes.stack[-1].lines += [now, update]
@@ -324,9 +325,9 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     depth = emitter.depth(node)
     base = {r: instance[r] for r in emitter.unrolled(node) if r in instance}
     lanes = emitter.lanes(node, instance)
-    pointer = scratch(emitter, node, lanes)
+    pointer = new_scratch(emitter, node, lanes)
     with emitter.scopes.at(depth):
-        if _is_shared(node) and depth:  # others may still read what the last round left there
+        if is_shared(node) and depth:  # others may still read what the last round left there
             emitter.scopes.stack[depth].lines.append(UOp(Ops.BARRIER))
         index = UOp(INDEX, node.dtype, (node, *indices))
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
@@ -335,7 +336,7 @@ def stage(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
             placed = tuple([r for r in ranges if r not in added])
             fill(emitter, index, node.const_like(0), placed, base)
         last = fill(emitter, index, value, ranges, base, adds=bool(added))
-        if _is_shared(node):
+        if is_shared(node):
             last = UOp(Ops.BARRIER, dtypes.void, (last,))
             emitter.scopes.stack[depth].lines.append(last)
     return emitter.scopes.emit(UOp(Ops.AFTER, node.dtype, (pointer, last)), depth)
@@ -384,25 +385,3 @@ def _writes_in_turn(
         at = emitter.scopes.emit(UOp(INDEX, first.dtype, (first, step))) if place else first
         writes.append((at, vector))
     return writes
-
-
-def _is_shared(stage: UOp) -> bool:
-    """Do the threads of a group fill it together?"""
-    return any(r.kind is AxisKind.GROUP for r in stage.bound)
-
-
-def scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
-    """Memory of this core or thread; what a group shares has a part for each of its elements."""
-    own = sorted([r for r in node.ranges if r.kind is AxisKind.LOCAL], key=order)
-    own = own if _is_shared(node) else []
-    each = lanes * prod(node.arg)
-    elements = each * prod(r.size for r in own)
-    number = emitter.scratches
-    emitter.scratches += 1
-    arg = (number, elements, 0, _is_shared(node))  # lower/scratch.py finds a place for it
-    scratch = emitter.scopes.emit(UOp(Ops.SCRATCH, node.dtype, (), arg), 0)
-    if not own:
-        return scratch
-    strides = tuple([each * prod(r.size for r in own[i + 1 :]) for i in range(len(own))])
-    part = emitter.value(total(tuple(own), strides), {})
-    return emitter.scopes.emit(UOp(INDEX, node.dtype, (scratch, part)))

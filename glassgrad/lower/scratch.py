@@ -1,16 +1,46 @@
-"""Instructions -> the same, in less memory: scratch that nobody reads any more is used again."""
+"""Scratch: memory for a STAGE, and which of it may lie where other scratch was, as nobody reads
+that any more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
 
 from glassgrad.base.records import mutable
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.linear import order, total
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
+
+if TYPE_CHECKING:
+    from glassgrad.lower.emit import Emitter
 
 ALIGNMENT = 64
 RANGE, END, SCRATCH = Ops.RANGE, Ops.END, Ops.SCRATCH
 POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
+
+
+def is_shared(stage: UOp) -> bool:
+    """Do the threads of a group fill it together?"""
+    return any(r.kind is AxisKind.GROUP for r in stage.bound)
+
+
+def new_scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
+    """Memory of this core or thread; what a group shares has a part for each of its elements."""
+    own = sorted([r for r in node.ranges if r.kind is AxisKind.LOCAL], key=order)
+    own = own if is_shared(node) else []
+    each = lanes * prod(node.arg)
+    elements = each * prod(r.size for r in own)
+    number = emitter.scratches
+    emitter.scratches += 1
+    arg = (number, elements, 0, is_shared(node))  # share_scratch finds a place for it
+    scratch = emitter.scopes.emit(UOp(SCRATCH, node.dtype, (), arg), 0)
+    if not own:
+        return scratch
+    strides = tuple([each * prod(r.size for r in own[i + 1 :]) for i in range(len(own))])
+    part = emitter.value(total(tuple(own), strides), {})
+    return emitter.scopes.emit(UOp(Ops.INDEX, node.dtype, (scratch, part)))
 
 
 @mutable

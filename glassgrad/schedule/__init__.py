@@ -14,7 +14,7 @@ from glassgrad.schedule.merge import make_clusters
 from glassgrad.schedule.normalize import normalize
 from glassgrad.schedule.one_hot import one_hots
 from glassgrad.schedule.planes import compute_again
-from glassgrad.schedule.scatter import may_scatter, scatter_kernel
+from glassgrad.schedule.scatter import may_scatter, scatter_kernel, without_assigning
 from glassgrad.schedule.sheared import join_sheared
 from glassgrad.schedule.statement import Statement
 
@@ -27,30 +27,32 @@ def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     while stuck := stuck_versions(kept):
         values = copy_first(values, stuck)
         kept = choose_fates(values)
-    mark_scatters(kept)
+    mark_scatters(kept, target)
     clusters = make_clusters(kept, target)
     stored = _stored(clusters, kept)
-    made = [_kernel(cluster, stored & set(cluster.statements)) for cluster in clusters]
+    made = [_kernel(cluster, stored & set(cluster.statements), target) for cluster in clusters]
     kernels = tuple([kernel for kernel, _ in made])
     left = [tuple([s.node for s in c.statements if s in stored]) for c in clusters]
     unlink(clusters)
     return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values), tuple(left))
 
 
-def mark_scatters(kept: dict[UOp, Statement]) -> None:
+def mark_scatters(kept: dict[UOp, Statement], target: Target) -> None:
     """Find the sums that are additions at places: each is written as a kernel and looked at."""
     lookups = one_hots(toposort(kept))
     for statement in kept.values():
         if may_scatter(statement, lookups):
             alone, _ = make_kernel(single(statement), {statement})
-            statement.is_scatter = scatter_kernel(alone) is not None
+            statement.is_scatter = scatter_kernel(alone, target) is not None
 
 
-def _kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple[UOp, ...]]:
+def _kernel(
+    cluster: Cluster, stored: set[Statement], target: Target
+) -> tuple[Kernel, tuple[UOp, ...]]:
     kernel, slots = make_kernel(cluster, stored)
     if cluster.statements[0].is_scatter:
-        kernel = scatter_kernel(kernel) or kernel
-    return kernel, slots
+        kernel = scatter_kernel(kernel, target) or kernel
+    return without_assigning(kernel), slots
 
 
 def _stored(clusters: list[Cluster], kept: dict[UOp, Statement]) -> set[Statement]:

@@ -207,6 +207,8 @@ def repeats(statement: Statement, indices: Indices) -> float:
 
     What depends only on the outermost loops is computed outside of the inner ones: once.
     """
+    if statement.node.op is Ops.REDUCE and statement.node.arg[0] is Ops.ASSIGN:
+        return 1.0  # places are written to, not compared (schedule/scatter.py)
     seen = frozenset[UOp]().union(*[index.ranges for index in indices])
     loops = [axis for axis in statement.axes if axis is not ZERO]
     if seen == frozenset(loops[: len(seen)]):

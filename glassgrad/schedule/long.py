@@ -29,7 +29,7 @@ def split_long(node: UOp) -> UOp:
     x, (op, axes) = node.src[0], node.arg
     shape = x.shape
     count = prod(shape[axis] for axis in axes)
-    if isinstance(prod(shape), Size):
+    if isinstance(prod(shape), Size) or op is Ops.ASSIGN:
         return node
     if prod(node.shape) >= FEW_RESULTS:
         return _split_rows(node)

@@ -38,9 +38,18 @@ class Scatter(Sorting):
             return self.scatter_reduce(dim, index, source, "sum" if reduce == "add" else "prod")
         axis = axis_of(dim, self.ndim)
         places, values = _lines(self, axis, index, source)
-        last = _winners(places, int(self.shape[axis]))
-        found = values._at(-1, (last - 1).maximum(0))
-        return _back(last > 0, self, axis).where(_back(found, self, axis), self)
+        if not index.numel():
+            return self
+        cut = [
+            whole if place == axis else n
+            for place, (whole, n) in enumerate(zip(self.shape, index.shape, strict=True))
+        ]
+        own = self.shrink_to(tuple(cut))
+        found = _written(own, places, values, axis)
+        if own.shape == self.shape:
+            return found
+        is_there = self._made(found.full_like(True, dtype=BOOL).uop).pad_to(self.shape)
+        return is_there.where(found.pad_to(self.shape), self)
 
     def scatter_reduce(
         self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
@@ -165,6 +174,36 @@ def _combined(places: T, values: T, size: int, op: Ops) -> T:
         return found
     rule = _Shared(places, plain, found)
     return values._made(record(Ops.CUSTOM, values.uop.dtype, (found.uop, values.uop), rule))
+
+
+def _written(x: T, places: T, values: T, axis: int) -> T:
+    """x with elements of lines (…, n) written to places along an axis, one after the other."""
+    at, new = (
+        line.transpose(axis, -1).unsqueeze(-1).transpose(axis, -1) for line in (places, values)
+    )
+    size = int(x.shape[axis])
+    numbers = places._line(size, places.dtype).reshape((size,) + (1,) * (x.ndim - axis))
+    body = at.eq(numbers).where(new.detach(), x.detach().unsqueeze(-1))
+    found = body._reduced(Ops.ASSIGN, (x.ndim,), keepdim=False)
+    if not x.is_floating_point():
+        return found
+    rule = _Kept(places, axis, x)
+    return x._made(record(Ops.CUSTOM, x.uop.dtype, (found.uop, x.uop, values.uop), rule))
+
+
+class _Kept:
+    """The gradient of writing: it goes to what was written last, and to what was not written to."""
+
+    def __init__(self, places: Any, axis: int, x: Any) -> None:
+        self.places, self.axis, self.x = places, axis, x
+
+    def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        places, lines = self.places, self.x._made(g).transpose(self.axis, -1)
+        last = _winners(places, int(self.x.shape[self.axis]))
+        numbers = places._line(int(places.shape[-1])) + 1
+        is_last = last._at(-1, places).eq(numbers)
+        of_x = (last > 0).where(0, lines).transpose(self.axis, -1)
+        return {node.src[1]: of_x.uop, node.src[2]: is_last.where(lines._at(-1, places), 0).uop}
 
 
 class _Shared:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from nests import added, loops, nest_of, numbers, product, row_sums, same
-from schedules import reduce
+from schedules import planned, reduce
 
+from glassgrad import Tensor
 from glassgrad.ir.linear import ZERO, add
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import make_range
 from glassgrad.loops.nest import (
     axes,
@@ -16,6 +19,7 @@ from glassgrad.loops.nest import (
     exchange_all,
     find_axis,
     is_reduced,
+    may_repeat,
     next_number,
     reorder,
 )
@@ -79,3 +83,13 @@ def test_reordering_changes_loops_and_not_what_they_mean() -> None:
     (before_store,), (after_store,) = nest.body.src, after.body.src
     assert after_store.src[:2] == before_store.src[:2]
     same(nest, after)
+
+
+def test_a_step_may_be_done_twice_unless_it_reads_what_the_nest_writes() -> None:
+    x, y = Tensor(np.zeros(101, np.float32)), Tensor(np.ones(30, np.float32))
+    places = Tensor(np.arange(30) * 3)
+    (kernel,) = planned(x.scatter(0, places, y)).kernels
+    nest = Nest(kernel.body, kernel.outer, kernel.rewrites)
+    start, added = nest.body.src
+    assert nest.rewrites and may_repeat(nest, start.bound[0])
+    assert not may_repeat(nest, added.bound[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from nests import GPU
 from schedules import TARGET, leaf, memory, planned, reduce, right
 
 from glassgrad import Tensor, dtypes
@@ -80,7 +81,7 @@ def test_the_gradient_of_an_embedding_never_walks_over_table_and_lookups(width: 
 
 def test_a_kernel_without_one_hots_is_left_alone() -> None:
     (kernel,) = schedule([reduce(leaf(np.ones((100, 4))), Ops.ADD, 1)], TARGET).kernels
-    assert scatter_kernel(kernel) is None
+    assert scatter_kernel(kernel, TARGET) is None
 
 
 def test_gradients_through_tensors_match_numpy() -> None:
@@ -112,3 +113,39 @@ def test_what_is_added_may_depend_on_where() -> None:
     root = reduce(hit.where(x * table, const(0, x.dtype)), Ops.ADD, 0)
     assert adds([root]) == 1
     right([root])
+
+
+def written(rows: int, places: list[int], width: int = 3) -> UOp:
+    """result[v] = x[n] for the last n with places[n] == v, or what was there"""
+    count = len(places)
+    x = leaf(np.arange(1.0, count * width + 1).reshape(count, 1, width))
+    before = leaf(-np.arange(1.0, rows * width + 1).reshape(rows, width))
+    index = leaf(np.array(places).reshape(count, 1, 1), "int32")
+    line = UOp(Ops.RESHAPE, dtypes.int32, (UOp(Ops.IOTA, dtypes.int32, (), rows),), (rows, 1))
+    hit = UOp(Ops.CMPEQ, dtypes.bool, (line, index))
+    return reduce(hit.where(x, before), Ops.ASSIGN, 0)
+
+
+@pytest.mark.parametrize("places", [[3, 99, 3, 0, 3], [-1, 100, 5, 1000, -50], [7] * 9])
+def test_values_are_written_to_their_places_one_after_the_other(places: list[int]) -> None:
+    root = written(100, places)
+    (kernel,) = schedule([root], TARGET).kernels
+    assert [store.arg for store in kernel.body.src] == [None, Ops.ASSIGN]
+    right([root])
+
+
+def test_rows_are_written_along_memory_where_one_core_does_it_all() -> None:
+    (kernel,) = schedule([written(100, [3, 99, 3], 5)], TARGET).kernels
+    assert [[r.size for r in store.bound] for store in kernel.body.src] == [[100, 5], [3, 5]]
+    (threads,) = schedule([written(100, [3, 99, 3], 5)], GPU).kernels
+    assert [r.size for r in threads.outer] == [5]
+
+
+@pytest.mark.parametrize("places", [[3, 1, 3], [1], [0, -1, 40, 2, 2]])
+def test_of_few_places_the_last_step_is_looked_for(places: list[int]) -> None:
+    root = written(WORTH_IT - 1, places)
+    kernels = schedule([root], TARGET).kernels
+    nodes = [node for kernel in kernels for node in kernel.body.toposort()]
+    assert not [n for n in nodes if n.op is Ops.REDUCE and n.arg is Ops.ASSIGN]
+    right([root])
+    right([root * 2.0, reduce(root, Ops.ADD, 0)])

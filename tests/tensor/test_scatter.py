@@ -161,6 +161,30 @@ def test_many_true_places_are_found() -> None:
     assert Tensor(mask).nonzero().numpy()[:, 0].tolist() == np.flatnonzero(mask).tolist()
 
 
+def test_scatter_is_one_kernel_whatever_its_axis() -> None:
+    x = memory(128, 256)
+    for axis, shape in enumerate([(64, 256), (128, 300)]):
+        index, src = memory(*shape, dtype="int32"), memory(*shape)
+        assert len(planned(x.scatter(axis, index, src)).kernels) == 1
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradients_of_many_places_go_to_what_was_written_last(axis: int) -> None:
+    x, src = distinct((70, 70)), distinct((9, 8), seed=1)
+    index = np.random.default_rng(axis).integers(0, 4, (9, 8))
+    a, b = Tensor(x, requires_grad=True), Tensor(src, requires_grad=True)
+    weight = distinct((70, 70), seed=2)
+    (a.scatter(axis, Tensor(index), b) * Tensor(weight)).sum().backward()
+    want_x, want_src, last = weight.copy(), np.zeros_like(src), {}
+    for place in np.ndindex(*index.shape):
+        target = (index[place], place[1]) if axis == 0 else (place[0], index[place])
+        last[target] = place
+    for target, place in last.items():
+        want_x[target], want_src[place] = 0, weight[target]
+    same(a.grad, want_x)
+    same(b.grad, want_src)
+
+
 def test_gradients_of_scatter() -> None:
     x, src = distinct((3, 2)), distinct((2, 2), seed=1) + 0.01
     index = np.array([[0, 2], [0, 1]])
