@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.nn.initial import uniform
+from glassgrad.tensor.indexing import check_index, checked, taken
 from glassgrad.tensor.record import axis_of
 from glassgrad.tensor.tensor import Tensor
 
@@ -38,7 +39,9 @@ class Embedding:
             self.weight = is_kept.where(self.weight, 0.0).is_param_()
 
     def __call__(self, idx: Tensor) -> Tensor:
-        rows = self.weight[idx]
+        check_index(idx)
+        # Not weight[idx]: a token -1 or -100 that slipped in is a mistake, not a row from the end.
+        rows = taken(self.weight, checked(idx, int(self.weight.shape[0]), 0, can_wrap=False))
         if self.padding_idx is None:
             return rows
         return idx.ne(self.padding_idx).unsqueeze(-1).where(rows, rows.detach())

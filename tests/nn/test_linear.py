@@ -73,6 +73,19 @@ def test_a_row_for_padding_must_be_there() -> None:
         Embedding(5, 3, padding_idx=5)
 
 
+@pytest.mark.parametrize("row", [-1, -100, 5])
+def test_rows_that_are_not_there_are_refused(row: int) -> None:
+    layer = Embedding(5, 2)
+    for rows in (Tensor([0, row]), Tensor([1, row + 1]) - 1):
+        with pytest.raises(IndexError, match=f"index {row} is out of range for axis 0 of size 5"):
+            layer(rows).realize()
+
+
+def test_rows_are_ints() -> None:
+    with pytest.raises(TypeError, match="tensors index by ints, not by float32"):
+        Embedding(5, 2)(Tensor([1.0]))
+
+
 def test_embedding_begins_normal() -> None:
     Tensor.manual_seed(0)
     weight = Embedding(300, 200).weight.numpy()

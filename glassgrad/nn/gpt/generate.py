@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from glassgrad.base.errors import ShapeError
 from glassgrad.nn.gpt.decoder import Decoder
 from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.gpt.sampler import Sampler
@@ -20,6 +21,8 @@ def generate_ids(
     sampler: Sampler | None = None,
 ) -> Iterator[list[int]]:
     """One token per prompt at a time. A full context goes on from its second half."""
+    if not len(prompts):
+        raise ShapeError("there is no prompt to go on from")
     decoder = model if isinstance(model, Decoder) else Decoder(model, len(prompts))
     sampler = Sampler() if sampler is None else sampler
     read = [list(prompt)[-decoder.context :] for prompt in prompts]

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from gpt_reference import logits_of, tiny
 
+from glassgrad.base.errors import ShapeError
 from glassgrad.nn.gpt import Decoder, Sampler, generate, generate_ids
 
 
@@ -65,3 +67,13 @@ def test_parts_of_characters_wait_for_the_rest() -> None:
 def test_writing_ends_at_the_stop_token() -> None:
     script = Script([0, 1, 2, 7, 4, 5])
     assert list(generate(tiny("gpt2"), Bytes(), "x", 6, script, stop=7)) == ["☃"]
+
+
+def test_no_prompts_are_refused() -> None:
+    with pytest.raises(ShapeError, match="there is no prompt to go on from"):
+        next(generate_ids(tiny("gpt2"), [], 3))
+
+
+def test_tokens_that_are_not_there_are_refused() -> None:
+    with pytest.raises(IndexError, match="index -1 is out of range"):
+        next(generate_ids(tiny("gpt2"), [[1, -1]], 3))
