@@ -8,10 +8,11 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from glassgrad.base.terminal import ansilen, clock, si
+from glassgrad.base.terminal import ansilen, ansistrip, clock, si
 
 T = TypeVar("T")
 EIGHTHS = " ▏▎▍▌▋▊▉"
+NARROWEST = 5  # columns of a bar
 
 
 class tqdm(Generic[T]):
@@ -83,18 +84,20 @@ class tqdm(Generic[T]):
         """What the bar looks like after this many seconds."""
         speed = self.n / elapsed if elapsed > 0 else 0.0
         rate = f"{si(speed) if self.unit_scale else f'{speed:5.2f}'}{self.unit}/s"
-        if not self.total:
-            return f"{self.desc}{self._count(self.n)}{self.unit} [{clock(elapsed)}, {rate}]"
-        done = min(self.n / self.total, 1.0)
-        left = clock((self.total - self.n) / speed) if speed > 0 else "?"
-        head = f"{self.desc}{done:4.0%}|"
-        tail = (
-            f"| {self._count(self.n)}/{self._count(self.total)} [{clock(elapsed)}<{left}, {rate}]"
-        )
         from shutil import get_terminal_size  # it imports every way to compress a file
 
-        width = get_terminal_size().columns - ansilen(head) - ansilen(tail) - 1
-        return f"{head}{_bar(done, max(width, 5))}{tail}"
+        columns = get_terminal_size().columns - 1
+        if not self.total:
+            count = f"{self.desc}{self._count(self.n)}{self.unit}"
+            return _cut(f"{count} [{clock(elapsed)}, {rate}]", columns)
+        done = min(self.n / self.total, 1.0)
+        left = clock((self.total - self.n) / speed) if speed > 0 else "?"
+        head = f"{self.desc}{done:4.0%}"
+        tail = f"{self._count(self.n)}/{self._count(self.total)} [{clock(elapsed)}<{left}, {rate}]"
+        width = columns - ansilen(head) - ansilen(tail) - 3
+        if width < NARROWEST:
+            return _cut(f"{head} {tail}", columns)
+        return f"{head}|{_bar(done, width)}| {tail}"
 
     def _count(self, number: int) -> str:
         if not self.unit_scale:
@@ -122,8 +125,23 @@ def _has_len(iterable: object) -> bool:
     return hasattr(iterable, "__len__")
 
 
+def _cut(line: str, columns: int) -> str:
+    """A line that is too long would go on in the next one, each time it is drawn."""
+    return line if ansilen(line) <= columns else ansistrip(line)[:columns]
+
+
 def _bar(done: float, width: int) -> str:
+    if not _can_show("█"):
+        return ("#" * int(done * width)).ljust(width)
     eighths = int(done * width * 8)
     full = "█" * (eighths // 8)
     part = EIGHTHS[eighths % 8] if eighths % 8 else ""
     return f"{full}{part}".ljust(width)
+
+
+def _can_show(text: str) -> bool:
+    try:
+        text.encode(getattr(sys.stderr, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

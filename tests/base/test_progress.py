@@ -1,8 +1,11 @@
 """Progress bars."""
 
+from io import BytesIO, TextIOWrapper
+
 import pytest
 
 from glassgrad.base.progress import tqdm, trange
+from glassgrad.base.terminal import ansilen, ansistrip, colored
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +38,25 @@ def test_a_line_fits_the_terminal():
     assert len(line) == 59
     assert line.startswith("half:  50%|█")
     assert line.endswith("| 4/8 [00:02<00:02,  2.00it/s]")
+
+
+@pytest.mark.parametrize("columns", [5, 20, 40, 41, 45])
+def test_a_line_fits_a_narrow_terminal(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for total in (8, None):
+        bar = tqdm(total=total, desc=colored("half", "red"))
+        bar.n = 4
+        assert ansilen(bar.line(2.0)) < columns
+    assert "half: 4it"[: columns - 1] in ansistrip(bar.line(2.0))
+
+
+def test_a_terminal_without_blocks_shows_others(monkeypatch):
+    monkeypatch.setattr("sys.stderr", TextIOWrapper(BytesIO(), encoding="ascii"))
+    bar = tqdm(total=8)
+    bar.n = 4
+    line = bar.line(2.0)
+    assert line.isascii()
+    assert " 50%|####" in line
 
 
 def test_without_a_total_there_is_a_count(capsys):
