@@ -12,14 +12,22 @@ from glassgrad.ir.uop import UOp
 
 
 def carried_over(stage: UOp) -> tuple[UOp, ...]:
-    """The loops of the SCAN that a STAGE holds, if none of the places depends on them.
+    """The loops of the SCAN that a STAGE holds, if they run around its places: none of these
+    depends on them, but for where the loops inside begin and end.
 
     A STAGE without places is a register, which a SCAN carries by itself.
     """
     value = stage.value
     if value.op is not Ops.SCAN or not stage.arg:
         return ()
-    return tuple([r for r in value.bound if not _is_placed(stage, r)])
+    return tuple([r for r in value.bound if not _is_placed(stage, r) or _is_around(stage, r)])
+
+
+def _is_around(stage: UOp, loop: UOp) -> bool:
+    """Do other loops run inside? A SCAN along one of its places runs inside of all others."""
+    bound = stage.bound
+    inside = bound[bound.index(loop) + 1 :] if loop in bound else ()
+    return any(other not in stage.value.bound for other in inside)
 
 
 def added_over(stage: UOp) -> tuple[UOp, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.records import replace
-from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import rebuild_open, reindex
@@ -19,6 +18,7 @@ from glassgrad.loops.hidden import limits_of
 from glassgrad.loops.lengthen import lengthen
 from glassgrad.loops.nest import exchange, next_number
 from glassgrad.loops.opts import IllegalMove
+from glassgrad.loops.own_sums import with_own_sums
 
 
 def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
@@ -43,7 +43,7 @@ def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     outer = (*nest.outer[:-1], coarse)
     limits = limits_of(nest.body, axis, start, amount)
     cut = exchange(nest, axis, (coarse, rows), add(start, rows))
-    apart = _with_own_sums(replace(cut, limits=limits))
+    apart = with_own_sums(replace(cut, limits=limits))
     body = _with_own_rows(apart.body, rows, next_number(apart))
     return replace(apart, body=body, outer=outer)
 
@@ -57,23 +57,6 @@ def _is_read_elsewhere(nest: Nest) -> bool:
         if any(buffer in reads and other is not store for buffer, other in written):
             return True
     return False
-
-
-def _with_own_sums(nest: Nest) -> Nest:
-    """Each reduction over ranges of its own: their steps no longer have their loops in common."""
-    number, limits = next_number(nest), list(nest.limits)
-    done: dict[UOp, UOp] = {}
-    seen: set[UOp] = set()
-    for node in nest.body.toposort():
-        same = rebuilt(node, done)
-        if node.op is Ops.REDUCE:
-            for r in seen.intersection(node.bound):
-                own = make_range(number, r.src[0], r.kind)
-                limits += [n._replace(axis=number) for n in nest.limits if n.axis == r.axis]
-                same, number = reindex(same, {r: own}), number + 1
-            seen.update(node.bound)
-        done[node] = same
-    return replace(nest, body=done[nest.body], limits=tuple(limits))
 
 
 def _with_own_rows(body: UOp, rows: UOp, number: int) -> UOp:

@@ -19,7 +19,7 @@ THREADS = (16, 64)
 MOST_COPIES = 256  # of one statement: with more, compiling takes longer than a search can gain
 SIZED = frozenset(
     (OptOps.UPCAST, OptOps.UNROLL, OptOps.TILE, OptOps.LOCAL, OptOps.GROUP)
-    + (OptOps.BLOCK, OptOps.CARRY)
+    + (OptOps.BLOCK, OptOps.CARRY, OptOps.SWEEP)
 )
 
 

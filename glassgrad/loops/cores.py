@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from glassgrad.ir.ops import AxisKind
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import next_number
@@ -14,7 +16,8 @@ PRODUCT_NS = 0.03  # one product of a register tile, very roughly
 
 
 def divide_tiles(draft: Draft, preferred: list[int]) -> None:
-    """Cores take whole blocks of the first of these axes that has enough of them.
+    """Cores take whole blocks of the first of these axes that has enough of them, or of the first
+    two if only both together have.
 
     Axes come in an order in which no panel is packed twice if the first is taken.
     """
@@ -26,6 +29,9 @@ def divide_tiles(draft: Draft, preferred: list[int]) -> None:
         if size > 1 and is_even(size, draft.target.cores):
             draft.attempt(Opt(OptOps.CORE, number))
             return
+    first = [number for number in preferred[:2] if number in loops]
+    if is_even(prod(loops[number].size for number in first), draft.target.cores):
+        draft.attempt_together([Opt(OptOps.CORE, number) for number in first])
 
 
 def divide_both(draft: Draft, outside: int, inside: int) -> int | None:

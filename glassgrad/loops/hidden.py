@@ -20,6 +20,7 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, linear, minimum, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
+from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Limit, Nest
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import axes, exchange
@@ -104,6 +105,10 @@ def _loops_at(nodes: list[UOp], side: Side) -> set[UOp]:
                 (found if hides else needed).add(r)
         elif node.op is Ops.STORE:
             needed.update(node.bound)
+        elif node.op is Ops.STAGE and carried_over(node):
+            for r in node.bound:  # what is carried stays as it is where nothing is added
+                hides = known(node.src[0].src[0], r, side) == 0 and node.src[0].arg is Ops.ADD
+                (found if hides else needed).add(r)
         elif node.op is Ops.STAGE:
             indices = [index for index in nodes if index.op is Ops.INDEX and index.src[0] is node]
             for number, place in enumerate(node.places):
@@ -127,6 +132,9 @@ def known(node: UOp, place: UOp, side: Side) -> Known:
         return _read(node.src[0], place, side)
     if node.op is Ops.CAST and node.dtype.kind == "float":
         return known(node.src[0], place, side)
+    if node.op is Ops.REDUCE:
+        value = known(node.src[0], place, side)
+        return value if value == identity(node.arg, node.dtype) else None
     if node.op in COMBINED:
         return COMBINED[node.op](*[known(source, place, side) for source in node.src])
     return None
@@ -283,7 +291,7 @@ def _moved(limit: Limit, same: dict[UOp, UOp], opt: Opt) -> Limit:
 def shorten(nest: Nest) -> Nest:
     """Loops leave out what a block of rows does not see; all of them, or none if one cannot."""
     found = {r.axis: r for r in axes(nest) if not r.kind.is_unrolled}
-    if any(n.axis not in found or not _is_whole(n.step) for n in nest.limits):
+    if any(n.axis not in found or not is_whole(n.step) for n in nest.limits):
         return nest
     changed: dict[UOp, UOp] = {}  # blocks, whose ends come first, are in the ends of what is inside
     for limit in nest.limits:
@@ -299,6 +307,6 @@ def shorten(nest: Nest) -> Nest:
     return replace(nest, limits=())
 
 
-def _is_whole(step: int) -> bool:
+def is_whole(step: int) -> bool:
     """Is it a whole number of grains, or a grain of steps?"""
     return GRAIN % step == 0 or step % GRAIN == 0

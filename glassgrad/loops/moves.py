@@ -12,7 +12,7 @@ from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity, rebuilt
 from glassgrad.ir.linear import ZERO, add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.staged import added_over, carried_over
+from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
@@ -32,6 +32,7 @@ from glassgrad.loops.nest import (
     exchange,
     exchange_all,
     find_axis,
+    is_added_to,
     is_reduced,
     is_scanned,
     may_repeat,
@@ -41,11 +42,13 @@ from glassgrad.loops.nest import (
 from glassgrad.loops.opts import Opt, OptOps, require
 from glassgrad.loops.partial import partial
 from glassgrad.loops.staging import stage
+from glassgrad.loops.sweep import sweep
 from glassgrad.loops.window import window
 
 Move = Callable[[Nest, UOp, Any, Target], Nest]
 MOST_DIVIDED = 2  # loops
 IN_PLACE = frozenset((OptOps.STAGE, OptOps.WINDOW))  # moves that leave the axis as it is
+LIMITING = frozenset((OptOps.CARRY, OptOps.SWEEP))  # moves that say themselves where loops end
 ANY_SIZE = IN_PLACE | {OptOps.SWAP}  # the axis may have
 
 
@@ -57,7 +60,7 @@ def apply_opt(nest: Nest, opt: Opt, target: Target) -> Nest:
     """
     axis = _movable(nest, opt)
     moved = MOVES[opt.op](nest, axis, opt.arg, target)
-    if nest.limits and opt.op is not OptOps.CARRY:
+    if nest.limits and opt.op not in LIMITING:
         moved = replace(moved, limits=cut(nest.limits, opt, moved))
     return replace(moved, recipe=(*nest.recipe, opt))
 
@@ -139,17 +142,11 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
     if size % amount:
         require(not is_scanned(nest, axis), "no step of a scan is done twice")
         require(may_repeat(nest, axis), "storing an element twice would read what was written")
-        require(not _is_carried(nest, axis), "nothing is added twice to what is carried")
+        require(not is_added_to(nest, axis), "nothing is added twice to what is carried")
         if outer is AxisKind.GLOBAL:
             require(not _reads_back(nest), "two groups would store what one of them reads again")
         start = minimum(start, const(size - amount))
     return exchange(nest, axis, (coarse, fine), add(start, fine))
-
-
-def _is_carried(nest: Nest, axis: UOp) -> bool:
-    """Does scratch with a place for every step of this axis carry something, or add it up?"""
-    stages = [block for block in blocks(nest, axis) if block.op is Ops.STAGE]
-    return any(carried_over(stage) or added_over(stage) for stage in stages)
 
 
 def _reads_back(nest: Nest) -> bool:
@@ -379,4 +376,5 @@ MOVES: dict[OptOps, Move] = {
     OptOps.PARTIAL: partial,
     OptOps.APART: apart,
     OptOps.CARRY: carry,
+    OptOps.SWEEP: sweep,
 }

@@ -8,6 +8,7 @@ from functools import lru_cache
 from glassgrad.base.records import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import rebuild_open
+from glassgrad.ir.staged import added_over, carried_over
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
@@ -83,6 +84,12 @@ def may_repeat(nest: Nest, axis: UOp) -> bool:
         block.op is Ops.STORE and block.arg is None and written.isdisjoint(block.src[1].toposort())
         for block in blocks(nest, axis)
     )
+
+
+def is_added_to(nest: Nest, axis: UOp) -> bool:
+    """Does scratch with a place for every step of this axis carry something, or add it up?"""
+    stages = [block for block in blocks(nest, axis) if block.op is Ops.STAGE]
+    return any(carried_over(stage) or added_over(stage) for stage in stages)
 
 
 def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:

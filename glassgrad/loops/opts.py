@@ -27,6 +27,7 @@ class OptOps(Enum):
     BLOCK = "several rows at a time go through all steps of a row"
     PARTIAL = "sums collected in scratch while parts of what is summed go by"
     CARRY = "a running maximum, and sums relative to it, while blocks of an axis go by"
+    SWEEP = "blocks of rows go by, and sums over all rows are carried along"
     APART = "sums kept in scratch, and what becomes of them in a loop"
     WINDOW = "the part of a buffer that a loop reads, copied into scratch"
     STAGE = "what a loop reads of a buffer, copied into scratch first"

@@ -65,7 +65,7 @@ def relative_sums(nest: Nest, axis: UOp) -> Family:
     known = _Relations(maximum, rows)
     known.find(nodes_of(nest.body))
     require(bool(known.sums), "no sum is relative to this maximum")
-    loops, stages = _along(nest, {axis, *[r.along for r in known.sums.values() if r.along]})
+    loops, stages = along(nest, {axis, *[r.along for r in known.sums.values() if r.along]})
     for block in blocks_of(nest.body):
         is_member = block is maximum or block in known.sums or block in stages
         is_apart = loops.isdisjoint(block.bound)
@@ -77,7 +77,7 @@ def relative_sums(nest: Nest, axis: UOp) -> Family:
     return Family(maximum, rows, loops, stages, known.sums, frozenset(powers))
 
 
-def _along(nest: Nest, found: set[UOp]) -> tuple[frozenset[UOp], dict[UOp, int]]:
+def along(nest: Nest, found: set[UOp]) -> tuple[frozenset[UOp], dict[UOp, int]]:
     """The loops that go along the axis of these, and the scratch in which a dimension does."""
     loops, stages, size = set(found), dict[UOp, int](), max(r.size for r in found)
     nodes = nodes_of(nest.body)

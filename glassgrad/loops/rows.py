@@ -24,6 +24,7 @@ SHARES = 8  # of rows for each core: below a mask, later ones take longer
 FEW_BLOCKS = 8  # are not worth packing something for them alone
 FEWEST_ROWS = 24
 CARRIED_ROWS = 48
+FEWEST_SWEPT = 32
 FEWEST_BLOCKED = 4  # equal blocks are worth being so many times smaller than they may be
 TILE_ROWS, TILE_COLUMNS = 6, 16
 
@@ -33,15 +34,11 @@ def rows_recipe(draft: Draft) -> set[int] | None:
 
     Else the axes of those sums, which need no lanes any more.
     """
-    steps = len(draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE))
-    if not draft.nest.outer or steps < 2 or not _has_products(draft):
+    if not _go_in_blocks(draft):
         return None
-    axis = draft.nest.outer[-1]
-    if not axis.src[0].is_const or not _block(draft, axis):
-        return None
-    if len(draft.nest.outer) == 1:
-        _share(draft)
     around = [r.axis for r in draft.nest.outer]
+    is_swept = any(opt.op is OptOps.SWEEP for opt in draft.nest.recipe)
+    heads = around if is_swept or len(around) == 1 else around[:-1]
     carrying = sorted({r.axis for s in draft.blocks(Ops.STAGE) for r in carried_over(s)})
     done: set[int] = set()
     tried: set[int] = set()
@@ -64,11 +61,40 @@ def rows_recipe(draft: Draft) -> set[int] | None:
     for slot in narrow:  # rows of a block are converted once
         draft.attempt(Opt(OptOps.WINDOW, around[-1], slot))
     for slot in packed:  # now that all tiles are known: products may read one operand in two ways
-        for number in (around[-2] if len(around) > 1 else around[-1], *carrying):
+        for number in (heads[-1], *carrying):
             if draft.attempt(Opt(OptOps.STAGE, number, slot)):
                 break
     divide_tiles(draft, around)
     return done
+
+
+def _go_in_blocks(draft: Draft) -> bool:
+    """Blocks of rows, if there are several steps for each."""
+    steps = len(draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE))
+    if not draft.nest.outer or steps < 2:
+        return False
+    if _sweep(draft):
+        return True
+    axis = draft.nest.outer[-1]
+    if not _has_products(draft) or not axis.src[0].is_const or not _block(draft, axis):
+        return False
+    if len(draft.nest.outer) == 1:
+        _share(draft)
+    return True
+
+
+def _sweep(draft: Draft) -> bool:
+    """Blocks of rows of a plane in scratch, which is used along its rows and across."""
+    for stage in draft.blocks(Ops.STAGE):
+        if len(stage.arg) != 2 or stage.bound[:1] != stage.src[1:2]:
+            continue
+        (axis, *_), kept = stage.bound, _kept_bytes(draft) // stage.arg[0]
+        most = max(FEWEST_SWEPT, min(MOST_ROWS, draft.target.l2_bytes * 5 // 8 // kept))
+        fitting = [n for n in range(2, min(most, axis.size - 1) + 1) if axis.size % n == 0]
+        rows = min(fitting, key=lambda n: _waste(axis.size, n) + 2 / n, default=1)
+        if draft.attempt(Opt(OptOps.SWEEP, axis.axis, rows)):
+            return True
+    return False
 
 
 def _share(draft: Draft) -> None:

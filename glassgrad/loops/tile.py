@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.draft import Draft
+from glassgrad.loops.hidden import is_whole
+from glassgrad.loops.nest import is_added_to
 
 MOST_ROWS = 8
 MOST_VECTORS = 3
@@ -43,8 +45,14 @@ def _cost(rows: int, columns: int, count: int, vectors: int, lanes: int) -> floa
 
 
 def fits(draft: Draft, axis: UOp, amount: int) -> bool:
-    """Can the axis be cut so, without storing an element twice where that would be wrong?"""
-    return amount <= axis.size and not (draft.nest.rewrites and axis.size % amount)
+    """Can the axis be cut so, without storing or adding an element twice where that would be wrong,
+    and so that what a mask hides is still left out?
+    """
+    nest = draft.nest
+    if any(limit.axis == axis.axis and not is_whole(amount) for limit in nest.limits):
+        return False
+    must_divide = nest.rewrites or is_added_to(nest, axis)
+    return amount <= axis.size and not (must_divide and axis.size % amount)
 
 
 def lanes_along(draft: Draft, reduce: UOp, axis: UOp) -> int:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.facts import identity
-from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.linear import add, scale
+from glassgrad.ir.ops import AxisKind, Before, Ops
 from glassgrad.ir.staged import carried_over, combined_by, terms_of
-from glassgrad.ir.uop import UOp
-from glassgrad.lower.memory import fill, free_lane, spread_writes
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.lower.memory import fill, free_lane, spread_writes, store
 from glassgrad.lower.scratch import new_scratch
 
 if TYPE_CHECKING:
@@ -52,11 +53,14 @@ def _behind_the_last(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: I
     with emitter.scopes.at(depth):
         for mate, pointer in pointers.items():
             memo[mate, emitter.key(mate, base)] = pointer
-            fill(emitter, _index(mate), _start(mate), _inside(mate, over), base)
+            _clear(emitter, mate, over, base)
         for r in over:
             emitter.open(r)
         for mate in together:
             _step(emitter, mate, mate, over, base)
+        for statement in emitter.body.src:
+            if over[0] in statement.bound:
+                store(emitter, statement)
         end: UOp | None = None
         for r in reversed(over):
             end = emitter.close(r)
@@ -65,6 +69,23 @@ def _behind_the_last(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: I
             after = UOp(Ops.AFTER, mate.dtype, (pointer, end))
             memo[mate, emitter.key(mate, base)] = emitter.scopes.emit(after, depth)
     return memo[node, emitter.key(node, base)]
+
+
+def _clear(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instance) -> None:
+    """What there is before the first step, everywhere: also where a first step does not go."""
+    ranges = _inside(node, over)
+    if all(r.src[0].is_const for r in ranges):
+        fill(emitter, _index(node), _start(node), ranges, base)
+        return
+    number = 1 + max(r.axis for r in emitter.body.toposort() if r.op is Ops.RANGE)
+    lanes = emitter.target.vector_bytes // node.dtype.itemsize
+    *rows, last = [make_range(number + i, n) for i, n in enumerate(node.arg)]
+    places, loops = [*rows, last], [*rows, last]
+    if last.size % lanes == 0:
+        lane = make_range(number + len(rows) + 1, lanes, AxisKind.LANE)
+        line = make_range(last.axis, last.size // lanes)
+        places[-1:], loops[-1:] = [add(scale(line, lanes), lane)], [line, lane]
+    fill(emitter, node.index(*places), _start(node), tuple(loops), base)
 
 
 def _is_alike(emitter: Emitter, one: UOp, two: UOp, over: tuple[UOp, ...]) -> bool:

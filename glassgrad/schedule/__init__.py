@@ -17,24 +17,36 @@ from glassgrad.schedule.planes import compute_again
 from glassgrad.schedule.scatter import may_scatter, scatter_kernel, without_assigning
 from glassgrad.schedule.sheared import join_sheared
 from glassgrad.schedule.statement import Statement
+from glassgrad.schedule.swept import leaves_planes
 
 
 def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     """The kernels that compute these values, in order."""
-    values = compute_again(join_sheared(normalize(roots)), target)
-    values = separate_effects(values)
-    kept = choose_fates(values)
-    while stuck := stuck_versions(kept):
-        values = copy_first(values, stuck)
-        kept = choose_fates(values)
-    mark_scatters(kept, target)
-    clusters = make_clusters(kept, target)
+    roots = join_sheared(normalize(roots))
+    values, has_swept = compute_again(roots, target)
+    values, kept, clusters = _clusters(values, target)
+    if has_swept and leaves_planes(clusters):
+        unlink(clusters)
+        values, kept, clusters = _clusters(compute_again(roots, target, sweeps=False)[0], target)
     stored = _stored(clusters, kept)
     made = [_kernel(cluster, stored & set(cluster.statements), target) for cluster in clusters]
     kernels = tuple([kernel for kernel, _ in made])
     left = [tuple([s.node for s in c.statements if s in stored]) for c in clusters]
     unlink(clusters)
     return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values), tuple(left))
+
+
+def _clusters(
+    values: list[UOp], target: Target
+) -> tuple[list[UOp], dict[UOp, Statement], list[Cluster]]:
+    """What is computed, every value that is kept, and which of them share a kernel."""
+    values = separate_effects(values)
+    kept = choose_fates(values)
+    while stuck := stuck_versions(kept):
+        values = copy_first(values, stuck)
+        kept = choose_fates(values)
+    mark_scatters(kept, target)
+    return values, kept, make_clusters(kept, target)
 
 
 def mark_scatters(kept: dict[UOp, Statement], target: Target) -> None:

@@ -42,7 +42,7 @@ def go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target)
         return False  # columns are inside, and nothing else
     if not all(_is_tiled(s, rows[s]) for s in products):
         return False
-    has_wide = any(is_wide(s, _factors(s)) for s in products)
+    has_wide = any(has_plane(s) for s in products)
     row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
     if row * FEW > target.l3_bytes / 4 / target.cores and not has_wide:
         return False
@@ -56,6 +56,11 @@ def is_wide(product: Statement, factors: list[frozenset[UOp]]) -> bool:
     """
     size = sum(prod(r.size for r in ranges) for ranges in factors)
     return prod(r.size for r in product.reduced) <= DEEPEST and product.numel >= WIDER * size
+
+
+def has_plane(statement: Statement) -> bool:
+    """Is it a wide product?"""
+    return statement.is_contraction and is_wide(statement, _factors(statement))
 
 
 def _factors(product: Statement) -> list[frozenset[UOp]]:

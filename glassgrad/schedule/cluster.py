@@ -11,6 +11,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.effects import older_versions
+from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import Statement
 
 Loop = dict[Statement, int]  # for each statement of a cluster, which of its axes this loop is
@@ -22,6 +23,7 @@ SEARCH_LIMIT = 256  # clusters looked at when asking whether something lies betw
 class Cluster:
     """Statements in order, the loops that all of them share, and who must come before and after.
 
+    `rows` is the loop of those that are computed a block of rows at a time, if others sum over it.
     `first` and `last` are places in an order in which the statements could run: whatever must lie
     between two clusters lies between these.
     """
@@ -30,6 +32,7 @@ class Cluster:
     outer: list[Loop]
     before: dict[Cluster, None] = field(default_factory=dict)
     after: dict[Cluster, None] = field(default_factory=dict)
+    rows: Loop | None = None
     first: int = 0
     last: int = 0
 
@@ -62,6 +65,18 @@ def precede(one: Cluster, two: Cluster) -> None:
     if one is not two:
         one.after[two] = None
         two.before[one] = None
+
+
+def crossing(one: Cluster, two: Cluster) -> list[tuple[Statement, Statement, Indices]]:
+    """Every read of a value of cluster one by cluster two."""
+    values = {statement.node: statement for statement in one.statements}
+    return [
+        (values[value], reader, indices)
+        for reader in two.statements
+        for value, places in reader.reads.items()
+        if value in values
+        for indices in places
+    ]
 
 
 def link(kept: dict[UOp, Statement], home: dict[Statement, Cluster]) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.blocks import FEW, SMALL_BYTES, contracts
+from glassgrad.schedule.blocks import FEW, SMALL_BYTES, contracts, has_plane
 from glassgrad.schedule.cluster import (
     Cluster,
     Loop,
+    crossing,
     in_order,
     link,
     loop_size,
@@ -23,7 +24,8 @@ from glassgrad.schedule.cluster import (
 )
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import Statement
-from glassgrad.schedule.worth import crossing, may_join, may_merge
+from glassgrad.schedule.swept import may_sweep, rows_summed
+from glassgrad.schedule.worth import may_join, may_merge
 
 
 def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
@@ -32,20 +34,24 @@ def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
     link(kept, home)
     for rank, cluster in enumerate(in_order(dict.fromkeys(home.values()))):
         cluster.first = cluster.last = rank
-    for producer, consumer in _edges_by_bytes(kept):
-        one, two = home[producer], home[consumer]
-        if one is two:
-            continue
-        shared = _shared_loops(one, two)
-        if may_merge(one, two, shared, target) and not something_between(one, two):
-            _merge(one, two, shared, home)
+    edges = _edges_by_bytes(kept)
+    large = [edge for edge in edges if edge[0].numel >= _least_plane(kept)]
+    _merge_neighbours(large, home, target)
+    sums = {consumer for _, consumer in large}
+    _merge_neighbours([e for e in edges if e[0] in sums and _is_all_of(*e, kept)], home, target)
+    _merge_swept(large, home, target)  # before sums are merged with whoever else reads them
+    _merge_neighbours(edges, home, target)
     _merge_siblings(kept, home, target)
     clusters = in_order(dict.fromkeys(home.values()))
     order_statements(clusters, kept)
     return clusters
 
 
-def _edges_by_bytes(kept: dict[UOp, Statement]) -> list[tuple[Statement, Statement]]:
+Edges = list[tuple[Statement, Statement]]  # producer, consumer
+Home = dict[Statement, Cluster]
+
+
+def _edges_by_bytes(kept: dict[UOp, Statement]) -> Edges:
     edges = [
         (kept[value], statement)
         for statement in kept.values()
@@ -53,6 +59,43 @@ def _edges_by_bytes(kept: dict[UOp, Statement]) -> list[tuple[Statement, Stateme
         if value in kept
     ]
     return sorted(edges, key=lambda e: (-e[0].numel * e[0].node.dtype.itemsize, e[1].order))
+
+
+def _merge_neighbours(edges: Edges, home: Home, target: Target) -> None:
+    """Who reads a value is computed together with it."""
+    for producer, consumer in edges:
+        one, two = home[producer], home[consumer]
+        if one is two:
+            continue
+        shared = _shared_loops(one, two)
+        if may_merge(one, two, shared, target) and not something_between(one, two):
+            _merge(one, two, shared, home)
+
+
+def _least_plane(kept: dict[UOp, Statement]) -> float:
+    """How many elements the smallest plane has."""
+    return min([s.numel for s in kept.values() if has_plane(s)], default=inf)
+
+
+def _is_all_of(producer: Statement, consumer: Statement, kept: dict[UOp, Statement]) -> bool:
+    """Is something made of one value alone?"""
+    return all(kept.get(value, producer) is producer for value in consumer.reads)
+
+
+def _merge_swept(edges: Edges, home: Home, target: Target) -> None:
+    """Sums over all rows of a plane, of which a block of rows at a time goes by."""
+    for producer, consumer in edges:
+        one, two = home[producer], home[consumer]
+        rows = None if one is two or producer.is_stored else rows_summed(one, two)
+        if rows is not None:
+            shared = [loop for loop in _shared_loops(one, two) if not _is_part(rows, loop)]
+            if may_sweep(one, two, rows, shared, target) and not something_between(one, two):
+                _merge(one, two, shared, home)
+                one.rows = rows
+
+
+def _is_part(rows: Loop, loop: Loop) -> bool:
+    return any(loop.get(statement) == axis for statement, axis in rows.items())
 
 
 def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
@@ -89,9 +132,7 @@ def _outside(shared: list[Loop]) -> list[Loop]:
     return shared
 
 
-def _merge_siblings(
-    kept: dict[UOp, Statement], home: dict[Statement, Cluster], target: Target
-) -> None:
+def _merge_siblings(kept: dict[UOp, Statement], home: Home, target: Target) -> None:
     """Clusters that walk through the same large value in the same way become one."""
     seen: dict[tuple[UOp, Indices, Indices, Indices], Statement] = {}
     for statement in kept.values():
@@ -119,7 +160,7 @@ def _same_loops(
     return [{**pairs[axis], **others[axis]} for axis in pairs]
 
 
-def _merge(one: Cluster, two: Cluster, shared: list[Loop], home: dict[Statement, Cluster]) -> None:
+def _merge(one: Cluster, two: Cluster, shared: list[Loop], home: Home) -> None:
     """`one` takes in `two`."""
     one.statements = one.statements + two.statements
     one.outer = scanned_last(shared)

@@ -7,8 +7,9 @@ are used by other products:
 - with the grain, summing along rows (weights @ v): rows go through both products in blocks, and
   the plane is never in memory. If something long comes between, as between a forward pass and its
   gradient, it would have to be: the later reader gets a plane of its own.
-- against the grain, summing along columns (weights.T @ g): its reader gets a plane that is
-  computed the other way round, k @ q.T, so that blocks of its rows go through both.
+- against the grain, summing along columns (weights.T @ g): one kernel uses blocks of rows both
+  ways (schedule/swept.py). Where that cannot be, the reader gets a plane that is computed the other
+  way round, k @ q.T, so that blocks of its rows go through both.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.blocks import MOST_ROWS, is_wide, ranges_of
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import make_statement, reduction_levels, sources
+from glassgrad.schedule.swept import is_swept
 
 FEW_BYTES = 1 << 21  # stay in a cache
 MOVED = OpGroup.MOVEMENT - {Ops.GATHER}
@@ -37,23 +39,29 @@ class Factor(NamedTuple):
     indices: Indices
 
 
-def compute_again(roots: Sequence[UOp], target: Target) -> list[UOp]:
-    """The same values, with planes of their own for products that are far apart or turned."""
+def compute_again(
+    roots: Sequence[UOp], target: Target, sweeps: bool = True
+) -> tuple[list[UOp], bool]:
+    """The same values, with planes of their own for products that are far apart or turned; and
+    whether some are left to be swept.
+    """
     nodes = [] if target.has_threads else toposort(roots)
     wide = {n for n in nodes if n.op is Ops.REDUCE and _has_plane(n, target)}
     if not wide:
-        return list(roots)
-    planes = Planes(wide, reduction_levels(nodes))
+        return list(roots), False
+    planes = Planes(wide, reduction_levels(nodes), target if sweeps else None)
     for node in nodes:
         planes.add(node)
-    return [planes.done[root] for root in roots]
+    return [planes.done[root] for root in roots], planes.has_swept
 
 
 class Planes:
     """The graph as it is written anew, and the planes in it."""
 
-    def __init__(self, wide: set[UOp], levels: dict[UOp, int]) -> None:
+    def __init__(self, wide: set[UOp], levels: dict[UOp, int], sweeper: Target | None) -> None:
         self.wide, self.levels = wide, levels
+        self.sweeper = sweeper  # the machine whose kernels may use a plane both ways
+        self.has_swept = False
         self.done: dict[UOp, UOp] = {}
         self.newest: dict[UOp, int] = {}  # node of a plane -> level of its latest wide product
         self._later: dict[UOp, UOp] = {}
@@ -99,17 +107,32 @@ class Planes:
         return copy
 
     def _against_the_grain(self, reduce: UOp) -> UOp | None:
-        """The product with its plane turned, if it sums along the columns of one."""
+        """The product with its plane turned, or left to be swept, if it sums along the columns of
+        one.
+        """
         factors = _factors(reduce)
         statement = make_statement(reduce)
         if len(factors) != 2 or len(statement.reduced) != 1:
             return None
-        for value, indices in factors:
+        for (value, indices), (other, _) in (factors, factors[::-1]):
             if value in self.newest and indices[-2] is statement.reduced[0]:
-                plane = self._copy(value, self._turned, turn=True)
-                product = _with_source(reduce, value, _turned(plane), self.done)
+                if self._is_swept(value):
+                    plane, self.has_swept = self._near(value, other), True
+                else:
+                    plane = _turned(self._copy(value, self._turned, turn=True))
+                product = _with_source(reduce, value, plane, self.done)
                 return _rows_first(product) if indices[-1] is statement.axes[-1] else product
         return None
+
+    def _is_swept(self, plane: UOp) -> bool:
+        *around, rows, _ = plane.shape
+        return self.sweeper is not None and is_swept(prod(around), rows, self.sweeper)
+
+    def _near(self, plane: UOp, other: UOp) -> UOp:
+        """A plane as it is when the other factor is known: made again, if that is long after."""
+        if self.levels[other] - self.newest[plane] > BETWEEN:
+            return self._copy(plane, self._later, turn=False)
+        return self.done[plane]
 
 
 def _has_plane(node: UOp, target: Target) -> bool:

@@ -9,7 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.blocks import FEW, SMALL_BYTES, contracts, go_in_blocks
-from glassgrad.schedule.cluster import Cluster, Loop, is_scanned, leads_to, loop_size
+from glassgrad.schedule.cluster import Cluster, Loop, crossing, is_scanned, leads_to, loop_size
 from glassgrad.schedule.effects import older_versions
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import Statement
@@ -23,7 +23,7 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
     """Is one kernel better than two, given the loops that would be shared?"""
     if _parameters(one, two) > target.max_params:
         return False
-    if _is_too_large(one, two):
+    if _is_too_large(one, two) or one.rows or two.rows:
         return False
     if any(s.node.op is Ops.COPY or s.is_scatter for s in one.statements + two.statements):
         return False
@@ -48,7 +48,7 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
 def may_join(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
     """Could clusters with the same loops, of which neither needs the other, be one kernel?"""
     statements = one.statements + two.statements
-    if any(s.is_scatter or s.node.op is Ops.COPY for s in statements):
+    if one.rows or two.rows or any(s.is_scatter or s.node.op is Ops.COPY for s in statements):
         return False
     products = [c for c in (one, two) if any(s.is_contraction for s in c.statements)]
     if products and not (len(products) == 1 and _is_pointwise(one if products[0] is two else two)):
@@ -84,18 +84,6 @@ def _parameters(one: Cluster, two: Cluster) -> int:
         values.add(statement.node)
         values.update(statement.reads)
     return len(values)
-
-
-def crossing(one: Cluster, two: Cluster) -> list[tuple[Statement, Statement, Indices]]:
-    """Every read of a value of cluster one by cluster two."""
-    values = {statement.node: statement for statement in one.statements}
-    return [
-        (values[value], reader, indices)
-        for reader in two.statements
-        for value, places in reader.reads.items()
-        if value in values
-        for indices in places
-    ]
 
 
 def _effects_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:

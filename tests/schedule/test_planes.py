@@ -24,9 +24,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
     return q.scaled_dot_product_attention(k, v, is_causal=is_causal)
 
 
-def trained(is_causal: bool = True) -> Schedule:
+def trained(is_causal: bool = True, shape: tuple[int, ...] = SHAPE) -> Schedule:
     """A step whose gradient comes long after the weights: something is made of the result first."""
-    q, k, v, w, g = [memory(*shape) for shape in (SHAPE, SHAPE, SHAPE, (32, 32), SHAPE)]
+    q, k, v, w, g = [memory(*found) for found in (shape, shape, shape, (32, 32), shape)]
     loss = ((attend(q, k, v, is_causal) @ w).softmax() * g).sum()
     return planned(loss, *loss.gradient(q, k, v, w))
 
@@ -36,22 +36,31 @@ def test_no_kernel_of_a_training_step_stores_scores_or_weights(is_causal: bool) 
     assert PLANE not in sizes(trained(is_causal))
 
 
-def test_one_kernel_has_the_gradient_of_queries_and_one_those_of_keys_and_values() -> None:
-    counts = [
+@pytest.mark.parametrize(
+    ("shape", "counts"),
+    [
+        ((16, 256, 32), [6]),  # scores, slopes of weights, their sums, queries, keys, values
+        ((16, 252, 32), [4, 4]),  # no blocks divide the rows: queries; turned, keys and values
+        ((7, 288, 32), [4, 4]),  # two cores would wait for one plane
+    ],
+)
+def test_gradients_are_one_kernel_or_one_for_queries_and_one_for_keys_and_values(
+    shape: tuple[int, ...], counts: list[int]
+) -> None:
+    kernels = [
         sum(node.op is Ops.REDUCE and node.arg is Ops.ADD for node in kernel.body.toposort())
-        for kernel in trained().kernels
-        if len([s for s in kernel.body.toposort() if s.op is Ops.STAGE and s.arg == (256,)]) > 1
+        for kernel in trained(shape=shape).kernels
+        if any(s.op is Ops.STAGE and s.arg[-1:] == shape[-2:-1] for s in kernel.body.toposort())
     ]
-    # scores, their sum, values, w, …; scores, weights' slopes, rows, queries; both turned, two sums
-    assert counts[-2:] == [4, 4]
+    assert kernels[1:] == counts
 
 
 def test_all_loops_over_hidden_places_are_shortened() -> None:
-    for kernel in trained().kernels[-3:]:
+    for kernel in trained().kernels[-2:]:
         nest = optimize(kernel, CPU, chooser())
-        stages = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg == (256,)]
+        stages = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg[-1:] == (256,)]
         short = [r for r in axes(nest) if not r.src[0].is_const]
-        assert len(short) >= len(stages)
+        assert len(short) >= len(stages) or not stages
 
 
 @pytest.mark.parametrize("shape", [(1024, 32), (1, 1, 1024, 32), (2, 65536, 32), (40_000, 32)])
@@ -66,7 +75,7 @@ def test_a_gradient_that_does_not_wait_shares_the_kernel_of_the_forward_pass() -
     q, k, v, g = [memory(*SHAPE) for _ in range(4)]
     made = attend(q, k, v)
     schedule = planned(made, *made.gradient(q, k, v, gradient=g))
-    assert len(schedule.kernels) == 2
+    assert len(schedule.kernels) == 1
     assert PLANE not in sizes(schedule)
 
 
@@ -75,7 +84,7 @@ def test_products_that_are_deep_small_or_alone_are_left_as_they_are() -> None:
         q, k, v, g = [memory(batch, time, width) for _ in range(4)]
         made = attend(q, k, v)
         roots = [x.uop for x in (made, *made.gradient(q, k, v, gradient=g))]
-        assert compute_again(roots, TARGET) == roots
+        assert compute_again(roots, TARGET) == (roots, False)
 
 
 def test_factors_may_be_looked_up() -> None:

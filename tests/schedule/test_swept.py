@@ -1,0 +1,88 @@
+"""Sums over all rows of a plane share the kernel that computes it, or it is computed again."""
+
+from __future__ import annotations
+
+import pytest
+from schedules import TARGET, memory, planned, sizes
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Schedule, Target
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule import swept
+from glassgrad.schedule.cluster import Cluster
+from glassgrad.schedule.merge import make_clusters
+from glassgrad.schedule.statement import Statement
+from glassgrad.schedule.swept import is_swept
+
+SHAPE = (16, 256, 32)
+PLANE = 16 * 256 * 256
+
+
+def step(*shape: int) -> Schedule:
+    """Gradients that come long after the weights."""
+    q, k, v, w, g = [memory(*found) for found in (shape, shape, shape, (32, 32), shape)]
+    loss = ((q.scaled_dot_product_attention(k, v) @ w).softmax() * g).sum()
+    return planned(loss, *loss.gradient(q, k, v))
+
+
+def stored(made: Schedule) -> list[int]:
+    """How many results each kernel leaves."""
+    return [sum(s.op is Ops.STORE for s in kernel.body.src) for kernel in made.kernels]
+
+
+def test_planes_are_swept_where_cores_share_them_evenly_and_blocks_divide_the_rows() -> None:
+    assert is_swept(16, 256, TARGET)
+    assert is_swept(9, 96, TARGET)  # enough for both cores
+    assert not is_swept(7, 256, TARGET)
+    assert not is_swept(1, 256, TARGET)
+    assert not is_swept(16, 250, TARGET)
+    assert not is_swept(16, 32, TARGET)  # one block
+
+
+def test_a_product_both_ways_round_is_one_kernel_without_softmax() -> None:
+    x, y, left, right = [memory(16, 256, 16) for _ in range(4)]
+    plane = (x @ y.transpose(-2, -1)).sin()
+    made = planned(plane @ right, plane.transpose(-2, -1) @ left)
+    assert stored(made) == [2]
+    assert PLANE not in sizes(made)
+
+
+def test_a_plane_that_is_wanted_itself_is_stored_and_read() -> None:
+    x, y, left = [memory(16, 256, 16) for _ in range(3)]
+    plane = (x @ y.transpose(-2, -1)).sin()
+    made = planned(plane, plane.transpose(-2, -1) @ left)
+    assert PLANE in sizes(made)
+    assert len(made.kernels) == 2
+
+
+def test_a_sum_that_cannot_share_the_kernel_gets_a_plane_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    count = len(step(*SHAPE).kernels)
+    monkeypatch.setattr(swept, "MOST_STATEMENTS", 6)
+    made = step(*SHAPE)
+    assert len(made.kernels) == count + 1
+    assert PLANE not in sizes(made)
+
+
+def test_a_schedule_is_made_once_where_every_plane_is_swept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[dict[UOp, Statement]] = []
+
+    def counted(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
+        calls.append(kept)
+        return make_clusters(kept, target)
+
+    monkeypatch.setattr("glassgrad.schedule.make_clusters", counted)
+    step(*SHAPE)
+    assert len(calls) == 1
+
+
+def test_gradients_that_are_written_into_memory_are_right_too() -> None:
+    q, k, v, g = [memory(*SHAPE) for _ in range(4)]
+    made = q.scaled_dot_product_attention(k, v)
+    slopes = made.gradient(q, k, v, gradient=g)
+    room = memory(*SHAPE)
+    room.assign(room + slopes[1])
+    assert PLANE not in sizes(planned(made, slopes[0], slopes[2], room))
