@@ -135,6 +135,7 @@ class Blocks:
 
     __slots__ = ("kind", "parts", "raw")
     ndim = 2
+    holds_state = False
 
     def __init__(self, kind: int, raw: Array) -> None:
         self.kind, self.raw = kind, raw

@@ -13,6 +13,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from glassgrad.base.errors import FormatError
+from glassgrad.ir.ops import Ops
 from glassgrad.nn.files.safetensors import safe_load, safe_load_metadata, safe_save
 from glassgrad.tensor.jit import TinyJit
 from glassgrad.tensor.tensor import Tensor
@@ -64,10 +65,14 @@ def get_state_dict(
         item, name = stack.pop()
         if isinstance(item, tensor_type):
             found[name] = item
-        elif id(item) not in seen and not isinstance(item, CLOSED):
+        elif id(item) not in seen and not _is_closed(item):
             seen.add(id(item))
             stack.extend((part, f"{name}.{key}".strip(".")) for key, part in _parts(item)[::-1])
     return found
+
+
+def _is_closed(item: Any) -> bool:
+    return isinstance(item, CLOSED) or getattr(type(item), "holds_state", True) is False
 
 
 def _parts(item: Any) -> list[tuple[Any, Any]]:
@@ -77,7 +82,17 @@ def _parts(item: Any) -> list[tuple[Any, Any]]:
         return list(item._asdict().items())
     if isinstance(item, (list, tuple)):
         return list(enumerate(item))
-    return list(vars(item).items()) if hasattr(item, "__dict__") else []
+    slots = [(name, getattr(item, name)) for name in _slots(type(item)) if hasattr(item, name)]
+    return slots + (list(vars(item).items()) if hasattr(item, "__dict__") else [])
+
+
+def _slots(kind: type) -> list[str]:
+    """The attributes of a class that are not in a dict."""
+    found: list[str] = []
+    for one in reversed(kind.__mro__):
+        names = vars(one).get("__slots__", ())
+        found += [names] if isinstance(names, str) else list(names)
+    return [name for name in found if not name.startswith("__")]
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
@@ -96,7 +111,7 @@ def get_parameters(obj: Any) -> list[Tensor]:
 
 def load_state_dict(
     model: Any,
-    state_dict: dict[str, Tensor],
+    state_dict: dict[str, Any],
     strict: bool = True,
     verbose: bool = True,
     consume: bool = False,
@@ -104,10 +119,10 @@ def load_state_dict(
 ) -> list[Tensor]:
     """Give a model's tensors the values of others of the same names; those that were given one.
 
-    A tensor that was never computed takes the value as it is, a mapped file included; others are
-    written in place. Values get the dtype of the model. Names or shapes that do not fit are an
-    error, or with `strict=False` are left out: a warning lists them if `verbose`. `consume` takes
-    what was used out of `state_dict`.
+    A tensor that was never computed takes the value as it is, a mapped file included, but not the
+    memory of an array; others are written in place. Values, which may be arrays, get the dtype of
+    the model. Names or shapes that do not fit are an error, or with `strict=False` are left out: a
+    warning lists them if `verbose`. `consume` takes what was used out of `state_dict`.
 
     >>> from glassgrad.nn import Linear
     >>> layer = Linear(1, 2, bias=False)
@@ -128,7 +143,8 @@ def load_state_dict(
     for name, tensor in wanted.items():
         given = state_dict.get(name)
         if given is not None and _fits(given, tensor):
-            value = given.reshape(tensor.shape).to(tensor.device)
+            value = _own(given if isinstance(given, Tensor) else Tensor(given))
+            value = value.reshape(tensor.shape).to(tensor.device)
             tensor.assign(value.cast(tensor.dtype))
             loaded.append(tensor)
             if consume:
@@ -138,12 +154,25 @@ def load_state_dict(
     return loaded
 
 
-def _fits(given: Tensor, wanted: Tensor) -> bool:
+def _own(value: Tensor) -> Tensor:
+    """A copy of memory that others may write to, as an array's: training would write to it, too."""
+    node = value.uop
+    while node.op is not Ops.BUFFER and len(node.src) == 1:
+        node = node.src[0]
+    if node.op is not Ops.BUFFER:
+        return value
+    storage = node.arg.storage
+    storage = storage if storage.base is None else storage.base
+    is_shared = storage.options.external_ptr is not None and not storage.readonly
+    return value.clone() if is_shared else value
+
+
+def _fits(given: Any, wanted: Tensor) -> bool:
     """Equal shapes; a single number may have an axis or none, as libraries differ there."""
     return given.shape == wanted.shape or {given.shape, wanted.shape} == {(), (1,)}
 
 
-def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Tensor]) -> list[str]:
+def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Any]) -> list[str]:
     """What is wrong, a line for each kind."""
     missing = [name for name in wanted if name not in given]
     unexpected = [name for name in given if name not in wanted]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from glassgrad import Tensor, TinyJit, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn import BatchNorm, Linear, state
+from glassgrad.nn.optim import SGD
 from glassgrad.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 
 
@@ -166,3 +168,62 @@ def test_readers_of_other_formats_are_found_here() -> None:
         assert callable(getattr(state, name))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         state.nonsense
+
+
+def test_attributes_in_slots_belong_to_a_model() -> None:
+    class Base:
+        __slots__ = "first"
+
+    class Model(Base):
+        __slots__ = ("empty", "layer")
+
+        def __init__(self) -> None:
+            self.first, self.layer = Tensor([1.0]), Linear(1, 1)
+
+    @dataclass(slots=True)
+    class Pair:
+        left: Tensor
+        right: Tensor
+
+    assert list(get_state_dict(Model())) == ["first", "layer.weight", "layer.bias"]
+    assert list(get_state_dict([Pair(Tensor([1.0]), Tensor([2.0]))])) == ["0.left", "0.right"]
+
+
+def test_arrays_are_loaded_as_tensors_are() -> None:
+    layer = Linear(2, 1)
+    load_state_dict(layer, {"weight": np.array([[1.0, 2.0]]), "bias": np.array([3.0], np.float32)})
+    assert layer.weight.tolist() == [[1.0, 2.0]]
+    assert layer.bias is not None
+    assert layer.bias.tolist() == [3.0]
+    assert layer.weight.dtype.name == "float32"
+
+
+def test_tensors_of_pytorchs_are_loaded() -> None:
+    torch = pytest.importorskip("torch", reason="its tensors are what is loaded")
+    theirs, layer = torch.nn.Linear(2, 3), Linear(2, 3)
+    load_state_dict(layer, theirs.state_dict())
+    x = np.ones((1, 2), np.float32)
+    wanted = theirs(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(layer(Tensor(x)).numpy(), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_tensor", [False, True])
+@pytest.mark.parametrize("is_computed", [False, True])
+def test_training_leaves_the_arrays_alone_that_were_loaded(
+    is_tensor: bool, is_computed: bool
+) -> None:
+    arrays = {"weight": np.ones((1, 2), np.float32), "bias": np.zeros(1, np.float32)}
+    layer = Linear(2, 1)
+    if is_computed:
+        Tensor.realize(*get_parameters(layer))
+    given: dict[str, Any] = arrays
+    if is_tensor:
+        given = {name: Tensor(array).reshape(array.shape) for name, array in arrays.items()}
+    load_state_dict(layer, given)
+    del given
+    optimizer = SGD(get_parameters(layer), lr=1.0)
+    layer(Tensor([[1.0, 2.0]])).sum().backward()
+    optimizer.step()
+    assert layer.weight.tolist() == [[0.0, -1.0]]
+    assert arrays["weight"].tolist() == [[1.0, 1.0]]
+    assert arrays["bias"].tolist() == [0.0]
