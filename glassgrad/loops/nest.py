@@ -17,18 +17,18 @@ RANGE = Ops.RANGE
 BLOCKS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE, Ops.SCAN))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def nodes_of(body: UOp) -> tuple[UOp, ...]:
     """Everything that a nest is made of, sources first: looked at many times for every move."""
     return tuple(body.toposort())
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def blocks_of(body: UOp) -> tuple[UOp, ...]:
     return tuple([node for node in nodes_of(body) if node.op in BLOCKS])
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _ranges_of(body: UOp) -> tuple[UOp, ...]:
     return tuple(sorted([n for n in nodes_of(body) if n.op is RANGE], key=lambda r: r.axis))
 
