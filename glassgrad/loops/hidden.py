@@ -265,7 +265,8 @@ def cut(limits: tuple[Limit, ...], opt: Opt, nest: Nest) -> tuple[Limit, ...]:
     moved = {opt.axis, opt.arg} if opt.op is OptOps.JOIN else {opt.axis}
     if opt.op not in KEEPING and not moved.isdisjoint([n.axis for n in limits]):
         return ()
-    return tuple([_moved(n, same, opt) for n in limits])
+    changed = {r: found for r, found in same.items() if found is not r}
+    return tuple([_moved(n, changed, opt) for n in limits])
 
 
 def _after(r: UOp, opt: Opt, now: dict[int, UOp]) -> UOp | None:
@@ -281,9 +282,11 @@ def _after(r: UOp, opt: Opt, now: dict[int, UOp]) -> UOp | None:
     return add(start, now[max(now)])
 
 
-def _moved(limit: Limit, same: dict[UOp, UOp], opt: Opt) -> Limit:
-    begin = reindex(limit.begin, same)
-    end = None if limit.end is None else reindex(limit.end, same)
+def _moved(limit: Limit, changed: dict[UOp, UOp], opt: Opt) -> Limit:
+    begin, end = limit.begin, limit.end
+    if changed:
+        begin = reindex(begin, changed)
+        end = None if end is None else reindex(end, changed)
     is_cut = opt.op in CUTTING and opt.axis == limit.axis
     return Limit(limit.axis, begin, end, limit.step * (opt.arg or 1) if is_cut else limit.step)
 

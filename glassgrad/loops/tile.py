@@ -26,13 +26,13 @@ class Tile(NamedTuple):
 
 def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> Tile:
     """The cheapest tile that fits the registers, besides vectors of columns and `others`."""
+    heights = _fitting(draft, rows, [n + 1 for n in range(MOST_ROWS)])
+    widths = _fitting(draft, columns, [(n + 1) * lanes for n in range(MOST_VECTORS)])
     found = [
-        Tile(_cost(rows.size, columns.size, count, vectors, lanes), count, vectors)
-        for vectors in range(1, MOST_VECTORS + 1)
-        for count in range(1, MOST_ROWS + 1)
-        if count * vectors + vectors + others <= draft.target.registers
-        and fits(draft, rows, count)
-        and fits(draft, columns, vectors * lanes)
+        Tile(_cost(rows.size, columns.size, count, width // lanes, lanes), count, width // lanes)
+        for width in widths
+        for count in heights
+        if (count + 1) * (width // lanes) + others <= draft.target.registers
     ]
     return min(found, default=Tile(float("inf"), 1, 1))
 
@@ -44,15 +44,18 @@ def _cost(rows: int, columns: int, count: int, vectors: int, lanes: int) -> floa
     return waste * loads * max(1.0, ENOUGH_SUMS / (vectors * count))
 
 
-def fits(draft: Draft, axis: UOp, amount: int) -> bool:
-    """Can the axis be cut so, without storing or adding an element twice where that would be wrong,
-    and so that what a mask hides is still left out?
+def _fitting(draft: Draft, axis: UOp, amounts: list[int]) -> list[int]:
+    """Those that an axis can be cut into, without storing or adding an element twice where that
+    would be wrong, and so that what a mask hides is still left out.
     """
     nest = draft.nest
-    if any(limit.axis == axis.axis and not is_whole(amount) for limit in nest.limits):
-        return False
     must_divide = nest.rewrites or is_added_to(nest, axis)
-    return amount <= axis.size and not (must_divide and axis.size % amount)
+    is_short = any(limit.axis == axis.axis for limit in nest.limits)
+    return [
+        n
+        for n in amounts
+        if n <= axis.size and not (must_divide and axis.size % n) and (is_whole(n) or not is_short)
+    ]
 
 
 def lanes_along(draft: Draft, reduce: UOp, axis: UOp) -> int:
