@@ -39,7 +39,7 @@ class Scatter(Sorting):
         axis = axis_of(dim, self.ndim)
         places, values = _lines(self, axis, index, source)
         if not index.numel():
-            return self
+            return self.contiguous()
         cut = [
             whole if place == axis else n
             for place, (whole, n) in enumerate(zip(self.shape, index.shape, strict=True))

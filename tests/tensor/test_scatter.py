@@ -161,6 +161,13 @@ def test_many_true_places_are_found() -> None:
     assert Tensor(mask).nonzero().numpy()[:, 0].tolist() == np.flatnonzero(mask).tolist()
 
 
+def test_scatter_of_nothing_is_a_copy() -> None:
+    x, none = Tensor([1.0, 2.0]), np.zeros(0)
+    y = x.scatter(0, Tensor(none.astype(np.int64)), Tensor(none.astype(np.float32)))
+    x[0] = 5.0
+    assert y.tolist() == [1.0, 2.0]
+
+
 def test_scatter_is_one_kernel_whatever_its_axis() -> None:
     x = memory(128, 256)
     for axis, shape in enumerate([(64, 256), (128, 300)]):
