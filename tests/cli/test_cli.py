@@ -27,6 +27,15 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+# Tests that run in the background have Ctrl-C ignored, and so would what they start.
+HEARING = """
+import signal, sys
+from glassgrad.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("cli")
@@ -86,7 +95,7 @@ def test_who_stops_a_run_finds_it_saved_and_is_told_how_to_go_on(
     out = tmp_path / "stopped"
     words = ["train", str(folder / "text.txt"), "--out", str(out), "--steps", "100000", *SMALL]
     process = subprocess.Popen(
-        [sys.executable, "-m", "glassgrad", *words],
+        [sys.executable, "-c", HEARING, *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
@@ -115,7 +124,12 @@ def test_a_second_thought_ends_a_run_at_once(
     monkeypatch.setattr("glassgrad.cli.train.AT_ONCE", -1.0)
     monkeypatch.setattr(Training, "save", stop)
     words = ["train", str(folder / "text.txt"), "--out", str(tmp_path), "--steps", "1", *SMALL]
-    assert main(words) == 130
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(words) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert "not saved at step 1; nothing was saved before" in capsys.readouterr().err
 
 
