@@ -16,8 +16,7 @@ PRODUCT_NS = 0.03  # one product of a register tile, very roughly
 
 
 def divide_tiles(draft: Draft, preferred: list[int]) -> None:
-    """Cores take whole blocks of the first of these axes that has enough of them, or of the first
-    two if only both together have.
+    """Cores take whole blocks of the first of these axes that has enough of them.
 
     Axes come in an order in which no panel is packed twice if the first is taken.
     """
@@ -29,9 +28,19 @@ def divide_tiles(draft: Draft, preferred: list[int]) -> None:
         if size > 1 and is_even(size, draft.target.cores):
             draft.attempt(Opt(OptOps.CORE, number))
             return
-    first = [number for number in preferred[:2] if number in loops]
-    if is_even(prod(loops[number].size for number in first), draft.target.cores):
-        draft.attempt_together([Opt(OptOps.CORE, number) for number in first])
+
+
+def divide_heads(draft: Draft, heads: list[int], around: list[int]) -> None:
+    """Cores take steps of the first two loops, of which none shares anything with another: many
+    small ones, so that what one core is late with, another does.
+    """
+    sizes = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    both = [number for number in heads[:2] if number in sizes]
+    is_enough = is_even(prod(sizes[number] for number in both), draft.target.cores)
+    if len(both) == 2 and is_enough and _is_worth(draft):
+        draft.attempt_together([Opt(OptOps.CORE, number) for number in both])
+    else:
+        divide_tiles(draft, around)
 
 
 def divide_both(draft: Draft, outside: int, inside: int) -> int | None:

@@ -12,7 +12,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import carried_over
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.cores import divide_tiles, shared_blocks
+from glassgrad.loops.cores import divide_heads, shared_blocks
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.hidden import GRAIN
 from glassgrad.loops.opts import Opt, OptOps
@@ -64,7 +64,7 @@ def rows_recipe(draft: Draft) -> set[int] | None:
         for number in (heads[-1], *carrying):
             if draft.attempt(Opt(OptOps.STAGE, number, slot)):
                 break
-    divide_tiles(draft, around)
+    divide_heads(draft, heads, around)
     return done
 
 

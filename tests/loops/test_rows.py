@@ -67,6 +67,13 @@ def test_each_product_has_a_tile_in_blocks_of_rows() -> None:
     assert all(TIME * TIME > int(np.prod(shape)) for shape in scratch)
 
 
+def test_cores_take_heads_of_all_batches() -> None:
+    q, k, v = [memory(3, 256, 5, 32).permute(0, 2, 1, 3) for _ in range(3)]
+    nest = optimize(only_kernel(causal(q, k, v)), TARGET, chooser())
+    assert [opt.op for opt in nest.recipe].count(OptOps.CORE) == 2
+    assert [r.size for r in nest.outer[:2]] == [3, 5]
+
+
 def test_a_result_and_its_gradients_are_one_kernel() -> None:
     q, k, v = heads()
     made = causal(q, k, v)
