@@ -14,12 +14,12 @@ from glassgrad.memory.view import C_TYPES, View
 from glassgrad.tensor.copies import copy_of, pickled
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import file_node, node_of
+from glassgrad.tensor.familiar import Familiar
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import collect, look, prepared, realize, walk, written
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
-from glassgrad.tensor.spellings import Spellings
 from glassgrad.tensor.versions import current
 from glassgrad.tensor.writes import part_of, place_of, write
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 
 
-class Tensor(Spellings, Border):
+class Tensor(Familiar, Border):
     """A lazy array of numbers with gradients.
 
     >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])
