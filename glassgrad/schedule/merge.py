@@ -34,8 +34,8 @@ def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
     link(kept, home)
     for rank, cluster in enumerate(in_order(dict.fromkeys(home.values()))):
         cluster.first = cluster.last = rank
-    edges = _edges_by_bytes(kept)
-    large = [edge for edge in edges if edge[0].numel >= _least_plane(kept)]
+    edges, least = _edges_by_bytes(kept), _least_plane(kept)
+    large = [edge for edge in edges if edge[0].numel >= least]
     _merge_neighbours(large, home, target)
     sums = {consumer for _, consumer in large}
     _merge_neighbours([e for e in edges if e[0] in sums and _is_all_of(*e, kept)], home, target)

@@ -31,7 +31,7 @@ def test_one_line_per_kernel_tells_name_arguments_memory_time_and_speed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (line,) = printed(capsys, 2).splitlines()
-    pattern = r"\*\*\* CPU +\d+ E_2_8 +arg +3 mem +[\d.]+ GB tm +[\d.]+us/ *[\d.]+ms "
+    pattern = r"\*\*\* CPU +\d+ E_[\d_]+ +arg +3 mem +[\d.]+ GB tm +[\d.]+us/ *[\d.]+ms "
     assert re.match(pattern + r"\( *[\d.]+ GFLOPS +[\d.]+ GB/s\)$", line)
 
 
@@ -56,14 +56,14 @@ def test_the_recipe_and_the_buffers_are_printed(capsys: pytest.CaptureFixture[st
 def test_the_source_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, 4)
     assert "define" in text
-    assert "fadd <8 x float>" in text
+    assert re.search(r"fadd \w* ?<\d+ x float>", text)
 
 
 def test_the_source_without_moves_is_a_plain_loop(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, 4, NOOPT=1)
     assert "E_16" in text
     assert "fadd float" in text
-    assert "<8 x float>" not in text
+    assert " x float>" not in text
 
 
 def test_passes_are_printed_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,6 +68,8 @@ SMOOTH: Rows = {
     "std_mean": (lambda x: sum(x.std_mean(0), Tensor(0.0)), (X,)),
     "cumsum": (of_square("cumsum", 1), (X,)),
     "cumprod": (of("cumprod", 1), (X,)),
+    "norm": (of("norm", dim=1), (X,)),
+    "norm 3": (of("norm", 3, 0), (P,)),
     "normalize": (of("normalize", dim=1), (X,)),
     "normalize 3": (of("normalize", 3.0, 0), (P,)),
     "batchnorm": (
@@ -115,10 +117,40 @@ SMOOTH: Rows = {
     "double": (of_square("double"), (X,)),
     "to": (of_square("to", "CPU"), (X,)),
     "kernelize": (of_square("kernelize"), (X,)),
+    "t": (of_square("t"), (X,)),
+    "mT": (lambda x: (x * x).mT, (X,)),
+    "swapaxes": (of_square("swapaxes", 0, 1), (X,)),
+    "swapdims": (of_square("swapdims", 0, 1), (X,)),
+    "movedim": (of_square("movedim", 0, 1), (X,)),
+    "moveaxis": (of_square("moveaxis", 0, 1), (X,)),
+    "ravel": (of_square("ravel"), (X,)),
+    "tile": (of_square("tile", 2, 2), (X,)),
+    "narrow": (of_square("narrow", 1, 1, 2), (X,)),
+    "select": (of_square("select", 1, 2), (X,)),
+    "index_select": (of_square("index_select", 1, Tensor([2, 0, 2])), (X,)),
+    "unbind": (all_of("unbind", 1), (X,)),
+    "expand_as": (of_square("expand_as", Tensor(Y)), (X,)),
+    "view_as": (of_square("view_as", Tensor(Y.T)), (X,)),
+    "reshape_as": (of_square("reshape_as", Tensor(Y.T)), (X,)),
+    "type_as": (of_square("type_as", Tensor(Y)), (X,)),
+    "cpu": (of_square("cpu"), (X,)),
+    # in place
+    "add_": (lambda x, y: (x * x).add_(y, alpha=2), (X, Y)),
+    "sub_": (lambda x, y: (x * x).sub_(y), (X, Y)),
+    "mul_": (lambda x, y: (x * x).mul_(y), (X, Y)),
+    "div_": (lambda x, y: (x * x).div_(y), (X, P)),
+    "copy_": (lambda x, y: (x * 1).copy_(y * y) + x * y, (X, Y)),
+    "fill_": (lambda x: (x * 1).fill_(3.0) + x * x, (X,)),
+    "zero_": (lambda x: (x * 1).zero_() + x * x, (X,)),
     # products
     "dot": (lambda x, y: x.dot(y), (X, Y.T)),
     "matmul": (lambda x, y: x.matmul(y), (distinct((2, 2, 3)), Y.T)),
     "linear": (lambda x, w, b: x.linear(w, b), (X, Y.T, P[:1, :2])),
+    "mm": (lambda x, y: x.mm(y), (X, Y.T)),
+    "bmm": (lambda x, y: x.bmm(y), (distinct((2, 2, 3)), distinct((2, 3, 2), seed=3))),
+    "mv": (lambda x, y: x.mv(y), (X, Y[0])),
+    "outer": (lambda x, y: x.outer(y), (X[0], Y[1])),
+    "addmm": (lambda x, y, z: (x * x).addmm(y, z, beta=2, alpha=3), (X[:, :2], X, Y.T)),
     "einsum": (lambda x, y: Tensor.einsum("ij,kj->ik", x, y), (X, Y)),
     "sequential": (lambda x: x.sequential([Tensor.exp, Tensor.tanh]), (X,)),
     "avg_pool2d": (of_square("avg_pool2d", 2, stride=1, padding=1), (IMAGE,)),
@@ -160,6 +192,10 @@ SMOOTH: Rows = {
         lambda x, y: (x * x).scatter_reduce(1, Tensor(PLACES), y * y, "mean"),
         (X, Y[:, :2]),
     ),
+    "scatter_add": (
+        lambda x, y: (x * x).scatter_add(1, Tensor(PLACES), y * y),
+        (X, Y[:, :2]),
+    ),
     "masked_fill": (of_square("masked_fill", Tensor([True, False, True]), 0.0), (X,)),
     "masked_select": (of_square("masked_select", Tensor([[True, False, True]] * 2)), (X,)),
     "where": (lambda x, y: Tensor([True, False, True]).where(x * x, y * y), (X, Y)),
@@ -181,6 +217,10 @@ BENT: Rows = {  # second derivatives are zero, or too large a graph for differen
     "minimum": (lambda x, y: x.minimum(y), (X, Y)),
     "clamp": (of("clamp", -1, 1.5), (X,)),
     "clip": (of("clip", max_=0.9), (X,)),
+    "clamp_": (lambda x: (x * 1).clamp_(-1, 1.5), (X,)),
+    "amax": (of("amax", 1), (X,)),
+    "amin": (of("amin"), (X,)),
+    "remainder": (of("remainder", 0.7), (X,)),
     "max": (of("max", 1), (X,)),
     "min": (of("min"), (X,)),
     "cummax": (lambda x: x.cummax(1)[0], (X,)),
@@ -213,9 +253,9 @@ BENT: Rows = {  # second derivatives are zero, or too large a graph for differen
 }
 
 FLAT = {  # the slope is zero wherever there is one
-    "all", "allclose", "any", "argmax", "argmin", "argsort", "ceil", "eq", "floor", "isclose",
-    "isfinite", "isinf", "isnan", "logical_not", "multinomial", "ne", "nonzero", "one_hot", "round",
-    "sign", "trunc", "detach",
+    "all", "allclose", "any", "argmax", "argmin", "argsort", "ceil", "eq", "floor",
+    "floor_divide", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_not", "lt",
+    "multinomial", "ne", "nonzero", "one_hot", "round", "sign", "trunc", "detach",
 }  # fmt: skip
 WHOLE = {  # ints only, or ints come out
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool", "int", "long", "lshift",
@@ -232,7 +272,7 @@ MADE = {  # tensors out of nothing
 FACTS = {  # no tensors, or this one
     "assign", "backward", "data", "device", "dim", "dtype", "element_size", "grad", "gradient",
     "is_floating_point", "is_param", "is_param_", "item", "lazydata", "linear_with_vars",
-    "manual_seed", "max_numel", "max_shape", "nbytes", "ndim", "numel", "numpy", "realize",
+    "manual_seed", "max_numel", "max_shape", "nbytes", "ndim", "nelement", "numel", "numpy", "realize",
     "replace", "requires_grad", "requires_grad_", "schedule", "schedule_linear",
     "schedule_with_vars", "shape", "size", "test", "to_", "tolist", "train", "uop",
 }  # fmt: skip
@@ -270,10 +310,11 @@ def check_second(function: Function, arrays: tuple[np.ndarray, ...]) -> None:
         np.testing.assert_allclose(found.numpy(), wanted, rtol=2e-4, atol=2e-4)
 
 
-@pytest.mark.parametrize("name", sorted(FLAT - {"nonzero", "allclose", "eq", "ne", "isclose"}))
+@pytest.mark.parametrize("name", sorted(FLAT - {"nonzero", "allclose", "isclose"}))
 def test_flat_methods_give_no_gradient(name: str) -> None:
     x = Tensor(np.abs(X[0]))
-    arguments = {"one_hot": (3,), "multinomial": (1,)}.get(name, ())
+    numbers = {"eq", "ge", "gt", "le", "lt", "ne", "multinomial", "floor_divide"}
+    arguments = {"one_hot": (3,)}.get(name, (1,) if name in numbers else ())
     source = x.cast("int32") if name == "one_hot" else x
     found = getattr(source, name)(*arguments).cast("float64").sum() + (x * 2).sum()
     assert found.gradient(x)[0].tolist() == [2.0] * 3
