@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.strides import stride
-from glassgrad.loops.cores import divide_both, divide_tiles, even_blocks, shared_blocks
+from glassgrad.loops.cores import divide_both, divide_tiles, shared_blocks
 from glassgrad.loops.dots import dot_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.opts import Opt, OptOps
@@ -74,9 +74,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2
     panels = max(1, room // (found.depth * width * size))
     panels = min(panels, -(-columns.size // max(2, target.cores)))
-    panels = even_blocks(columns.size, panels, draft.nest.rewrites)
-    if not others:
-        panels = shared_blocks(columns.size, panels, target.cores, draft.nest.rewrites)
+    cores = 1 if others else target.cores
+    panels = shared_blocks(columns.size, panels, cores, draft.nest.rewrites)
     is_cut = 1 < panels < columns.size
     if is_cut:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))

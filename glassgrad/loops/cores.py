@@ -12,6 +12,7 @@ from glassgrad.loops.opts import Opt, OptOps
 PARTS, FEWEST_PARTS = 16, 4  # of a kernel, for each core
 LONG = 64  # times the work for a second core: parts of blocks are worth packing for
 LEAST = 8  # tiles of rows in a part, for which a block is packed
+BEGIN = 0.25  # tiles of a block that take as long as to begin with it
 PRODUCT_NS = 0.03  # one product of a register tile, very roughly
 
 
@@ -74,18 +75,28 @@ def is_even(size: int, cores: int) -> bool:
     return size % cores == 0 or size >= 4 * cores
 
 
-def even_blocks(size: int, most: int, must_divide: bool) -> int:
-    """How many of an axis to take at a time: blocks of one size, if nearly as large as allowed."""
-    dividing = max(n for n in range(1, most + 1) if size % n == 0)
-    if must_divide or 4 * dividing >= 3 * most:
-        return dividing
-    return -(-size // -(-size // most))  # as many blocks, of which the last one overlaps least
+def even_blocks(size: int, most: int, must_divide: bool, begin: float = BEGIN) -> int:
+    """How many of an axis to take at a time: few blocks, of which the last one, which overlaps the
+    one before, does little twice.
+    """
+    amounts = [n for n in range(1, most + 1) if not (must_divide and size % n)]
+    return _soonest(size, amounts, 1, begin)
 
 
-def shared_blocks(size: int, most: int, cores: int, must_divide: bool) -> int:
+def shared_blocks(size: int, most: int, cores: int, must_divide: bool, begin: float = BEGIN) -> int:
     """The same, or fewer at a time: as many blocks for every core; the same if there are none."""
     fitting = [n for n in range(1, most + 1) if is_even(-(-size // n), cores)]
-    fitting = [n for n in fitting if not must_divide or size % n == 0]
+    fitting = [n for n in fitting if not (must_divide and size % n)]
     if fitting and 3 * fitting[-1] >= most:
-        return -(-size // -(-size // fitting[-1]))  # as many blocks, which overlap least
-    return even_blocks(size, most, must_divide)
+        return _soonest(size, fitting, cores, begin)
+    return even_blocks(size, most, must_divide, begin)
+
+
+def _soonest(size: int, amounts: list[int], cores: int, begin: float) -> int:
+    """With which of these amounts cores are done with an axis first."""
+
+    def time(amount: int) -> float:
+        blocks = -(-size // amount)
+        return -(-blocks // cores) * (amount + begin)
+
+    return min(amounts, key=lambda amount: (time(amount), -amount))

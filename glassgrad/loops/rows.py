@@ -22,6 +22,7 @@ from glassgrad.loops.tile import choose_tile, lanes_along
 MOST_ROWS = 64
 SHARES = 8  # of rows for each core: below a mask, later ones take longer
 FEW_BLOCKS = 8  # are not worth packing something for them alone
+PACKING = 2.0  # blocks that take as long as that
 FEWEST_ROWS = 24
 CARRIED_ROWS = 48
 FEWEST_SWEPT = 32
@@ -103,7 +104,7 @@ def _share(draft: Draft) -> None:
     cores, must_divide = draft.target.cores, draft.nest.rewrites
     most = max(FEW_BLOCKS, -(-axis.size // (SHARES * cores)))
     if most < axis.size:
-        amount = shared_blocks(axis.size, most, cores, must_divide)
+        amount = shared_blocks(axis.size, most, cores, must_divide, PACKING)
         draft.attempt(Opt(OptOps.TILE, axis.axis, amount))
 
 

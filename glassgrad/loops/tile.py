@@ -11,6 +11,7 @@ from glassgrad.loops.nest import is_added_to
 
 MOST_ROWS = 8
 MOST_VECTORS = 3
+FEW_REGISTERS = 16  # with twice as many, loads cost half
 ENOUGH_SUMS = 8  # vectors that keep the multipliers busy
 
 
@@ -26,22 +27,26 @@ class Tile(NamedTuple):
 
 def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> Tile:
     """The cheapest tile that fits the registers, besides vectors of columns and `others`."""
+    registers, size = draft.target.registers, (rows.size, columns.size)
     heights = _fitting(draft, rows, [n + 1 for n in range(MOST_ROWS)])
     widths = _fitting(draft, columns, [(n + 1) * lanes for n in range(MOST_VECTORS)])
     found = [
-        Tile(_cost(rows.size, columns.size, count, width // lanes, lanes), count, width // lanes)
-        for width in widths
+        Tile(_cost(size, (count, vectors), lanes, registers), count, vectors)
+        for vectors in [width // lanes for width in widths]
         for count in heights
-        if (count + 1) * (width // lanes) + others <= draft.target.registers
+        if (count + 1) * vectors + others <= registers
     ]
     return min(found, default=Tile(float("inf"), 1, 1))
 
 
-def _cost(rows: int, columns: int, count: int, vectors: int, lanes: int) -> float:
+def _cost(size: tuple[int, int], tile: tuple[int, int], lanes: int, registers: int) -> float:
+    """With many registers, what is multiplied is loaded long before."""
+    (rows, columns), (count, vectors) = size, tile
     width = vectors * lanes
     waste = -(-rows // count) * count * -(-columns // width) * width / (rows * columns)
-    loads = 1 + 0.3 * (count + vectors) / (count * vectors) + 0.8 / count
-    return waste * loads * max(1.0, ENOUGH_SUMS / (vectors * count))
+    loads = (0.3 * (count + vectors) / vectors + 0.8) / count
+    waiting = 1 + loads * FEW_REGISTERS / registers
+    return waste * waiting * max(1.0, ENOUGH_SUMS / (vectors * count))
 
 
 def _fitting(draft: Draft, axis: UOp, amounts: list[int]) -> list[int]:

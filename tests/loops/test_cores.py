@@ -7,7 +7,9 @@ import pytest
 from glassgrad.loops.cores import even_blocks, is_even, shared_blocks
 
 
-@pytest.mark.parametrize(("size", "most", "count"), [(128, 62, 43), (128, 32, 32), (127, 16, 16)])
+@pytest.mark.parametrize(
+    ("size", "most", "count"), [(128, 62, 32), (32, 7, 4), (128, 32, 32), (127, 16, 16)]
+)
 def test_blocks_overlap_as_little_as_they_can(size: int, most: int, count: int) -> None:
     assert even_blocks(size, most, must_divide=False) == count
     assert size % even_blocks(size, most, must_divide=True) == 0

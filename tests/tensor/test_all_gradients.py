@@ -272,8 +272,8 @@ MADE = {  # tensors out of nothing
 FACTS = {  # no tensors, or this one
     "assign", "backward", "data", "device", "dim", "dtype", "element_size", "grad", "gradient",
     "is_floating_point", "is_param", "is_param_", "item", "lazydata", "linear_with_vars",
-    "manual_seed", "max_numel", "max_shape", "nbytes", "ndim", "nelement", "numel", "numpy", "realize",
-    "replace", "requires_grad", "requires_grad_", "schedule", "schedule_linear",
+    "manual_seed", "max_numel", "max_shape", "nbytes", "ndim", "nelement", "numel", "numpy",
+    "realize", "replace", "requires_grad", "requires_grad_", "schedule", "schedule_linear",
     "schedule_with_vars", "shape", "size", "test", "to_", "tolist", "train", "uop",
 }  # fmt: skip
 
