@@ -12,8 +12,9 @@ from glassgrad.loops.cores import divide_both, divide_tiles, shared_blocks
 from glassgrad.loops.dots import dot_recipe
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.packed import packed_recipe
+from glassgrad.loops.packed import PART, packed_recipe, part_of
 from glassgrad.loops.products import Contraction, find_contraction
+from glassgrad.loops.staging import MOST_BYTES
 from glassgrad.loops.tile import choose_tile, lanes_along
 from glassgrad.loops.windows import windows_recipe
 
@@ -44,6 +45,9 @@ def contraction_recipe(draft: Draft) -> bool:
     _, rows, vectors = choose_tile(draft, found.rows, found.columns, lanes, others)
     if rows == 1 and draft.attempt(Opt(OptOps.PADTO, found.rows.axis, PADDED_ROWS)):
         return contraction_recipe(draft)  # no number of rows divides them
+    if found.rows.size >= ENOUGH_REUSE * rows and _is_endless(found, vectors * lanes):
+        if draft.attempt(Opt(OptOps.PADTO, found.reduce.bound[0].axis, PART)):
+            return contraction_recipe(draft)
     if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, vectors * lanes)):
         return False
     if rows > 1:
@@ -54,6 +58,15 @@ def contraction_recipe(draft: Draft) -> bool:
 
 def _is_skinny(found: Contraction) -> bool:
     return found.rows.size <= SKINNY and stride(found.right, found.columns) != 1
+
+
+def _is_endless(found: Contraction, width: int) -> bool:
+    """Is a panel too long for scratch, with no parts that divide it?"""
+    return _panel_bytes(found, width) > MOST_BYTES and part_of(found.reduce) is None
+
+
+def _panel_bytes(found: Contraction, width: int) -> int:
+    return found.depth * width * found.reduce.dtype.itemsize
 
 
 def _block(draft: Draft, found: Contraction, width: int) -> None:
@@ -69,6 +82,7 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
         return
     packs_left = any(stride(found.left, r) not in (0, 1) for r in found.reduce.bound)
     is_large = min(found.rows.size, found.columns.size) >= LARGE and found.depth >= DEEP
+    is_large |= rows.size >= ENOUGH_REUSE and _panel_bytes(found, width) > MOST_BYTES
     if (packs_left or is_large) and not is_dotted and packed_recipe(draft, found):
         return
     room = target.l2_bytes * 4 if packs_left else target.l2_bytes // 2

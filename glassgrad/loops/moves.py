@@ -350,10 +350,22 @@ def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
     if node.op is Ops.INDEX and axis in before.ranges:
         gate = valid if node.gate is None else node.gate & valid
         return node.src[0].index(*node.indices, gate=gate)
-    if node.op is Ops.REDUCE and axis in before.bound:
+    if node.op is Ops.REDUCE and axis in before.bound and not _adds_zeros(before, axis):
         nothing = const(identity(node.arg, node.dtype), node.dtype)
         return UOp(node.op, node.dtype, (valid.where(node.src[0], nothing), *node.bound), node.arg)
     return node
+
+
+def _adds_zeros(reduce: UOp, axis: UOp) -> bool:
+    """Is what is added a product of elements that are all 0 where they are not read?"""
+    stack = [reduce.value] if reduce.arg is Ops.ADD else []
+    is_read = bool(stack)
+    while stack and is_read:
+        node = stack.pop()
+        if node.op in (Ops.MUL, Ops.CAST):
+            stack.extend(node.src)
+        is_read = node.op in (Ops.MUL, Ops.CAST, Ops.LOAD) and axis in node.ranges
+    return is_read
 
 
 MOVES: dict[OptOps, Move] = {

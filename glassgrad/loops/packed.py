@@ -27,7 +27,7 @@ LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` 
 
 def packed_recipe(draft: Draft, found: Contraction) -> bool:
     """Arrange the loops around a tile; False, and nothing done, if the sum is short."""
-    part = _part(found.reduce)
+    part = part_of(found.reduce)
     loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
     if part is None or found.rows.axis not in loops or found.columns.axis not in loops:
         return False
@@ -113,7 +113,7 @@ def _room_for_sums(draft: Draft, reduce: UOp) -> int:
     return MOST_BYTES // (tile * reduce.dtype.itemsize)
 
 
-def _part(reduce: UOp) -> tuple[UOp, int] | None:
+def part_of(reduce: UOp) -> tuple[UOp, int] | None:
     """How much of which axis to sum at a time, if all at once is too much for the nearest cache."""
     first = reduce.bound[0]
     rest = prod(r.size for r in reduce.bound[1:])

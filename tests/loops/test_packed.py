@@ -61,6 +61,24 @@ def test_the_longer_side_is_shared_so_that_it_is_packed_once(m: int, n: int) -> 
     assert (share in copies[2].ranges) == (n > m)
 
 
+@pytest.mark.parametrize("k", [200_000, 200_003])
+def test_panels_that_do_not_fit_scratch_are_packed_in_parts(k: int) -> None:
+    nest = nest_of(memory(32, k) @ memory(k, 32))
+    assert (OptOps.PADTO in ops_of(nest)) == (k % 2 == 1), "200,003 has no divisors"
+    assert OptOps.PARTIAL in ops_of(nest)
+    (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
+    assert all(node.op is not Ops.WHERE for node in reduce.toposort()), "zeros need no mask"
+    few = nest_of(memory(6, k) @ memory(k, 32))
+    assert OptOps.PADTO not in ops_of(few), "what is not packed has no masks"
+
+
+def test_long_sums_that_nothing_divides_are_right() -> None:
+    rng = np.random.default_rng(7)
+    x, y = rng.standard_normal((37, 200_003)), rng.standard_normal((200_003, 34))
+    found = Tensor(x.astype(np.float32)) @ Tensor(y.astype(np.float32))
+    np.testing.assert_allclose(found.numpy(), x @ y, rtol=1e-3, atol=0.02)
+
+
 def _slot(stage: UOp) -> int | None:
     """Which buffer is copied, if it is one."""
     value = stage.src[0]
