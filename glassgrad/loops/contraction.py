@@ -23,6 +23,7 @@ SKINNY = 32  # rows: packing an operand for so few takes longer than it saves
 PADDED_ROWS = 6  # a tile's, where storing an element twice would be wrong
 PACKED_BYTES = 2  # of an operand of dot products, at most
 LARGE, DEEP = 1024, 1536  # rows and columns, and products, for which it pays to pack both operands
+LEFT_READ = 4  # columns of a panel that take as long as to read `left` for a block of them
 ENOUGH_REUSE = 4  # times that a packed element should be read
 ENOUGH_STEPS = 1024  # of sums that read a packed row
 
@@ -89,7 +90,8 @@ def _block(draft: Draft, found: Contraction, width: int) -> None:
     panels = max(1, room // (found.depth * width * size))
     panels = min(panels, -(-columns.size // max(2, target.cores)))
     cores = 1 if others else target.cores
-    panels = shared_blocks(columns.size, panels, cores, draft.nest.rewrites)
+    begin = LEFT_READ / width
+    panels = shared_blocks(columns.size, panels, cores, draft.nest.rewrites, begin)
     is_cut = 1 < panels < columns.size
     if is_cut:
         draft.attempt(Opt(OptOps.TILE, columns.axis, panels))

@@ -27,16 +27,20 @@ class Tile(NamedTuple):
 
 def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> Tile:
     """The cheapest tile that fits the registers, besides vectors of columns and `others`."""
+    return min(tiles(draft, rows, columns, lanes, others), default=Tile(float("inf"), 1, 1))
+
+
+def tiles(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> list[Tile]:
+    """All that fit the registers."""
     registers, size = draft.target.registers, (rows.size, columns.size)
     heights = _fitting(draft, rows, [n + 1 for n in range(MOST_ROWS)])
     widths = _fitting(draft, columns, [(n + 1) * lanes for n in range(MOST_VECTORS)])
-    found = [
+    return [
         Tile(_cost(size, (count, vectors), lanes, registers), count, vectors)
         for vectors in [width // lanes for width in widths]
         for count in heights
         if (count + 1) * vectors + others <= registers
     ]
-    return min(found, default=Tile(float("inf"), 1, 1))
 
 
 def _cost(size: tuple[int, int], tile: tuple[int, int], lanes: int, registers: int) -> float:

@@ -21,7 +21,7 @@ from glassgrad.loops.nest import find_axis, next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.places import join_places
 from glassgrad.loops.staging import MOST_BYTES
-from glassgrad.loops.tile import Tile, choose_tile, lanes_along
+from glassgrad.loops.tile import Tile, lanes_along, tiles
 from glassgrad.loops.walking import Steps, find_steps, join_rows, walk_rows
 from glassgrad.loops.window import elements_read, window_size
 
@@ -33,6 +33,7 @@ ENOUGH_REUSE = 4  # times that a copied element should be read
 BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
 JUMP = 2.5  # times as long, if the lanes of the image must be collected one by one
 COPY = 4  # times as long as reading, with zeros put in
+ONE_CORE = 2  # times as long, if there is nothing for another one
 SCATTER = 24  # steps of the sum that take as long as writing a tile whose lanes lie apart
 
 
@@ -57,6 +58,10 @@ class Windows:
     def is_copied(self) -> bool:
         """Are there zeros around the image, or narrow numbers to convert?"""
         return self.image.gate is not None or self.image.dtype is not self.reduce.dtype
+
+    @property
+    def panels(self) -> int:
+        return -(-self.columns.size // (self.tile.vectors * self.lanes))
 
     @property
     def channels(self) -> UOp:
@@ -113,9 +118,9 @@ def _find(draft: Draft, only: int | None = None) -> Windows | None:
         for place, channel in product(places, channels):
             for rows, columns in ((place, channel), (channel, place)):
                 lanes = lanes_along(draft, reduce, columns)
-                tile = choose_tile(draft, rows, columns, lanes)
-                made = Windows(reduce, image, weights, rows, columns, lanes, tile)
-                found.append(replace(made, cost=_cost(made, stores, draft.target)))
+                for tile in tiles(draft, rows, columns, lanes):
+                    made = Windows(reduce, image, weights, rows, columns, lanes, tile)
+                    found.append(replace(made, cost=_cost(made, stores, draft.target)))
     best = min(found, key=lambda made: made.cost, default=None)
     return best if best is not None and best.cost < inf else None
 
@@ -151,9 +156,12 @@ def _first_part(target: Target, reduce: UOp) -> UOp | None:
 def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
     """Time per product, in units of a perfect tile's."""
     depth, size = prod(r.size for r in found.reduce.bound), found.reduce.dtype.itemsize
-    if _first_part(target, found.reduce) is not None and not found.has_channel_lanes:
+    has_parts = _first_part(target, found.reduce) is not None
+    if has_parts and not found.has_channel_lanes:
         return inf
     cost = found.tile.cost * target.vector_bytes / (found.lanes * size)
+    if has_parts and not is_even(found.panels, target.cores):
+        cost *= ONE_CORE  # panels are what cores share
     written = [stride(store.src[0], found.columns) for store in stores]
     if not found.has_channel_lanes:
         if any(step != 1 for step in written):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
@@ -11,7 +12,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import added_over
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.known import in_one, truth
-from glassgrad.lower.near import lines_of, loops_behind_sums, needed_behind_sums
+from glassgrad.lower.near import is_far, lines_of, loops_behind_sums, needed_behind_sums
 from glassgrad.lower.pointers import Part, grow, is_aligned
 from glassgrad.lower.scope import loops_of
 from glassgrad.lower.scratch import is_shared, new_scratch
@@ -80,6 +81,9 @@ def _lane_of_stage(emitter: Emitter, buffer: UOp, instance: Instance) -> int:
 
 # ---------------------------------------------------------------------- loads
 
+FORESEEN = 16  # runs of memory, whose next lines a machine fetches by itself
+BLOCKS_AHEAD = 2  # of memory that is turned around in registers
+
 
 def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
     index = node.src[0]
@@ -104,13 +108,21 @@ def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
 
 
 def _load_columns(emitter: Emitter, node: UOp, instance: Instance, lane: UOp, beside: UOp) -> UOp:
-    """A block of memory by rows, of which this is a column; its other columns will be asked for."""
+    """A block of memory by rows, of which this is a column; its other columns will be asked for.
+
+    Where more rows go by side by side than a machine foresees, each is brought near before.
+    """
     count, scopes = lane.size, emitter.scopes
     first = instance[beside] // count * count
     rows: list[UOp] = []
+    together = prod(r.size for r in emitter.unrolled(node) if r is not beside)
+    is_late = together > FORESEEN and is_far(node.src[0], emitter.target)
     for i in range(count):
         at = address(emitter, node.src[0], {**instance, beside: first, lane: i}, None).pointer
         rows.append(scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (at,))))
+        if is_late:
+            later = scopes.emit(UOp(INDEX, at.dtype, (at, emitter.number(BLOCKS_AHEAD * count))))
+            scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (later,), False))
     columns = columns_of(scopes, rows)
     memo = scopes.stack[emitter.depth(node)].memo
     for i, column in enumerate(columns):

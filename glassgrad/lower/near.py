@@ -31,7 +31,7 @@ def needed_behind_sums(stores: list[UOp], target: Target) -> dict[UOp, bool]:
         return {}
     found = {node.src[0]: False for node in nodes if node.op is Ops.LOAD}
     found |= {store.src[0]: True for store in stores}
-    return {index: is_written for index, is_written in found.items() if _is_far(index, target)}
+    return {index: is_written for index, is_written in found.items() if is_far(index, target)}
 
 
 def lines_of(
@@ -77,7 +77,8 @@ def _is_long(node: UOp) -> bool:
     return any(r.kind is AxisKind.REDUCE and r.size >= LONG for r in node.bound)
 
 
-def _is_far(index: UOp, target: Target) -> bool:
+def is_far(index: UOp, target: Target) -> bool:
+    """Is it a place in memory that is too large for the near caches?"""
     buffer = index.src[0]
     if buffer.op is not Ops.PARAM or index.gate is not None:
         return False
