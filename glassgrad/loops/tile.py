@@ -31,16 +31,16 @@ def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int =
 
 
 def tiles(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> list[Tile]:
-    """All that fit the registers."""
+    """The cheapest ones of one vector, of two, and so on, as far as registers go."""
     registers, size = draft.target.registers, (rows.size, columns.size)
     heights = _fitting(draft, rows, [n + 1 for n in range(MOST_ROWS)])
     widths = _fitting(draft, columns, [(n + 1) * lanes for n in range(MOST_VECTORS)])
-    return [
-        Tile(_cost(size, (count, vectors), lanes, registers), count, vectors)
-        for vectors in [width // lanes for width in widths]
-        for count in heights
-        if (count + 1) * vectors + others <= registers
-    ]
+    found: list[Tile] = []
+    for vectors in [width // lanes for width in widths]:
+        counts = [n for n in heights if (n + 1) * vectors + others <= registers]
+        costs = [_cost(size, (n, vectors), lanes, registers) for n in counts]
+        found += [Tile(*min(zip(costs, counts)), vectors)] if counts else []
+    return found
 
 
 def _cost(size: tuple[int, int], tile: tuple[int, int], lanes: int, registers: int) -> float:
