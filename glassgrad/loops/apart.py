@@ -25,8 +25,11 @@ COMPUTED = frozenset((Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.STORE))
 def apart(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """y[0] = f(sum of x[0]); … y[5] = f(sum of x[5])
     ->  s[0] = sum of x[0]; … s[5] = sum of x[5]; for i in 3: y[2i] = f(s[2i]); y[2i+1] = …
+
+    Of an axis of lanes, sums keep their lanes, and what becomes of them may have others.
     """
-    if axis.kind is not AxisKind.UPCAST or axis not in nest.outer or target.has_threads:
+    is_unrolled = axis.kind in (AxisKind.UPCAST, AxisKind.LANE)
+    if not is_unrolled or axis not in nest.outer or target.has_threads:
         raise IllegalMove("only registers of results become a loop again")
     if not 0 < amount < axis.size or axis.size % amount:
         raise IllegalMove(f"{amount} at a time do not divide {axis.size}")

@@ -17,6 +17,7 @@ from glassgrad.loops.opts import Opt, OptOps
 LONG = 128  # steps of a sum, beside which it does not matter that results go through scratch
 MANY = 150  # instructions behind the sums of a tile, of which most are copies
 HEAVY = 30  # instructions to one result, which others should fill (lower/interleave.py)
+FEW_LANES = 4  # are not worth turning around
 ONE_ROW = 50  # instructions to one result, if a tile is one row: 7% of the time of short ones
 QUIET = frozenset((Ops.CONST, Ops.RANGE, Ops.INDEX, Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
@@ -28,6 +29,8 @@ def shorten_epilogue(draft: Draft) -> None:
     if draft.target.has_threads or not registers or not _has_long_sums(draft):
         return
     lane = next((r for r in draft.nest.outer if r.kind is AxisKind.LANE), None)
+    if lane is not None and _turn_around(draft, stores, lane, registers):
+        return
     along = lane or next((r for r in registers if written_stride(stores[0], r) == 1), None)
     lanes = 1 if along is None or along is lane else _lanes(draft, stores[0], along)
     vectors = prod(r.size for r in registers) // lanes
@@ -44,6 +47,17 @@ def shorten_epilogue(draft: Draft) -> None:
     together = 4 if computed >= HEAVY else 2
     for amount in [n for n in fitting if n * others >= together][:1] or fitting[-1:]:
         draft.attempt(Opt(OptOps.APART, axis.axis, amount * step))
+
+
+def _turn_around(draft: Draft, stores: list[UOp], lane: UOp, registers: list[UOp]) -> bool:
+    """Lanes that lie apart in memory: square blocks of a tile are turned around on the way through
+    scratch, so that whole vectors are written along a row.
+    """
+    if any(written_stride(store, lane) == 1 for store in stores):
+        return False
+    rows = [r for r in registers if all(written_stride(s, r) == 1 for s in stores)]
+    is_square = bool(rows) and rows[0].size >= FEW_LANES and lane.size % rows[0].size == 0
+    return is_square and draft.attempt(Opt(OptOps.APART, lane.axis, rows[0].size))
 
 
 def _has_long_sums(draft: Draft) -> bool:

@@ -81,7 +81,7 @@ def _lane_of_stage(emitter: Emitter, buffer: UOp, instance: Instance) -> int:
 
 # ---------------------------------------------------------------------- loads
 
-FORESEEN = 16  # runs of memory, whose next lines a machine fetches by itself
+FORESEEN = 32  # runs of memory, whose next lines a machine fetches by itself
 BLOCKS_AHEAD = 2  # of memory that is turned around in registers
 
 

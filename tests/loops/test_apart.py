@@ -49,6 +49,17 @@ def test_all_registers_of_a_row_may_be_a_loop_as_well() -> None:
     same(before, nest)
 
 
+def test_sums_keep_their_lanes_and_results_have_registers_instead() -> None:
+    nest = move(product(12, 32, 10), OptOps.UPCAST, 1, 16)
+    before = move(nest, OptOps.LANES, 3, 8)
+    (lane,) = [r for r in before.outer if r.kind is AxisKind.LANE]
+    nest = move(before, OptOps.APART, lane.axis, 4)
+    same(before, nest)
+    (kept,), (store,) = blocks(nest, Ops.STAGE), blocks(nest, Ops.STORE)
+    assert any(r.kind is AxisKind.LANE for r in kept.bound)
+    assert not any(r.kind is AxisKind.LANE for r in store.bound)
+
+
 def test_what_cannot_be_done_says_why() -> None:
     nest = tile(12, 32, 10)
     assert "registers" in refused(nest, OptOps.APART, 0, 2)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nests import kernel_of, ops_of
 from programs import TARGET, count, program_of
 from schedules import memory
 
 from glassgrad import Tensor
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize
@@ -44,3 +47,13 @@ def test_sums_of_columns_that_go_a_long_way_are_written_a_few_at_a_time() -> Non
     both = x.sum(0) + (x * y).sum(0)
     assert OptOps.APART not in ops_of(shaped(both))
     assert OptOps.APART in ops_of(shaped(both.gelu().exp()))
+
+
+def test_lanes_that_lie_apart_are_turned_around_where_a_tile_has_square_blocks() -> None:
+    wide = replace(TARGET, vector_bytes=64, registers=32)
+    kernel = kernel_of(memory(8, 64, 56, 56).conv2d(memory(64, 64, 3, 3), padding=1).relu())
+    nest = optimize(kernel, wide)
+    assert [opt.arg for opt in nest.recipe if opt.op is OptOps.APART] == [8]
+    written = [uop.src[1].dtype for uop in program_of(nest, wide).uops if uop.op is Ops.STORE]
+    assert dtypes.float32 not in written, "whole vectors only"
+    assert dtypes.float32.vec(8) in written, "eight places of a row"

@@ -83,3 +83,11 @@ def test_lines_that_begin_anywhere_are_asked_for_by_every_vector() -> None:
     x = memory(2048, 390).shrink(((0, 2048), (3, 387)))
     lines = lines_of(memory(2048, 384) @ memory(384, 384) + x)
     assert asked(lines) == [False] * 12 + [True] * 6
+
+
+def test_rows_that_are_packed_side_by_side_are_asked_for_if_they_are_many() -> None:
+    wide = replace(TARGET, vector_bytes=64, registers=32)
+    product = memory(100, 768) @ memory(3072, 768).transpose(0, 1)
+    assert asked(lines_of(product, wide)).count(False) == 48, "a panel of three vectors"
+    assert False not in asked(lines_of(product)), "16 rows are foreseen, and 32"
+    assert not asked(lines_of(memory(4096, 4096).transpose(0, 1).contiguous(), wide))
