@@ -79,7 +79,7 @@ def _begun(options: Namespace) -> Training:
     start = perf_counter()
     text = gathered(options.text, options.files)
     folder.mkdir(parents=True, exist_ok=True)
-    _check_writable(folder)
+    _check_writable(folder, hint="--out names another folder")
     size = si(len(text)) if len(text) >= 1000 else len(text)
     print(f"{size} characters of text; learning {options.vocab} tokens …", flush=True)
     tokenizer = prepare(folder, text, options.vocab)
@@ -94,10 +94,10 @@ def _begun(options: Namespace) -> Training:
     return Training.begin(folder, replace(config, vocab_size=tokenizer.vocab_size), plan)
 
 
-def _check_writable(folder: Path) -> None:
+def _check_writable(folder: Path, hint: str) -> None:
     """Better now than when there is something to save."""
     if not os.access(folder, os.W_OK):
-        raise SettingError(f"{folder} cannot be written to", hint="--out names another folder")
+        raise SettingError(f"{folder} cannot be written to", hint=hint)
 
 
 def _resumed(options: Namespace) -> Training:
@@ -105,7 +105,7 @@ def _resumed(options: Namespace) -> Training:
     if options.minutes is not None:
         changes["seconds"] = 60 * options.minutes
     training = Training.resume(options.resume, **changes)
-    _check_writable(options.resume)
+    _check_writable(options.resume, hint="copy it to another folder, and resume that")
     print(f"{options.resume} goes on from step {training.number}")
     return training
 

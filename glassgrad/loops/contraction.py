@@ -42,13 +42,14 @@ def contraction_recipe(draft: Draft) -> bool:
     if found is None:
         return False
     lanes = lanes_along(draft, found.reduce, found.columns)
-    others = 2 if found.is_dotted(draft.target) else 1  # one for products that are yet to be added
+    is_dotted = found.is_dotted(draft.target)
+    others = 2 if is_dotted else 1  # one for products that are yet to be added
     _, rows, vectors = choose_tile(draft, found.rows, found.columns, lanes, others)
     if rows == 1 and draft.attempt(Opt(OptOps.PADTO, found.rows.axis, PADDED_ROWS)):
         return contraction_recipe(draft)  # no number of rows divides them
-    if found.rows.size >= ENOUGH_REUSE * rows and _is_endless(found, vectors * lanes):
-        if draft.attempt(Opt(OptOps.PADTO, found.reduce.bound[0].axis, PART)):
-            return contraction_recipe(draft)
+    is_endless = not is_dotted and _is_endless(found, vectors * lanes)
+    if is_endless and found.rows.size >= ENOUGH_REUSE * rows and _pad_sum(draft, found):
+        return True
     if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, vectors * lanes)):
         return False
     if rows > 1:
@@ -64,6 +65,20 @@ def _is_skinny(found: Contraction) -> bool:
 def _is_endless(found: Contraction, width: int) -> bool:
     """Is a panel too long for scratch, with no parts that divide it?"""
     return _panel_bytes(found, width) > MOST_BYTES and part_of(found.reduce) is None
+
+
+def _pad_sum(draft: Draft, found: Contraction) -> bool:
+    """Shape a sum that is made longer, so that parts divide it; False, and nothing done, if it is
+    not packed in parts even so.
+    """
+    before, first = draft.nest, found.reduce.bound[0]
+    steps = PART // (found.depth // first.size)
+    if steps > 1 and draft.attempt(Opt(OptOps.PADTO, first.axis, steps)):
+        contraction_recipe(draft)
+        if any(opt.op is OptOps.PARTIAL for opt in draft.nest.recipe):
+            return True
+    draft.nest = before
+    return False
 
 
 def _panel_bytes(found: Contraction, width: int) -> int:

@@ -17,7 +17,7 @@ from glassgrad.loops.opts import Opt, OptOps
 LONG = 128  # steps of a sum, beside which it does not matter that results go through scratch
 MANY = 150  # instructions behind the sums of a tile, of which most are copies
 HEAVY = 30  # instructions to one result, which others should fill (lower/interleave.py)
-FEW_LANES = 4  # are not worth turning around
+FEWEST_ROWS = 4  # of a tile that are worth turning around
 ONE_ROW = 50  # instructions to one result, if a tile is one row: 7% of the time of short ones
 QUIET = frozenset((Ops.CONST, Ops.RANGE, Ops.INDEX, Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
@@ -51,12 +51,16 @@ def shorten_epilogue(draft: Draft) -> None:
 
 def _turn_around(draft: Draft, stores: list[UOp], lane: UOp, registers: list[UOp]) -> bool:
     """Lanes that lie apart in memory: square blocks of a tile are turned around on the way through
-    scratch, so that whole vectors are written along a row.
+    scratch, so that whole vectors are written along a row; if little is computed, as that is then
+    written out for all of them.
     """
+    copies = prod(r.size for r in registers)
     if any(written_stride(store, lane) == 1 for store in stores):
         return False
+    if copies * _computed(draft, stores) >= MANY:
+        return False
     rows = [r for r in registers if all(written_stride(s, r) == 1 for s in stores)]
-    is_square = bool(rows) and rows[0].size >= FEW_LANES and lane.size % rows[0].size == 0
+    is_square = bool(rows) and rows[0].size >= FEWEST_ROWS and lane.size % rows[0].size == 0
     return is_square and draft.attempt(Opt(OptOps.APART, lane.axis, rows[0].size))
 
 

@@ -356,16 +356,13 @@ def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
     return node
 
 
+FACTORS = frozenset((Ops.MUL, Ops.CAST, Ops.LOAD))
+
+
 def _adds_zeros(reduce: UOp, axis: UOp) -> bool:
     """Is what is added a product of elements that are all 0 where they are not read?"""
-    stack = [reduce.value] if reduce.arg is Ops.ADD else []
-    is_read = bool(stack)
-    while stack and is_read:
-        node = stack.pop()
-        if node.op in (Ops.MUL, Ops.CAST):
-            stack.extend(node.src)
-        is_read = node.op in (Ops.MUL, Ops.CAST, Ops.LOAD) and axis in node.ranges
-    return is_read
+    nodes = reduce.value.toposort(stop=lambda node: node.op is Ops.LOAD)
+    return reduce.arg is Ops.ADD and all(n.op in FACTORS and axis in n.ranges for n in nodes)
 
 
 MOVES: dict[OptOps, Move] = {

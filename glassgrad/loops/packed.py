@@ -22,6 +22,7 @@ PART = 256  # steps of a sum
 SHORT = 1024  # a sum of fewer steps is not worth it
 LEFT_ROOM = 3, 8  # of the second cache, for a block of rows
 SHARES = 2  # for each core: what one is late with, another does
+PACKING = 2.0  # tiles that take as long as to pack the other operand for a share
 LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` is 1
 
 
@@ -62,7 +63,7 @@ def _arrange(draft: Draft, found: Contraction, by_rows: bool) -> tuple[list[int]
         height = _share(draft, sizes[row], most, [sizes[axis] for axis in others])
         shares, row = _cut(draft, row, height)
         most = max(1, min(sizes[column], room // _whole_blocks(height, tiles)))
-        panels, column = _cut(draft, column, even_blocks(sizes[column], most, must_divide))
+        panels, column = _cut(draft, column, even_blocks(sizes[column], most, must_divide, PACKING))
         outer = shares + panels
     else:
         height = sizes[row]
@@ -90,8 +91,9 @@ def _share(draft: Draft, size: int, most: int, others: list[int]) -> int:
     """How many tiles of an axis are done at a time, by one core if it cannot have another axis."""
     cores, must_divide = draft.target.cores, draft.nest.rewrites
     if any(is_even(other, cores) for other in others):
-        return even_blocks(size, min(most, -(-size // 2)), must_divide)
-    return shared_blocks(size, min(most, -(-size // (SHARES * cores))), cores, must_divide)
+        return even_blocks(size, min(most, -(-size // 2)), must_divide, PACKING)
+    most = min(most, -(-size // (SHARES * cores)))
+    return shared_blocks(size, most, cores, must_divide, PACKING)
 
 
 def _tiles_of_block(draft: Draft, found: Contraction, tiles: int) -> int:
@@ -119,5 +121,5 @@ def part_of(reduce: UOp) -> tuple[UOp, int] | None:
     rest = prod(r.size for r in reduce.bound[1:])
     if first.size * rest < SHORT or not first.src[0].is_const:
         return None
-    amounts = [n for n in range(1, first.size) if first.size % n == 0 and n * rest <= PART]
+    amounts = [n for n in range(1, min(first.size, PART // rest + 1)) if first.size % n == 0]
     return (first, amounts[-1]) if amounts and amounts[-1] * rest >= PART // 4 else None

@@ -33,7 +33,7 @@ ENOUGH_REUSE = 4  # times that a copied element should be read
 BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
 JUMP = 2.5  # times as long, if the lanes of the image must be collected one by one
 COPY = 4  # times as long as reading, with zeros put in
-ONE_CORE = 2  # times as long, if there is nothing for another one
+ONE_CORE = 2  # times as long, if there are no panels for another one
 SCATTER = 24  # steps of the sum that take as long as writing a tile whose lanes lie apart
 
 
@@ -96,7 +96,7 @@ def windows_recipe(draft: Draft) -> bool:
 
 
 def _find(draft: Draft, only: int | None = None) -> Windows | None:
-    """The better of two tiles: lanes along the image, or along the weights' channels.
+    """The best tile: with lanes along the image, or along the weights' channels.
 
     Of all places of the result it may be that `only` one axis counts.
     """
@@ -161,7 +161,7 @@ def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
         return inf
     cost = found.tile.cost * target.vector_bytes / (found.lanes * size)
     if has_parts and not is_even(found.panels, target.cores):
-        cost *= ONE_CORE  # panels are what cores share
+        cost *= ONE_CORE  # panels are what cores share best: other loops copy every part again
     written = [stride(store.src[0], found.columns) for store in stores]
     if not found.has_channel_lanes:
         if any(step != 1 for step in written):

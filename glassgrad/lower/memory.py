@@ -122,7 +122,7 @@ def _load_columns(emitter: Emitter, node: UOp, instance: Instance, lane: UOp, be
         rows.append(scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (at,))))
         if is_late:
             later = scopes.emit(UOp(INDEX, at.dtype, (at, emitter.number(BLOCKS_AHEAD * count))))
-            scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (later,), False))
+            scopes.emit(UOp(Ops.PREFETCH, dtypes.void, (later,), False))
     columns = columns_of(scopes, rows)
     memo = scopes.stack[emitter.depth(node)].memo
     for i, column in enumerate(columns):

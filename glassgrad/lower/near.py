@@ -78,7 +78,7 @@ def _is_long(node: UOp) -> bool:
 
 
 def is_far(index: UOp, target: Target) -> bool:
-    """Is it a place in memory that is too large for the near caches?"""
+    """Is it a place in memory that is too large for the near caches, and read in any case?"""
     buffer = index.src[0]
     if buffer.op is not Ops.PARAM or index.gate is not None:
         return False

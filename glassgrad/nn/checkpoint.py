@@ -99,10 +99,14 @@ class Checkpoints:
         if found is None:
             return 0
         try:
-            metadata = _metadata(found)
-            load_state_dict(self._tensors(), safe_load(found))
+            metadata, saved = _metadata(found), safe_load(found)
         except FormatError as error:
             raise FormatError(error.message, hint=self._way_out(found)) from None
+        try:
+            load_state_dict(self._tensors(), saved)
+        except FormatError as error:
+            hint = "the parts must be those that were saved"
+            raise FormatError(error.message, hint=hint) from None
         for name, part in self._placed().items():
             part.seek(metadata["positions"][name])
         seed, used = metadata["random"]
@@ -114,7 +118,7 @@ class Checkpoints:
         """What to try if a checkpoint cannot be read."""
         others = [path for path in self._files() if path != found]
         if not others:
-            return "the parts must be those that were saved"
+            return f"remove {found.name} to begin anew"
         return f"resume({str(max(others, key=_step))!r}), or without {found.name}, takes another"
 
     def notes(self, path: str | PathLike[str] | None = None) -> Any:

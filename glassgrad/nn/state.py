@@ -13,7 +13,6 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from glassgrad.base.errors import FormatError
-from glassgrad.ir.ops import Ops
 from glassgrad.nn.files.safetensors import safe_load, safe_load_metadata, safe_save
 from glassgrad.tensor.jit import TinyJit
 from glassgrad.tensor.tensor import Tensor
@@ -143,7 +142,7 @@ def load_state_dict(
     for name, tensor in wanted.items():
         given = state_dict.get(name)
         if given is not None and _fits(given, tensor):
-            value = _own(given if isinstance(given, Tensor) else Tensor(given))
+            value = given if isinstance(given, Tensor) else Tensor(given)
             value = value.reshape(tensor.shape).to(tensor.device)
             tensor.assign(value.cast(tensor.dtype))
             loaded.append(tensor)
@@ -154,22 +153,10 @@ def load_state_dict(
     return loaded
 
 
-def _own(value: Tensor) -> Tensor:
-    """A copy of memory that others may write to, as an array's: training would write to it, too."""
-    node = value.uop
-    while node.op is not Ops.BUFFER and len(node.src) == 1:
-        node = node.src[0]
-    if node.op is not Ops.BUFFER:
-        return value
-    storage = node.arg.storage
-    storage = storage if storage.base is None else storage.base
-    is_shared = storage.options.external_ptr is not None and not storage.readonly
-    return value.clone() if is_shared else value
-
-
 def _fits(given: Any, wanted: Tensor) -> bool:
     """Equal shapes; a single number may have an axis or none, as libraries differ there."""
-    return given.shape == wanted.shape or {given.shape, wanted.shape} == {(), (1,)}
+    shape = getattr(given, "shape", None)
+    return shape == wanted.shape or {shape, wanted.shape} == {(), (1,)}
 
 
 def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Any]) -> list[str]:
@@ -177,12 +164,16 @@ def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Any]) -> list[str
     missing = [name for name in wanted if name not in given]
     unexpected = [name for name in given if name not in wanted]
     misshaped = [
-        f"{name} is {given[name].shape} instead of {tensor.shape}"
+        f"{name} is {_shown(given[name])} instead of {tensor.shape}"
         for name, tensor in wanted.items()
         if name in given and not _fits(given[name], tensor)
     ]
     kinds = {"missing": missing, "unexpected": unexpected, "of another shape": misshaped}
     return [f"{kind}: {_listed(names)}" for kind, names in kinds.items() if names]
+
+
+def _shown(given: Any) -> str:
+    return str(given.shape) if hasattr(given, "shape") else f"a {type(given).__name__}"
 
 
 def _listed(names: list[str]) -> str:

@@ -12,6 +12,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.tensor.realize import look
+from glassgrad.tensor.record import record
 
 if TYPE_CHECKING:
     from glassgrad.tensor.tensor import Tensor
@@ -25,6 +26,21 @@ def copy_of(tensor: T) -> T:
     made.is_param, made._is_asked = tensor.is_param, tensor._is_asked
     made.grad = None if tensor.grad is None else copy_of(tensor.grad)
     return made
+
+
+def own(value: UOp) -> UOp:
+    """A copy of memory that others may write to, as an array's: a tensor that takes it over would
+    write to it, too.
+    """
+    node = value
+    while node.op is not Ops.BUFFER and len(node.src) == 1:
+        node = node.src[0]
+    if node.op is not Ops.BUFFER:
+        return value
+    storage = node.arg.storage
+    storage = storage if storage.base is None else storage.base
+    is_shared = storage.options.external_ptr is not None and not storage.readonly
+    return record(Ops.CONTIGUOUS, value.dtype, (value,)) if is_shared else value
 
 
 def pickled(tensor: Tensor) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ INSTEAD = {
     "astype": "cast(dtype)",
     "cuda": 'to("CUDA")',
     "divide": "div(y)",
-    "is_contiguous": "contiguous(), which costs nothing where rows lie one behind the other",
+    "is_contiguous": "contiguous(), which gives it memory of its own",
     "multiply": "mul(y)",
     "negative": "neg()",
     "power": "pow(y)",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any, Self
 
-from glassgrad.base.errors import ShapeError
-from glassgrad.tensor.record import axis_of
+from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.tensor.indexing import check_index, checked
+from glassgrad.tensor.record import axis_of, sizes_of
 from glassgrad.tensor.spellings import Spellings
 
 
 class Familiar(Spellings):
-    """mm, gt, narrow, norm, … and what writes in place: add_, zero_, copy_."""
+    """mm, gt, narrow, norm, …"""
 
     __slots__ = ()
 
@@ -65,9 +65,11 @@ class Familiar(Spellings):
         >>> Tensor([1]).addmm(Tensor([[2]]), Tensor([[3]]), alpha=2).tolist()
         [[13]]
         """
-        product = mat1.mm(mat2)
+        product = self._given(mat1, "the first matrix of addmm").mm(mat2)
         scaled = product if alpha == 1 else product * alpha
-        return scaled if beta == 0 else (self if beta == 1 else self * beta) + scaled
+        if beta == 0:
+            return scaled
+        return (self if beta == 1 else self * beta).expand(product.shape) + scaled
 
     # ------------------------------------------------------------------ arithmetic, comparisons
 
@@ -143,19 +145,10 @@ class Familiar(Spellings):
         >>> Tensor([3.0, -4.0]).norm().item()
         5.0
         """
-        power = 2.0 if p == "fro" else float(p)
-        axes, size = _axes(dim), self.abs()
-        if power == inf:
-            return size.max(axes, keepdim)
-        if power == -inf:
-            return size.min(axes, keepdim)
-        if power == 0:
-            return self.ne(0).cast(self.dtype).sum(axes, keepdim=keepdim)
-        if power == 1:
-            return size.sum(axes, keepdim=keepdim)
-        if power == 2:
-            return self.square().sum(axes, keepdim=keepdim).sqrt()
-        return size.pow(power).sum(axes, keepdim=keepdim).pow(1 / power)
+        power = 2.0 if p == "fro" else p
+        if isinstance(power, bool) or not isinstance(power, (int, float)):
+            raise DTypeError(f'norm takes a number or "fro" for p, not {p!r}')
+        return self._smooth(lambda x: x._length(power, _axes(dim), keepdim))
 
     # ------------------------------------------------------------------ parts and places
 
@@ -194,7 +187,7 @@ class Familiar(Spellings):
         >>> Tensor.ones(2, 3, 4).movedim(0, -1).shape
         (3, 4, 2)
         """
-        pair = [[at] if isinstance(at, int) else list(at) for at in (source, destination)]
+        pair = [[at] if hasattr(at, "__index__") else list(at) for at in (source, destination)]
         old, new = [[axis_of(axis, self.ndim) for axis in axes] for axes in pair]
         if len(old) != len(new) or len(set(old)) < len(old) or len(set(new)) < len(new):
             raise ShapeError(f"movedim from {source} to {destination}; each axis goes to one place")
@@ -219,8 +212,8 @@ class Familiar(Spellings):
         >>> Tensor([1, 2]).tile(2, 2).tolist()
         [[1, 2, 1, 2], [1, 2, 1, 2]]
         """
-        times = list(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else list(dims)
-        return self.repeat([1] * (self.ndim - len(times)) + times)
+        times = sizes_of(dims, "number of repeats")
+        return self.repeat([1] * (self.ndim - len(times)) + [*times])
 
     def narrow(self, dim: int, start: int, length: int) -> Self:
         """So many elements of an axis from a place on.
@@ -228,7 +221,7 @@ class Familiar(Spellings):
         >>> Tensor([1, 2, 3, 4]).narrow(0, 1, 2).tolist()
         [2, 3]
         """
-        axis = axis_of(dim, self.ndim)
+        axis, _ = self._axis_to_cut(dim)
         size = self.shape[axis]
         first = start + size if start < 0 else start
         if not 0 <= first <= first + length <= size:
@@ -241,6 +234,8 @@ class Familiar(Spellings):
         >>> Tensor([[1, 2], [3, 4]]).select(1, 0).tolist()
         [1, 3]
         """
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise DTypeError(f"select takes a whole number, not {index!r}")
         return self._along(axis_of(dim, self.ndim), index)
 
     def index_select(self, dim: int, index: Self) -> Self:
@@ -250,9 +245,11 @@ class Familiar(Spellings):
         [[3, 1]]
         """
         index = self._given(index, "the index of index_select")
+        check_index(index)
         if index.ndim > 1:
             raise ShapeError(f"index_select by an index of shape {index.shape}; it takes a vector")
-        return self._along(axis_of(dim, self.ndim), index.reshape(-1))
+        axis, size = self._axis_to_cut(dim)
+        return self._along(axis, checked(index.reshape(-1), size, axis, can_wrap=False))
 
     def unbind(self, dim: int = 0) -> tuple[Self, ...]:
         """Every element of an axis by itself.
@@ -260,7 +257,7 @@ class Familiar(Spellings):
         >>> [x.tolist() for x in Tensor([[1, 2], [3, 4]]).unbind(1)]
         [[1, 3], [2, 4]]
         """
-        axis = axis_of(dim, self.ndim)
+        axis, _ = self._axis_to_cut(dim)
         return tuple([self._along(axis, i) for i in range(self.shape[axis])])
 
     def _along(self, axis: int, part: Any) -> Self:
@@ -318,72 +315,6 @@ class Familiar(Spellings):
         2
         """
         return self.numel()
-
-    # ------------------------------------------------------------------ in place
-
-    def add_(self: Any, other: Any, *, alpha: float = 1) -> Any:
-        """x += alpha · other
-
-        >>> Tensor([1, 2]).add_(Tensor([1, 1]), alpha=3).tolist()
-        [4, 5]
-        """
-        return self.assign(self + (other if alpha == 1 else other * alpha))
-
-    def sub_(self: Any, other: Any, *, alpha: float = 1) -> Any:
-        """x -= alpha · other
-
-        >>> Tensor([1, 2]).sub_(1).tolist()
-        [0, 1]
-        """
-        return self.assign(self - (other if alpha == 1 else other * alpha))
-
-    def mul_(self: Any, other: Any) -> Any:
-        """x *= other
-
-        >>> Tensor([1, 2]).mul_(2).tolist()
-        [2, 4]
-        """
-        return self.assign(self * other)
-
-    def div_(self: Any, other: Any) -> Any:
-        """x /= other
-
-        >>> Tensor([1.0, 2.0]).div_(2).tolist()
-        [0.5, 1.0]
-        """
-        return self.assign(self / other)
-
-    def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
-        """Written again with elements that lie between these.
-
-        >>> Tensor([-5, 5]).clamp_(min=0).tolist()
-        [0, 5]
-        """
-        return self.assign(self.clamp(min=min, max=max))
-
-    def copy_(self: Any, src: Any) -> Any:
-        """The contents of another one, stretched to this shape.
-
-        >>> Tensor([1, 2]).copy_(Tensor([7])).tolist()
-        [7, 7]
-        """
-        return self.assign(src)
-
-    def fill_(self: Any, value: Any) -> Any:
-        """One number everywhere.
-
-        >>> Tensor([1, 2]).fill_(5).tolist()
-        [5, 5]
-        """
-        return self.assign(value)
-
-    def zero_(self: Any) -> Any:
-        """Zeros everywhere.
-
-        >>> Tensor([1, 2]).zero_().tolist()
-        [0, 0]
-        """
-        return self.assign(0)
 
 
 def _axes(dim: Any) -> Any:

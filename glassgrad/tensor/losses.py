@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from glassgrad.base.dtype import DTypeLike
@@ -129,13 +130,27 @@ class Losses(Pooling):
         """
         return self._smooth(lambda x: x / x._length(p, dim).maximum(eps))
 
-    def _length(self, p: float, dim: int) -> Self:
-        """The p-norm along an axis."""
-        if p == 0:
-            return self.ne(0).sum(dim, keepdim=True).cast(self.dtype)
+    def _length(self, p: float, axis: Any, keepdim: bool = True) -> Self:
+        """The p-norm along axes; where it is 0, so is its slope."""
+        size = self.abs()
         if p == math.inf:
-            return self.abs().max(dim, keepdim=True)
-        return self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
+            return size.max(axis, keepdim)
+        if p == -math.inf:
+            return size.min(axis, keepdim)
+        if p == 0:
+            return self.ne(0).cast(self.dtype).sum(axis, keepdim=keepdim)
+        if p == 1:
+            return size.sum(axis, keepdim=keepdim)
+        if p == 2:
+            return self.square().sum(axis, keepdim=keepdim)._unless_zero(lambda x: x.sqrt())
+        powers = size._unless_zero(lambda x: x.pow(p)) if p > 0 else size.pow(p)
+        return powers.sum(axis, keepdim=keepdim)._unless_zero(lambda x: x.pow(1 / p))
+
+    def _unless_zero(self, function: Callable[[Self], Self]) -> Self:
+        """A function of all but 0, which stays 0 and has no slope."""
+        is_zero = self.eq(0)
+        value = function(is_zero.where(self.const_like(1), self))
+        return is_zero.where(self.const_like(0), value)
 
     @composite
     def batchnorm(
@@ -250,6 +265,8 @@ class Losses(Pooling):
             if ignore_index is None:
                 check_range(Y, 0, int(self.shape[axis]), axis)
             return self._by_class(Y, weight, ignore_index, axis, reduction, label_smoothing)
+        if ignore_index is not None:
+            raise ValueError("ignore_index is a class number, and there are probabilities instead")
         if Y.shape != self.shape:
             raise ShapeError(f"cross-entropy of {self.shape} with probabilities {Y.shape}")
         return self._by_probability(Y, weight, axis, reduction, label_smoothing)
@@ -301,6 +318,8 @@ class Losses(Pooling):
         Y = self._given(Y, "the classes")  # noqa: N806
         axis = 0 if self.ndim == 1 else 1
         _check_classes(self, Y, axis)
+        if weight is not None:
+            weight = _checked_weight(self, self._given(weight, "the weight"), axis)
         if ignore_index is None:
             check_range(Y, 0, int(self.shape[axis]), axis)
         return self._likelihood(Y, weight, ignore_index, reduction, axis)
@@ -317,6 +336,8 @@ class Losses(Pooling):
         scale = self._counts(Y, weight, ignore_index)
         chosen = Y if ignore_index is None else Y.ne(ignore_index).where(Y, 0)
         loss = -self.gather(axis, chosen.unsqueeze(axis)).squeeze(axis) * scale
+        if ignore_index is not None:  # also where its logarithm is infinite
+            loss = Y.ne(ignore_index).where(loss, loss.const_like(0))
         if reduction == "mean":
             return loss.sum() / scale.sum()
         return loss._collected(reduction)

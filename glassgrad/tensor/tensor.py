@@ -11,10 +11,10 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_file, is_host
 from glassgrad.memory.view import C_TYPES, View
-from glassgrad.tensor.copies import copy_of, pickled
+from glassgrad.tensor.copies import copy_of, own, pickled
 from glassgrad.tensor.core import copied, device_of
 from glassgrad.tensor.data import file_node, node_of
-from glassgrad.tensor.familiar import Familiar
+from glassgrad.tensor.in_place import InPlace
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 
 
-class Tensor(Familiar, Border):
+class Tensor(InPlace, Border):
     """A lazy array of numbers with gradients.
 
     >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -80,7 +80,7 @@ class Tensor(Familiar, Border):
         elif (target := place_of(self.uop)) is not None:
             write(self, target, value)
         else:
-            self.uop = value
+            self.uop = own(value)
         return self
 
     def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:

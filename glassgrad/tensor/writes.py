@@ -86,7 +86,7 @@ def part_of(tensor: Core) -> Part | None:
         if base.op is not DETACH:
             chain.insert(0, (base.op, base.arg))
         base = base.src[0]
-    if not chain or writable(base) is None or file_window(tensor.uop) is not None:
+    if base is tensor.uop or writable(base) is None or file_window(tensor.uop) is not None:
         return None
     held = current(base) or base
     owners = [one for one in living() if (current(one.uop) or one.uop) is held]

@@ -145,7 +145,9 @@ def test_a_damaged_checkpoint_names_an_earlier_one(tmp_path: Path) -> None:
 
 
 def test_other_parts_than_were_saved_are_told(tmp_path: Path) -> None:
-    Checkpoints(tmp_path, model={"w": Tensor([1.0])}).save(1)
+    saved = Checkpoints(tmp_path, model={"w": Tensor([1.0])})
+    saved.save(1)
+    saved.save(2)  # an older one would not fit either
     with pytest.raises(FormatError, match=r"missing: model.v; unexpected: model.w") as told:
         Checkpoints(tmp_path, model={"v": Tensor([1.0])}).resume()
     assert told.value.hint == "the parts must be those that were saved"

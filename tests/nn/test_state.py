@@ -227,3 +227,11 @@ def test_training_leaves_the_arrays_alone_that_were_loaded(
     assert layer.weight.tolist() == [[0.0, -1.0]]
     assert arrays["weight"].tolist() == [[1.0, 1.0]]
     assert arrays["bias"].tolist() == [0.0]
+
+
+def test_values_that_are_no_arrays_are_told() -> None:
+    layer = Linear(2, 1)
+    with pytest.raises(FormatError, match=r"weight is a list instead of \(1, 2\)"):
+        load_state_dict(layer, {"weight": [[1.0, 2.0]], "bias": Tensor([1.0])})
+    with pytest.raises(FormatError, match="bias is a NoneType"):
+        load_state_dict(layer, {"weight": Tensor([[1.0, 2.0]]), "bias": None})

@@ -122,11 +122,46 @@ def test_writes_in_place_are_seen_by_who_shares_the_memory() -> None:
         (lambda: Tensor.ones(4).narrow(0, 3, 2), "the axis has 4 elements"),
         (lambda: Tensor.ones(4).narrow(0, 0, -1), "the axis has 4 elements"),
         (lambda: Tensor.ones(4).index_select(0, Tensor([[1]])), "it takes a vector"),
+        (lambda: Tensor.ones(5).addmm(Tensor.ones(2, 3), Tensor.ones(3, 1)), "expand"),
+        (lambda: Tensor.ones(2).tile(2.5), "number of repeats"),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], Tensor], words: str) -> None:
     with pytest.raises(ShapeError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: Tensor(1.0).narrow(0, 0, 1), IndexError, "no axis to cut"),
+        (lambda: Tensor(1.0).unbind(), IndexError, "no axis to cut"),
+        (lambda: Tensor.ones(3).norm("nuc"), TypeError, "a number or"),
+        (lambda: Tensor.ones(3).norm(None), TypeError, "a number or"),
+        (lambda: Tensor.ones(3).select(0, [0, 1]), TypeError, "a whole number"),
+        (lambda: Tensor.ones(3).index_select(0, Tensor([True, False, True])), TypeError, "by ints"),
+        (lambda: Tensor.ones(3).index_select(0, Tensor([-1])), IndexError, "-1"),
+        (lambda: Tensor.ones(3).addmm("a", Tensor.ones(3, 3)), TypeError, "must be a tensor"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    call: Callable[[], Tensor], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_lengths_of_narrow_and_whole_numbers_are_not_cut_off() -> None:
+    assert Tensor([300.0], dtype="float16").norm().item() == 300.0
+    assert Tensor([20], dtype="uint8").norm().item() == 20.0
+    assert Tensor([100_000]).norm().item() == 100_000.0
+
+
+@pytest.mark.parametrize("p", [2, 3, 0.5, 1.5])
+def test_a_length_of_zero_has_no_slope(p: float) -> None:
+    x = Tensor([[0.0, 0.0], [3.0, 0.0]])
+    slope = x.norm(p, dim=1).sum().gradient(x)[0]
+    np.testing.assert_allclose(slope.numpy(), [[0.0, 0.0], [1.0, 0.0]], rtol=1e-6)
 
 
 def test_gradients_go_through() -> None:

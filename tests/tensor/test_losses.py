@@ -239,3 +239,17 @@ def test_probabilities_of_zero_and_one_have_gradients() -> None:
     assert loss.item() == pytest.approx(200 - np.log(0.25))
     assert x.grad is not None
     np.testing.assert_allclose(x.grad.numpy(), [1, -1, -1e12, 1e12, -4], rtol=1e-6)
+
+
+def test_places_that_are_ignored_may_have_impossible_classes() -> None:
+    logits = Tensor([[-float("inf"), 0.0], [0.0, 0.0]])
+    loss = logits.cross_entropy(Tensor([-100, 1]), ignore_index=-100)
+    assert round(loss.item(), 5) == 0.69315
+
+
+def test_arguments_of_losses_that_do_not_fit_are_refused() -> None:
+    logs = Tensor.zeros(2, 3)
+    with pytest.raises(ShapeError, match="a weight of shape"):
+        logs.nll_loss(Tensor([0, 1]), weight=Tensor.ones(4))
+    with pytest.raises(ValueError, match="class number"):
+        logs.cross_entropy(Tensor.ones(2, 3), ignore_index=0)
