@@ -57,3 +57,10 @@ def test_lanes_that_lie_apart_are_turned_around_where_a_tile_has_square_blocks()
     written = [uop.src[1].dtype for uop in program_of(nest, wide).uops if uop.op is Ops.STORE]
     assert dtypes.float32 not in written, "whole vectors only"
     assert dtypes.float32.vec(8) in written, "eight places of a row"
+
+
+def test_what_computes_much_is_not_written_out_to_be_turned_around() -> None:
+    wide = replace(TARGET, vector_bytes=64, registers=32)
+    kernel = kernel_of(memory(8, 64, 56, 56).conv2d(memory(64, 64, 3, 3), padding=1).gelu())
+    nest = optimize(kernel, wide)
+    assert count(program_of(nest, wide), Ops.MULACC) < 200

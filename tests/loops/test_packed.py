@@ -72,6 +72,18 @@ def test_panels_that_do_not_fit_scratch_are_packed_in_parts(k: int) -> None:
     assert OptOps.PADTO not in ops_of(few), "what is not packed has no masks"
 
 
+@pytest.mark.parametrize("cores", [1, 2, 4, 8])
+@pytest.mark.parametrize("columns", [16, 32, 48])
+def test_only_what_is_packed_in_parts_is_padded(columns: int, cores: int) -> None:
+    found = ops_of(nest_of(memory(256, 200_003) @ memory(200_003, columns), cores))
+    assert (OptOps.PADTO in found) == (OptOps.PARTIAL in found)
+
+
+def test_sums_over_several_axes_are_not_padded_along_a_short_one() -> None:
+    x, y = memory(16, 64, 12_545), memory(16, 64, 12_545)
+    assert OptOps.PADTO not in ops_of(nest_of(Tensor.einsum("nct,ndt->cd", x, y)))
+
+
 def test_long_sums_that_nothing_divides_are_right() -> None:
     rng = np.random.default_rng(7)
     x, y = rng.standard_normal((37, 200_003)), rng.standard_normal((200_003, 34))
