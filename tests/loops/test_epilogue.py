@@ -63,4 +63,4 @@ def test_what_computes_much_is_not_written_out_to_be_turned_around() -> None:
     wide = replace(TARGET, vector_bytes=64, registers=32)
     kernel = kernel_of(memory(8, 64, 56, 56).conv2d(memory(64, 64, 3, 3), padding=1).gelu())
     nest = optimize(kernel, wide)
-    assert count(program_of(nest, wide), Ops.MULACC) < 200
+    assert count(program_of(nest, wide), Ops.MULACC) < 120, "192 if all registers are written out"
