@@ -50,6 +50,7 @@ MOST_DIVIDED = 2  # loops
 IN_PLACE = frozenset((OptOps.STAGE, OptOps.WINDOW))  # moves that leave the axis as it is
 LIMITING = frozenset((OptOps.CARRY, OptOps.SWEEP))  # moves that say themselves where loops end
 ANY_SIZE = IN_PLACE | {OptOps.SWAP}  # the axis may have
+FACTORS = frozenset((Ops.MUL, Ops.CAST, Ops.LOAD))  # a product that is 0 where nothing is read
 
 
 @lru_cache(maxsize=64)
@@ -354,9 +355,6 @@ def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
         nothing = const(identity(node.arg, node.dtype), node.dtype)
         return UOp(node.op, node.dtype, (valid.where(node.src[0], nothing), *node.bound), node.arg)
     return node
-
-
-FACTORS = frozenset((Ops.MUL, Ops.CAST, Ops.LOAD))
 
 
 def _adds_zeros(reduce: UOp, axis: UOp) -> bool:

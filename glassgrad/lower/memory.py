@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LANE, INDEX, STACK = AxisKind.LANE, Ops.INDEX, Ops.STACK
 FEW = 8  # values that are computed before the first of them is written
+FORESEEN = 32  # runs of memory, whose next lines a machine fetches by itself
+BLOCKS_AHEAD = 2  # of memory that is turned around in registers
 
 
 class Address(NamedTuple):
@@ -80,9 +82,6 @@ def _lane_of_stage(emitter: Emitter, buffer: UOp, instance: Instance) -> int:
 
 
 # ---------------------------------------------------------------------- loads
-
-FORESEEN = 32  # runs of memory, whose next lines a machine fetches by itself
-BLOCKS_AHEAD = 2  # of memory that is turned around in registers
 
 
 def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:

@@ -265,7 +265,7 @@ class Losses(Pooling):
             if ignore_index is None:
                 check_range(Y, 0, int(self.shape[axis]), axis)
             return self._by_class(Y, weight, ignore_index, axis, reduction, label_smoothing)
-        if ignore_index is not None:
+        if ignore_index is not None and ignore_index >= 0:
             raise ValueError("ignore_index is a class number, and there are probabilities instead")
         if Y.shape != self.shape:
             raise ShapeError(f"cross-entropy of {self.shape} with probabilities {Y.shape}")

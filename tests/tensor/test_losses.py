@@ -253,3 +253,5 @@ def test_arguments_of_losses_that_do_not_fit_are_refused() -> None:
         logs.nll_loss(Tensor([0, 1]), weight=Tensor.ones(4))
     with pytest.raises(ValueError, match="class number"):
         logs.cross_entropy(Tensor.ones(2, 3), ignore_index=0)
+    none = logs.cross_entropy(Tensor.ones(2, 3), ignore_index=-100)
+    assert none.item() == logs.cross_entropy(Tensor.ones(2, 3)).item()
