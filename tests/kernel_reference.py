@@ -6,12 +6,13 @@ A load out of its buffer is an error unless its gate says that it is not made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from reference import RULES, Array, numpy_dtype, recurrence
 
+from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.stages import Kernel, Schedule
 from glassgrad.ir.uop import UOp
@@ -102,7 +103,15 @@ class _Grid:
             shape[self.axis[found]] = found.size
         axes = tuple(self.axis[found] for found in node.bound)
         wide = np.broadcast_to(value, shape)
+        if (runs := self._runs(node.bound)) is not None:
+            wide = np.where(runs, wide, np.asarray(identity(node.arg, node.dtype), value.dtype))
         return REDUCERS[node.arg].reduce(wide, axis=axes, keepdims=True, dtype=value.dtype)
+
+    def _runs(self, ranges: Iterable[UOp]) -> Array | None:
+        """Where loops that end early have not ended; None if there are none."""
+        early = [found for found in ranges if not found.src[0].is_const]
+        held = [self.done[found] < self.done[found.src[0]] for found in early]
+        return np.logical_and.reduce(np.broadcast_arrays(*held)) if held else None
 
     def _scan(self, node: UOp) -> Array:
         """Along all of its ranges as if they were one axis, outermost first."""
@@ -125,6 +134,9 @@ class _Grid:
         gate = np.array(True) if index.gate is None else self.done[index.gate]
         everything = np.broadcast_arrays(*indices, gate, np.zeros([1] * len(self.axis)))
         places, where = everything[:-2], everything[-2]
+        if (runs := self._runs(index.ranges)) is not None:
+            *places, where, runs = np.broadcast_arrays(*places, where, runs)
+            where = where & runs
         for place, n in zip(places, shape, strict=True):
             inside = (place >= 0) & (place < n)
             assert (inside | ~where).all(), f"an index leaves its buffer: {index}"

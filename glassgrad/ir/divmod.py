@@ -155,6 +155,19 @@ def is_multiple(value: UOp, divisor: int) -> tuple[UOp, ...]:
     return (UOp(Ops.CMPEQ, dtypes.bool, (rest, const(0))),)
 
 
+def conditions_of(gate: UOp | None) -> list[UOp]:
+    """What all must hold for a gate to be open; the other way around than `all_of`."""
+    found: list[UOp] = []
+    stack = [] if gate is None else [gate]
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.AND:
+            stack.extend(node.src)
+        else:
+            found.append(node)
+    return found
+
+
 def all_of(conditions: tuple[UOp, ...]) -> UOp | None:
     """One gate for all conditions; None where there are none."""
     if FALSE in conditions:

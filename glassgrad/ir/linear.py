@@ -184,6 +184,10 @@ def minimum(left: UOp, right: UOp) -> UOp:
     return UOp(MIN, INDEX_DTYPE, (left, right))
 
 
+def maximum(left: UOp, right: UOp) -> UOp:
+    return sub(left, minimum(sub(left, right), ZERO))
+
+
 def total(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> UOp:
     """Σ index·stride: the place in flat memory."""
     return build(_summed(indices, strides))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from math import prod
 
+from glassgrad.ir.divmod import conditions_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride, written_stride
@@ -179,15 +180,8 @@ def _is_masked(block: UOp, axis: UOp) -> bool:
 
 def _conditions(block: UOp) -> list[UOp]:
     """All that must hold for something to be read."""
-    gates = [node.gate for node in block.toposort() if node.op is Ops.INDEX]
-    stack, found = [gate for gate in gates if gate is not None], []
-    while stack:
-        condition = stack.pop()
-        if condition.op is Ops.AND:
-            stack.extend(condition.src)
-        else:
-            found.append(condition)
-    return found
+    nodes = block.toposort()
+    return [c for node in nodes if node.op is Ops.INDEX for c in conditions_of(node.gate)]
 
 
 def _is_written_out(draft: Draft, block: UOp, axis: UOp, steps: int) -> bool:

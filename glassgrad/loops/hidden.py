@@ -17,7 +17,7 @@ from typing import NamedTuple
 from glassgrad.base.records import replace
 from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.facts import identity
-from glassgrad.ir.linear import ZERO, add, linear, minimum, scale, sub
+from glassgrad.ir.linear import ZERO, add, linear, maximum, minimum, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.staged import carried_over
@@ -219,7 +219,7 @@ def limits_of(body: UOp, row: UOp, start: UOp, rows: int) -> tuple[Limit, ...]:
     """Where loops may begin and end for a block of so many rows from `start` on."""
     before, ahead = hidden_loops(body, row, -1, grain=1)
     beyond, behind = hidden_loops(body, row, 1)
-    begin, end = _not_negative(add(start, 1 - ahead)), add(start, rows - 1 + behind)
+    begin, end = maximum(add(start, 1 - ahead), ZERO), add(start, rows - 1 + behind)
     return tuple(
         [
             Limit(r.axis, begin if r in before else ZERO, end if r in beyond else None)
@@ -242,14 +242,10 @@ def limits_in_blocks(
         return ()
     ((begin, end),) = ends
     start = scale(blocks, amount)
-    first = begin if begin is ZERO else _not_negative(sub(begin, start))
+    first = begin if begin is ZERO else maximum(sub(begin, start), ZERO)
     rest = None if end is None else sub(end, start)
     inside = [Limit(n.axis, first, rest) for n in limits]
     return (Limit(blocks.axis, begin, end, amount), *inside)
-
-
-def _not_negative(place: UOp) -> UOp:
-    return sub(place, minimum(place, ZERO))
 
 
 def cut(limits: tuple[Limit, ...], opt: Opt, nest: Nest) -> tuple[Limit, ...]:

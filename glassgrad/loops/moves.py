@@ -41,6 +41,7 @@ from glassgrad.loops.nest import (
 )  # fmt: skip
 from glassgrad.loops.opts import Opt, OptOps, require
 from glassgrad.loops.partial import partial
+from glassgrad.loops.skip import skip
 from glassgrad.loops.staging import stage
 from glassgrad.loops.sweep import sweep
 from glassgrad.loops.window import window
@@ -384,4 +385,5 @@ MOVES: dict[OptOps, Move] = {
     OptOps.APART: apart,
     OptOps.CARRY: carry,
     OptOps.SWEEP: sweep,
+    OptOps.SKIP: skip,
 }

@@ -30,6 +30,7 @@ class OptOps(Enum):
     SWEEP = "blocks of rows go by, and sums over all rows are carried along"
     APART = "sums kept in scratch, and what becomes of them in a loop"
     WINDOW = "the part of a buffer that a loop reads, copied into scratch"
+    SKIP = "steps of a sum that only add zeros left out"
     STAGE = "what a loop reads of a buffer, copied into scratch first"
 
     __hash__ = object.__hash__

@@ -43,6 +43,14 @@ def tiles(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) ->
     return found
 
 
+def whole_rows(draft: Draft, rows: UOp, columns: UOp, lanes: int) -> list[Tile]:
+    """All of an axis that is longer than others are high, beside one vector."""
+    if not MOST_ROWS < rows.size <= draft.target.registers or columns.size < lanes:
+        return []
+    size, registers = (rows.size, columns.size), draft.target.registers
+    return [Tile(_cost(size, (rows.size, 1), lanes, registers), rows.size, 1)]
+
+
 def _cost(size: tuple[int, int], tile: tuple[int, int], lanes: int, registers: int) -> float:
     """With many registers, what is multiplied is loaded long before."""
     (rows, columns), (count, vectors) = size, tile

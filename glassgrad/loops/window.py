@@ -10,7 +10,7 @@ from math import inf, prod
 from typing import Any
 
 from glassgrad.base.records import frozen, replace
-from glassgrad.ir.divmod import all_of, less
+from glassgrad.ir.divmod import all_of, conditions_of, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.proof import guard_unproved
@@ -122,13 +122,9 @@ def _parted(index: UOp, around: Around) -> tuple[UOp, UOp]:
 
 def _moved_gate(gate: UOp | None, places: list[Coordinate], around: Around) -> UOp | None:
     """The conditions of the load, said of the elements that are copied."""
-    stack = [] if gate is None else [gate]
     found: list[UOp] = []
-    while stack:
-        node = stack.pop()
-        if node.op is Ops.AND:
-            stack.extend(node.src)
-        elif node.ranges <= around:
+    for node in conditions_of(gate):
+        if node.ranges <= around:
             found.append(node)
         elif node.op is Ops.CMPLT and node.src[1].is_const:
             outer, inner = _parted(node.src[0], around)

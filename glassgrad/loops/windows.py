@@ -20,8 +20,9 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.nest import find_axis, next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.places import join_places
+from glassgrad.loops.skip import share_seen
 from glassgrad.loops.staging import MOST_BYTES
-from glassgrad.loops.tile import Tile, lanes_along, tiles
+from glassgrad.loops.tile import MOST_ROWS, Tile, lanes_along, tiles, whole_rows
 from glassgrad.loops.walking import Steps, find_steps, join_rows, walk_rows
 from glassgrad.loops.window import elements_read, window_size
 
@@ -34,6 +35,7 @@ BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
 JUMP = 2.5  # times as long, if the lanes of the image must be collected one by one
 COPY = 4  # times as long as reading, with zeros put in
 ONE_CORE = 2  # times as long, if there are no panels for another one
+MOST_SEEN = 0.98  # of all steps of a sum, or loops begin and end with the axis
 SCATTER = 24  # steps of the sum that take as long as writing a tile whose lanes lie apart
 
 
@@ -84,9 +86,10 @@ def windows_recipe(draft: Draft) -> bool:
         draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, found.tile.rows))
     if _first_part(draft.target, found.reduce) is not None:
         _block_parts(draft, found)
-    elif found.has_channel_lanes:
-        _block_channels(draft, found)
-    else:
+    elif found.has_channel_lanes and _block_channels(draft, found):
+        _write_out_columns(draft, found)
+        return True
+    elif not found.has_channel_lanes:
         _block_places(draft, found)
     _write_out(draft, found)
     return True
@@ -118,7 +121,8 @@ def _find(draft: Draft, only: int | None = None) -> Windows | None:
         for place, channel in product(places, channels):
             for rows, columns in ((place, channel), (channel, place)):
                 lanes = lanes_along(draft, reduce, columns)
-                for tile in tiles(draft, rows, columns, lanes):
+                wide = [] if rows is channel else whole_rows(draft, rows, columns, lanes)
+                for tile in (*tiles(draft, rows, columns, lanes), *wide):
                     made = Windows(reduce, image, weights, rows, columns, lanes, tile)
                     found.append(replace(made, cost=_cost(made, stores, draft.target)))
     best = min(found, key=lambda made: made.cost, default=None)
@@ -160,6 +164,12 @@ def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
     if has_parts and not found.has_channel_lanes:
         return inf
     cost = found.tile.cost * target.vector_bytes / (found.lanes * size)
+    if found.has_channel_lanes and found.tile.rows == found.rows.size:
+        steps = find_steps(found.reduce, found.image)
+        if steps is not None and _fits_beside(found, steps, target):
+            cost *= share_seen(found.image, steps.column)
+        elif found.tile.rows > MOST_ROWS:
+            return inf
     if has_parts and not is_even(found.panels, target.cores):
         cost *= ONE_CORE  # panels are what cores share best: other loops copy every part again
     written = [stride(store.src[0], found.columns) for store in stores]
@@ -176,9 +186,11 @@ def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
 # ---------------------------------------------------------------------- loops around it
 
 
-def _block_channels(draft: Draft, found: Windows) -> None:
+def _block_channels(draft: Draft, found: Windows) -> bool:
     """Weights that fit the cache stay there while images go by. Others go by panel by panel, if
     all images fit; else in blocks of panels, images inside of a block.
+
+    Do the sums now go along rows, all channels of one before the next?
     """
     l2, size = draft.target.l2_bytes, found.reduce.dtype.itemsize
     loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
@@ -190,19 +202,57 @@ def _block_channels(draft: Draft, found: Windows) -> None:
     if panels is not None and not (around and weights <= l2 // 2):
         times = prod(r.size for r in others)
         blocks, each = _blocks_of_panels(draft, found, panels, weights, times)
-        keeps_images = _image_bytes(found) <= l2
+        images = _image_bytes(found)
+        is_once = images <= _copied_once(draft.target) and panels.size * images < times * weights
+        keeps_images = images <= l2 or is_once
         order = [*blocks, *each, *around] if keeps_images else [*blocks, *around, *each]
         order += inside
     draft.arrange(order)
     divide_tiles(draft, order)
     order = [r.axis for r in draft.nest.outer if not r.kind.is_unrolled]
-    steps = _copy_window(draft, found, order) if found.is_copied else None
-    if order:
-        outside = list(takewhile(lambda number: number not in (*around, *inside), order))
-        place = outside[-1] if outside else order[0]  # panel by panel, or all at once
-        draft.attempt(Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot))
-    if steps is not None:
+    if not order:
+        return False
+    outside = list(takewhile(lambda number: number not in (*around, *inside), order))
+    place = outside[-1] if outside else order[0]  # panel by panel, or all at once
+    return _copy_both(draft, found, order, place)
+
+
+def _copy_both(draft: Draft, found: Windows, order: list[int], place: int) -> bool:
+    """Weights inside of one loop, and a window of the image, if that is copied.
+
+    Do the sums go along rows then? Weights are packed as they lie, and a row of the window goes
+    through all channels; where places lie apart, one loop goes over rows and channels.
+    """
+    pack = Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot)
+    number = _copied_in(draft, found, order) if found.is_copied else None
+    if number is not None and _go_along_rows(draft, found, number, pack):
+        return True
+    if number is not None:
+        draft.attempt(Opt(OptOps.WINDOW, number, found.image.src[0].arg.slot))
+    draft.attempt(pack)
+    return False
+
+
+def _go_along_rows(draft: Draft, found: Windows, number: int, pack: Opt) -> bool:
+    """The same, if there are rows, and a tile suits them."""
+    before, steps = draft.nest, find_steps(found.reduce, found.image)
+    if steps is None or not walk_rows(draft, steps, found.image, number):
+        return False
+    if _lie_apart(draft):
+        draft.attempt(pack)
         join_rows(draft, steps, found.reduce, found.weights)
+        return True
+    draft.nest = before
+    if not _fits_beside(found, steps, draft.target):
+        return False
+    draft.attempt(pack)
+    return walk_rows(draft, steps, found.image, number)
+
+
+def _fits_beside(found: Windows, steps: Steps, target: Target) -> bool:
+    """Are there registers for all places that the columns of a window share, beside the sums?"""
+    rows, vectors = found.tile.rows, found.tile.vectors
+    return rows * vectors + (rows + steps.column.size - 1) + vectors + 1 <= target.registers
 
 
 def _blocks_of_panels(
@@ -260,23 +310,29 @@ def _images(reduce: UOp) -> int:
     return max(n for n in range(1, min(most, first.size - 1) + 1) if first.size % n == 0)
 
 
-def _copy_window(draft: Draft, found: Windows, order: list[int]) -> Steps | None:
-    """A window of the image, with the zeros around it, in the outermost loop where it is small; and
-    the steps of the sum, if one loop can go over rows and channels.
+def _copied_once(target: Target) -> int:
+    """How many bytes of images may be copied, and stay in the last cache while panels go by."""
+    return min(MOST_BYTES, target.l3_bytes // (2 * target.cores))
+
+
+def _copied_in(draft: Draft, found: Windows, order: list[int]) -> int | None:
+    """The outermost loop where a window fits the second cache; but if panels go by around that, all
+    is copied once, if that is little enough for the last cache.
     """
-    slot, steps = found.image.src[0].arg.slot, find_steps(found.reduce, found.image)
-    for number in order:
-        axis = find_axis(draft.nest, number)
-        elements = window_size(draft.nest, axis, slot)
-        if elements * found.reduce.dtype.itemsize <= draft.target.l2_bytes:
-            before = draft.nest
-            if steps is not None and walk_rows(draft, steps, found.image, number):
-                if _lie_apart(draft):
-                    return steps
-                draft.nest = before
-            draft.attempt(Opt(OptOps.WINDOW, number, slot))
-            return None
-    return None
+    target, size = draft.target, found.reduce.dtype.itemsize
+    slot = found.image.src[0].arg.slot
+
+    def copied(number: int) -> float:
+        return window_size(draft.nest, find_axis(draft.nest, number), slot) * size
+
+    fitting = next((number for number in order if copied(number) <= target.l2_bytes), None)
+    between = order[: order.index(fitting)] if fitting is not None else []
+    repeats = prod(
+        r.size for r in draft.nest.outer if r.axis in between and r not in found.image.ranges
+    )
+    if repeats > target.cores and copied(order[0]) <= _copied_once(target):
+        return order[0]
+    return fitting
 
 
 def _block_places(draft: Draft, found: Windows) -> None:
@@ -315,6 +371,19 @@ def _write_out(draft: Draft, found: Windows) -> None:
         if axis.size > SHORT or products > most:
             return
         draft.attempt(Opt(OptOps.UNROLL, axis.axis, axis.size))
+
+
+def _write_out_columns(draft: Draft, found: Windows) -> None:
+    """The columns of a window, and no step that sees nothing but the zeros around an image."""
+    (reduce,) = draft.blocks(Ops.REDUCE)
+    column = reduce.bound[-1]
+    products = found.tile.rows * found.tile.vectors * column.size
+    steps = find_steps(found.reduce, found.image)
+    if steps is not None and share_seen(found.image, steps.row) < MOST_SEEN:
+        draft.attempt(Opt(OptOps.SKIP, steps.row.axis))
+    if column.size <= SHORT and products <= MOST_APART:
+        draft.attempt(Opt(OptOps.SKIP, column.axis))
+        draft.attempt(Opt(OptOps.UNROLL, column.axis, column.size))
 
 
 def _lie_apart(draft: Draft) -> bool:

@@ -257,6 +257,8 @@ class Emitter:
         """Instances put constants into indices: what is known is not computed."""
         if op is CAST and src[0].dtype is self.index_dtype:
             return src[0]
+        if op is Ops.NEG and src[0].is_const:
+            return self.number(-src[0].arg)
         if len(src) == 2 and src[1].is_const:
             left, right = src[0], src[1].arg
             if left.is_const and op in FOLDED:

@@ -91,6 +91,8 @@ def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
         together = _as_part_of_vector(emitter, node, instance)
         if together is not None:
             return together
+        if index.gate is not None and truth(emitter.value(index.gate, instance)) is False:
+            return emitter.constant(UOp(Ops.CONST, node.dtype, (), 0))
         pointer = address(emitter, index, instance, None).pointer
         return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype, (pointer,)))
     pointer, stride = address(emitter, index, instance, lane)
@@ -137,7 +139,8 @@ def _has_one_gate(emitter: Emitter, index: UOp, instance: Instance, lane: UOp) -
 
 
 def _load_every_other(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp:
-    """Two vectors, the second ending with the last lane: 0 2 4 6 of the one, 1 3 5 7 of the other.
+    """Two vectors, the second ending with the last lane: 0 2 4 6 of the one, 1 3 5 7 of the other;
+    of five lanes 0 2 4 and 2 4.
 
     Nothing outside of the first and last lane is touched.
     """
@@ -148,7 +151,7 @@ def _load_every_other(emitter: Emitter, node: UOp, instance: Instance, lane: UOp
     low, high = (
         scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (place,))) for place in (first, further)
     )
-    order = (*range(0, count, 2), *range(count + 1, 2 * count, 2))
+    order = tuple([2 * i if 2 * i < count else 2 * i + 1 for i in range(count)])
     return scopes.emit(UOp(Ops.SHUFFLE, low.dtype, (low, high), order))
 
 

@@ -168,8 +168,13 @@ def _updated(emitter: Emitter, sums: Sums, current: UOp, instance: Instance) -> 
         return dot_step(emitter, sums.dots, current, instance)
     if _is_product(sums.node):
         factors = sums.node.src[0].src
-        left, right = [emitter.spread(emitter.value(f, instance), sums.width) for f in factors]
-        update = UOp(Ops.MULACC, current.dtype, (left, right, current))
+        values: list[UOp] = []
+        for factor in factors:
+            value = emitter.value(factor, instance)
+            if value.is_const and value.arg == 0:
+                return current  # a step that is known to see a zero around an image
+            values.append(emitter.spread(value, sums.width))
+        update = UOp(Ops.MULACC, current.dtype, (*values, current))
     else:
         update = UOp(sums.node.arg, current.dtype, (current, _term(emitter, sums, instance)))
     return emitter.scopes.emit_here(update)

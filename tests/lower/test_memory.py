@@ -10,9 +10,10 @@ from programs import all_of, count, depths, loads_by_depth, program_of
 from schedules import TARGET, leaf, memory, planned, reduce
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
+from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import OptOps
 
 
@@ -141,6 +142,16 @@ def test_every_other_element_is_taken_from_two_vectors() -> None:
     first, second = (load.src[0] for load in loads)
     assert second.src[0] is first
     assert second.src[1].arg == 7  # the last lane ends the second one
+
+
+def test_every_other_element_of_an_odd_number_of_lanes() -> None:
+    x = numbers(4, 32)
+    every_other = UOp(Ops.WINDOW, x.dtype, (x,), (1, 1, 2, 1))
+    nest = move(nest_of(every_other * 2.0), OptOps.UPCAST, 1, 5)
+    (number,) = [axis.axis for axis in axes(nest) if axis.kind is AxisKind.UPCAST]
+    program = program_of(move(nest, OptOps.LANES, number, 5))
+    (taken,) = all_of(program, Ops.SHUFFLE)
+    assert taken.arg == (0, 2, 4, 5 + 2, 5 + 4), "the second vector begins with the fifth element"
 
 
 def test_places_that_registers_decide_are_offsets_of_one_pointer() -> None:
