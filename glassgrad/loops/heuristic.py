@@ -40,7 +40,10 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
         _use_threads(draft)
     elif (products := rows_recipe(draft)) is not None:
         _use_vectors(draft, products)
-    elif not collect_in_memory(draft) and contraction_recipe(draft):
+    elif (loops := collect_in_memory(draft)) is not None:
+        _use_vectors(draft, loops)
+        _use_cores(draft)
+    elif contraction_recipe(draft):
         copy_in_vectors(draft)
         pack_across(draft)
         pack_in_turn(draft)
