@@ -7,7 +7,7 @@ lie in a row, several steps are packed at a time: lower/transpose.py loads them 
 from __future__ import annotations
 
 from itertools import pairwise
-from math import prod
+from math import gcd, prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
@@ -16,7 +16,8 @@ from glassgrad.loops.draft import Draft
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.opts import Opt, OptOps
 
-MOST_READS = 512
+MOST_READS = 512  # of an element that is packed by turning around
+MOST_CROWDED = 4096  # the same, where reading it another way would take longer
 MOST_STEPS = 4  # of a dot product that go into a lane
 MOST_PANELS = 16  # that are filled at once
 MOST_VECTORS = 8  # of a row that is copied without a loop
@@ -44,7 +45,9 @@ def pack_across(draft: Draft) -> None:
     What is read very often is not worth it: exchanges take long to compile.
     """
     for number in range(len(draft.blocks(Ops.STAGE))):
-        if _times_read(draft, draft.blocks(Ops.STAGE)[number]) > MOST_READS:
+        block = draft.blocks(Ops.STAGE)[number]
+        most = MOST_CROWDED if _is_crowded(draft, block) else MOST_READS
+        if _times_read(draft, block) > most:
             continue
         while (pair := _in_a_row(draft, number)) is not None:
             draft.attempt(Opt(OptOps.JOIN, *pair))
@@ -86,6 +89,21 @@ def pack_in_turn(draft: Draft) -> None:
                 if is_next and stride(index, beside) == 1:
                     amount = min(draft.lanes(block), beside.size & -beside.size)
                     draft.attempt(Opt(OptOps.LANES, beside.axis, amount))
+
+
+def _is_crowded(draft: Draft, block: UOp) -> bool:
+    """Do lanes lie so far apart that their lines have too few places in the nearest cache, and are
+    gone before the next step needs them?
+    """
+    index, target = _read(draft, block), draft.target
+    lanes = [r for r in block.bound if r.kind.is_unrolled]
+    if index is None or not lanes:
+        return False
+    nearest = min(abs(stride(index, r) or 0) for r in lanes)
+    apart = nearest * index.dtype.itemsize
+    way = target.l1_bytes // target.l1_ways
+    places = way // gcd(apart, way) * target.l1_ways
+    return apart >= target.line_bytes and prod(r.size for r in lanes) > places
 
 
 def _times_read(draft: Draft, block: UOp) -> float:

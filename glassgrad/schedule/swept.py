@@ -37,10 +37,10 @@ def rows_summed(one: Cluster, two: Cluster) -> Loop | None:
 
 
 def _sums_planes(one: Cluster, two: Cluster) -> bool:
-    """Does cluster two sum over the rows of a plane of cluster one?"""
+    """Does cluster two sum over the rows of a plane of cluster one, and over nothing else?"""
     rows, sizes = _rows(one), {s.numel for s in one.statements if has_plane(s)}
     return any(
-        w in rows and w.numel in sizes and indices[rows[w]] in reader.reduced
+        w in rows and w.numel in sizes and list(reader.reduced) == [indices[rows[w]]]
         for w, reader, indices in (crossing(one, two) if sizes else ())
     )
 
