@@ -10,6 +10,7 @@ from glassgrad.ir.dots import Dotted
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.ahead import ask_for_next
 from glassgrad.lower.dots import dot_step, dots_in
 from glassgrad.lower.horizontal import joined, lanes_joined
 from glassgrad.lower.scope import loops_of
@@ -83,6 +84,8 @@ def _reduce_together(
     for loop in loops:
         emitter.open(loop)
     for found in sums:
+        if loops:
+            ask_for_next(emitter, found.node, len(found.wanted) * len(found.steps))
         _collect(emitter, found)
     if loops:
         for found in sums:
