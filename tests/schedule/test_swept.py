@@ -86,3 +86,16 @@ def test_gradients_that_are_written_into_memory_are_right_too() -> None:
     room = memory(*SHAPE)
     room.assign(room + slopes[1])
     assert PLANE not in sizes(planned(made, slopes[0], slopes[2], room))
+
+
+def test_a_wide_product_that_is_summed_over_all_its_places_keeps_no_plane_from_being_swept() -> (
+    None
+):
+    """A language model's last layer, with few words: its gradient is wide, but nobody's weights."""
+    q, k, v, g = [memory(16, 256, 64) for _ in range(4)]
+    weights = q.scaled_dot_product_attention(k, v)
+    wide = memory(16, 256, 24) @ memory(24, 384)
+    rows = wide - wide.mean(-1, keepdim=True)
+    made = planned(*(weights * g).sum().gradient(q, k, v), rows, rows.sum((0, 1)))
+    alone = planned(*(weights * g).sum().gradient(q, k, v))
+    assert max(stored(made)) == max(stored(alone)) == 3, "all three gradients are one kernel's"
