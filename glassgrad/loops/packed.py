@@ -21,7 +21,7 @@ from glassgrad.loops.staging import MOST_BYTES
 PART = 256  # steps of a sum
 SHORT = 1024  # a sum of fewer steps is not worth it
 LEFT_ROOM = 3, 8  # of the second cache, for a block of rows
-SHARES = 2  # for each core: what one is late with, another does
+SHARES = 1  # for each core: every one more packs the other operand once more
 PACKING = 2.0  # tiles that take as long as to pack the other operand for a share
 LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` is 1
 
