@@ -80,6 +80,8 @@ def _moves(nest: Nest, target: Target) -> Iterator[Opt]:
     found = [axis for axis in axes(nest) if not axis.kind.is_unrolled]
     for axis in found:
         yield from _moves_of(axis, target)
+        if axis.kind is AxisKind.REDUCE:
+            yield Opt(OptOps.SKIP, axis.axis)
         if not target.has_threads:
             yield Opt(OptOps.CORE, axis.axis)
             for slot in slots:

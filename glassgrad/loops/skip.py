@@ -16,6 +16,7 @@ from glassgrad.ir.divmod import all_of, conditions_of, floordiv
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, maximum, minimum, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
+from glassgrad.ir.staged import added_over, carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import exchange, only_sum
@@ -57,8 +58,9 @@ def _conditions(load: UOp) -> list[UOp]:
     """What holds wherever a load gives anything but 0; scratch has what was written there."""
     index, buffer = load.src[0], load.src[0].src[0]
     found = conditions_of(index.gate)
-    if buffer.op is Ops.STAGE:
-        places = dict(zip(buffer.places, index.indices, strict=True))
+    if buffer.op is Ops.STAGE and not added_over(buffer) and not carried_over(buffer):
+        pairs = zip(buffer.places, index.indices, strict=True)
+        places = {place: read for place, read in pairs if place.op is Ops.RANGE}
         for source in _factors(buffer.value):
             for condition in _conditions(source):
                 if condition.ranges & set(buffer.bound) <= places.keys():
@@ -70,14 +72,22 @@ def share_seen(index: UOp, steps: UOp) -> float:
     """In how many of all steps of an axis a load sees something, on average over all places."""
     unseen = 0.0
     for condition in conditions_of(index.gate):
-        if condition.op is Ops.CMPLT and steps in condition.ranges:
-            terms, constant = linear(sub(*condition.src))
-            factor = terms.get(steps, 0)
-            rest = build(Linear({a: c for a, c in terms.items() if a is not steps}, constant))
-            places = range(rest.vmin, rest.vmax + 1)
-            seen = sum([place + factor * k < 0 for place in places for k in range(steps.size)])
-            unseen += 1 - seen / (len(places) * steps.size)
+        if steps not in condition.ranges or not _is_comparison(condition):
+            continue
+        terms, constant = linear(sub(*condition.src))
+        rest = build(Linear({a: c for a, c in terms.items() if a is not steps}, constant))
+        places = rest.vmax + 1 - rest.vmin
+        for k in range(steps.size):
+            seen = -terms.get(steps, 0) * k - rest.vmin  # places with rest + factor·k < 0
+            unseen += (places - min(max(seen, 0), places)) / places / steps.size
     return 1 - unseen
+
+
+def _is_comparison(condition: UOp) -> bool:
+    """Of a place with a constant?"""
+    if condition.op is not Ops.CMPLT or not condition.src[1].is_const:
+        return False
+    return condition.src[0].dtype.kind == "index"
 
 
 # ---------------------------------------------------------------------- loops that are shorter
@@ -87,9 +97,9 @@ def _shorter(steps: Steps, condition: UOp, axis: UOp, loops: frozenset[UOp]) -> 
     """Without the steps at both ends that fulfil a condition nowhere, in no iteration of loops
     inside of these.
     """
-    left, right = condition.src if condition.op is Ops.CMPLT else (axis, axis)
-    if left.dtype.kind != "index" or not right.is_const:
+    if not _is_comparison(condition):
         return steps
+    left, right = condition.src
     terms, constant = linear(left)
     own = [atom for atom in terms if axis in atom.ranges]
     step = _run_length(own[0], axis) if len(own) == 1 else None

@@ -47,7 +47,8 @@ def read_side_by_side(draft: Draft, block: UOp, axis: UOp) -> bool:
     if _are_written(draft, rows) or not _is_short(draft, rows, axis):
         return False
     is_shared = rows.size >= RUNS * draft.target.cores
-    return is_shared and _near_rows(draft, rows, axis, draft.lanes(block), (RUNS,))
+    is_near = size <= draft.target.l3_bytes // 2  # from memory, neighbours are no runs of their own
+    return is_shared and is_near and _near_rows(draft, rows, axis, draft.lanes(block), (RUNS,))
 
 
 def _rows_of(draft: Draft, block: UOp, loads: list[UOp]) -> UOp | None:

@@ -47,6 +47,8 @@ def _behind(emitter: Emitter, stage: UOp) -> UOp | None:
     index = _copied(stage)
     if index is None or not around or not is_far(index, emitter.target):
         return None
+    if not stage.bound or any(r.kind.is_unrolled for r in stage.ranges):
+        return None
     depth = scopes.depth_of(around)
     inside = sorted(
         [r for r in scopes.depth if scopes.depth[r] > depth], key=scopes.depth.__getitem__

@@ -19,6 +19,7 @@ from glassgrad.ir.uop import UOp, const
 from glassgrad.loops import optimize
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, OptOps
+from glassgrad.loops.skip import share_seen
 
 MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
 
@@ -130,3 +131,13 @@ def test_convolutions_are_right_whatever_is_around(size: int, kernel: int, paddi
     want = np.einsum("bcyxij,ocij->boyx", windows, w)
     got = Tensor(x).conv2d(Tensor(w), padding=padding).numpy()
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("size", "padding", "seen"), [(7, 1, 19 / 21), (14, 1, 40 / 42), (7, 0, 1)]
+)
+def test_how_much_of_a_window_is_seen(size: int, padding: int, seen: float) -> None:
+    nest = convolution(size, 3, padding)
+    loads = [node.src[0] for node in nest.body.toposort() if node.op is Ops.LOAD]
+    (image,) = [index for index in loads if index.src[0].arg.slot == 1]
+    assert share_seen(image, steps_of(nest)) == pytest.approx(seen)

@@ -107,3 +107,11 @@ def test_long_rows_of_which_much_is_computed_are_read_one_by_one() -> None:
 def test_rows_inside_of_a_kernel_are_read_four_at_a_time_too() -> None:
     losses = memory(64, 64).logsumexp(1).square().sum()
     assert 4 in kinds(optimize(kernel_of(losses), ONE_CORE))[AxisKind.UPCAST]
+
+
+@pytest.mark.parametrize(("rows", "count"), [(1024, 4), (1 << 15, 1)])
+def test_neighbours_whose_rows_are_read_twice_go_together_in_a_cache_only(
+    rows: int, count: int
+) -> None:
+    nest = optimize(kernel_of(memory(rows, 512).argmax(1)), TARGET)
+    assert kinds(nest).get(AxisKind.UPCAST, [1]) == [count]
