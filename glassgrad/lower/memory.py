@@ -10,7 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import added_over
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.uop import UOp, const
 from glassgrad.lower.known import in_one, truth
 from glassgrad.lower.near import is_far, lines_of, loops_behind_sums, needed_behind_sums
 from glassgrad.lower.pointers import Part, grow, is_aligned
@@ -92,7 +92,7 @@ def load(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
         if together is not None:
             return together
         if index.gate is not None and truth(emitter.value(index.gate, instance)) is False:
-            return emitter.constant(UOp(Ops.CONST, node.dtype, (), 0))
+            return emitter.constant(const(0, node.dtype))
         pointer = address(emitter, index, instance, None).pointer
         return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype, (pointer,)))
     pointer, stride = address(emitter, index, instance, lane)
@@ -139,8 +139,7 @@ def _has_one_gate(emitter: Emitter, index: UOp, instance: Instance, lane: UOp) -
 
 
 def _load_every_other(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp:
-    """Two vectors, the second ending with the last lane: 0 2 4 6 of the one, 1 3 5 7 of the other;
-    of five lanes 0 2 4 and 2 4.
+    """Two vectors, the second ending with the last lane: 0 2 4 6 of the one, 1 3 5 7 of the other.
 
     Nothing outside of the first and last lane is touched.
     """
