@@ -155,6 +155,13 @@ def is_multiple(value: UOp, divisor: int) -> tuple[UOp, ...]:
     return (UOp(Ops.CMPEQ, dtypes.bool, (rest, const(0))),)
 
 
+def is_limit(condition: UOp) -> bool:
+    """Is it `sum < constant`?"""
+    if condition.op is not Ops.CMPLT or not condition.src[1].is_const:
+        return False
+    return condition.src[0].dtype.kind == "index"
+
+
 def conditions_of(gate: UOp | None) -> list[UOp]:
     """What all must hold for a gate to be open; the other way around than `all_of`."""
     found: list[UOp] = []

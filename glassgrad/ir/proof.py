@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from glassgrad.ir.divmod import all_of, conditions_of, within
+from glassgrad.ir.divmod import all_of, conditions_of, is_limit, within
 from glassgrad.ir.linear import Linear, linear
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -59,7 +59,7 @@ def _facts(gate: UOp | None) -> list[Fact]:
     """What must hold for a gate to be open: it is an AND of comparisons `sum < constant`."""
     found: list[Fact] = []
     for node in conditions_of(gate):
-        if node.op is Ops.CMPLT and node.src[0].dtype.kind == "index" and node.src[1].is_const:
+        if is_limit(node):
             terms, constant = linear(node.src[0])
             found.append(Fact(frozenset(terms.items()), node.src[1].arg - 1 - constant))
     return found

@@ -40,16 +40,13 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
         _use_threads(draft)
     elif (products := rows_recipe(draft)) is not None:
         _use_vectors(draft, products)
-    elif (loops := collect_in_memory(draft)) is not None:
-        _use_vectors(draft, loops)
-        _use_cores(draft)
-    elif contraction_recipe(draft):
+    elif (loops := collect_in_memory(draft)) is None and contraction_recipe(draft):
         copy_in_vectors(draft)
         pack_across(draft)
         pack_in_turn(draft)
         pack_side_by_side(draft)
     else:
-        _use_vectors(draft, set())
+        _use_vectors(draft, loops or set())
         _use_cores(draft)
     shorten_epilogue(draft)
     return draft.nest.recipe

@@ -41,7 +41,7 @@ from glassgrad.loops.nest import (
 )  # fmt: skip
 from glassgrad.loops.opts import Opt, OptOps, require
 from glassgrad.loops.partial import partial
-from glassgrad.loops.skip import skip
+from glassgrad.loops.skip import FACTORS, skip
 from glassgrad.loops.staging import stage
 from glassgrad.loops.sweep import sweep
 from glassgrad.loops.window import window
@@ -51,7 +51,6 @@ MOST_DIVIDED = 2  # loops
 IN_PLACE = frozenset((OptOps.STAGE, OptOps.WINDOW))  # moves that leave the axis as it is
 LIMITING = frozenset((OptOps.CARRY, OptOps.SWEEP))  # moves that say themselves where loops end
 ANY_SIZE = IN_PLACE | {OptOps.SWAP}  # the axis may have
-FACTORS = frozenset((Ops.MUL, Ops.CAST, Ops.LOAD))  # a product that is 0 where nothing is read
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,6 @@ from glassgrad.loops.staging import MOST_BYTES
 PART = 256  # steps of a sum
 SHORT = 1024  # a sum of fewer steps is not worth it
 LEFT_ROOM = 3, 8  # of the second cache, for a block of rows
-SHARES = 1  # for each core: every one more packs the other operand once more
 PACKING = 2.0  # tiles that take as long as to pack the other operand for a share
 LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` is 1
 
@@ -92,7 +91,7 @@ def _share(draft: Draft, size: int, most: int, others: list[int]) -> int:
     cores, must_divide = draft.target.cores, draft.nest.rewrites
     if any(is_even(other, cores) for other in others):
         return even_blocks(size, min(most, -(-size // 2)), must_divide, PACKING)
-    most = min(most, -(-size // (SHARES * cores)))
+    most = min(most, -(-size // cores))  # every share more packs the other operand once more
     return shared_blocks(size, most, cores, must_divide, PACKING)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from glassgrad.base.records import replace
-from glassgrad.ir.divmod import all_of, conditions_of, floordiv
+from glassgrad.ir.divmod import all_of, conditions_of, floordiv, is_limit
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, maximum, minimum, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
@@ -22,11 +22,11 @@ from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import exchange, only_sum
 from glassgrad.loops.opts import IllegalMove
 
-FACTORS = frozenset((Ops.MUL, Ops.CAST, Ops.LOAD))
+FACTORS = frozenset((Ops.MUL, Ops.CAST, Ops.LOAD))  # of a product: it is 0 where one of them is
 
 
-class Steps(NamedTuple):
-    """Those of an axis that may add something."""
+class Seen(NamedTuple):
+    """The steps of an axis that may add something."""
 
     begin: UOp
     end: UOp
@@ -37,7 +37,7 @@ def skip(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
     reduce = only_sum(nest, axis)
     loads = _factors(reduce.value)
     loops = frozenset([r for r in reduce.ranges if not r.kind.is_unrolled])
-    steps = Steps(ZERO, const(axis.size))
+    steps = Seen(ZERO, const(axis.size))
     for load in loads:
         for condition in _conditions(load):
             steps = _shorter(steps, condition, axis, loops)
@@ -72,7 +72,7 @@ def share_seen(index: UOp, steps: UOp) -> float:
     """In how many of all steps of an axis a load sees something, on average over all places."""
     unseen = 0.0
     for condition in conditions_of(index.gate):
-        if steps not in condition.ranges or not _is_comparison(condition):
+        if steps not in condition.ranges or not is_limit(condition):
             continue
         terms, constant = linear(sub(*condition.src))
         rest = build(Linear({a: c for a, c in terms.items() if a is not steps}, constant))
@@ -83,21 +83,14 @@ def share_seen(index: UOp, steps: UOp) -> float:
     return 1 - unseen
 
 
-def _is_comparison(condition: UOp) -> bool:
-    """Of a place with a constant?"""
-    if condition.op is not Ops.CMPLT or not condition.src[1].is_const:
-        return False
-    return condition.src[0].dtype.kind == "index"
-
-
 # ---------------------------------------------------------------------- loops that are shorter
 
 
-def _shorter(steps: Steps, condition: UOp, axis: UOp, loops: frozenset[UOp]) -> Steps:
+def _shorter(steps: Seen, condition: UOp, axis: UOp, loops: frozenset[UOp]) -> Seen:
     """Without the steps at both ends that fulfil a condition nowhere, in no iteration of loops
     inside of these.
     """
-    if not _is_comparison(condition):
+    if not is_limit(condition):
         return steps
     left, right = condition.src
     terms, constant = linear(left)
@@ -113,9 +106,9 @@ def _shorter(steps: Steps, condition: UOp, axis: UOp, loops: frozenset[UOp]) -> 
     room = sub(right, least)  # factor·atom < room
     if factor > 0:
         end = scale(floordiv(add(room, factor - 1), factor), step)
-        return Steps(steps.begin, minimum(steps.end, end))
+        return Seen(steps.begin, minimum(steps.end, end))
     begin = scale(add(floordiv(scale(room, -1), -factor), 1), step)
-    return Steps(maximum(steps.begin, begin), steps.end)
+    return Seen(maximum(steps.begin, begin), steps.end)
 
 
 def _run_length(atom: UOp, axis: UOp) -> int | None:

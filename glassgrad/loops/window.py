@@ -10,7 +10,7 @@ from math import inf, prod
 from typing import Any
 
 from glassgrad.base.records import frozen, replace
-from glassgrad.ir.divmod import all_of, conditions_of, less
+from glassgrad.ir.divmod import all_of, conditions_of, is_limit, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.proof import guard_unproved
@@ -126,7 +126,7 @@ def _moved_gate(gate: UOp | None, places: list[Coordinate], around: Around) -> U
     for node in conditions_of(gate):
         if node.ranges <= around:
             found.append(node)
-        elif node.op is Ops.CMPLT and node.src[1].is_const:
+        elif is_limit(node):
             outer, inner = _parted(node.src[0], around)
             found.append(less(add(outer, _said_of(inner, places)), node.src[1].arg))
         else:
