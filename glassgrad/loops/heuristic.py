@@ -20,6 +20,7 @@ from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.packing import copy_in_vectors, pack_across, pack_in_turn, pack_side_by_side
 from glassgrad.loops.rows import rows_recipe
 from glassgrad.loops.streams import LINE, read_side_by_side, rows_at_once
+from glassgrad.loops.turns import take_turns
 
 SHORT = 16  # a reduction of so few steps has no loop
 MASKED = 8  # vectors of a padded row that are written out, whatever is computed
@@ -48,6 +49,7 @@ def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     else:
         _use_vectors(draft, loops or set())
         _use_cores(draft)
+    take_turns(draft)
     shorten_epilogue(draft)
     return draft.nest.recipe
 

@@ -11,10 +11,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.ir.distance import is_far
 from glassgrad.ir.linear import Linear, linear, plus
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.near import is_far
 from glassgrad.lower.pointers import Part, grow
 from glassgrad.lower.scope import loops_of
 

@@ -24,6 +24,7 @@ from glassgrad.lower.check import check
 from glassgrad.lower.division import hardware_division
 from glassgrad.lower.known import decided, folded, in_one, truth
 from glassgrad.lower.memory import load, stage
+from glassgrad.lower.near import Share
 from glassgrad.lower.reduction import find_mates, reduction
 from glassgrad.lower.scan import scan
 from glassgrad.lower.scope import GRID, Scopes, loops_of
@@ -60,6 +61,7 @@ class Emitter:
         self.cores = 1  # steps that are divided among cores
         # STORE -> its buffer as it is behind the store, and the scope that this is said in
         self.buffers: dict[UOp, tuple[UOp, int]] = {}
+        self.shares: dict[UOp, list[Share]] = {}  # loop -> what each of its steps asks for
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._facts: dict[UOp, tuple[tuple[UOp, ...], tuple[UOp, ...]]] = {}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.ir.distance import is_far
 from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import added_over
 from glassgrad.ir.uop import UOp, const
 from glassgrad.lower.known import in_one, truth
-from glassgrad.lower.near import is_far, lines_of, loops_behind_sums, needed_behind_sums
+from glassgrad.lower.near import bring_near, loops_behind_sums
 from glassgrad.lower.pointers import Part, grow, is_aligned
 from glassgrad.lower.scope import loops_of
 from glassgrad.lower.scratch import is_shared, new_scratch
@@ -205,12 +205,13 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
         later = tuple([r for r in loops_behind_sums(nodes) if r in inner])
         for r in [r for r in inner if r not in later]:
             emitter.open(r)
-        _bring_near(emitter, nodes, later)
+        bring_near(emitter, nodes, later)
         for r in later:
             emitter.open(r)
         for group in _in_turn(emitter, nodes, emitter.instances(ranges)):
             writes = [w for node, i in group for w in _writes(emitter, node, i)]
             _write_all(emitter, writes, _one_thread(emitter))
+        emitter.shares.clear()
         last: UOp | None = emitter.scopes.stack[-1].lines[-1]
         for r in reversed(inner):
             last = emitter.close(r) or last
@@ -218,22 +219,6 @@ def store_together(emitter: Emitter, nodes: list[UOp]) -> None:
             buffer = node.buffer
             after = UOp(Ops.AFTER, buffer.dtype, (emitter.scopes.emit(buffer), last or buffer))
             emitter.buffers[node] = (after, already)
-
-
-def _bring_near(emitter: Emitter, nodes: list[UOp], later: tuple[UOp, ...]) -> None:
-    """Every line of memory that is needed when the sums are done."""
-    first = {r: 0 for r in nodes[0].bound if r.kind is LANE}
-    places = product(*(range(r.size) for r in later))
-    ahead = [first | dict(zip(later, place, strict=True)) for place in places]
-    steps = [{**i, **step} for step in ahead for i in emitter.instances(nodes[0].bound)]
-    for index, is_written in needed_behind_sums(nodes, emitter.target).items():
-        flat = emitter.flat(index)
-        if any(a not in later and not a.ranges.isdisjoint(later) for a in flat.terms):
-            continue  # where it is, is known in these loops
-        itemsize = index.src[0].dtype.itemsize
-        for step in lines_of(flat, itemsize, steps, emitter.target):
-            place = address(emitter, index, step, None).pointer
-            emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (place,), is_written))
 
 
 def _in_turn(

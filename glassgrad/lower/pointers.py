@@ -6,17 +6,33 @@ from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from glassgrad.ir.linear import flat
+from glassgrad.ir.linear import Linear, flat
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter
+    from glassgrad.lower.emit import Emitter, Instance
 
 INDEX = Ops.INDEX
 
 Part = tuple[int, UOp, int]  # the depth of a value's loop, the value, how many elements it counts
+
+
+def pointer_to(emitter: Emitter, buffer: UOp, place: Linear, instance: Instance) -> UOp:
+    """The pointer to a place in a buffer of the kernel, for one instance."""
+    scopes, offset = emitter.scopes, place.constant
+    parts: list[Part] = []
+    for atom, factor in place.terms.items():
+        if atom in instance:
+            offset += factor * instance[atom]
+            continue
+        value = emitter.value(atom, instance)
+        if value.is_const:
+            offset += factor * value.arg
+        else:
+            parts.append((scopes.where(value), value, factor))
+    return grow(emitter, scopes.emit(buffer), parts, offset, None)
 
 
 def grow(emitter: Emitter, pointer: UOp, parts: list[Part], offset: int, gate: UOp | None) -> UOp:

@@ -13,6 +13,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.ahead import ask_for_next
 from glassgrad.lower.dots import dot_step, dots_in
 from glassgrad.lower.horizontal import joined, lanes_joined
+from glassgrad.lower.near import ask_for_share
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def _reduce_together(
     sums = [_begin(emitter, node, base, depth, bool(loops)) for node in nodes]
     for loop in loops:
         emitter.open(loop)
+        ask_for_share(emitter, loop)
     for found in sums:
         if loops:
             ask_for_next(emitter, found.node, len(found.wanted) * len(found.steps))

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from nests import kernel_of
-from programs import TARGET
+from programs import TARGET, depths
 from schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.spec import check
-from glassgrad.ir.stages import Target
+from glassgrad.ir.stages import Program, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
@@ -76,7 +76,42 @@ def test_what_is_stored_beside_a_sum_is_asked_for_as_well() -> None:
     x = memory(2048, 384)
     kernel = kernel_of(memory(2048, 384) @ memory(384, 384) + x, x.exp())
     lines = lower(optimize(kernel, TARGET), TARGET).uops
-    assert asked(lines) == [False] * 6 + [True] * 12
+    assert asked(lines) == [False, True, True], "18 lines: in six turns"
+
+
+def shares(program: Program) -> list[tuple[int, ...]]:
+    """How far apart the lines are that a turn asks for, and how far it is to the next turn."""
+    found: dict[UOp, list[UOp]] = {}
+    for line in program.uops:
+        if line.op is Ops.PREFETCH:
+            found.setdefault(line.src[0].src[0], []).append(line.src[0].src[1])
+    return [tuple([n.arg for n in offsets]) for offsets in found.values()]
+
+
+def test_many_lines_are_asked_for_in_turns() -> None:
+    wide = replace(TARGET, vector_bytes=64, registers=32)
+    x = memory(2048, 1536)
+    nest = optimize(kernel_of((memory(2048, 384) @ memory(384, 1536)).gelu() + x), wide)
+    program = lower(nest, wide)
+    check(program.uops, "program")
+    assert shares(program) == [(0, 16, 32)] * 2, "the three lines of a row, to read and to write"
+    at, sums = depths(program, Ops.PREFETCH), max(depths(program, Ops.MULACC))
+    assert set(at) == {sums - 1}, "in the loop around the steps of a turn"
+    (step,) = {
+        line.src[0].src[0].src[1].src[1].arg for line in program.uops if line.op is Ops.PREFETCH
+    }
+    assert step == 1536, "a row further on in every turn"
+
+
+def test_lines_that_turns_do_not_divide_are_asked_for_before_all_of_them() -> None:
+    wide = replace(TARGET, vector_bytes=64, registers=32)
+    kernel = kernel_of(memory(2048, 384) @ memory(384, 1536))
+    *others, turns = optimize(kernel, wide).recipe
+    assert turns.arg == 48, "eight turns"
+    nest = optimize(kernel, wide, lambda *_: (*others, replace(turns, arg=384 // 3)))
+    program = lower(nest, wide)
+    assert len(asked(program.uops)) == 24
+    assert set(depths(program, Ops.PREFETCH)) == {max(depths(program, Ops.MULACC)) - 2}
 
 
 def test_lines_that_begin_anywhere_are_asked_for_by_every_vector() -> None:

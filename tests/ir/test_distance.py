@@ -1,0 +1,28 @@
+"""What is too large for the near caches is far away."""
+
+from __future__ import annotations
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.distance import is_far
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Param, Target
+from glassgrad.ir.uop import UOp, const, make_range
+
+TARGET = Target("CPU", "llvm", l2_bytes=1 << 10)
+
+
+def place(size: int, gate: UOp | None = None) -> UOp:
+    param = UOp(Ops.PARAM, dtypes.float32, (), Param(0, (size,), (1,)))
+    return param.index(make_range(0, size), gate=gate)
+
+
+def test_memory_is_far_if_the_second_cache_does_not_hold_it() -> None:
+    assert not is_far(place(256), TARGET)
+    assert is_far(place(257), TARGET)
+
+
+def test_nobody_asks_for_what_may_not_be_read_or_is_scratch() -> None:
+    assert not is_far(place(257, make_range(1, 9).alu(Ops.CMPLT, const(3, dtypes.index))), TARGET)
+    steps = make_range(0, 257)
+    scratch = UOp(Ops.STAGE, dtypes.float32, (const(1.0, dtypes.float32), steps, steps), (257,))
+    assert not is_far(scratch.index(steps), TARGET)
