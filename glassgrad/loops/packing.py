@@ -58,13 +58,32 @@ def pack_across(draft: Draft) -> None:
 
 
 def pack_side_by_side(draft: Draft) -> None:
-    """Panels that lie side by side in memory are filled together: longer runs are read."""
-    for axis in [
-        found for block in draft.blocks(Ops.STAGE) if (found := _next_panel(draft, block))
-    ]:
-        counts = [n for n in range(2, MOST_PANELS + 1) if axis.size % n == 0]
+    """Panels that lie side by side in memory are filled together, so that longer runs are read; and
+    steps that share a line of a panel, as panels may lie where lines have few places in a cache.
+    """
+    found = [(_next_panel(draft, b), _next_steps(draft, b)) for b in draft.blocks(Ops.STAGE)]
+    for panels, steps in found:
+        if panels is None:
+            continue
+        most = MOST_PANELS
+        if steps is not None and draft.attempt(steps):
+            most //= steps.arg
+        counts = [n for n in range(2, most + 1) if panels.size % n == 0]
         if counts:
-            draft.attempt(Opt(OptOps.UPCAST, axis.axis, counts[-1]))
+            draft.attempt(Opt(OptOps.UPCAST, panels.axis, counts[-1]))
+
+
+def _next_steps(draft: Draft, block: UOp) -> Opt | None:
+    """Steps of the loop that goes on in scratch where the lanes of a STAGE end: as many at once as
+    share a line.
+    """
+    width = prod(r.size for r in block.bound if r.kind.is_unrolled)
+    most = draft.target.line_bytes // (width * block.dtype.itemsize)
+    for r in block.bound:
+        if r.kind is AxisKind.LOOP and written_stride(block, r) == width:
+            amounts = [n for n in range(2, most + 1) if r.size % n == 0]
+            return Opt(OptOps.UPCAST, r.axis, amounts[-1]) if amounts else None
+    return None
 
 
 def _next_panel(draft: Draft, block: UOp) -> UOp | None:

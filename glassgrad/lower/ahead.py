@@ -1,8 +1,8 @@
-"""The next panel is asked for while sums go over this one: a PREFETCH in the loop of a sum.
+"""What sums read next is asked for while they go on: PREFETCHes in their innermost loop.
 
-What is packed into scratch for a block of loops mostly lies in memory where the block before ends.
-Nothing would bring it near before its turn, as sums read scratch only; and while it is packed,
-cores would wait for memory, and memory for cores while they multiply.
+Sums read scratch, or rows of memory as they lie. Nothing brings near what is packed into scratch
+for the next block of loops, or the rows of the next tile: cores would wait for memory then, and
+memory for cores while they multiply.
 """
 
 from __future__ import annotations
@@ -11,64 +11,141 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
+from glassgrad.base.records import frozen
 from glassgrad.ir.distance import is_far
-from glassgrad.ir.linear import Linear, linear, plus
+from glassgrad.ir.divmod import floordiv
+from glassgrad.ir.linear import Linear, add, linear, plus, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.pointers import Part, grow
+from glassgrad.lower.pointers import pointer_to
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
 ENOUGH = 12  # products in one step of a loop, beside which a PREFETCH costs little
+MOST = 2  # places that are asked for in one step
+FEW_USES = 32  # of an element, in products: with fewer, sums wait for memory anyway
+MANY_USES = 512  # beside which it does not matter how long the first one waits
+
+
+@frozen
+class Seen:
+    """Memory that a sum reads, or that is copied for it: what is at an INDEX with all steps of some
+    ranges, for each step of the loops around.
+    """
+
+    index: UOp
+    ranges: tuple[UOp, ...]
+    around: list[UOp]  # from the outside
+
+
+@frozen
+class Runs:
+    """The same as places: so many runs of elements, so far apart."""
+
+    count: int
+    length: int
+    pitch: int
 
 
 def ask_for_next(emitter: Emitter, reduce: UOp, products: int) -> None:
-    """In the innermost loop of a sum: a place behind what is packed in scratch, further on with
-    every step, so that all of it has been asked for when the loops around the sum are done.
+    """In the innermost loop of a sum: places in what is seen next, further on with every step, so
+    that all of it has been asked for when its turn comes.
     """
     if products < ENOUGH or emitter.target.has_threads:
         return
     for node in reduce.value.toposort(stop=_is_read):
-        if node.op is Ops.LOAD and node.buffer.op is Ops.STAGE:
-            place = _behind(emitter, node.buffer)
-            if place is not None:
-                emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (place,), False))
+        seen = _seen(emitter, reduce, node) if node.op is Ops.LOAD else None
+        for pointer in _next_places(emitter, reduce, seen) if seen is not None else ():
+            emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (pointer,), False))
 
 
 def _is_read(node: UOp) -> bool:
     return node.op is Ops.LOAD
 
 
-def _behind(emitter: Emitter, stage: UOp) -> UOp | None:
-    """A place behind the memory that a STAGE copies; None if it does not copy all of a stretch."""
-    scopes, around = emitter.scopes, loops_of(stage.ranges)
-    index = _copied(stage)
-    if index is None or not around or not is_far(index, emitter.target):
+def _seen(emitter: Emitter, reduce: UOp, load: UOp) -> Seen | None:
+    """What a LOAD of a sum sees of memory, or the STAGE that it reads; None if that is near."""
+    index: UOp | None = load.src[0]
+    around, ranges = set(load.ranges) - set(reduce.bound), set(reduce.bound)
+    if load.buffer.op is Ops.STAGE:
+        index, around, ranges = (
+            _copied(load.buffer),
+            set(load.buffer.ranges),
+            set(load.buffer.bound),
+        )
+    if index is None or not is_far(index, emitter.target):
         return None
-    if not stage.bound or any(r.kind.is_unrolled for r in stage.ranges):
-        return None
-    depth = scopes.depth_of(around)
-    inside = sorted(
-        [r for r in scopes.depth if scopes.depth[r] > depth], key=scopes.depth.__getitem__
-    )
-    place = _unshifted(emitter.flat(index))
-    count = _stretch(place, stage)
-    if count is None or not all(r.src[0].is_const for r in inside):
-        return None
-    line = emitter.target.line_bytes // index.src[0].dtype.itemsize
-    step = min(line, -(-count // prod(r.size for r in inside)))
-    parts: list[Part] = []
-    for r in reversed(inside):
-        parts.append((scopes.depth[r], scopes.stack[scopes.depth[r]].lines[0], step))
+    unrolled = {r for r in around if r.kind.is_unrolled}
+    if unrolled and load.buffer.op is Ops.STAGE:
+        return None  # it is filled for each of them
+    loops = sorted(loops_of(around), key=emitter.scopes.depth.__getitem__)
+    return Seen(index, tuple(ranges | unrolled), loops)
+
+
+def _next_places(emitter: Emitter, reduce: UOp, seen: Seen) -> list[UOp]:
+    """Pointers into the memory that is seen when the loops around it go on."""
+    depth, place = emitter.scopes.depth, _unshifted(emitter.flat(seen.index))
+    runs, moving = _runs(place, seen), [r for r in seen.around if r in place.terms]
+    if runs is None or not moving:
+        return []
+    inside = sorted([r for r in depth if depth[r] > depth[seen.around[-1]]], key=depth.__getitem__)
+    if not all(r.src[0].is_const for r in inside):
+        return []
+    uses = _uses(reduce, seen)
+    if uses < FEW_USES or (runs.count > 1 and uses >= MANY_USES):
+        return []
+    sums = list(loops_of(reduce.bound))
+    tiles = [r for r in inside if r not in sums]
+    line = emitter.target.line_bytes // seen.index.src[0].dtype.itemsize
+    begin = _following(place, seen, moving)
+    places = [plus(begin, linear(away)) for away in _away(runs, tiles, sums, line)]
+    return [pointer_to(emitter, seen.index.src[0], one, {}) for one in places]
+
+
+def _uses(reduce: UOp, seen: Seen) -> int:
+    """How many products an element goes into."""
+    inside = {*reduce.ranges, *reduce.bound} - set(seen.around)
+    return prod(r.size for r in inside) // prod(r.size for r in seen.ranges)
+
+
+def _following(place: Linear, seen: Seen, loops: list[UOp]) -> Linear:
+    """Where the memory begins that is seen next: a step of the innermost loop further on, or, if it
+    was the last one, where the loop around it goes on.
+    """
+    terms = {atom: factor for atom, factor in place.terms.items() if atom not in seen.ranges}
+    inner, step = loops[-1], place.terms[loops[-1]]
+    begin = Linear(terms, place.constant + step)
+    further = place.terms[loops[-2]] - inner.size * step if len(loops) > 1 else 0
+    is_done = floordiv(add(inner, 1), inner.size)
+    return plus(begin, linear(is_done), further) if further else begin
+
+
+def _away(runs: Runs, tiles: list[UOp], sums: list[UOp], line: int) -> list[UOp]:
+    """How far from there each step of the sums asks, so that all is asked for when tiles are done:
+    a tile asks for a run or two, and the steps of its sums walk along it.
+    """
+    if runs.count == 1:
+        return [_walked(tiles + sums, runs.length, line)]
+    count = prod(r.size for r in tiles)
+    each = -(-runs.count // count)
+    if each > MOST:
+        return []
+    first = scale(_walked(tiles, count, 1), each)
+    rows = [floordiv(scale(add(first, i), runs.count), count * each) for i in range(each)]
+    along = _walked(sums, runs.length, line)
+    return [add(scale(row, runs.pitch), along) for row in rows]
+
+
+def _walked(loops: list[UOp], length: int, most: int) -> UOp:
+    """How far loops have walked: to the end of a length in all, if steps of `most` reach it."""
+    step = min(most, -(-length // prod(r.size for r in loops)))
+    parts: list[UOp | int] = [0]
+    for r in reversed(loops):
+        parts.append(scale(r, step))
         step *= r.size
-    for atom, factor in place.terms.items():
-        if atom.ranges.isdisjoint(stage.bound):
-            value = emitter.value(atom, {})
-            parts.append((scopes.where(value), value, factor))
-    pointer = scopes.emit(index.src[0])
-    return grow(emitter, pointer, parts, place.constant + count, None)
+    return add(*parts)
 
 
 def _copied(stage: UOp) -> UOp | None:
@@ -89,12 +166,18 @@ def _unshifted(place: Linear) -> Linear:
     return total
 
 
-def _stretch(place: Linear, stage: UOp) -> int | None:
-    """How many elements of memory a STAGE copies, if they lie one behind the other."""
-    bound = set(stage.bound)
-    if any(not atom.ranges.isdisjoint(bound) and atom not in bound for atom in place.terms):
+def _runs(place: Linear, seen: Seen) -> Runs | None:
+    """Which places are seen, if they are runs that lie evenly."""
+    ranges = set(seen.ranges)
+    if any(not atom.ranges.isdisjoint(ranges) and atom not in ranges for atom in place.terms):
         return None
-    steps = {r: place.terms.get(r, 0) for r in bound}
-    count = prod(r.size for r in bound)
-    last = sum((r.size - 1) * step for r, step in steps.items())
-    return count if min(steps.values()) > 0 and last == count - 1 else None
+    steps = sorted([(place.terms.get(r, 0), r.size) for r in ranges])
+    length = 1
+    while steps and steps[0][0] == length:
+        length *= steps.pop(0)[1]
+    count, pitch = 1, steps[0][0] if steps else length
+    for step, size in steps:
+        if step != pitch * count or step < length:
+            return None
+        count *= size
+    return Runs(count, length, pitch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 from narrow_products import machine, narrow_product
@@ -10,9 +12,10 @@ from programs import TARGET
 from schedules import memory
 
 from glassgrad import Tensor
+from glassgrad.base.records import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
-from glassgrad.ir.strides import stride
+from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import OptOps
@@ -52,6 +55,20 @@ def test_panels_that_lie_side_by_side_are_filled_together() -> None:
     (index,) = [n.src[0] for n in block.src[0].toposort() if n.op is Ops.LOAD]
     copied = [r for r in block.bound if r.kind.is_unrolled]
     assert sum((r.size - 1) * (stride(index, r) or 0) for r in copied) + 1 == 128, "one run"
+
+
+def test_steps_that_share_a_line_of_a_panel_are_written_together() -> None:
+    """Eight rows are half a line; panels of them lie 8 KB apart, where a cache has few places."""
+    wide = replace(TARGET, vector_bytes=64, registers=32)
+    kernel = kernel_of(memory(2048, 1536).transpose() @ memory(2048, 384))
+    blocks = [n for n in optimize(kernel, wide).body.toposort() if n.op is Ops.STAGE]
+    found: dict[int, list[int]] = {}
+    for block in [b for b in blocks if b.src[0].op is Ops.LOAD]:
+        written = [(written_stride(block, r), r) for r in block.bound if r.kind.is_unrolled]
+        width = prod(r.size for distance, r in written if distance in (1, 8, 16, 32))
+        found[block.src[0].src[0].src[0].arg.slot] = [r.size for _, r in written]
+        assert width * 4 % 64 == 0, "whole lines"
+    assert sorted(found[1]) == [2, 8, 8], "two steps, eight panels, eight lanes"
 
 
 def test_what_is_read_very_often_is_packed_one_by_one() -> None:

@@ -1,4 +1,4 @@
-"""What is needed behind a long sum is asked for before it."""
+"""What is needed behind a long sum is asked for before it is done."""
 
 from __future__ import annotations
 
@@ -18,111 +18,108 @@ from glassgrad.loops import optimize
 from glassgrad.lower import lower
 from glassgrad.render import render
 
-
-def lines_of(tensor: Tensor, target: Target = TARGET) -> tuple[UOp, ...]:
-    lines = lower(optimize(kernel_of(tensor), target), target).uops
-    check(lines, "program")
-    return lines
+WIDE = replace(TARGET, vector_bytes=64, registers=32)
 
 
-def asked(lines: tuple[UOp, ...]) -> list[bool]:
+def program_of(*tensors: Tensor, target: Target = TARGET) -> Program:
+    program = lower(optimize(kernel_of(*tensors), target), target)
+    check(program.uops, "program")
+    return program
+
+
+def asked_for(program: Program) -> list[tuple[int, UOp]]:
+    """The lines that ask for memory, and how many loops inside of them sums have; but none that
+    stand beside their products (test_ahead.py).
+    """
+    found = [line for line in program.uops if line.op is Ops.PREFETCH]
+    inner = max(depths(program, Ops.MULACC), default=99)
+    places = zip(depths(program, Ops.PREFETCH), found, strict=True)
+    return [(inner - depth, line) for depth, line in places if depth < inner]
+
+
+def asked(program: Program) -> list[bool]:
     """Is it going to be written, for every place that is asked for?"""
-    return [line.arg for line in lines if line.op is Ops.PREFETCH]
+    return [line.arg for _, line in asked_for(program)]
 
 
 def test_a_tile_asks_for_the_rows_it_adds_to_and_for_its_place() -> None:
-    lines = lines_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
-    assert asked(lines) == [False] * 6 + [True] * 6, "6 rows of one line, two vectors each"
-    last = max(i for i, line in enumerate(lines) if line.op is Ops.PREFETCH)
-    first = min(i for i, line in enumerate(lines) if line.op is Ops.MULACC)
+    program = program_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
+    assert asked(program) == [False] * 6 + [True] * 6, "6 rows of one line, two vectors each"
+    assert {inside for inside, _ in asked_for(program)} == {1}
+    last = program.uops.index(asked_for(program)[-1][1])
+    first = min(i for i, line in enumerate(program.uops) if line.op is Ops.MULACC)
     assert last < first, "before the sums"
 
 
 def test_a_tile_that_is_written_in_a_loop_asks_for_all_of_it_before_the_sums() -> None:
-    lines = lines_of((memory(2048, 384) @ memory(384, 384)).gelu() + memory(2048, 384))
-    assert asked(lines) == [False] * 6 + [True] * 6
-    places = {line.src[0] for line in lines if line.op is Ops.PREFETCH}
-    assert len(places) == 12, "each of them once"
-    last = max(i for i, line in enumerate(lines) if line.op is Ops.PREFETCH)
-    first = min(i for i, line in enumerate(lines) if line.op is Ops.MULACC)
-    assert last < first
+    program = program_of((memory(2048, 384) @ memory(384, 384)).gelu() + memory(2048, 384))
+    assert asked(program) == [False] * 6 + [True] * 6
+    assert len({line.src[0] for _, line in asked_for(program)}) == 12, "each of them once"
 
 
 def test_what_is_near_is_not_asked_for() -> None:
     product = memory(2048, 384) @ memory(384, 384) + memory(384)
-    assert asked(lines_of(product)) == [True] * 6, "not for a bias"
-    assert not asked(lines_of(memory(128, 384) @ memory(384, 128)))
+    assert asked(program_of(product)) == [True] * 6, "not for a bias"
+    assert not asked(program_of(memory(128, 384) @ memory(384, 128)))
 
 
 @pytest.mark.parametrize("make", [lambda x: x.exp(), lambda x: x.sum(0), lambda x: x.softmax()])
 def test_only_long_sums_leave_time_for_it(make: object) -> None:
     assert callable(make)
-    assert not asked(lines_of(make(memory(2048, 384))))
-    assert not asked(lines_of(memory(2048, 32) @ memory(32, 384)))
+    assert not asked(program_of(make(memory(2048, 384))))
+    assert not asked(program_of(memory(2048, 32) @ memory(32, 384)))
 
 
 def test_threads_do_not_wait_for_memory() -> None:
     target = replace(TARGET, has_threads=True, has_vector_alu=False)
-    assert not asked(lines_of(memory(2048, 384) @ memory(384, 384), target))
+    program = program_of(memory(2048, 384) @ memory(384, 384), target=target)
+    assert all(line.op is not Ops.PREFETCH for line in program.uops)
 
 
 def test_processors_are_told_which_places_are_written() -> None:
-    kernel = kernel_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
-    text = render(lower(optimize(kernel, TARGET), TARGET), TARGET).text
-    assert text.count("i32 0, i32 3, i32 1)") == text.count("i32 1, i32 3, i32 1)") == 6
+    program = program_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
+    text = render(program, TARGET).text
+    assert text.count("i32 1, i32 3, i32 1)") == 6
+    assert text.count("i32 0, i32 3, i32 1)") == 6 + 1, "and the rows of the next tile"
 
 
 def test_what_is_stored_beside_a_sum_is_asked_for_as_well() -> None:
     x = memory(2048, 384)
-    kernel = kernel_of(memory(2048, 384) @ memory(384, 384) + x, x.exp())
-    lines = lower(optimize(kernel, TARGET), TARGET).uops
-    assert asked(lines) == [False, True, True], "18 lines: in six turns"
-
-
-def shares(program: Program) -> list[tuple[int, ...]]:
-    """How far apart the lines are that a turn asks for, and how far it is to the next turn."""
-    found: dict[UOp, list[UOp]] = {}
-    for line in program.uops:
-        if line.op is Ops.PREFETCH:
-            found.setdefault(line.src[0].src[0], []).append(line.src[0].src[1])
-    return [tuple([n.arg for n in offsets]) for offsets in found.values()]
+    program = program_of(memory(2048, 384) @ memory(384, 384) + x, x.exp())
+    assert asked(program) == [False, True, True], "18 lines: in six turns"
 
 
 def test_many_lines_are_asked_for_in_turns() -> None:
-    wide = replace(TARGET, vector_bytes=64, registers=32)
     x = memory(2048, 1536)
-    nest = optimize(kernel_of((memory(2048, 384) @ memory(384, 1536)).gelu() + x), wide)
-    program = lower(nest, wide)
-    check(program.uops, "program")
-    assert shares(program) == [(0, 16, 32)] * 2, "the three lines of a row, to read and to write"
-    at, sums = depths(program, Ops.PREFETCH), max(depths(program, Ops.MULACC))
-    assert set(at) == {sums - 1}, "in the loop around the steps of a turn"
-    (step,) = {
-        line.src[0].src[0].src[1].src[1].arg for line in program.uops if line.op is Ops.PREFETCH
-    }
-    assert step == 1536, "a row further on in every turn"
+    program = program_of((memory(2048, 384) @ memory(384, 1536)).gelu() + x, target=WIDE)
+    shares: dict[UOp, list[int]] = {}
+    for inside, line in asked_for(program):
+        assert inside == 1, "in the loop around the steps of a turn"
+        pointer, offset = line.src[0].src
+        shares.setdefault(pointer, []).append(offset.arg)
+    assert list(shares.values()) == [[0, 16, 32]] * 2, "a row's three lines, to read and to write"
+    steps = {pointer.src[1].src[1].arg for pointer in shares}
+    assert steps == {1536}, "a row further on in every turn"
 
 
 def test_lines_that_turns_do_not_divide_are_asked_for_before_all_of_them() -> None:
-    wide = replace(TARGET, vector_bytes=64, registers=32)
     kernel = kernel_of(memory(2048, 384) @ memory(384, 1536))
-    *others, turns = optimize(kernel, wide).recipe
+    *others, turns = optimize(kernel, WIDE).recipe
     assert turns.arg == 48, "eight turns"
-    nest = optimize(kernel, wide, lambda *_: (*others, replace(turns, arg=384 // 3)))
-    program = lower(nest, wide)
-    assert len(asked(program.uops)) == 24
-    assert set(depths(program, Ops.PREFETCH)) == {max(depths(program, Ops.MULACC)) - 2}
+    nest = optimize(kernel, WIDE, lambda *_: (*others, replace(turns, arg=384 // 3)))
+    found = asked_for(lower(nest, WIDE))
+    assert [inside for inside, _ in found] == [2] * 24
 
 
 def test_lines_that_begin_anywhere_are_asked_for_by_every_vector() -> None:
     x = memory(2048, 390).shrink(((0, 2048), (3, 387)))
-    lines = lines_of(memory(2048, 384) @ memory(384, 384) + x)
-    assert asked(lines) == [False] * 12 + [True] * 6
+    program = program_of(memory(2048, 384) @ memory(384, 384) + x)
+    assert asked(program) == [False] * 12 + [True] * 6
 
 
 def test_rows_that_are_packed_side_by_side_are_asked_for_if_they_are_many() -> None:
-    wide = replace(TARGET, vector_bytes=64, registers=32)
     product = memory(100, 768) @ memory(3072, 768).transpose(0, 1)
-    assert asked(lines_of(product, wide)).count(False) == 48 + 1, "three vectors, and what follows"
-    assert asked(lines_of(product)).count(False) == 1, "16 rows are foreseen, and 32"
-    assert not asked(lines_of(memory(4096, 4096).transpose(0, 1).contiguous(), wide))
+    assert asked(program_of(product, target=WIDE)).count(False) == 48, "three vectors of rows"
+    assert all(asked(program_of(product))), "16 rows are foreseen, and 32: only for its place"
+    turned = program_of(memory(4096, 4096).transpose(0, 1).contiguous(), target=WIDE)
+    assert not asked(turned)
