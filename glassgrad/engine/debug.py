@@ -32,12 +32,13 @@ def report_launch(launch: Launch, device: str, seconds: float) -> None:
     )
 
 
-def report_nest(nest: Nest) -> None:
+def report_nest(kernel: Kernel, nest: Nest) -> None:
+    """Name, moves, and the arguments in the shapes that the user knows."""
     if DEBUG >= 3:
         print(nest.label)
         for opt in nest.recipe:
             print(f"    {opt}")
-        for param in buffers(nest.body):
+        for param in buffers(kernel.body):
             print(f"    data{param.arg.slot} {param.dtype.name} {param.arg.shape}")
 
 

@@ -149,7 +149,7 @@ def write_source(kernel: Kernel, target: Target) -> Source:
     enter("loops", kernel)
     nest = optimize(kernel, target, chooser())
     check(nest.body, "kernel")
-    report_nest(nest)
+    report_nest(kernel, nest)
     enter("lower", nest)
     program = lower(nest, target)
     check(program.uops, "program")

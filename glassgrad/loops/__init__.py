@@ -11,12 +11,13 @@ from glassgrad.loops.merge import merge_axes
 from glassgrad.loops.moves import apply_moves
 from glassgrad.loops.names import name_nest
 from glassgrad.loops.nest import change_kind, is_scanned
+from glassgrad.loops.straighten import straighten
 
 
 def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest:
     """A nest that computes the same, in a better order."""
     nest = Nest(kernel.body, kernel.outer, kernel.rewrites)
-    nest = merge_axes(nest)
+    nest = straighten(merge_axes(nest))
     nest = spread_over_grid(nest, target)
     nest = apply_moves(nest, choose(nest, target), target)
     return finish(nest, target)
