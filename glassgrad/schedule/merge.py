@@ -117,9 +117,16 @@ def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
         pairs.sort(key=lambda pair: pair[0])  # so that its rows still are the innermost
     joined = [loop for _, loop in pairs]
     if len(joined) == len(one.outer) == len(two.outer) and all(has_tiles):
-        joined.pop()  # a tile each: their rows could go in blocks
+        if _has_columns(joined[-1]):
+            joined.pop()  # a tile each: their rows could go in blocks
     is_saved = any(not writer.is_stored for writer, _, _ in reads)
     return _outside(joined) if is_saved else joined
+
+
+def _has_columns(loop: Loop) -> bool:
+    """Does a loop run along the last axis of a product?"""
+    tiles = [(statement, axis) for statement, axis in loop.items() if statement.is_contraction]
+    return any(axis == len(statement.axes) - 1 for statement, axis in tiles)
 
 
 def _outside(shared: list[Loop]) -> list[Loop]:

@@ -40,7 +40,7 @@ def test_no_kernel_of_a_training_step_stores_scores_or_weights(is_causal: bool) 
     ("shape", "counts"),
     [
         ((16, 256, 32), [6]),  # scores, slopes of weights, their sums, queries, keys, values
-        ((16, 252, 32), [4, 4]),  # no blocks divide the rows: queries; turned, keys and values
+        ((16, 252, 32), [5, 4]),  # no blocks divide the rows: slopes, queries; turned, the others
         ((7, 288, 32), [4, 4]),  # two cores would wait for one plane
     ],
 )

@@ -58,11 +58,27 @@ def test_a_plane_that_is_wanted_itself_is_stored_and_read() -> None:
 def test_a_sum_that_cannot_share_the_kernel_gets_a_plane_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    count = len(step(*SHAPE).kernels)
+    def with_planes(made: Schedule) -> int:
+        nodes = [kernel.body.toposort() for kernel in made.kernels]
+        return sum(any(n.op is Ops.STAGE and n.arg[-1:] == (256,) for n in own) for own in nodes)
+
+    assert with_planes(step(*SHAPE)) == 2, "weights, and all gradients"
     monkeypatch.setattr(swept, "MOST_STATEMENTS", 6)
     made = step(*SHAPE)
-    assert len(made.kernels) == count + 1
+    assert with_planes(made) == 3
     assert PLANE not in sizes(made)
+
+
+@pytest.mark.parametrize("is_detached", [True, False])
+def test_the_order_in_which_values_are_met_does_not_matter(is_detached: bool) -> None:
+    """Weights and their slopes, rows in blocks each, are found together whoever comes first."""
+    x, g = memory(8, 256, 3 * 64), memory(8, 256, 64)
+    source = x.detach() if is_detached else x
+    q, k, v = source.reshape(8, 256, 3, 2, 32).permute(2, 0, 3, 1, 4)
+    mixed = q.scaled_dot_product_attention(k, v, is_causal=True).transpose(1, 2)
+    made = planned(*mixed.reshape(8, 256, 64).gradient(source, gradient=g))
+    assert PLANE not in sizes(made)
+    assert stored(made) == [3, 1], "all gradients, and how they lie"
 
 
 def test_a_schedule_is_made_once_where_every_plane_is_swept(
