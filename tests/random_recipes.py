@@ -45,6 +45,8 @@ class RandomChooser:
             arg = self.rng.choice(found).axis
         elif op in (OptOps.STAGE, OptOps.WINDOW, OptOps.DOT):
             arg = self.rng.randrange(5)
+            if op is OptOps.STAGE and self.rng.random() < 0.3:
+                arg = (arg, self.rng.choice(found).axis)
         elif op is OptOps.PARTIAL:
             arg = (self.rng.choice(found).axis, self.rng.choice((1, *AMOUNTS)))
         elif op is OptOps.CORE:

@@ -15,6 +15,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.cores import divide_heads, shared_blocks
 from glassgrad.loops.draft import Draft
 from glassgrad.loops.hidden import GRAIN
+from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.products import Contraction
 from glassgrad.loops.tile import choose_tile, lanes_along
@@ -43,27 +44,28 @@ def rows_recipe(draft: Draft) -> set[int] | None:
     carrying = sorted({r.axis for s in draft.blocks(Ops.STAGE) for r in carried_over(s)})
     done: set[int] = set()
     tried: set[int] = set()
-    packed: dict[int, None] = {}
+    packed: dict[tuple[int, int], None] = {}
     narrow: dict[int, None] = {}
     while (found := _next_product(draft, tried)) is not None:
         tried.add(found.columns.axis)
         done |= {r.axis for r in found.reduce.bound}
         lanes = lanes_along(draft, found.reduce, found.columns)
         tile = choose_tile(draft, found.rows, found.columns, lanes)
+        columns = next_number(draft.nest)  # of a vector
         draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, tile.vectors * lanes))
         draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, tile.rows))
         is_ready = (
             found.right.dtype is found.reduce.dtype and stride(found.right, found.columns) == 1
         )
         if found.right.src[0].op is Ops.PARAM and (carrying or not is_ready):
-            packed[found.right.src[0].arg.slot] = None
+            packed[found.right.src[0].arg.slot, columns] = None
         if found.left.src[0].op is Ops.PARAM and found.left.dtype is not found.reduce.dtype:
             narrow[found.left.src[0].arg.slot] = None
     for slot in narrow:  # rows of a block are converted once
         draft.attempt(Opt(OptOps.WINDOW, around[-1], slot))
-    for slot in packed:  # now that all tiles are known: products may read one operand in two ways
+    for operand in packed:  # now that all tiles are known: products may read one in two ways
         for number in (heads[-1], *carrying):
-            if draft.attempt(Opt(OptOps.STAGE, number, slot)):
+            if draft.attempt(Opt(OptOps.STAGE, number, operand)):
                 break
     divide_heads(draft, heads, around)
     return done

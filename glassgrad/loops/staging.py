@@ -22,14 +22,21 @@ from glassgrad.loops.opts import IllegalMove
 MOST_BYTES = 8 << 20
 
 
-def stage(nest: Nest, axis: UOp, slot: Any, target: Target) -> Nest:
-    """for i: for j: y += x[i, j]  ->  for i: s[:] = x[i, :]; for j: y += s[j]"""
+def stage(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
+    """for i: for j: y += x[i, j]  ->  for i: s[:] = x[i, :]; for j: y += s[j]
+
+    `arg` is a slot; with the number of an axis, only what depends on that axis is copied.
+    """
+    slot, along = arg if isinstance(arg, tuple) else (arg, None)
     if axis.kind.is_unrolled or target.has_threads:
         raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
     around = loops_around(nest, axis)
     made: dict[UOp, UOp] = {}
     number = next_number(nest)
-    for load in loads_inside(nest, axis, slot):
+    loads = loads_inside(nest, axis, slot)
+    if along is not None:
+        loads = [load for load in loads if any(r.axis == along for r in load.ranges)]
+    for load in loads:
         value = converted(nest, load, target)
         inner = tuple(reading_order(nest, load.ranges - around))
         kept = _kept_already(made, value, inner)

@@ -67,6 +67,16 @@ def test_each_product_has_a_tile_in_blocks_of_rows() -> None:
     assert all(TIME * TIME > int(np.prod(shape)) for shape in scratch)
 
 
+def test_of_queries_keys_and_values_in_one_array_only_keys_are_transposed() -> None:
+    """Queries and values are read as they lie, whether they share an argument with keys or not."""
+    joined = memory(2, 256, 3, 4, 32).permute(2, 0, 3, 1, 4)
+    apart = [memory(2, 256, 4, 32).permute(0, 2, 1, 3) for _ in range(3)]
+    for q, k, v in (joined, apart):
+        nest = optimize(only_kernel(causal(q, k, v)), TARGET, chooser())
+        copies = [n for n in nest.body.toposort() if n.op is Ops.STAGE and n.src[0].op is Ops.LOAD]
+        assert len(copies) == 1
+
+
 def test_cores_take_heads_of_all_batches() -> None:
     q, k, v = [memory(3, 256, 5, 32).permute(0, 2, 1, 3) for _ in range(3)]
     nest = optimize(only_kernel(causal(q, k, v)), TARGET, chooser())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from nests import GPU, added, blocks, kinds, move, nest_of, numbers, product, same
-from schedules import assign, leaf
+from schedules import assign, leaf, reduce
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
@@ -41,6 +41,20 @@ def test_registers_lie_next_to_each_other_in_scratch() -> None:
     assert stage.arg == (10, 8), "depth, then the columns of the tile"
     assert kinds(after)[AxisKind.UPCAST] == [8, 8]
     same(before, after)
+
+
+def test_of_an_argument_that_is_read_in_two_ways_one_may_be_copied() -> None:
+    """x @ x.T: rows of the result read it along their own axis, columns along theirs."""
+    x = numbers(6, 10)
+    left, right = [UOp(Ops.RESHAPE, x.dtype, (x,), shape) for shape in ((6, 1, 10), (1, 6, 10))]
+    before = nest_of(reduce(left * right, Ops.ADD, 2))
+    assert len(blocks(move(before, OptOps.STAGE, 0, 1), Ops.STAGE)) == 2, "a row, and all of it"
+    after = move(before, OptOps.STAGE, 0, (1, 1))
+    (stage,) = blocks(after, Ops.STAGE)
+    assert sorted(stage.arg) == [6, 10]
+    same(before, after)
+    with pytest.raises(IllegalMove, match="nothing of argument 1"):
+        move(before, OptOps.STAGE, 0, (1, 7))
 
 
 def test_staging_twice_gives_two_scratches() -> None:

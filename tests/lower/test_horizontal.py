@@ -75,6 +75,15 @@ def test_eight_rows_take_seven_additions_and_one_takes_no_exchange() -> None:
     assert count(alone, Ops.SHUFFLE) == 0 and count(alone, Ops.GEP) == 8
 
 
+def test_the_largest_lane_of_one_vector_takes_four_steps() -> None:
+    """A maximum looks for nan, too: 15 of them would be 45 instructions."""
+    (row,) = vectors(1, dtypes.float32, 16)
+    (found,) = lanes_joined(Scopes(), Ops.MAX, [row])
+    assert sum(node.op is Ops.MAX for node in found.toposort()) == 4
+    (total,) = lanes_joined(Scopes(), Ops.ADD, [row])
+    assert sum(node.op is Ops.ADD for node in total.toposort()) == 15
+
+
 @pytest.mark.parametrize("rows", [1, 3, 4, 7, 8, 12, 33])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32])
 def test_sums_of_products_and_of_rows_are_right(rows: int, kind: type) -> None:
