@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import Self
 
+from glassgrad.ir.uop import UOp
 from glassgrad.tensor.composite import composite
+from glassgrad.tensor.functions import with_slope
+from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.inverse import Inverse
 from glassgrad.tensor.series import expm1
 
 # Numbers that keep mean 0 and variance 1 from layer to layer (Klambauer and others, 2017).
 SELU_ALPHA, SELU_GAMMA = 1.6732632423543772, 1.0507009873554805
+# gelu(x) is x·sigmoid(scale·(x + cubic·x³)), nearly (Hendrycks and Gimpel, 2016).
+GELU_SCALE, GELU_CUBIC = 2 * math.sqrt(2 / math.pi), 0.044715
 
 
 class Activations(Inverse):
@@ -83,7 +88,12 @@ class Activations(Inverse):
         >>> round(Tensor(1.0).silu().item(), 5)
         0.73106
         """
-        return self._smooth(lambda x: x * x.sigmoid())
+
+        def gated(x: Self) -> Self:
+            share = x.sigmoid()
+            return with_slope(x * share, x, Slope(_silu_slope), share)
+
+        return self._smooth(gated)
 
     def swish(self) -> Self:
         """The same as `silu`.
@@ -104,9 +114,13 @@ class Activations(Inverse):
             return self._smooth(lambda x: x * ((x * math.sqrt(0.5)).erf() + 1.0) * 0.5)
         if approximate != "tanh":
             raise ValueError(f'approximate is "tanh" or "none", not {approximate!r}')
-        # (1 + tanh(u)) / 2 is sigmoid(2u), which does not cancel where u is negative.
-        scale = 2 * math.sqrt(2 / math.pi)
-        return self._smooth(lambda x: x * (x * (x * x * 0.044715 + 1.0) * scale).sigmoid())
+
+        def gated(x: Self) -> Self:
+            # (1 + tanh(u)) / 2 is sigmoid(2u), which does not cancel where u is negative.
+            share = (x * (x * x * GELU_CUBIC + 1.0) * GELU_SCALE).sigmoid()
+            return with_slope(x * share, x, Slope(_gelu_slope), share)
+
+        return self._smooth(gated)
 
     def quick_gelu(self) -> Self:
         """x * sigmoid(1.702 x)
@@ -165,3 +179,22 @@ class Activations(Inverse):
         [-0.0, 0.0, 9.0]
         """
         return self._smooth(lambda x: x * (x + 3).relu6() * (1 / 6))
+
+
+# Slopes are made of x and of the share of it that passes, never of the result: nobody need keep
+# that for them (tests/schedule/test_twins.py).
+
+
+def _silu_slope(y: UOp, g: UOp) -> UOp:
+    """x·s with s = sigmoid(x) has the slope s·(1 + x·(1 - s))."""
+    _, x, share = y.src
+    one = share.const_like(1.0)
+    return g * (share * (x * (one - share) + one))
+
+
+def _gelu_slope(y: UOp, g: UOp) -> UOp:
+    """x·s with s = sigmoid(u) has the slope s·(1 + x·(1 - s)·u'); u' is scale·(1 + 3·cubic·x²)."""
+    _, x, share = y.src
+    one = share.const_like(1.0)
+    steepness = x * x * (3 * GELU_CUBIC * GELU_SCALE) + GELU_SCALE
+    return g * (share * (x * (one - share) * steepness + one))

@@ -276,9 +276,13 @@ def _logaddexp(x: T, y: T) -> T:
     return top + log1p(distance.exp())
 
 
-def with_slope(y: T, x: T, slope: Slope) -> T:
-    """y, whose gradient is known better than the parts that it is computed from would tell."""
-    return y._made(record(Ops.CUSTOM, y.uop.dtype, (y.uop, x.uop), slope))
+def with_slope(y: T, x: T, slope: Slope, *parts: T) -> T:
+    """y, whose gradient is known better than the parts that it is computed from would tell.
+
+    `parts` are sources of the node as well, for a rule that is made of them.
+    """
+    sources = (y.uop, x.uop, *[part.uop for part in parts])
+    return y._made(record(Ops.CUSTOM, y.uop.dtype, sources, slope))
 
 
 def _slope(rule: Callable[[UOp, UOp], UOp]) -> Slope:
