@@ -51,8 +51,9 @@ def rows_recipe(draft: Draft) -> set[int] | None:
         done |= {r.axis for r in found.reduce.bound}
         lanes = lanes_along(draft, found.reduce, found.columns)
         tile = choose_tile(draft, found.rows, found.columns, lanes)
-        columns = next_number(draft.nest)  # of a vector
-        draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, tile.vectors * lanes))
+        registers = next_number(draft.nest)
+        is_tile = draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, tile.vectors * lanes))
+        columns = registers if is_tile else found.columns.axis
         draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, tile.rows))
         is_ready = (
             found.right.dtype is found.reduce.dtype and stride(found.right, found.columns) == 1

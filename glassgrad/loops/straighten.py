@@ -18,15 +18,23 @@ DIVIDING = frozenset((Ops.FLOORDIV, Ops.FLOORMOD))
 
 def straighten(nest: Nest) -> Nest:
     """Join neighbouring axes of arguments as long as it makes indices simpler."""
+    while axes := _joinable(nest):
+        nest = replace(nest, body=_joined(nest.body, axes))
+    return nest
+
+
+def _joinable(nest: Nest) -> dict[UOp, int]:
+    """Arguments, and an axis of each that is better joined with the next one."""
     places: dict[UOp, list[UOp]] = {}
     for node in nest.body.toposort():
         if node.op is Ops.INDEX and (param := _param_of(node)) is not None:
             places.setdefault(param, []).append(node)
-    for param, found in places.items():
-        axis = next((n for n in range(len(param.arg.shape) - 1) if _helps(param, found, n)), None)
-        if axis is not None:
-            return straighten(replace(nest, body=_joined(nest.body, param, axis)))
-    return nest
+    found: dict[UOp, int] = {}
+    for param, indices in places.items():
+        for axis in range(len(param.arg.shape) - 1):
+            if param not in found and _helps(param, indices, axis):
+                found[param] = axis
+    return found
 
 
 def _param_of(index: UOp) -> UOp | None:
@@ -59,15 +67,16 @@ def _as_one(param: UOp, indices: tuple[UOp, ...], axis: int) -> UOp:
     return add(scale(indices[axis], param.arg.shape[axis + 1]), indices[axis + 1])
 
 
-def _joined(body: UOp, param: UOp, axis: int) -> UOp:
-    """The body with this axis of an argument and the next one as one axis."""
-    done = {param: param.replace(arg=_with_one_axis(param.arg, axis))}
+def _joined(body: UOp, axes: dict[UOp, int]) -> UOp:
+    """The body with these axes of arguments, each together with the next one, as one axis."""
+    done = {param: param.replace(arg=_with_one_axis(param.arg, n)) for param, n in axes.items()}
     for node in body.toposort():
         if node in done:
             continue
         done[node] = rebuilt(node, done)
-        if node.op is Ops.INDEX and _param_of(node) is param:
-            buffer, *indices = done[node].src
+        param = _param_of(node) if node.op is Ops.INDEX else None
+        if param in axes:
+            axis, (buffer, *indices) = axes[param], done[node].src
             one = _as_one(param, tuple(indices), axis)
             done[node] = buffer.index(*indices[:axis], one, *indices[axis + 2 :])
     return done[body]

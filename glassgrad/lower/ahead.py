@@ -67,21 +67,17 @@ def _is_read(node: UOp) -> bool:
 
 def _seen(emitter: Emitter, reduce: UOp, load: UOp) -> Seen | None:
     """What a LOAD of a sum sees of memory, or the STAGE that it reads; None if that is near."""
-    index: UOp | None = load.src[0]
-    around, ranges = set(load.ranges) - set(reduce.bound), set(reduce.bound)
-    if load.buffer.op is Ops.STAGE:
-        index, around, ranges = (
-            _copied(load.buffer),
-            set(load.buffer.ranges),
-            set(load.buffer.bound),
-        )
+    is_copied = load.buffer.op is Ops.STAGE
+    block = load.buffer if is_copied else reduce
+    index = _copied(load.buffer) if is_copied else load.src[0]
     if index is None or not is_far(index, emitter.target):
         return None
-    unrolled = {r for r in around if r.kind.is_unrolled}
-    if unrolled and load.buffer.op is Ops.STAGE:
+    around = (block.ranges if is_copied else load.ranges) - set(block.bound)
+    unrolled = [r for r in around if r.kind.is_unrolled]
+    if is_copied and unrolled:
         return None  # it is filled for each of them
     loops = sorted(loops_of(around), key=emitter.scopes.depth.__getitem__)
-    return Seen(index, tuple(ranges | unrolled), loops)
+    return Seen(index, (*block.bound, *unrolled), loops)
 
 
 def _next_places(emitter: Emitter, reduce: UOp, seen: Seen) -> list[UOp]:

@@ -12,7 +12,7 @@ from glassgrad.lower.scope import Scopes
 from glassgrad.lower.transpose import NEAR_BYTES
 
 ENOUGH = 3  # vectors that are worth exchanging elements between them
-HEAVY = frozenset((Ops.MAX, Ops.MIN))  # of floats: they look for nan as well, so one is enough
+DEAR = frozenset((Ops.MAX, Ops.MIN))  # they look for nan as well: one vector is enough
 
 
 def lanes_joined(scopes: Scopes, op: Ops, vectors: list[UOp]) -> list[UOp]:
@@ -21,8 +21,8 @@ def lanes_joined(scopes: Scopes, op: Ops, vectors: list[UOp]) -> list[UOp]:
     done: list[UOp] = []
     for start in range(0, len(vectors), count):
         group = vectors[start : start + count]
-        is_alone = len(group) < ENOUGH and op not in HEAVY
-        if is_alone or count & (count - 1):
+        are_few = len(group) < ENOUGH and op not in DEAR
+        if are_few or count & (count - 1):
             done += [joined(scopes, op, _elements(scopes, vector, count)) for vector in group]
         else:
             done += _elements(scopes, _sums_of(scopes, op, group), len(group))
