@@ -81,7 +81,7 @@ def _turns(emitter: Emitter, stores: list[UOp]) -> UOp | None:
     if len(loops) != 1 or not all(_runs_here(emitter, node) for node in sums):
         return None
     ((first, *others),) = loops
-    return first if others and first.src[0].is_const else None
+    return first if others and first.src[0].is_const and first.size > 1 else None
 
 
 def _runs_here(emitter: Emitter, node: UOp) -> bool:
