@@ -30,7 +30,7 @@ MANY_USES = 512  # beside which it does not matter how long the first one waits
 
 
 @frozen
-class Seen:
+class Region:
     """Memory that a sum reads, or that is copied for it: what is at an INDEX with all steps of some
     ranges, for each step of the loops around.
     """
@@ -56,8 +56,8 @@ def ask_for_next(emitter: Emitter, reduce: UOp, products: int) -> None:
     if products < ENOUGH or emitter.target.has_threads:
         return
     for node in reduce.value.toposort(stop=_is_read):
-        seen = _seen(emitter, reduce, node) if node.op is Ops.LOAD else None
-        for pointer in _next_places(emitter, reduce, seen) if seen is not None else ():
+        region = _region(emitter, reduce, node) if node.op is Ops.LOAD else None
+        for pointer in _next_places(emitter, reduce, region) if region is not None else ():
             emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (pointer,), False))
 
 
@@ -65,7 +65,7 @@ def _is_read(node: UOp) -> bool:
     return node.op is Ops.LOAD
 
 
-def _seen(emitter: Emitter, reduce: UOp, load: UOp) -> Seen | None:
+def _region(emitter: Emitter, reduce: UOp, load: UOp) -> Region | None:
     """What a LOAD of a sum sees of memory, or the STAGE that it reads; None if that is near."""
     is_copied = load.buffer.op is Ops.STAGE
     block = load.buffer if is_copied else reduce
@@ -77,40 +77,42 @@ def _seen(emitter: Emitter, reduce: UOp, load: UOp) -> Seen | None:
     if is_copied and unrolled:
         return None  # it is filled for each of them
     loops = sorted(loops_of(around), key=emitter.scopes.depth.__getitem__)
-    return Seen(index, (*block.bound, *unrolled), loops)
+    return Region(index, (*block.bound, *unrolled), loops)
 
 
-def _next_places(emitter: Emitter, reduce: UOp, seen: Seen) -> list[UOp]:
+def _next_places(emitter: Emitter, reduce: UOp, region: Region) -> list[UOp]:
     """Pointers into the memory that is seen when the loops around it go on."""
-    depth, place = emitter.scopes.depth, _unshifted(emitter.flat(seen.index))
-    runs, moving = _runs(place, seen), [r for r in seen.around if r in place.terms]
+    depth, place = emitter.scopes.depth, _unshifted(emitter.flat(region.index))
+    runs, moving = _runs(place, region), [r for r in region.around if r in place.terms]
     if runs is None or not moving:
         return []
-    inside = sorted([r for r in depth if depth[r] > depth[seen.around[-1]]], key=depth.__getitem__)
+    inside = sorted(
+        [r for r in depth if depth[r] > depth[region.around[-1]]], key=depth.__getitem__
+    )
     if not all(r.src[0].is_const for r in inside):
         return []
-    uses = _uses(reduce, seen)
+    uses = _uses(reduce, region)
     if uses < FEW_USES or (runs.count > 1 and uses >= MANY_USES):
         return []
     sums = list(loops_of(reduce.bound))
     tiles = [r for r in inside if r not in sums]
-    line = emitter.target.line_bytes // seen.index.src[0].dtype.itemsize
-    begin = _following(place, seen, moving)
+    line = emitter.target.line_bytes // region.index.src[0].dtype.itemsize
+    begin = _following(place, region, moving)
     places = [plus(begin, linear(away)) for away in _away(runs, tiles, sums, line)]
-    return [pointer_to(emitter, seen.index.src[0], one, {}) for one in places]
+    return [pointer_to(emitter, region.index.src[0], one, {}) for one in places]
 
 
-def _uses(reduce: UOp, seen: Seen) -> int:
+def _uses(reduce: UOp, region: Region) -> int:
     """How many products an element goes into."""
-    inside = {*reduce.ranges, *reduce.bound} - set(seen.around)
-    return prod(r.size for r in inside) // prod(r.size for r in seen.ranges)
+    inside = {*reduce.ranges, *reduce.bound} - set(region.around)
+    return prod(r.size for r in inside) // prod(r.size for r in region.ranges)
 
 
-def _following(place: Linear, seen: Seen, loops: list[UOp]) -> Linear:
+def _following(place: Linear, region: Region, loops: list[UOp]) -> Linear:
     """Where the memory begins that is seen next: a step of the innermost loop further on, or, if it
     was the last one, where the loop around it goes on.
     """
-    terms = {atom: factor for atom, factor in place.terms.items() if atom not in seen.ranges}
+    terms = {atom: factor for atom, factor in place.terms.items() if atom not in region.ranges}
     inner, step = loops[-1], place.terms[loops[-1]]
     begin = Linear(terms, place.constant + step)
     further = place.terms[loops[-2]] - inner.size * step if len(loops) > 1 else 0
@@ -162,9 +164,9 @@ def _unshifted(place: Linear) -> Linear:
     return total
 
 
-def _runs(place: Linear, seen: Seen) -> Runs | None:
+def _runs(place: Linear, region: Region) -> Runs | None:
     """Which places are seen, if they are runs that lie evenly."""
-    ranges = set(seen.ranges)
+    ranges = set(region.ranges)
     if any(not atom.ranges.isdisjoint(ranges) and atom not in ranges for atom in place.terms):
         return None
     steps = sorted([(place.terms.get(r, 0), r.size) for r in ranges])

@@ -182,19 +182,17 @@ class Activations(Inverse):
 
 
 # Slopes are made of x and of the share of it that passes, never of the result: nobody need keep
-# that for them (tests/schedule/test_twins.py).
+# that for them (tests/schedule/test_twins.py). s·(1 - s) comes first: it is 0 where x³ overflows.
 
 
 def _silu_slope(y: UOp, g: UOp) -> UOp:
-    """x·s with s = sigmoid(x) has the slope s·(1 + x·(1 - s))."""
+    """x·s with s = sigmoid(x) has the slope s·(1 - s)·x + s."""
     _, x, share = y.src
-    one = share.const_like(1.0)
-    return g * (share * (x * (one - share) + one))
+    return g * (share * (share.const_like(1.0) - share) * x + share)
 
 
 def _gelu_slope(y: UOp, g: UOp) -> UOp:
-    """x·s with s = sigmoid(u) has the slope s·(1 + x·(1 - s)·u'); u' is scale·(1 + 3·cubic·x²)."""
+    """x·s with s = sigmoid(u) has the slope s·(1 - s)·x·u' + s; u' is scale·(1 + 3·cubic·x²)."""
     _, x, share = y.src
-    one = share.const_like(1.0)
     steepness = x * x * (3 * GELU_CUBIC * GELU_SCALE) + GELU_SCALE
-    return g * (share * (x * (one - share) * steepness + one))
+    return g * (share * (share.const_like(1.0) - share) * x * steepness + share)

@@ -68,9 +68,9 @@ def test_gradients_of_joined_heads_pack_whole_runs() -> None:
     assert nest.name == plain.name
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_values_are_those_of_numpy(threads: int) -> None:
-    rng = np.random.default_rng(threads)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_values_are_those_of_numpy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     heads = rng.integers(-4, 5, (40, 3, 6, 8)).astype(np.float32)
     other = rng.integers(-4, 5, (40, 24)).astype(np.float32)
     found = Tensor(heads).reshape(40, 144).transpose() @ Tensor(other)

@@ -53,3 +53,11 @@ def test_small_numbers_survive_what_is_made_of_exp_and_log() -> None:
     assert x.elu().tolist()[0] == pytest.approx(-1e-10, rel=1e-6)
     assert x.softplus().tolist()[1] == pytest.approx(np.log1p(np.exp(-20)), rel=1e-6)
     assert (-x).logsigmoid().tolist()[1] == pytest.approx(-np.log1p(np.exp(-20)), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu"])
+def test_slopes_far_from_zero_are_0_and_1(name: str) -> None:
+    """Also where x³ is too large for a float."""
+    x = Tensor([-1e15, -1e5, 1e5, 1e15])
+    (slope,) = getattr(x, name)().sum().gradient(x)
+    assert slope.tolist() == [0.0, 0.0, 1.0, 1.0]
