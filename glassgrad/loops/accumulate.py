@@ -38,7 +38,7 @@ def accumulate(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     found = more.index(*index.substitute({inner: last}).indices).load()
     stores = [zero, more]
     for store in sorted(nest.body.src, key=lambda store: store is home):  # what it holds goes last
-        if store.src[1] is not reduce:
+        if store is not home or store.src[1] is not reduce:  # else `more` has written it
             place, value = [n.substitute({reduce: found, inner: last}) for n in store.src[:2]]
             stores.append(UOp(Ops.STORE, dtypes.void, (place, value, *outer, last)))
     body = UOp(Ops.SINK, dtypes.void, tuple(stores))

@@ -38,7 +38,7 @@ def _rows_at_a_time(draft: Draft, image: UOp, rows: UOp, columns: UOp, most: int
     """All, if they read so few elements; else equal blocks that read half as many."""
     around = set(draft.nest.outer) - {rows, columns}
     whole, one = (elements_read(image, loops) for loops in (around, around | {rows}))
-    if whole <= most or isinf(whole):
+    if whole <= most or isinf(whole) or isinf(one):
         return rows.size
     more = max(1.0, (whole - one) / max(1, rows.size - 1))
     fitting = 1 + max(0, int((most / 2 - one) / more))

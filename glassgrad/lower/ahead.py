@@ -17,6 +17,7 @@ from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.linear import Linear, add, linear, plus, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.near import BLOCKS
 from glassgrad.lower.pointers import pointer_to
 from glassgrad.lower.scope import loops_of
 
@@ -62,7 +63,8 @@ def ask_for_next(emitter: Emitter, reduce: UOp, products: int) -> None:
 
 
 def _is_read(node: UOp) -> bool:
-    return node.op is Ops.LOAD
+    """Is it read, or computed in loops of its own, which are closed where this sum runs?"""
+    return node.op is Ops.LOAD or node.op in BLOCKS
 
 
 def _region(emitter: Emitter, reduce: UOp, load: UOp) -> Region | None:

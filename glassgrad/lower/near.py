@@ -26,6 +26,7 @@ from glassgrad.lower.streaming import divisor
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
 
+BLOCKS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
 LONG = 64  # steps of a sum that take as long as memory
 
 
@@ -170,7 +171,8 @@ def _is_kept(node: UOp) -> bool:
 
 
 def _is_computed_before(node: UOp) -> bool:
-    return node.op in (Ops.REDUCE, Ops.STAGE)
+    """Is a value computed in loops of its own, which are closed where the stores are?"""
+    return node.op in BLOCKS
 
 
 def _is_long(node: UOp) -> bool:

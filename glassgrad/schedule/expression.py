@@ -170,6 +170,8 @@ class Expressions:
     def _guard(self, place: Place, source: Place, value: UOp) -> UOp:
         """Outside of what is padded there are zeros; a load that is gated gives them by itself."""
         more = tuple([c for c in source.conditions if c not in place.conditions])
+        if not more:
+            return value
         inner = source._replace(conditions=more)
         gate = all_of(self._resolved(inner, self._atoms(inner))[1])
         return value if gate is None else gate.where(_opened(value, gate), const(0, value.dtype))

@@ -191,7 +191,7 @@ def _settle_all(
     for tensor, value in zip(wanted, values, strict=True):
         if current(tensor.uop) is None and value in held:
             note(tensor.uop, held[value])
-            if value not in kept:
+            if value not in kept or tensor.uop.op is CONST:  # a CONST node notes no buffer
                 tensor.uop = held[value]
 
 

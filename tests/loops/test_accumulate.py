@@ -9,6 +9,7 @@ from schedules import reduce
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import IllegalMove, OptOps
 
 
@@ -89,3 +90,11 @@ def test_a_sum_with_no_loop_around_it_stays() -> None:
     whole = nest_of(reduce(numbers(64), Ops.ADD, 0))
     with pytest.raises(IllegalMove, match="no loop"):
         move(whole, OptOps.ACCUMULATE, 0, 8)
+
+
+def test_every_store_of_the_sum_is_written_not_only_the_one_that_holds_it() -> None:
+    total = reduce(numbers(12, 5), Ops.ADD, 0)
+    before = nest_of(total, UOp(Ops.RESHAPE, dtypes.float32, (total,), (1, 5)))
+    after = move(before, OptOps.ACCUMULATE, 1, 4)
+    assert [store.arg for store in after.body.src] == [None, Ops.ADD, None]
+    same(before, after)
