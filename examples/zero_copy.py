@@ -26,7 +26,7 @@ def say(what: str, is_shared: bool) -> None:
 
 def with_numpy() -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
-    x = Tensor(array)
+    x = Tensor.from_memory(array)
     say("a NumPy array as a Tensor", address(x) == array.ctypes.data)
     array[0, 0] = 100
     say("the Tensor sees what NumPy writes", (x + 1).tolist()[0][0] == 101)

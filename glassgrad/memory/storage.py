@@ -42,7 +42,7 @@ class Storage:
 
     __slots__ = (
         "__weakref__", "_address", "_allocator", "_block", "_offset", "alone_at", "base",
-        "device", "dtype", "nbytes", "options", "owner", "readonly", "size",
+        "device", "dtype", "holder", "nbytes", "options", "owner", "readonly", "size",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +67,9 @@ class Storage:
         self._block: Block | None = None
         self._allocator: Allocator = allocator_for(device)
         self.readonly = readonly or getattr(self._allocator, "readonly", False)
+        self.holder: object | None = (
+            None  # whoever else sees it, only one may write; see sharing.py
+        )
         self.alone_at = -1  # the age of the register when this shared no memory; see sharing.py
         self._address = self.options.external_ptr or 0
         if self._address:

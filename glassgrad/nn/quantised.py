@@ -140,7 +140,10 @@ class Blocks:
     def __init__(self, kind: int, raw: Array) -> None:
         self.kind, self.raw = kind, raw
         arrays = KEPT[kind].arrays(raw)
-        self.parts = {n: Tensor(array, requires_grad=False) for n, array in arrays.items()}
+        self.parts = {
+            name: Tensor.from_memory(array).is_param_(is_param=False)
+            for name, array in arrays.items()
+        }
 
     @property
     def shape(self) -> tuple[int, int]:

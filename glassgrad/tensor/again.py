@@ -72,6 +72,8 @@ def _simple(captured: Captured, table: Table, lock: RLock, guards: Seen) -> Agai
                 made.ready(replayed)
                 last = made.last
                 node = last.nodes[0]  # type: ignore[union-attr]
+            else:
+                view.storage.holder = None  # those who saw it are gone
             with pool.lock:
                 if table.crew is not pool.crew:
                     pool._bind(table)
@@ -83,6 +85,7 @@ def _simple(captured: Captured, table: Table, lock: RLock, guards: Seen) -> Agai
             tensor.uop = node
             tensor.grad = None
             tensor.is_param = tensor._is_asked = False
+            tensor._whole = tensor._home = None
             living = Living(tensor, forget)
             living.thread = get_ident()
             LIVING[living] = None

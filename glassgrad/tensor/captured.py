@@ -28,6 +28,7 @@ from glassgrad.tensor.outside import Known, holders, readers, renew
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.structure import Hole, rebuilt
 from glassgrad.tensor.versions import OVERWRITTEN
+from glassgrad.tensor.views import show
 from glassgrad.tensor.watched import (
     Before,
     Constants,
@@ -252,7 +253,7 @@ class Captured:
             self._poison()
         for held, output in self.stored:
             if (tensor := held()) is not None:
-                tensor.uop = made[output.made][output.number]
+                show(tensor, made[output.made][output.number])
         for gradient in self.gradients:
             gradient.settle(made)
         for found in self.kept:

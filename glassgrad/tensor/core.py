@@ -18,6 +18,7 @@ from glassgrad.memory.allocator import is_file
 from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak_dtype
+from glassgrad.tensor.views import DETACHED, Step, Steps, Whole
 
 BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
 ENDS = frozenset((BUFFER, CONST, DETACH))  # where no gradient flows on
@@ -44,6 +45,13 @@ def living() -> list[Core]:
     return [tensor for held in list(LIVING) if (tensor := held()) is not None]
 
 
+def holders() -> list[Core | Whole]:
+    """Everything that holds a node whose value must not get lost: tensors, and what they share."""
+    tensors = living()
+    wholes = dict.fromkeys([t._whole for t in tensors if t._whole is not None])
+    return [*tensors, *wholes]
+
+
 class Core(metaclass=Modes):
     """A node of the graph with the facts that people ask for.
 
@@ -52,18 +60,22 @@ class Core(metaclass=Modes):
     `_is_asked` says that somebody asked for it: where there are such tensors, only they get one.
     """
 
-    __slots__ = ("__weakref__", "_is_asked", "grad", "is_param", "uop")
+    __slots__ = ("__weakref__", "_home", "_is_asked", "_steps", "_whole", "grad", "is_param", "uop")
 
     uop: UOp
     grad: Self | None
     is_param: bool
     _is_asked: bool
+    _whole: Whole | None  # what it shares elements with others of; views.py
+    _steps: Steps  # from there to here
+    _home: object | None  # the same in all tensors that may write to memory which others see
 
     def _hold(self, uop: UOp, is_param: bool) -> None:
         self.uop = uop
         self.grad = None
         self.is_param = is_param
         self._is_asked = False
+        self._whole = self._home = None
         held = Living(self, forget)
         held.thread = get_ident()
         LIVING[held] = None
@@ -72,6 +84,18 @@ class Core(metaclass=Modes):
         """The tensor of a node that an operation on this one made."""
         kind = type(self)
         return kind._of(uop) if NO_GRAD.is_touched else kind._handed(uop)
+
+    def _as_view(self, uop: UOp, *steps: Step) -> Self:
+        """The tensor of a node that shows elements of this one: these steps lead to it."""
+        made = self._made(uop)
+        whole = self._whole
+        if whole is None:
+            whole = Whole(self)
+        if made.uop is not uop:
+            steps += (DETACHED,)
+        whole.join(made, self._steps + steps)
+        made._home = self._home
+        return made
 
     @classmethod
     def _of(cls, uop: UOp, is_param: bool = False) -> Self:
@@ -88,6 +112,7 @@ class Core(metaclass=Modes):
         made.uop = uop
         made.grad = None
         made.is_param = made._is_asked = False
+        made._whole = made._home = None
         held = Living(made, forget)
         held.thread = get_ident()
         LIVING[held] = None

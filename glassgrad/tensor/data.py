@@ -22,7 +22,7 @@ from glassgrad.tensor.place import beside
 from glassgrad.tensor.record import cast_to, record, scalar
 from glassgrad.tensor.writes import settle
 
-BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
+BUFFER, CONTIGUOUS, DETACH = Ops.BUFFER, Ops.CONTIGUOUS, Ops.DETACH
 FEW = 1024  # numbers; for more, NumPy is worth its loading
 ARRAY_LETTERS = frozenset("?bBhHiIqQfd")  # formats that Python's array has, and bool
 _names = count(1)
@@ -47,11 +47,12 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
     if isinstance(data, (list, tuple)):
         return _of_list(data, dtype, device)
     if isinstance(data, (bytes, bytearray)):
-        return _of_memory(data, dtype, device)
+        return _of_memory(bytes(data), dtype, device)
     if hasattr(data, "__array_interface__") and hasattr(data, "__array__"):  # NumPy's
         return _of_array(data, dtype, device)
     if available(data):
-        return cast_to(uop := seen(data, device), dtype or uop.dtype)
+        shared = seen(data, device)
+        return cast_to(record(CONTIGUOUS, shared.dtype, (shared,)), dtype or shared.dtype)
     raise DTypeError(
         f"cannot make a Tensor of {'None' if data is None else f'a {type(data).__name__}'}",
         hint="use a number, a nested list, an array, or anything that shares its memory",
@@ -68,7 +69,7 @@ def seen(exporter: Any, device: str, dtype: DType | None = None, shape: Any = No
     return copied(made, device)
 
 
-def _of_memory(data: bytes | bytearray, dtype: DType | None, device: str) -> UOp:
+def _of_memory(data: bytes, dtype: DType | None, device: str) -> UOp:
     """Bytes are read as the dtype's items; uint8 if none is given."""
     wanted = dtypes.uint8 if dtype is None else dtype
     _whole_items(len(data), wanted)
@@ -90,7 +91,7 @@ def file_node(path: PathLike[str], dtype: DType | None) -> UOp:
 
 
 def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
-    """Arrays are looked at, not copied; another dtype is a cast."""
+    """A copy of the array, whatever happens to it afterwards; another dtype is a cast."""
     import numpy as np
 
     array = data
@@ -98,10 +99,8 @@ def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
         if data.dtype.kind in "OSUVMmc" and data.dtype.itemsize not in (1, 2):
             raise DTypeError(f"there is no dtype for NumPy's {data.dtype}", hint="convert it first")
         if not data.dtype.isnative or any(step % data.itemsize for step in data.strides):
-            array = np.ascontiguousarray(data.astype(data.dtype.newbyteorder("=")))
-    else:  # a NumPy scalar
-        array = np.asarray(data)
-    uop = seen(array, device)
+            array = data.astype(data.dtype.newbyteorder("="))
+    uop = seen(np.array(array, order="C", copy=True, subok=False), device)
     return uop if dtype is None else cast_to(uop, dtype)
 
 

@@ -12,6 +12,7 @@ from glassgrad.tensor.named import also_named
 from glassgrad.tensor.operators import Operators
 from glassgrad.tensor.record import BOOL, as_float, need, record
 from glassgrad.tensor.remainder import downwards, floor_quotient, towards_zero
+from glassgrad.tensor.views import DETACHED
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC
@@ -251,7 +252,7 @@ class Elementwise(Operators):
         >>> (x * x.detach()).sum().gradient(x)[0].tolist()
         [3.0]
         """
-        return self._made(record(DETACH, self.uop.dtype, (self.uop,)))
+        return self._as_view(record(DETACH, self.uop.dtype, (self.uop,)), DETACHED)
 
     def contiguous(self) -> Self:
         """The same values in a buffer of their own.

@@ -98,6 +98,7 @@ class Made:
         if last is None or last.references() != last.idle or last.values != replayed.values:
             last = self._next(replayed.values)
             replayed.point(self.base, last.address)
+        last.nodes[0].arg.storage.holder = None  # those who saw it are gone
         return last.nodes
 
     def _next(self, values: Bound) -> Handed:

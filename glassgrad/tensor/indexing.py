@@ -179,7 +179,7 @@ class Indexing(Bitcasts):
         uop = self.uop
         for op, arg in steps:
             uop = record(op, uop.dtype, (uop,), arg)
-        return self._made(uop)
+        return self._as_view(uop, *steps)
 
     def _tensors(self, indices: Any) -> tuple[Any, ...]:
         """Lists and arrays inside an index become tensors, and masks the places they choose."""

@@ -22,7 +22,7 @@ from glassgrad.base.records import unique
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import Core, holders
 from glassgrad.tensor.record import cast_to, record
 from glassgrad.tensor.versions import WRITERS, current
 
@@ -122,12 +122,12 @@ def written_out(
     from then on. What changed is given back, and what it became. With `only`, others than functions
     of this class stay.
     """
-    tensors = living()
-    changed = _changed([*values, *[tensor.uop for tensor in tensors]], graphs, only)
+    held = holders()
+    changed = _changed([*values, *[holder.uop for holder in held]], graphs, only)
     if changed:
-        for tensor in tensors:
-            if (made := changed.get(tensor.uop)) is not None:
-                tensor.uop = made
+        for holder in held:
+            if (made := changed.get(holder.uop)) is not None:
+                holder.uop = made
     return changed
 
 

@@ -27,6 +27,7 @@ from glassgrad.tensor.core import Core
 from glassgrad.tensor.counting import Counters
 from glassgrad.tensor.handed import Made, Output, Window
 from glassgrad.tensor.layouts import Layout, layouts, refuse_others
+from glassgrad.tensor.lending import claim_together
 from glassgrad.tensor.outside import Known, renew
 from glassgrad.tensor.plain import differing, key_text, unpack_result
 from glassgrad.tensor.realize import realize
@@ -61,6 +62,7 @@ class Loaded:
         self.state = {name: _tensor(found, storages) for name, found in row["state"].items()}
         self._entries = [Entry(found, storages, linked) for found in row["entries"]]
         held = [*self.state.values(), *(t for entry in self._entries for t in entry.held)]
+        claim_together(held)
         written = {storages[number] for number in row["written"]}
         for entry in self._entries:
             entry.known = _known(held, written)

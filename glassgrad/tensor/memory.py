@@ -14,6 +14,7 @@ from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, copied
 from glassgrad.tensor.data import seen
+from glassgrad.tensor.lending import claimed, lend
 from glassgrad.tensor.place import beside, canonical
 from glassgrad.tensor.realize import look
 from glassgrad.tensor.record import dtype_of, sizes_of
@@ -40,7 +41,7 @@ class Border(Core):
         [0, 7]
         """
         wanted = None if dtype is None else dtype_of(dtype)
-        return cls._of(seen(obj, canonical(device), wanted), is_param=True)
+        return claimed(cls._of(seen(obj, canonical(device), wanted), is_param=True))
 
     @classmethod
     def from_blob(
@@ -64,7 +65,7 @@ class Border(Core):
         place = canonical(device)
         view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, beside(place))
         settle(view.storage)
-        return cls._of(copied(UOp(BUFFER, wanted, (), view), place), is_param=True)
+        return claimed(cls._of(copied(UOp(BUFFER, wanted, (), view), place), is_param=True))
 
     @classmethod
     def from_dlpack(cls, x: Any, device: str | None = None) -> Self:
@@ -80,7 +81,7 @@ class Border(Core):
 
     def _shared(self) -> MemoryView:
         """The memory that holds this tensor's value, computed now if it is not there yet."""
-        return look(self).shared()
+        return lend(self).shared()
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._shared().__dlpack__(**options)
@@ -98,7 +99,7 @@ class Border(Core):
         """NumPy's look at the value: shared, unless another dtype or a copy is wanted."""
         import numpy
 
-        view = look(self)
+        view = lend(self)
         if not is_host(view.device):
             view = look(self._made(copied(self.uop, "CPU")))
         found = view.numpy()

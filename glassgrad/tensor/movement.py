@@ -23,6 +23,7 @@ from glassgrad.tensor.record import (
 )
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
+RESHAPE, EXPAND = Ops.RESHAPE, Ops.EXPAND
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -42,7 +43,8 @@ class Movement(Core):
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         kept = [self._kept(i) if size is None else size for i, size in enumerate(shape)]
-        return self._made(reshaped(self.uop, self._inferred(sizes_of((kept,)))))
+        wanted = self._inferred(sizes_of((kept,)))
+        return self._as_view(reshaped(self.uop, wanted), (RESHAPE, wanted))
 
     def _kept(self, axis: int) -> int:
         if axis >= self.ndim:
@@ -87,8 +89,8 @@ class Movement(Core):
     def _permuted(self, axes: tuple[int, ...]) -> Self:
         uop = self.uop
         if axes == tuple(range(len(axes))):
-            return self._made(uop)
-        return self._made(record(PERMUTE, uop.dtype, (uop,), axes))
+            return self._as_view(uop)
+        return self._as_view(record(PERMUTE, uop.dtype, (uop,), axes), (PERMUTE, axes))
 
     def expand(self, *shape: Any) -> Self:
         """Axes of size 1 repeated; -1 or None keeps a size; new axes come in front.
@@ -110,7 +112,10 @@ class Movement(Core):
                 f"cannot expand {self.shape} to {given}",
                 hint="only axes of size 1 grow; new axes come in front",
             )
-        return self._made(expanded(self.uop, wanted))
+        if wanted == self.shape:
+            return self._as_view(self.uop)
+        steps = ((RESHAPE, full), (EXPAND, wanted)) if lead else ((EXPAND, wanted),)
+        return self._as_view(expanded(self.uop, wanted), *steps)
 
     def flip(self, axis: Any, *args: int) -> Self:
         """The elements along some axes in reverse.
@@ -120,8 +125,8 @@ class Movement(Core):
         """
         axes = axes_of((axis, *args) if args else axis, self.ndim)
         if not axes:
-            return self._made(self.uop)
-        return self._made(record(FLIP, self.uop.dtype, (self.uop,), axes))
+            return self._as_view(self.uop)
+        return self._as_view(record(FLIP, self.uop.dtype, (self.uop,), axes), (FLIP, axes))
 
     def shrink(self, arg: Sequence[tuple[int, int] | None]) -> Self:
         """A box cut out: (start, stop) or None per axis.
@@ -152,8 +157,8 @@ class Movement(Core):
 
     def _shrunk(self, pairs: Pairs) -> Self:
         if all(pair == (0, size) for pair, size in zip(pairs, self.shape, strict=True)):
-            return self._made(self.uop)
-        return self._made(record(SHRINK, self.uop.dtype, (self.uop,), pairs))
+            return self._as_view(self.uop)
+        return self._as_view(record(SHRINK, self.uop.dtype, (self.uop,), pairs), (SHRINK, pairs))
 
     def _padded(self, pairs: Pairs) -> Self:
         """Zeros around; negative widths cut off."""
@@ -166,13 +171,13 @@ class Movement(Core):
         kept = self._shrunk(cut)
         around = tuple((max(before, 0), max(after, 0)) for before, after in pairs)
         if not any(map(any, around)):
-            return kept
-        return kept._made(record(PAD, self.uop.dtype, (kept.uop,), around))
+            return self._made(kept.uop)
+        return self._made(record(PAD, self.uop.dtype, (kept.uop,), around))
 
     def _window(self, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Self:
         """Sliding windows along an axis; the place in the window is a new last axis."""
         arg = (axis, size, stride, dilation)
-        return self._made(record(WINDOW, self.uop.dtype, (self.uop,), arg))
+        return self._as_view(record(WINDOW, self.uop.dtype, (self.uop,), arg), (WINDOW, arg))
 
     # ------------------------------------------------------------------ made of them
 
@@ -215,7 +220,7 @@ class Movement(Core):
             return self.reshape(tuple(size for size in self.shape if size != 1))
         axis = axis_of(dim, self.ndim)
         if not self.shape or self.shape[axis] != 1:
-            return self._made(self.uop)
+            return self._as_view(self.uop)
         return self.reshape(self.shape[:axis] + self.shape[axis + 1 :])
 
     def unsqueeze(self, dim: int) -> Self:
@@ -226,7 +231,8 @@ class Movement(Core):
         """
         shape = self.uop.shape
         axis = axis_of(dim, len(shape) + 1)
-        return self._made(reshaped(self.uop, (*shape[:axis], 1, *shape[axis:])))
+        wide = (*shape[:axis], 1, *shape[axis:])
+        return self._as_view(reshaped(self.uop, wide), (RESHAPE, wide))
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Two axes exchanged.
@@ -302,7 +308,7 @@ class Movement(Core):
         apart = tuple(size for n in base for size in (1, n))
         wide = tuple(size for t, n in zip(times, base, strict=True) for size in (t, n))
         whole = tuple(t * n for t, n in zip(times, base, strict=True))
-        return self.reshape(apart).expand(wide).reshape(whole)
+        return self._made(self.reshape(apart).expand(wide).reshape(whole).uop)
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element repeated next to itself.
@@ -316,7 +322,8 @@ class Movement(Core):
         shape = base.shape
         wide = (*shape[: axis + 1], repeats, *shape[axis + 1 :])
         apart = base.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(wide)
-        return apart.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
+        repeated = apart.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
+        return self._made(repeated.uop)
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
         """Sliding windows along an axis, as a new last axis.

@@ -16,6 +16,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.realize import realize
 from glassgrad.tensor.versions import OVERWRITTEN
+from glassgrad.tensor.views import show
 
 BUFFER = Ops.BUFFER
 
@@ -66,7 +67,7 @@ def renew(tensor: Core) -> None:
         return
     old: View = uop.arg
     OVERWRITTEN.add(old)
-    tensor.uop = UOp(BUFFER, old.dtype, (), old.renewed())
+    show(tensor, UOp(BUFFER, old.dtype, (), old.renewed()))
 
 
 def readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:

@@ -25,7 +25,7 @@ from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
 from glassgrad.tensor.composite import Composite
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import written_out
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
 NUMBER = attrgetter("number")
+UNCHANGED = frozenset((RESHAPE, DETACH, Ops.CUSTOM))
 MOST_NAMED = 8  # tensors in a message about memory
 
 
@@ -151,7 +152,7 @@ def finish_writes() -> None:
 
 def written_lazily() -> list[Core]:
     """The tensors whose writes may not have happened yet."""
-    return [tensor for tensor in living() if tensor.uop.op is ASSIGN]
+    return [Core._handed(held.uop) for held in holders() if held.uop.op is ASSIGN]
 
 
 def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
@@ -237,14 +238,14 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], kept: frozenset[UOp]) -> N
         note(root, buffer)
         if root.op is ASSIGN and (writer := WRITERS.get(root)) is not None:
             WRITERS[buffer] = writer
-    for tensor in living():
-        found = held.get(tensor.uop)
-        if found is not None and tensor.uop not in kept:
-            tensor.uop = found
+    for holder in holders():
+        found = held.get(holder.uop)
+        if found is not None and holder.uop not in kept:
+            holder.uop = found
 
 
 def _held_values() -> list[UOp]:
-    return [tensor.uop for tensor in living()]
+    return [holder.uop for holder in holders()]
 
 
 def overwritten(nodes: Iterable[UOp]) -> UOp | None:
@@ -270,6 +271,11 @@ def _settle(tensor: Core) -> bool:
     """Whether the tensor is in memory already, or needs none that was written to."""
     found = in_memory(tensor.uop) or fresh_zeros(tensor.uop)
     if found is None:
+        return False
+    storage = found.arg.storage
+    holder = storage.holder if storage.base is None else storage.base.holder
+    if holder is not None and holder is not tensor._home:  # it would change under this value
+        tensor.uop = UOp(CONTIGUOUS, found.dtype, (found,))
         return False
     tensor.uop = found
     return True
@@ -321,17 +327,18 @@ def collect(
     found = _unwritten(nodes)
     if not found:  # nothing changes, so nobody else is concerned
         return list(roots), [], nodes, became
-    tensors = living()
-    nodes = walk([tensor.uop for tensor in tensors])
+    held = holders()
+    nodes = walk([holder.uop for holder in held])
     while True:
         writes = dict.fromkeys(found)
         old = {write.src[0] for write in writes}
-        old |= {held for target in old if (held := current(target)) is not None}
-        for tensor in _readers(tensors, _reads(nodes, writes, old)):
-            if tensor.uop in old:
-                roots.pop(tensor.uop, None)
-                tensor.uop = UOp(CONTIGUOUS, tensor.uop.dtype, (tensor.uop,))
-            roots[tensor.uop] = None
+        old |= {now for target in old if (now := current(target)) is not None}
+        reads = _reads(nodes, writes, old)
+        for holder in [one for one in held if one.uop in reads]:
+            if holder.uop in old:
+                roots.pop(holder.uop, None)
+                holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,))
+            roots[holder.uop] = None
         needed = walk(roots)
         found = _unwritten(needed)
         if len(found) == len(writes):
@@ -359,10 +366,6 @@ def _reads(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]
     return reads
 
 
-def _readers(tensors: list[Core], reads: set[UOp]) -> list[Core]:
-    return [tensor for tensor in tensors if tensor.uop in reads]
-
-
 # ---------------------------------------------------------------------- the graph to compute
 
 
@@ -386,10 +389,19 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
     for root in roots:
         value = done.get(root, root)
         times = seen[value] = seen.get(value, -1) + 1
-        if times or value.op is BUFFER:
+        if times or (value.op is not ASSIGN and _lies_in_buffer(value)):
             value = UOp(CONTIGUOUS, value.dtype, (value,), times)
         values.append(value)
     return values
+
+
+def _lies_in_buffer(value: UOp) -> bool:
+    """Is a value nothing but what a buffer holds, or will hold when it is written? As a result it
+    is memory of its own: nothing would order later writes to the buffer and reads of the result.
+    """
+    while value.op in UNCHANGED:
+        value = value.src[0]
+    return value.op is BUFFER or value.op is ASSIGN
 
 
 def _rebuilt(node: UOp, done: dict[UOp, UOp]) -> UOp:

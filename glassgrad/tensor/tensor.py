@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -9,19 +10,20 @@ from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.memory.allocator import is_file, is_host
+from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import C_TYPES, View
-from glassgrad.tensor.copies import copy_of, own, pickled
-from glassgrad.tensor.core import copied, device_of
+from glassgrad.tensor.copies import copy_of, pickled
+from glassgrad.tensor.core import Core, copied, device_of
 from glassgrad.tensor.data import file_node, node_of
 from glassgrad.tensor.in_place import InPlace
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
+from glassgrad.tensor.lending import lend
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.realize import collect, look, prepared, realize, walk, written
+from glassgrad.tensor.realize import collect, look, prepared, realize, walk
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.versions import current
-from glassgrad.tensor.writes import part_of, place_of, write
+from glassgrad.tensor.writes import make_writable, write
 
 if TYPE_CHECKING:
     import numpy
@@ -75,12 +77,7 @@ class Tensor(InPlace, Border):
         value = self._value_to_write(x, self.shape)
         if value is self.uop:
             return self
-        if (part := part_of(self)) is not None:
-            self.uop = part.write(value)
-        elif (target := place_of(self.uop)) is not None:
-            write(self, target, value)
-        else:
-            self.uop = own(value)
+        write(self, value)
         return self
 
     def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
@@ -109,9 +106,8 @@ class Tensor(InPlace, Border):
             self._fill(indices, value)
             return
         plan = plan_of(self._tensors(indices), self.shape)
-        part = part_of(self)
-        target = self.uop if part is not None else place_of(self.uop) or self._apart()
-        place = Tensor._of(target)._stepped(plan.steps)
+        make_writable(self)
+        place = Tensor._handed(self.uop)._stepped(plan.steps)
         if plan.lookups:
             wanted = looked_up(place, plan).shape
             if 0 in wanted or 0 in place.shape:
@@ -120,16 +116,7 @@ class Tensor(InPlace, Border):
             result = replaced(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.shape)
-        if part is None:
-            write(self, target, result, tuple(plan.steps))
-        else:
-            self.uop = part.write(result, plan.steps)
-
-    def _apart(self) -> UOp:
-        """What is computed or read-only gets memory of its own when it is written to."""
-        device = canonical(None) if is_file(self.device) else self.device
-        view = View.empty(device, self.shape, self.dtype)
-        return written(UOp(BUFFER, self.dtype, (), view), self.uop)
+        write(self, result, plan.steps)
 
     def _fill(self, mask: Tensor, value: Any) -> None:
         """One number where a mask is true; how many places that are need not be known."""
@@ -149,6 +136,8 @@ class Tensor(InPlace, Border):
         x = self._given(x, "what replaces a tensor")
         if x.shape != self.shape:
             raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
+        if self._whole is not None:
+            self._whole.leave(self)
         self.uop = x.uop
         return self
 
@@ -211,12 +200,12 @@ class Tensor(InPlace, Border):
         leaves = [node for node in walk(values) if node.op is BUFFER]
         return schedule(values, machine_of(leaves, None).target)
 
-    def _view(self) -> View:
+    def _row_major(self, find: Callable[[Core], View] = look) -> View:
         """The memory that holds the values, row by row."""
-        view = look(self)
+        view = find(self)
         if view.is_contiguous and is_host(view.device):
             return view
-        return self.to("CPU").contiguous()._view()
+        return self.to("CPU").contiguous()._row_major()
 
     def data(self) -> memoryview:
         """The values as a memoryview that shares this tensor's memory.
@@ -224,15 +213,17 @@ class Tensor(InPlace, Border):
         >>> Tensor([1.5, 2.5]).data().tolist()
         [1.5, 2.5]
         """
-        return self._view().memoryview()
+        return self._row_major(lend).memoryview()
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """The values as a NumPy array that shares this tensor's memory.
+        """The values as a NumPy array that shares this tensor's memory; of a view, a copy.
 
         >>> Tensor([1.5, 2.5]).numpy()
         array([1.5, 2.5], dtype=float32)
         """
-        return self._view().numpy()
+        if self._whole is not None and self._steps:
+            return self._row_major().numpy().copy()
+        return self._row_major(lend).numpy()
 
     def tolist(self) -> Any:
         """The values as a Python number or nested lists.
@@ -244,7 +235,7 @@ class Tensor(InPlace, Border):
         if known is not None:
             return known
         x = self.cast(dtypes.float32) if self.dtype.format is None else self
-        return x._view().tolist()
+        return x._row_major().tolist()
 
     def item(self) -> Any:
         """The value of a tensor that holds exactly one.

@@ -9,7 +9,7 @@ what was there is computed, the write is done, and whoever reads the memory late
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
@@ -18,79 +18,118 @@ from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
 from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
-from glassgrad.tensor.core import Core, living
+from glassgrad.memory.view import View
+from glassgrad.tensor.copies import own
+from glassgrad.tensor.core import Core, device_of, holders
+from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
-from glassgrad.tensor.record import record
-from glassgrad.tensor.versions import WRITERS, current, is_part
+from glassgrad.tensor.versions import WRITERS, current
+from glassgrad.tensor.views import (
+    Step,
+    Steps,
+    Whole,
+    moved,
+    node_of_whole,
+    read_as,
+    refuse_repeated,
+    steps_of,
+)
 
 ASSIGN, BUFFER, CONTIGUOUS, DETACH = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS, Ops.DETACH
-Step = tuple[Ops, Any]
-
-
-def place_of(uop: UOp) -> UOp | None:
-    """The buffer that a write to this value goes to; None if it is nowhere, or may not be written.
-
-    Parts of a file are places in it; for parts of other tensors see `part_of`.
-    """
-    part = None if uop.op is BUFFER else file_window(uop)
-    if part is None or part.readonly:
-        return writable(uop)
-    return UOp(BUFFER, uop.dtype, (), part)
+BITCAST = Ops.BITCAST
 
 
 def write(
-    tensor: Core,
-    target: UOp,
-    value: UOp,
-    chain: tuple[Any, ...] = (),
-    origin: Origin | None = None,
+    tensor: Core, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
 ) -> None:
-    """Let a tensor hold the target after a value was written into it."""
+    """Write a value to a tensor, or to a part of it. Whoever shares elements with it sees them."""
+    if (part := _writable_part(tensor.uop)) is not None:
+        after = _written(part, value, tuple(steps), origin)
+        if steps_of(tensor):
+            tensor.uop = after
+        else:
+            _show(tensor, after)
+        return
+    chain = (*steps_of(tensor), *steps)
+    refuse_repeated(chain, tensor.shape)
+    before = node_of_whole(tensor)
+    value, chain = _through_bitcasts(before, value, chain)
+    if not chain and _target(tensor, before) is None:
+        after = own(value)
+    else:
+        after = _written(make_writable(tensor), value, chain, origin)
+    _show(tensor, after)
+
+
+def make_writable(tensor: Core) -> UOp:
+    """The version of a buffer that a write to this tensor replaces. What is only computed, or in
+    memory that is not this tensor's to write to, gets memory of its own first.
+    """
+    before = node_of_whole(tensor)
+    if is_file(device_of(before)) and current(before) is None:
+        file = Core._handed(before)
+        realize((file,))
+        before = file.uop
+        _show(tensor, before)
+    target = _target(tensor, before)
+    if target is None:
+        place = device_of(before)
+        view = View.empty(canonical(None) if is_file(place) else place, before.shape, before.dtype)
+        target = written(UOp(BUFFER, before.dtype, (), view), before)
+        _show(tensor, target)
+    return target
+
+
+def _show(tensor: Core, uop: UOp) -> None:
+    if tensor._whole is None:
+        tensor.uop = uop
+    else:
+        tensor._whole.show(uop)
+
+
+def _target(tensor: Core, before: UOp) -> UOp | None:
+    """The version that a write may replace: in memory, writable, and not somebody else's."""
+    target = writable(before)
+    if target is None:
+        return None
+    holder = root_of(storage_of(target)).holder
+    return target if holder is None or holder is tensor._home else None
+
+
+def _writable_part(uop: UOp) -> UOp | None:
+    """The part of a file that this value is, if it may be written: the file is its own version."""
+    part = file_window(uop)
+    return None if part is None or part.readonly else UOp(BUFFER, uop.dtype, (), part)
+
+
+def _written(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UOp:
+    """The next version, at once where memory is seen more than once."""
     storage = storage_of(target)
     others = SEEN.sharing(storage)
     if not others and not is_file(storage.device):
-        tensor.uop = written(target, value, chain, origin)
-        return
+        return written(target, value, chain, origin)
     value = _settled({storage, *others}, value)
-    tensor.uop = written(current(target) or target, value, chain, origin)
-    realize((tensor,))
+    done = Core._handed(written(current(target) or target, value, chain, origin))
+    realize((done,))
+    return done.uop
 
 
-class Part(NamedTuple):
-    """A tensor that is a part of others, as a slice or a transposition is."""
-
-    owners: list[Core]  # who hold the whole
-    chain: list[Step]  # the way from there to the part
-
-    def write(self, value: UOp, steps: Sequence[Step] = ()) -> UOp:
-        """Write to the part, or to a part of it; what the part is then. All owners see it."""
-        first = self.owners[0]
-        target = writable(first.uop)
-        assert target is not None, first.uop
-        write(first, target, value, (*self.chain, *steps))
-        uop = first.uop
-        for owner in self.owners:
-            owner.uop = uop
-        for op, arg in self.chain:
-            uop = record(op, uop.dtype, (uop,), arg)
-        return uop
-
-
-def part_of(tensor: Core) -> Part | None:
-    """What a tensor is a part of, if that is in memory and can be written.
-
-    A part of what was overwritten since is none: it keeps what was there.
-    """
-    base, chain = tensor.uop, list[Step]()
-    while is_part(base):
-        if base.op is not DETACH:
-            chain.insert(0, (base.op, base.arg))
-        base = base.src[0]
-    if base is tensor.uop or writable(base) is None or file_window(tensor.uop) is not None:
-        return None
-    held = current(base) or base
-    owners = [one for one in living() if (current(one.uop) or one.uop) is held]
-    return Part(owners, chain) if owners else None
+def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]:
+    """A write to a view in another dtype as one in the dtype of the whole."""
+    casts = [i for i, (op, _) in enumerate(chain) if op is BITCAST]
+    while casts:
+        last = casts.pop()
+        before, after = chain[:last], chain[last + 1 :]
+        source = moved(whole, before)
+        if chain[last][1].itemsize == source.dtype.itemsize:  # it commutes with movement
+            value, chain = read_as(value, source.dtype), before + after
+            continue
+        if after:
+            shown = Core._handed(read_as(source, chain[last][1]))
+            write(shown, value, after)
+            value = shown.uop
+        value, chain = read_as(value, source.dtype), before
+    return value, tuple([step for step in chain if step[0] is not DETACH])
 
 
 def settle(storage: Storage) -> None:
@@ -119,20 +158,36 @@ def storage_of(target: UOp) -> Storage:
     return cast(Storage, target.arg.storage)
 
 
+def root_of(storage: Storage) -> Storage:
+    """The storage that a part of one lies in."""
+    return storage if storage.base is None else storage.base
+
+
 def _settled(storages: set[Storage], value: UOp) -> UOp:
     """Compute whatever still needs what these storages hold; the value comes back apart of them."""
-    tensors = living()
-    reads = _readers(walk([value, *[tensor.uop for tensor in tensors]]), storages)
-    readers = [tensor for tensor in tensors if tensor.uop in reads]
-    early = [tensor for tensor in readers if in_memory(tensor.uop) is None]
-    kept = frozenset(tensor.uop for tensor in early if _has_gradient(tensor.uop))
-    early += [_copy(tensor) for tensor in readers if _is_moved(tensor.uop)]
+    held = holders()
+    reads = _readers(walk([value, *[holder.uop for holder in held]]), storages)
+    early = [one for one in held if one.uop in reads and not _sees_writes(one, storages)]
+    for holder in [one for one in early if in_memory(one.uop) is not None]:
+        holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,))
+    kept = frozenset(holder.uop for holder in early if _has_gradient(holder.uop))
+    wanted = [holder if isinstance(holder, Core) else Core._handed(holder.uop) for holder in early]
     if value in reads:
-        aside = Core._of(UOp(CONTIGUOUS, value.dtype, (value,)))
-        compute([*early, aside], kept)
+        aside = Core._handed(UOp(CONTIGUOUS, value.dtype, (value,)))
+        compute([*wanted, aside], kept)
         return cast(UOp, current(aside.uop))
-    compute(early, kept)
+    compute(wanted, kept)
     return value
+
+
+def _sees_writes(holder: Core | Whole, storages: set[Storage]) -> bool:
+    """Is this memory that is seen more than once, or a view of it, and no copy of it?"""
+    whole = holder if isinstance(holder, Whole) else holder._whole
+    held = current(holder.uop if whole is None else whole.uop)
+    if held is None or held.arg.storage not in storages or _is_moved(held):
+        return False
+    owner = root_of(held.arg.storage).holder
+    return owner is None or whole is holder or owner is cast(Core, holder)._home
 
 
 def _has_gradient(uop: UOp) -> bool:
@@ -143,11 +198,6 @@ def _is_moved(uop: UOp) -> bool:
     """Whether this is a window on a file that only stands for a copy of what is in it."""
     held = current(uop)
     return held is not None and isinstance(held.arg.storage.owner, Storage)
-
-
-def _copy(tensor: Core) -> Core:
-    tensor.uop = UOp(CONTIGUOUS, tensor.uop.dtype, (tensor.uop,))
-    return tensor
 
 
 def _readers(nodes: Iterable[UOp], storages: set[Storage]) -> set[UOp]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def test_a_reduction_that_is_seen_in_two_shapes(reduction: str, shape: tuple[int
 @pytest.mark.parametrize("batch", [64, 256])
 def test_a_small_network_has_the_gradients_of_its_formula(batch: int) -> None:
     sizes = [1, 64, 64, 1]
-    layers = [nn.Linear(n, m) for n, m in zip(sizes, sizes[1:])]
+    layers = [nn.Linear(n, m) for n, m in pairwise(sizes)]
     x = uniform(batch, 1)
     y = Tensor(x)
     for layer in layers[:-1]:

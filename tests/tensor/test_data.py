@@ -18,12 +18,15 @@ def test_arrays_go_in_and_come_out_unchanged(shape: tuple[int, ...], dtype: str)
     assert Tensor(x).tolist() == x.tolist()
 
 
-def test_arrays_are_looked_at_and_not_copied() -> None:
+def test_arrays_are_copied_unless_their_memory_is_asked_for() -> None:
     x = numbers((4, 4))
-    tensor = Tensor(x)
+    tensor, shared = Tensor(x), Tensor.from_memory(x)
+    before = x[0, 0]
     x[0, 0] = 123
-    assert tensor.tolist()[0][0] == 123
-    assert np.shares_memory(tensor.numpy(), x)
+    assert tensor.tolist()[0][0] == before
+    assert shared.tolist()[0][0] == 123
+    assert np.shares_memory(shared.numpy(), x)
+    assert not np.shares_memory(tensor.numpy(), x)
 
 
 def test_arrays_in_any_memory_order_are_read_right() -> None:

@@ -67,7 +67,7 @@ def test_state_that_the_function_does_not_touch_is_refused(tmp_path: Path) -> No
 
 def test_memory_that_is_written_and_read_through_another_tensor_is_refused(tmp_path: Path) -> None:
     array = np.ones(4, np.float32)
-    one, two = Tensor(array), Tensor(array[:2])
+    one, two = Tensor.from_memory(array), Tensor.from_memory(array[:2])
     function = captured(lambda x: (one.assign(one + x).realize(), two * 2), numbers(4))
     with pytest.raises(CaptureError, match="a file would have it twice"):
         export(function, tmp_path / "f.glass")
@@ -275,7 +275,7 @@ def test_without_a_c_compiler_there_is_no_shared_object(
 
 @needs_c
 def test_strided_results_are_refused(tmp_path: Path) -> None:
-    weight = Tensor(np.ones((3, 2), np.float32).T)
+    weight = Tensor.from_memory(np.ones((3, 2), np.float32).T)
     function = captured(lambda x: (x + weight.sum(), weight), numbers(3))
     with pytest.raises(CaptureError, match="strided view, which C cannot get"):
         export(function, tmp_path / "step.so")

@@ -49,9 +49,9 @@ def tensor(raw: Bytes, dtype: DType, shape: tuple[int, ...]) -> Tensor:
         raw = raw.copy()
     if dtype.format is None:  # NumPy lacks bfloat16 and fp8
         plain = np.uint8 if dtype.itemsize == 1 else np.uint16
-        made = Tensor(raw.view(plain).reshape(shape), requires_grad=False).bitcast(dtype)
+        made = _shared(raw.view(plain).reshape(shape)).bitcast(dtype)
         return made.is_param_(is_param=False)
-    return Tensor(raw.view(dtype.name).reshape(shape), requires_grad=False)
+    return _shared(raw.view(dtype.name).reshape(shape))
 
 
 def are_sizes(numbers: Any) -> bool:
@@ -62,3 +62,8 @@ def are_sizes(numbers: Any) -> bool:
         and all(type(number) is int and 0 <= number < MOST_ELEMENTS for number in numbers)
         and prod(number for number in numbers if number) < MOST_ELEMENTS
     )
+
+
+def _shared(array: Any) -> Tensor:
+    """The memory of an array, which nobody trains."""
+    return Tensor.from_memory(array).is_param_(is_param=False)

@@ -18,7 +18,7 @@ from glassgrad.tensor.core import living
 from glassgrad.tensor.later import later
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.tensor import Tensor
-from glassgrad.tensor.writes import place_of, write
+from glassgrad.tensor.writes import write
 
 ASSIGN = Ops.ASSIGN
 Update = Callable[..., Tensor]
@@ -134,11 +134,10 @@ class Optimizer:
             rows = [tensor if tensor.shape else tensor.reshape(1) for tensor in tensors]
             row = Tensor._of(later(function, options, rows, (1,), uop.dtype, line))
             node = row.reshape(()).uop
-        place = place_of(uop) if self.guard is None else None
-        if place is None:
-            self._set(target, Tensor._of(node))
+        if self.guard is None:
+            write(target, node, origin=line)
         else:
-            write(target, place, node, origin=line)
+            self._set(target, Tensor._of(node))
 
     def _number(self, value: float) -> Tensor:
         """A number that steps read and may write, where the parameters are."""

@@ -71,7 +71,7 @@ def test_adam_scales_steps_by_running_means(decay: float) -> None:
 
 def test_parameters_stay_in_their_memory() -> None:
     array = START.copy()
-    w = Tensor(array)
+    w = Tensor.from_memory(array)
     optimizer = SGD([w], 0.1)
     w.sum().backward()
     optimizer.step()
