@@ -96,6 +96,8 @@ def _array(raw: Bytes, what: str) -> Tensor:
     if not array.size:
         array = np.zeros(shape, dtype)
     try:
+        if not array.dtype.isnative:
+            return Tensor(array, requires_grad=False)
         return Tensor.from_memory(array).is_param_(is_param=False)
     except DTypeError as error:
         raise FormatError(f"{what} cannot be a tensor: {error.message}") from None
