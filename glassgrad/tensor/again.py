@@ -82,7 +82,8 @@ def _simple(captured: Captured, table: Table, lock: RLock, guards: Seen) -> Agai
             tensor = new(kind)
             tensor.uop = node
             tensor.grad = None
-            tensor.is_param = tensor._is_asked = False
+            tensor.is_param = False
+            tensor._is_asked = None
             living = Living(tensor, forget)
             living.thread = get_ident()
             LIVING[living] = None

@@ -134,7 +134,7 @@ class Backward(LinearAlgebra):
 
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
-        self.is_param, self._is_asked = value is not False, value is True
+        self.is_param, self._is_asked = value is not False, value
 
 
 def _written_nodes(value: Core) -> list[UOp]:

@@ -251,7 +251,9 @@ class Elementwise(Operators):
         >>> (x * x.detach()).sum().gradient(x)[0].tolist()
         [3.0]
         """
-        return self._made(record(DETACH, self.uop.dtype, (self.uop,)))
+        made = self._made(record(DETACH, self.uop.dtype, (self.uop,)))
+        made._is_asked = False
+        return made
 
     def contiguous(self) -> Self:
         """The same values in a buffer of their own.

@@ -202,7 +202,7 @@ class Random(Scatter):
             first, end = math.floor(low), math.ceil(high)
             return cls.randint(*shape, low=first, high=end, dtype=wanted, **kwargs)
         value = cls.rand(*shape, dtype=wanted, **kwargs)
-        return cls._of((value * (high - low) + low).uop, value.is_param)
+        return cls._leaf((value * (high - low) + low).uop, value._is_asked)
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
@@ -212,7 +212,7 @@ class Random(Scatter):
         (2, 3)
         """
         value = cls.randn(*shape, **kwargs)
-        return cls._of((value * std + mean).uop, value.is_param)
+        return cls._leaf((value * std + mean).uop, value._is_asked)
 
     @classmethod
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
