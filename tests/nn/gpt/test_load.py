@@ -144,12 +144,15 @@ def facts_of(config: Config, kind: str) -> dict[str, tuple[str, Any]]:
         f"{kind}.attention.head_count_kv": ("u32", config.kv_heads),
         f"{kind}.embedding_length": ("u32", config.width),
         f"{kind}.feed_forward_length": ("u32", config.hidden),
-        f"{kind}.attention.layer_norm_epsilon": ("f64", config.eps),
-        f"{kind}.attention.layer_norm_rms_epsilon": ("f64", config.eps),
+        f"{kind}.attention.layer_norm_{'' if kind == 'gpt2' else 'rms_'}epsilon": (
+            "f64",
+            config.eps,
+        ),
         "tokenizer.ggml.model": ("str", "gpt2"),
         "tokenizer.ggml.tokens": ("[str]", [*names, "th", "the", "<|end|>"]),
         "tokenizer.ggml.token_type": ("[i32]", [1] * 258 + [3]),
         "tokenizer.ggml.merges": ("[str]", ["t h", "th e"]),
+        "tokenizer.ggml.pre": ("str", "gpt-2"),
         "tokenizer.ggml.eos_token_id": ("u32", 258),
     }
 
@@ -180,7 +183,7 @@ def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> 
     assert found.model.config == config
     assert np.array_equal(found.model(TOKENS).numpy(), model(TOKENS).numpy())
     assert found.tokenizer.encode("the") == [257]
-    assert found.stop == 258
+    assert found.stop == (258,)
 
 
 @pytest.mark.parametrize("kind", [8, 2])
