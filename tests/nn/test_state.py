@@ -168,6 +168,23 @@ def test_a_model_does_not_train_what_was_refused(name: str) -> None:
     assert list(get_state_dict(model)) == ["weight"]
 
 
+CREATORS = (
+    "zeros", "ones", "empty", "eye", "rand", "randn", "uniform", "normal", "scaled_uniform",
+    "glorot_uniform", "kaiming_uniform", "kaiming_normal",
+)  # fmt: skip
+LIKES = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like")
+
+
+@pytest.mark.parametrize("name", [*CREATORS, *LIKES])
+def test_no_creation_function_forgets_that_a_gradient_was_refused(name: str) -> None:
+    make = getattr(Tensor if name in CREATORS else Tensor.ones(3, 3), name)
+    shape = (3, 3) if name in CREATORS else ()
+    assert get_parameters([make(*shape, requires_grad=False)]) == []
+    assert len(get_parameters([make(*shape)])) == 1
+    if name in ("rand", "randn"):
+        assert get_parameters([make(0, requires_grad=False)]) == []
+
+
 def test_a_model_that_holds_ints_and_bools_trains() -> None:
     class Picky:
         def __init__(self) -> None:
