@@ -102,14 +102,15 @@ def _joined(
     tensors: dict[str, Tensor | Blocks] = {}
     for number, path in enumerate(paths):
         metadata, found = _read_part(mapped(path), kept)
-        if (metadata.get("split.no"), metadata.get("split.count")) != (number, len(paths)):
+        found_numbers = [metadata.get(name) for name in ("split.no", "split.count")]
+        if [str(one) for one in found_numbers] != [str(number), str(len(paths))]:
             raise FormatError(f"{path.name} is not part {number + 1} of {len(paths)}")
         if twice := tensors.keys() & found.keys():
             raise FormatError(f"the tensor {min(twice):.60} stands in two parts")
         facts = facts or metadata
         tensors.update(found)
-    if facts.get("split.tensors.count", len(tensors)) != len(tensors):
-        wanted = facts["split.tensors.count"]
+    wanted = facts.get("split.tensors.count", len(tensors))
+    if type(wanted) is not int or wanted != len(tensors):
         raise FormatError(f"the parts hold {len(tensors)} tensors instead of {wanted!r:.40}")
     return facts, tensors
 

@@ -96,6 +96,8 @@ class Config:
             return
         if self.head_width % 2:
             raise FormatError(f"rotations need an even width of heads, not {self.head_width}")
+        if not self.theta > 0:
+            raise FormatError(f"rotations need a theta above 0, not {self.theta}")
         width = self.rotary_width
         if type(width) is not int or width % 2 or not 0 < width <= self.head_width:
             raise FormatError(f"{width!r:.40} of {self.head_width} numbers cannot be rotated")

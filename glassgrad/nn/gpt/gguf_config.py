@@ -71,7 +71,7 @@ def gguf_config(facts: Facts, tensors: Mapping[str, Tensor | Blocks]) -> Config:
 
 
 def _check_facts(facts: Facts, kind: str) -> None:
-    if facts.get("general.type", "model") != "model":
+    if not _is_one_of(facts.get("general.type", "model"), ("model",)):
         raise FormatError(f"this file is of the type {facts['general.type']!r:.40}, and no model")
     family = FAMILIES[kind]
     for name, value in facts.items():
@@ -82,11 +82,15 @@ def _check_facts(facts: Facts, kind: str) -> None:
             continue
         if key in IGNORED or key in HONOURED[family]:
             continue
-        if key not in REQUIRED or not any(value == one for one in REQUIRED[key]):
+        if not _is_one_of(value, REQUIRED.get(key, ())):
             raise FormatError(
                 f"the file says {name:.60}: {value!r:.40}, which is not understood here",
                 hint="the model would compute something else",
             )
+
+
+def _is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
+    return isinstance(value, (str, int, float)) and value in allowed
 
 
 def _fact(facts: Facts, name: str, usual: Any = None) -> Any:

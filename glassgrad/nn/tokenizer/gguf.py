@@ -61,7 +61,8 @@ BEGIN_WITH_BOS = (LLAMA3, TEKKEN)  # unless the file says otherwise
 def gguf_tokenizer(facts: Facts) -> Tokenizer:
     """The tokenizer inside of a file."""
     names, merges = facts.get("tokenizer.ggml.tokens"), facts.get("tokenizer.ggml.merges")
-    is_known = facts.get("tokenizer.ggml.model") == "gpt2"
+    kind = facts.get("tokenizer.ggml.model")
+    is_known = isinstance(kind, str) and kind == "gpt2"
     if not is_known or not isinstance(names, list) or not isinstance(merges, list):
         raise FormatError(
             "the file has no tokenizer of byte pairs", hint="pass one with --tokenizer"
@@ -113,6 +114,8 @@ def _rules(facts: Facts, count: int) -> Rules:
     frame = []
     for name, usual in (("bos", rules in BEGIN_WITH_BOS), ("eos", False)):
         is_added = facts.get(f"tokenizer.ggml.add_{name}_token", usual)
+        if type(is_added) is not bool:
+            raise FormatError(f"tokenizer.ggml.add_{name}_token is true or false")
         number = facts.get(f"tokenizer.ggml.{name}_token_id")
         if is_added and (type(number) is not int or not 0 <= number < count):
             raise FormatError(f"texts shall have a {name} token, and the file does not say which")

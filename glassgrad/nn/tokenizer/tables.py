@@ -112,9 +112,11 @@ def checked(vocab: Any, merges: Any, specials: dict[str, int], rules: Rules) -> 
     """Names -> bytes and numbers, all of them checked."""
     if not isinstance(vocab, dict) or not isinstance(merges, list):
         raise FormatError("a vocabulary is an object, and merges are a list")
-    numbers = [*vocab.values(), *specials.values(), *rules.first, *rules.last]
+    numbers = [*vocab.values(), *specials.values()]
     if not all(type(number) is int and 0 <= number < MOST_TOKENS for number in numbers):
         raise FormatError("a token's number is not what it should be")
+    if not {*rules.first, *rules.last} <= set(numbers):
+        raise FormatError("texts are framed by tokens that are not there")
     size = max(vocab.values(), default=-1) + 1
     if size > len(set(numbers)) + MOST_GAPS:
         raise FormatError(f"{len(vocab)} tokens have numbers up to {size}")

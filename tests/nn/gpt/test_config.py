@@ -56,6 +56,7 @@ def test_what_is_left_out_follows_from_the_rest() -> None:
         ({"family": "llama", "rotary_width": 66}, "66 of 64 numbers cannot be rotated"),
         ({"family": "llama", "divisors": (1.0,)}, "1 divisors do not fit 32 frequencies"),
         ({"family": "llama", "divisors": (0.0,) * 32}, "divisors of frequencies are numbers"),
+        ({"family": "llama", "theta": 0.0}, "theta above 0"),
         ({"windows": (1,)}, "1 windows do not fit 12 layers"),
         ({"windows": (-1,) * 12}, "windows are whole numbers"),
         ({"activation": "step"}, "no activation 'step'"),

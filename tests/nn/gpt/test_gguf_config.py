@@ -194,3 +194,17 @@ def test_equal_layers_may_be_listed_one_by_one() -> None:
     facts = plain_facts(PLAIN, "llama") | {"llama.attention.head_count_kv": np.array([2, 2])}
     tensors: Any = {"token_embd.weight": Tensor.empty(50, 16)}
     assert gguf_config(facts, tensors).kv_heads == 2
+
+
+ODD: list[Any] = ["x", -1, 0, 1 << 40, float("nan"), True, [], ["x"], np.zeros(0), np.array([1, 2])]
+
+
+@pytest.mark.parametrize("key", [*KEYS, "general.type", "general.architecture"])
+def test_odd_values_are_refused_or_read(key: str) -> None:
+    name = key if key.startswith("general.") else f"llama.{key}"
+    tensors: Any = {"token_embd.weight": Tensor.empty(50, 16)}
+    for value in ODD:
+        try:
+            gguf_config({**plain_facts(PLAIN, "llama"), name: value}, tensors)
+        except FormatError:
+            pass

@@ -163,3 +163,13 @@ def test_biases_are_where_the_file_says() -> None:
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_every_activation_makes_a_config(name: str) -> None:
     assert read("gpt2", activation_function=name).activation == ACTIVATIONS[name]
+
+
+@pytest.mark.parametrize(("kind", "key"), ALL_KEYS)
+def test_odd_values_are_refused_or_read(kind: str, key: str) -> None:
+    odd: list[Any] = ["x", -1, 0, 1 << 80, float("nan"), True, [], ["x"], {}, {"x": 1}, None]
+    for value in odd:
+        try:
+            read(kind, **{key: value})
+        except FormatError:
+            pass

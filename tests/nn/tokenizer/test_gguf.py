@@ -123,3 +123,12 @@ def test_every_way_of_splitting_keeps_the_text(pre: str) -> None:
     text = "The 1234 cat's HATS ☃ naïve\n\n  x=1"
     tokenizer = gguf_tokenizer(FACTS | {"tokenizer.ggml.pre": pre})
     assert tokenizer.decode(tokenizer.encode(text, add_special=False)) == text
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_odd_values_are_refused_or_read(key: str) -> None:
+    for value in ("x", -1, 1 << 40, True, [], ["x"], np.zeros(0), np.array([1, 2])):
+        try:
+            gguf_tokenizer(FACTS | {f"tokenizer.ggml.{key}": value}).encode("the")
+        except FormatError:
+            pass

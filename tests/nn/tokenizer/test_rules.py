@@ -165,6 +165,10 @@ REFUSED = {
     "a frame of nothing": (set_in("post_processor", template("two")), "framed in an unknown way"),
     "a frame of two": (set_in("post_processor", template("$", "$")), "framed in an unknown way"),
     "an unknown token": (set_in("post_processor", template("$", "x")), "framed in an unknown way"),
+    "a token that is not there": (
+        set_in("post_processor", template("$", "two") | {"special_tokens": {"two": {"ids": [999]}}}),
+        "framed by tokens that are not there",
+    ),
     "another decoder": (set_in("decoder", {"type": "Metaspace"}), "decoded in an unknown way"),
     "removed words": (
         set_in("pre_tokenizer", "pretokenizers", 0, "behavior", "Removed"),
