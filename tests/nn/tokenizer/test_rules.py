@@ -16,6 +16,7 @@ from glassgrad.nn.tokenizer.words import GPT2_PATTERN, LLAMA3_PATTERN, QWEN2_PAT
 
 Json = dict[str, Any]
 TRAINED = Tokenizer.train(["hello 1234 there, here he is: the hero é"] * 2, 290)
+NOWHERE = {"ids": [999]}  # no token has this number
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 END = TRAINED.specials["<|endoftext|>"]
 
@@ -166,7 +167,7 @@ REFUSED = {
     "a frame of two": (set_in("post_processor", template("$", "$")), "framed in an unknown way"),
     "an unknown token": (set_in("post_processor", template("$", "x")), "framed in an unknown way"),
     "a token that is not there": (
-        set_in("post_processor", template("$", "two") | {"special_tokens": {"two": {"ids": [999]}}}),
+        set_in("post_processor", template("$", "two") | {"special_tokens": {"two": NOWHERE}}),
         "framed by tokens that are not there",
     ),
     "another decoder": (set_in("decoder", {"type": "Metaspace"}), "decoded in an unknown way"),
