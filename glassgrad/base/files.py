@@ -46,12 +46,14 @@ def fetch(
     """The file at a URL, downloaded once. A path is returned as it is.
 
     `gunzip` unpacks it, `extract` unpacks a tar archive and returns the folder, `sha256` is what
-    the downloaded bytes must hash to.
+    the bytes must hash to (before they are unpacked), also those of a path or an earlier download.
     """
     if url.startswith(("/", ".")):
+        if sha256 is not None:
+            _check_hash(url, _hash(Path(url)), sha256)
         return Path(url)
     target = _place(url, name, subdir, gunzip)
-    if not target.is_file() or not allow_caching:
+    if not allow_caching or not _is_downloaded(target, gunzip, sha256):
         _download(url, target, gunzip, headers or {}, sha256)
     return _extracted(target) if extract else target
 
@@ -73,13 +75,40 @@ def _download(
     try:
         with os.fdopen(handle, "wb") as out:
             found = _copy(request, out, url)
-        if sha256 is not None and found != sha256.lower():
-            raise FormatError(f"{url} hashes to {found}, not to {sha256}", "the file has changed")
+        if sha256 is not None:
+            _check_hash(url, found, sha256)
         if gunzip:
             _gunzip(part)
         Path(part).replace(target)
+        shutil.rmtree(_folder(target), ignore_errors=True)  # of an earlier archive
+        if gunzip:
+            _noted_hash(target).write_text(found)
     finally:
         Path(part).unlink(missing_ok=True)
+
+
+def _is_downloaded(target: Path, gunzip: bool, sha256: str | None) -> bool:
+    """Whether the file is there, from bytes of this hash. Unpacked ones note the hash beside it."""
+    if not target.is_file() or sha256 is None:
+        return target.is_file()
+    if not gunzip:
+        return _hash(target) == sha256.lower()
+    noted = _noted_hash(target)
+    return noted.is_file() and noted.read_text() == sha256.lower()
+
+
+def _noted_hash(target: Path) -> Path:
+    return target.with_name(f"{target.name}.sha256")
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_hash(url: str, found: str, wanted: str) -> None:
+    if found != wanted.lower():
+        raise FormatError(f"{url} hashes to {found}, not to {wanted}", "the file has changed")
 
 
 def _copy(request: urllib.request.Request, out: object, url: str) -> str:
@@ -111,8 +140,12 @@ def _gunzip(path: str) -> None:
     Path(plain).replace(path)
 
 
+def _folder(archive: Path) -> Path:
+    return archive.with_name(f"{archive.name}.extracted")
+
+
 def _extracted(archive: Path) -> Path:
-    folder = archive.with_name(f"{archive.name}.extracted")
+    folder = _folder(archive)
     if not folder.is_dir():
         part = Path(tempfile.mkdtemp(dir=archive.parent, prefix=".part-"))
         with tarfile.open(archive) as opened:

@@ -97,12 +97,26 @@ def _slots(kind: type) -> list[str]:
 def get_parameters(obj: Any) -> list[Tensor]:
     """The tensors of a model that are trained; one that has several names is given once.
 
+    These are all tensors of floats, however they were made, but those that were detached or made
+    with requires_grad=False. backward() leaves a gradient in each of them from now on.
+
     >>> from glassgrad.nn import BatchNorm
     >>> len(get_parameters(BatchNorm(3))), len(get_state_dict(BatchNorm(3)))
     (2, 5)
     """
-    tensors = {id(tensor): tensor for tensor in get_state_dict(obj).values() if tensor.is_param}
+    tensors = {id(tensor): tensor for tensor in get_state_dict(obj).values() if is_trained(tensor)}
+    for tensor in tensors.values():
+        tensor.is_param = True  # results of operations are none until somebody asks
     return list(tensors.values())
+
+
+def is_trained(tensor: Tensor) -> bool:
+    """Whether a model that holds this tensor trains it.
+
+    >>> is_trained(Tensor.randn(2) * 0.02), is_trained(Tensor.arange(2))
+    (True, False)
+    """
+    return tensor.dtype.kind == "float" and tensor._is_asked is not False
 
 
 # ---------------------------------------------------------------------- names -> models

@@ -53,7 +53,8 @@ class Backward(LinearAlgebra):
         """Add to `.grad` of every parameter that this value depends on.
 
         Parameters are the tensors that an optimiser has, or that were made with requires_grad=True;
-        without any of these, all that were made from data.
+        without any of these, all that were made from data or are trained by a model
+        (`nn.state.get_parameters`).
 
         >>> x = Tensor([1.0, 2.0])
         >>> _ = (x * x).sum().backward()
@@ -134,7 +135,7 @@ class Backward(LinearAlgebra):
 
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
-        self.is_param, self._is_asked = value is not False, value is True
+        self.is_param, self._is_asked = value is not False, value
 
 
 def _written_nodes(value: Core) -> list[UOp]:

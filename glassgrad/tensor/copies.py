@@ -51,7 +51,7 @@ def pickled(tensor: Tensor) -> tuple[Any, ...]:
     return unpickled, (type(tensor), look(tensor.detach().clone()), flags)
 
 
-def unpickled(cls: type[T], view: View, flags: tuple[bool, bool]) -> T:
+def unpickled(cls: type[T], view: View, flags: tuple[bool, bool | None]) -> T:
     """The tensor that was pickled, without its gradient."""
     made = cls._of(UOp(Ops.BUFFER, view.dtype, (), view))
     made.is_param, made._is_asked = flags

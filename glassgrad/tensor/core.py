@@ -21,6 +21,7 @@ from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak
 from glassgrad.tensor.views import DETACHED, Step, Steps, Whole
 
 BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
+CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))
 ENDS = frozenset((BUFFER, CONST, DETACH))  # where no gradient flows on
 
 
@@ -57,7 +58,8 @@ class Core(metaclass=Modes):
 
     `is_param` says whether `backward()` leaves a gradient here. It is true for tensors that were
     made from data or by a creation function; for results of operations `is_param_()` turns it on.
-    `_is_asked` says that somebody asked for it: where there are such tensors, only they get one.
+    `_is_asked` is True if somebody asked for it: where there are such tensors, only they get one.
+    It is False if somebody refused (requires_grad=False, detach(), NO_GRAD), else None.
     """
 
     __slots__ = ("__weakref__", "_home", "_is_asked", "_steps", "_whole", "grad", "is_param", "uop")
@@ -65,7 +67,7 @@ class Core(metaclass=Modes):
     uop: UOp
     grad: Self | None
     is_param: bool
-    _is_asked: bool
+    _is_asked: bool | None
     _whole: Whole | None  # what it shares elements with others of; views.py
     _steps: Steps  # from there to here
     _home: object | None  # the same in all tensors that may write to memory which others see
@@ -74,8 +76,7 @@ class Core(metaclass=Modes):
         self.uop = uop
         self.grad = None
         self.is_param = is_param
-        self._is_asked = False
-        self._whole = self._home = None
+        self._is_asked = self._whole = self._home = None
         held = Living(self, forget)
         held.thread = get_ident()
         LIVING[held] = None
@@ -83,7 +84,10 @@ class Core(metaclass=Modes):
     def _made(self, uop: UOp) -> Self:
         """The tensor of a node that an operation on this one made."""
         kind = type(self)
-        return kind._of(uop) if NO_GRAD.is_touched else kind._handed(uop)
+        made = kind._of(uop) if NO_GRAD.is_touched else kind._handed(uop)
+        if self._is_asked is False and _depends_only_on(uop, self.uop):
+            made._is_asked = False
+        return made
 
     def _as_view(self, uop: UOp, *steps: Step) -> Self:
         """The tensor of a node that shows elements of this one: these steps lead to it."""
@@ -103,6 +107,8 @@ class Core(metaclass=Modes):
             uop = record(DETACH, uop.dtype, (uop,))
         made = object.__new__(cls)
         made._hold(uop, is_param)
+        if NO_GRAD.value and not is_param:
+            made._is_asked = False
         return made
 
     @classmethod
@@ -111,8 +117,8 @@ class Core(metaclass=Modes):
         made = _new(cls)
         made.uop = uop
         made.grad = None
-        made.is_param = made._is_asked = False
-        made._whole = made._home = None
+        made.is_param = False
+        made._is_asked = made._whole = made._home = None
         held = Living(made, forget)
         held.thread = get_ident()
         LIVING[held] = None
@@ -122,7 +128,7 @@ class Core(metaclass=Modes):
     def _leaf(cls, uop: UOp, requires_grad: bool | None) -> Self:
         """A tensor that no operation on others made."""
         made = cls._of(uop, requires_grad is not False)
-        made._is_asked = requires_grad is True
+        made._is_asked = requires_grad
         return made
 
     # ------------------------------------------------------------------ facts
@@ -238,6 +244,19 @@ class Core(metaclass=Modes):
         2.0
         """
         return self._made(scalar(b, self.uop.dtype if dtype is None else dtype))
+
+
+def _depends_only_on(uop: UOp, source: UOp) -> bool:
+    """Whether a value is computed from the source and constants alone."""
+    stack, seen = [uop], {source}
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if not node.src and node.op not in CONSTANTS:
+                return False
+            stack.extend(node.src)
+    return True
 
 
 def _named(value: object) -> str:

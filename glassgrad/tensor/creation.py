@@ -146,7 +146,7 @@ class Creation(Reduce):
             return cls.full((1,), start, wanted, **kwargs)
         part = (stop - start) / max(steps - 1, 1)
         line = cls.arange(steps, dtype=dtypes.default_float, **kwargs)
-        return cls._of((line * part + start).cast(wanted).uop, line.is_param)
+        return cls._leaf((line * part + start).cast(wanted).uop, line._is_asked)
 
     @classmethod
     def eye(
@@ -223,7 +223,7 @@ class Creation(Reduce):
         >>> Tensor.ones(2, 2).tril().tolist()
         [[1.0, 0.0], [1.0, 1.0]]
         """
-        return (self._below() <= diagonal).where(self, self.const_like(0))
+        return self._made((self._below() <= diagonal).where(self, self.const_like(0)).uop)
 
     def triu(self, diagonal: int = 0) -> Self:
         """The upper triangle; zeros below the diagonal.
@@ -231,7 +231,7 @@ class Creation(Reduce):
         >>> Tensor.ones(2, 2).triu().tolist()
         [[1.0, 1.0], [0.0, 1.0]]
         """
-        return (self._below() >= diagonal).where(self, self.const_like(0))
+        return self._made((self._below() >= diagonal).where(self, self.const_like(0)).uop)
 
     def _below(self) -> Self:
         """column - row of the last two axes."""

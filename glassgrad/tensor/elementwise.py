@@ -252,7 +252,9 @@ class Elementwise(Operators):
         >>> (x * x.detach()).sum().gradient(x)[0].tolist()
         [3.0]
         """
-        return self._as_view(record(DETACH, self.uop.dtype, (self.uop,)), DETACHED)
+        made = self._as_view(record(DETACH, self.uop.dtype, (self.uop,)), DETACHED)
+        made._is_asked = False
+        return made
 
     def contiguous(self) -> Self:
         """The same values in a buffer of their own.

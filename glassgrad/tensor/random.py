@@ -118,7 +118,7 @@ class Random(Scatter):
             raise DTypeError(f"rand makes floats, not {wanted.name}", hint="randint makes ints")
         sizes = checked_shape(shape)
         if 0 in sizes:
-            return cls.empty(sizes, dtype=wanted, device=device)
+            return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
         bits = cls._random_bits(prod(sizes), canonical(device))
         uop = _uniform(bits, wanted).reshape(sizes).uop
         return cls._leaf(uop, requires_grad)
@@ -141,7 +141,7 @@ class Random(Scatter):
             raise DTypeError(f"randn makes floats, not {wanted.name}", hint="randint makes ints")
         sizes = checked_shape(shape)
         if 0 in sizes:
-            return cls.empty(sizes, dtype=wanted, device=device)
+            return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
         bits = cls._random_bits(prod(sizes), canonical(device))
         # Two uniform numbers of 32 bits each give one normal one (Box and Muller).
         high, low = (_half_uniform(half, wanted) for half in (bits >> 32, bits & HALF))
@@ -178,7 +178,7 @@ class Random(Scatter):
             )
         sizes = checked_shape(shape)
         if 0 in sizes:
-            return cls.empty(sizes, dtype=wanted, device=device)
+            return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
         bits = cls._random_bits(prod(sizes), canonical(device))
         value = _scaled(bits, high - low) + (low & WORD)  # wraps, as negative numbers do
         return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
@@ -202,7 +202,7 @@ class Random(Scatter):
             first, end = math.floor(low), math.ceil(high)
             return cls.randint(*shape, low=first, high=end, dtype=wanted, **kwargs)
         value = cls.rand(*shape, dtype=wanted, **kwargs)
-        return cls._of((value * (high - low) + low).uop, value.is_param)
+        return cls._leaf((value * (high - low) + low).uop, value._is_asked)
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
@@ -212,7 +212,7 @@ class Random(Scatter):
         (2, 3)
         """
         value = cls.randn(*shape, **kwargs)
-        return cls._of((value * std + mean).uop, value.is_param)
+        return cls._leaf((value * std + mean).uop, value._is_asked)
 
     @classmethod
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:

@@ -61,7 +61,7 @@ class Tensor(InPlace, Border):
         else:
             uop = node_of(data, wanted, canonical(device))
         self._hold(uop, is_param=requires_grad is not False)
-        self._is_asked = requires_grad is True
+        self._is_asked = requires_grad
 
     # ------------------------------------------------------------------ writing
 
@@ -149,6 +149,7 @@ class Tensor(InPlace, Border):
         """
         made = self.contiguous() if device is None else self.to(device).contiguous()
         made.is_param = self.is_param
+        made._is_asked = None if self._is_asked else self._is_asked
         return made
 
     def to(self, device: str | None) -> Self:

@@ -60,6 +60,25 @@ def test_a_wrong_hash_is_refused_and_nothing_stays(served, cache):
     assert fetch(served.as_uri(), sha256=hashlib.sha256(b"weights").hexdigest().upper()).exists()
 
 
+@pytest.mark.parametrize("gunzip", [False, True])
+def test_a_file_that_was_fetched_before_is_checked_as_well(tmp_path, gunzip):
+    served, old, new = tmp_path / "w", *(gzip.compress(text, mtime=0) for text in (b"old", b"new"))
+    served.write_bytes(old)
+    first = fetch(served.as_uri(), gunzip=gunzip)
+    assert fetch(served.as_uri(), gunzip=gunzip, sha256=hashlib.sha256(old).hexdigest()) == first
+    with pytest.raises(FormatError, match="hashes to"):
+        fetch(served.as_uri(), gunzip=gunzip, sha256=hashlib.sha256(new).hexdigest())
+    served.write_bytes(new)
+    found = fetch(served.as_uri(), gunzip=gunzip, sha256=hashlib.sha256(new).hexdigest())
+    assert found.read_bytes() == (b"new" if gunzip else new)
+
+
+def test_a_path_is_checked_as_well(served):
+    assert fetch(str(served), sha256=hashlib.sha256(b"weights").hexdigest()) == served
+    with pytest.raises(FormatError, match="hashes to"):
+        fetch(str(served), sha256="0" * 64)
+
+
 def test_a_missing_file_is_a_clear_error(tmp_path, cache):
     with pytest.raises(DownloadError, match="cannot fetch file:"):
         fetch((tmp_path / "absent").as_uri())

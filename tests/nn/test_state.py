@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from glassgrad import Tensor, TinyJit, dtypes
-from glassgrad.base.errors import FormatError
+from glassgrad.base.errors import FormatError, GradientError
 from glassgrad.nn import BatchNorm, Linear, state
 from glassgrad.nn.optim import SGD
 from glassgrad.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
@@ -70,6 +72,135 @@ def test_a_tensor_with_two_names_is_one_parameter() -> None:
     last.weight = first.weight
     assert list(get_state_dict([first, last])) == ["0.weight", "0.bias", "1.weight"]
     assert len(get_parameters([first, last])) == 2
+
+
+class Holder:
+    """A model that is one tensor."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+
+
+def base() -> Tensor:
+    return Tensor(np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3))
+
+
+RESULTS: dict[str, Callable[[], Tensor]] = {
+    "a product": lambda: Tensor.randn(2, 3) * 0.02,
+    "halves": lambda: base().half(),
+    "bfloat16": lambda: base().cast("bfloat16"),
+    "a reshape": lambda: base().reshape(3, 2),
+    "a transpose": lambda: base().T,
+    "contiguous": lambda: base().T.contiguous(),
+    "a clone": lambda: base().clone(),
+    "another place": lambda: base().to("CPU"),
+    "cat": lambda: base().cat(base() * 2),
+    "stack": lambda: Tensor.stack(base(), base()),
+    "a part": lambda: base()[1:],
+    "realised": lambda: (base() * 0.5).realize(),
+    "of ints": lambda: Tensor.arange(6).float(),
+    "of a constant": lambda: Tensor.ones(2, 3) + 1,
+    "of a constant and a mask": lambda: Tensor.ones(2, 3) * Tensor.ones(2, 3, requires_grad=False),
+    "asked for": lambda: base().detach().requires_grad_(),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_model_trains_the_results_that_it_holds(name: str) -> None:
+    Tensor.manual_seed(3)
+    model = Holder(RESULTS[name]())
+    held, start = model.weight, model.weight.numpy().astype(np.float64)
+    assert [tensor is held for tensor in get_parameters(model)] == [True]
+    optimizer = SGD(get_parameters(model), lr=0.25)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model.weight.float().square().sum().backward()
+        optimizer.step()
+    assert model.weight is held
+    np.testing.assert_allclose(held.numpy(), start * 0.25, rtol=1e-2)
+
+
+def test_a_result_gets_its_gradient_without_an_optimiser() -> None:
+    layer = Linear(2, 1, bias=False)
+    layer.weight = layer.weight * 0.5
+    (weight,) = get_parameters(layer)
+    layer(Tensor([[3.0, 4.0]], requires_grad=False)).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [[3.0, 4.0]]
+
+
+def no_grad_result() -> Tensor:
+    with Tensor.no_grad():
+        return base() * 2
+
+
+REFUSED: dict[str, Callable[[], Tensor]] = {
+    "asked not to": lambda: Tensor([1.0], requires_grad=False),
+    "told later": lambda: (base() * 2).requires_grad_(requires_grad=False),
+    "set later": lambda: _with_flag(base()),
+    "detached": lambda: (base() * 2).detach(),
+    "detached and realised": lambda: (base() * 2).detach().realize(),
+    "without gradients": no_grad_result,
+    "without gradients, realised": lambda: no_grad_result().realize(),
+    "a mask": lambda: Tensor.ones(3, 3, requires_grad=False).tril(),
+    "a realised mask": lambda: Tensor.full((3, 3), -1.0, requires_grad=False).triu(1).realize(),
+    "a refused half": lambda: Tensor([1.0, 2.0], requires_grad=False).half().reshape(2, 1),
+    "a refused product": lambda: Tensor([1.0], requires_grad=False) * 3 + 1,
+    "a refused clone": lambda: Tensor([1.0], requires_grad=False).clone(),
+    "normal": lambda: Tensor.normal(3, requires_grad=False),
+    "uniform": lambda: Tensor.uniform(3, requires_grad=False),
+    "evenly spaced": lambda: Tensor.linspace(0, 1, 3, requires_grad=False),
+    "copied": lambda: copy.deepcopy(Tensor([1.0], requires_grad=False)),
+    "ints": lambda: Tensor.arange(3),
+    "bools": lambda: Tensor([True, False]),
+}
+
+
+def _with_flag(tensor: Tensor) -> Tensor:
+    tensor.requires_grad = False
+    return tensor
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_model_does_not_train_what_was_refused(name: str) -> None:
+    model = Holder(REFUSED[name]())
+    assert get_parameters(model) == []
+    assert list(get_state_dict(model)) == ["weight"]
+
+
+CREATORS = (
+    "zeros", "ones", "empty", "eye", "rand", "randn", "uniform", "normal", "scaled_uniform",
+    "glorot_uniform", "kaiming_uniform", "kaiming_normal",
+)  # fmt: skip
+LIKES = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like")
+
+
+@pytest.mark.parametrize("name", [*CREATORS, *LIKES])
+def test_no_creation_function_forgets_that_a_gradient_was_refused(name: str) -> None:
+    make = getattr(Tensor if name in CREATORS else Tensor.ones(3, 3), name)
+    shape = (3, 3) if name in CREATORS else ()
+    assert get_parameters([make(*shape, requires_grad=False)]) == []
+    assert len(get_parameters([make(*shape)])) == 1
+    if name in ("rand", "randn"):
+        assert get_parameters([make(0, requires_grad=False)]) == []
+
+
+def test_a_model_that_holds_ints_and_bools_trains() -> None:
+    class Picky:
+        def __init__(self) -> None:
+            self.weight, self.order = Tensor([1.0, 2.0, 3.0]), Tensor.arange(3)
+            self.mask = Tensor([True, False, True])
+
+        def __call__(self) -> Tensor:
+            return self.mask.where(self.weight[self.order], 0).sum()
+
+    model = Picky()
+    optimizer = SGD(get_parameters(model), lr=1.0)
+    model().backward()
+    optimizer.step()
+    assert model.weight.tolist() == [0.0, 2.0, 2.0]
+    with pytest.raises(GradientError, match=r"parameter 0 of shape \(3,\) has dtype int32"):
+        SGD([model.order])
 
 
 # ---------------------------------------------------------------------- loading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from arrays import numbers
 
 from glassgrad import Tensor, Variable, dtypes
-from glassgrad.base.errors import ShapeError
+from glassgrad.base.errors import FormatError, ShapeError
 from glassgrad.ir.fold import threefry
 
 
@@ -51,6 +52,16 @@ def test_a_file_becomes_bytes(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"glass")
     assert bytes(Tensor.from_url(str(path)).tolist()) == b"glass"
+
+
+def test_a_file_that_becomes_bytes_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"glass")
+    digest = sha256(b"glass").hexdigest()
+    for place in (str(path), path.as_uri()):
+        assert bytes(Tensor.from_url(place, sha256=digest).tolist()) == b"glass"
+        with pytest.raises(FormatError, match="hashes to"):
+            Tensor.from_url(place, sha256="0" * 64)
 
 
 def test_constants_and_sums_of_many() -> None:

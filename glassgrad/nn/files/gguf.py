@@ -8,10 +8,12 @@ tensor lies; and, from the next multiple of the alignment on, the elements. Noth
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Container
 from math import prod
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +43,8 @@ PLAIN: dict[int, DType] = {
 LONGEST_NAME = 1 << 16
 DEEPEST = 4  # arrays in arrays
 USUAL_ALIGNMENT = 32
+PART = re.compile(r"(.+)-\d{5}-of-(\d{5})\.gguf")
+MAX_PARTS = 99_999
 
 
 class Entry(NamedTuple):
@@ -63,8 +67,57 @@ def gguf_load(fn: Tensor | str | PathLike[str]) -> tuple[dict[str, Any], dict[st
 def gguf_parts(
     fn: Tensor | str | PathLike[str], kept: Container[int]
 ) -> tuple[dict[str, Any], dict[str, Tensor | Blocks]]:
-    """The facts of a file, its tensors, and its matrices of the formats that are kept."""
-    raw = mapped(fn)
+    """The facts of a file, its tensors, and its matrices of the formats that are kept.
+
+    A model that was split over several files is read from all of them; any part may be given.
+    """
+    metadata, found = _read_part(mapped(fn), kept)
+    count = metadata.get("split.count", 1)
+    if type(count) is not int or not 0 <= count <= MAX_PARTS:
+        raise FormatError(f"a file cannot be split into {count!r:.40} parts")
+    return (metadata, found) if count <= 1 else _joined(_part_paths(fn, count), kept)
+
+
+def _part_paths(fn: Tensor | str | PathLike[str], count: int) -> list[Path]:
+    """x-00001-of-00003.gguf  ->  the paths of all three"""
+    match = None if isinstance(fn, Tensor) else PART.fullmatch(Path(fn).name)
+    if match is None or isinstance(fn, Tensor) or int(match.group(2)) != count:
+        raise FormatError(
+            f"this is one of {count} parts of a file, and its name does not say which",
+            hint=f"name the parts …-00001-of-{count:05}.gguf and so on, as they were",
+        )
+    names = [f"{match.group(1)}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1)]
+    paths = [Path(fn).with_name(name) for name in names]
+    for path in paths:
+        if not path.exists():
+            raise FormatError(f"a part of this file is missing: {path.name}")
+    return paths
+
+
+def _joined(
+    paths: list[Path], kept: Container[int]
+) -> tuple[dict[str, Any], dict[str, Tensor | Blocks]]:
+    """The facts of the first part, and the tensors of all."""
+    facts: dict[str, Any] = {}
+    tensors: dict[str, Tensor | Blocks] = {}
+    for number, path in enumerate(paths):
+        metadata, found = _read_part(mapped(path), kept)
+        found_numbers = [metadata.get(name) for name in ("split.no", "split.count")]
+        if [str(one) for one in found_numbers] != [str(number), str(len(paths))]:
+            raise FormatError(f"{path.name} is not part {number + 1} of {len(paths)}")
+        if twice := tensors.keys() & found.keys():
+            raise FormatError(f"the tensor {min(twice):.60} stands in two parts")
+        facts = facts or metadata
+        tensors.update(found)
+    wanted = facts.get("split.tensors.count", len(tensors))
+    if type(wanted) is not int or wanted != len(tensors):
+        raise FormatError(f"the parts hold {len(tensors)} tensors instead of {wanted!r:.40}")
+    return facts, tensors
+
+
+def _read_part(
+    raw: Bytes, kept: Container[int]
+) -> tuple[dict[str, Any], dict[str, Tensor | Blocks]]:
     reader = Reader(raw)
     if bytes(reader.take(4)) != MAGIC:
         raise FormatError("this is no GGUF file: it does not begin with GGUF")

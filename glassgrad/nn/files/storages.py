@@ -39,6 +39,7 @@ DTYPES: dict[str, DType] = {
 }
 REBUILT = ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor_v3")
 PARAMETERS = ("torch._utils._rebuild_parameter", "torch._utils._rebuild_parameter_with_state")
+MAX_OVERLAP = 64  # how many times a copy may be as large as its storage: windows that overlap
 Find = Callable[[str, DType, int], Bytes]  # a storage's key, dtype and number of elements
 
 
@@ -119,22 +120,33 @@ def typed(storage: Any, dtype: Any) -> Any:
 
 
 def strided(storage: Any, offset: Any, shape: Any, strides: Any) -> Tensor:
-    """Elements of a storage, `offset` from its beginning and `strides` apart."""
+    """Elements of a storage, `offset` from its beginning and `strides` apart.
+
+    Axes with stride 0 were expanded, and are expanded again: they take no memory.
+    """
     if not isinstance(storage, Stored) or not are_sizes([offset]):
         raise FormatError("a tensor without a storage")
     if not are_sizes(shape) or not are_sizes(strides) or len(shape) != len(strides):
         raise FormatError(f"a tensor of shape {shape!r:.40} with strides {strides!r:.40}")
-    dtype, raw, count = storage
+    dtype, _, count = storage
     if 0 in shape:
         return Tensor.empty(*shape, dtype=dtype, requires_grad=False)
     last = offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-    if last >= count or prod(shape) > count:
+    held = [1 if step == 0 else size for size, step in zip(shape, strides, strict=True)]
+    if last >= count or prod(held) > MAX_OVERLAP * count:
         raise FormatError(f"a tensor of shape {tuple(shape)} does not fit into {count} elements")
+    made = _elements(storage, offset, tuple(held), strides)
+    return made if tuple(held) == tuple(shape) else made.expand(*shape).is_param_(is_param=False)
+
+
+def _elements(storage: Stored, offset: int, shape: tuple[int, ...], strides: Any) -> Tensor:
+    """A window on the storage where the elements lie row by row, else a copy."""
+    dtype, raw, _ = storage
     size = dtype.itemsize
     plain = tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
     if all(n == 1 or step == usual for n, step, usual in zip(shape, strides, plain, strict=True)):
-        return tensor(raw[offset * size : (offset + prod(shape)) * size], dtype, tuple(shape))
+        return tensor(raw[offset * size : (offset + prod(shape)) * size], dtype, shape)
     # As bytes beside each other, put in order by a copy.
     steps = (*(step * size for step in strides), 1)
     view = np.ndarray((*shape, size), np.uint8, raw, offset * size, steps)
-    return tensor(np.ascontiguousarray(view).reshape(-1), dtype, tuple(shape))
+    return tensor(np.ascontiguousarray(view).reshape(-1), dtype, shape)

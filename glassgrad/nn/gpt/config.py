@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 from glassgrad.base.errors import FormatError
+from glassgrad.nn.gpt.rope import Rope, llama3
 
 FAMILIES = ("gpt2", "llama")
+ACTIVATIONS = (  # gpt/activation.py has the functions
+    "gelu", "gelu_tanh", "hardswish", "leaky_relu", "linear", "mish", "quick_gelu", "relu", "relu2",
+    "relu6", "sigmoid", "silu", "tanh",
+)  # fmt: skip
 MOST = 1 << 24  # what no size of a model reaches
 
 
@@ -35,11 +40,17 @@ class Config:
     hidden: int = 0  # 0: 4 widths
     eps: float = 1e-5
     is_tied: bool = True  # the tokens' table gives the logits, too
-    has_qkv_bias: bool = False  # in Llama's family, as Qwen has
-    theta: float = 10000.0  # rotations: the slowest takes 2π theta places
-    stretch: tuple[float, float, float, float] | None = (
-        None  # of rotations: Llama 3.1's four numbers
-    )
+    has_qkv_bias: bool = False  # in Llama's family, as Qwen has; GPT-2's has all biases
+    has_out_bias: bool = False  # behind attention
+    has_feed_bias: bool = False
+    activation: str = ""  # "": gelu_tanh in GPT-2's family, silu in Llama's
+    windows: tuple[int, ...] = ()  # tokens that each layer sees, itself included; 0: all of them
+    has_scaled_scores: bool = True  # by 1 / sqrt(head_width)
+    has_layer_scales: bool = False  # scores of layer i are divided by i + 1
+    theta: float = 10000.0  # rotary embeddings: the slowest turn takes 2π theta places
+    rotary_width: int = 0  # numbers of a head that are rotated; 0: all
+    divisors: tuple[float, ...] = ()  # of the frequencies, one for each pair; (): 1
+    rotary_factor: float = 1.0  # of cosines and sines
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -51,11 +62,19 @@ class Config:
             "head_width": self.width // self.heads,
             "hidden": 4 * self.width,
         }
-        for name, size in usual.items():
-            if not getattr(self, name):
-                object.__setattr__(self, name, size)
+        self._fill(usual)
         self._check_sizes(*usual)
+        self._fill({"rotary_width": self.head_width})
+        self._fill({"activation": "silu" if self.is_rotary else "gelu_tanh"})
         self._check_numbers()
+        self._check_rotary()
+        self._check_layers()
+
+    def _fill(self, usual: Mapping[str, Any]) -> None:
+        """What is not given has its usual value."""
+        for name, value in usual.items():
+            if not getattr(self, name):
+                object.__setattr__(self, name, value)
 
     def _check_sizes(self, *names: str) -> None:
         for name in names:
@@ -64,18 +83,58 @@ class Config:
                 raise FormatError(f"a model's {name} is a whole number above 0, not {size!r:.40}")
 
     def _check_numbers(self) -> None:
-        for name in ("eps", "theta", "dropout"):
+        for name in ("eps", "theta", "rotary_factor", "dropout"):
             if type(number := getattr(self, name)) not in (int, float) or not 0 <= number < inf:
                 raise FormatError(f"a model's {name} is a number from 0 on, not {number!r:.40}")
         if self.heads % self.kv_heads:
             raise FormatError(
                 f"{self.kv_heads} heads of keys do not divide {self.heads} of queries"
             )
-        if self.is_rotary and self.head_width % 2:
+
+    def _check_rotary(self) -> None:
+        if not self.is_rotary:
+            return
+        if self.head_width % 2:
             raise FormatError(f"rotations need an even width of heads, not {self.head_width}")
+        if not self.theta > 0:
+            raise FormatError(f"rotations need a theta above 0, not {self.theta}")
+        width = self.rotary_width
+        if type(width) is not int or width % 2 or not 0 < width <= self.head_width:
+            raise FormatError(f"{width!r:.40} of {self.head_width} numbers cannot be rotated")
+        if self.divisors and len(self.divisors) != width // 2:
+            raise FormatError(f"{len(self.divisors)} divisors do not fit {width // 2} frequencies")
+        if not all(type(one) in (int, float) and 0 < one < inf for one in self.divisors):
+            raise FormatError("divisors of frequencies are numbers above 0")
+
+    def _check_layers(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            raise FormatError(
+                f"there is no activation {self.activation!r:.40}", f"one of {ACTIVATIONS}"
+            )
+        if self.windows and len(self.windows) != self.layers:
+            raise FormatError(f"{len(self.windows)} windows do not fit {self.layers} layers")
+        if not all(type(window) is int and window >= 0 for window in self.windows):
+            raise FormatError("windows are whole numbers from 0 on")
+
+    def window(self, layer: int) -> int:
+        """How many tokens a layer sees; 0: all of them."""
+        return self.windows[layer] if self.windows else 0
+
+    def score_factor(self, layer: int) -> float:
+        """What a layer's scores are multiplied by, apart from 1 / sqrt(head_width)."""
+        plain = 1.0 if self.has_scaled_scores else sqrt(self.head_width)
+        return plain / (layer + 1) if self.has_layer_scales else plain
+
+    @property
+    def rope(self) -> Rope:
+        return Rope(self.theta, self.rotary_width, self.context)
 
     @property
     def is_rotary(self) -> bool:
+        return self.family == "llama"
+
+    @property
+    def is_gated(self) -> bool:
         return self.family == "llama"
 
     @property
@@ -98,68 +157,29 @@ class Config:
     def from_json(cls, found: Mapping[str, Any]) -> Config:
         """What to_json wrote, or a config.json of Hugging Face."""
         if "model_type" in found:
-            return _from_hugging_face(found)
-        known = {field.name for field in fields(cls)}
-        stretch = found.get("stretch")
-        given = {name: value for name, value in found.items() if name in known}
-        return cls(**{**given, "stretch": None if stretch is None else _four(stretch)})
+            from glassgrad.nn.gpt.hugging_face import config_of
+
+            return config_of(found)
+        return _read_own(found)
 
 
-def _from_hugging_face(found: Mapping[str, Any]) -> Config:
-    kind = found["model_type"]
-    try:
-        if kind == "gpt2":
-            return Config(
-                vocab_size=found["vocab_size"],
-                context=found.get("n_positions") or found["n_ctx"],
-                layers=found["n_layer"],
-                heads=found["n_head"],
-                width=found["n_embd"],
-                hidden=found.get("n_inner") or 0,
-                eps=float(found.get("layer_norm_epsilon", 1e-5)),
-            )
-        if kind in ("llama", "mistral", "qwen2"):
-            return Config(
-                family="llama",
-                vocab_size=found["vocab_size"],
-                context=found["max_position_embeddings"],
-                layers=found["num_hidden_layers"],
-                heads=found["num_attention_heads"],
-                kv_heads=found.get("num_key_value_heads") or 0,
-                width=found["hidden_size"],
-                head_width=found.get("head_dim") or 0,
-                hidden=found["intermediate_size"],
-                eps=float(found.get("rms_norm_eps", 1e-6)),
-                is_tied=bool(found.get("tie_word_embeddings", False)),
-                has_qkv_bias=kind == "qwen2" or bool(found.get("attention_bias", False)),
-                theta=float(found.get("rope_theta", 10000.0)),
-                stretch=_stretch(found.get("rope_scaling")),
-            )
-    except (KeyError, TypeError) as error:
-        raise FormatError(f"a config.json of {kind!r:.40} lacks something: {error}") from None
-    raise FormatError(f"models of the kind {kind!r:.40} are unknown", "gpt2, llama, mistral, qwen2")
-
-
-def _stretch(scaling: Any) -> tuple[float, float, float, float] | None:
-    """How Llama 3.1 slows its rotations down: factor, low and high frequency, old context."""
-    if scaling is None:
-        return None
-    if not isinstance(scaling, Mapping):
-        raise FormatError("rope_scaling should be an object")
-    kind = scaling.get("rope_type", scaling.get("type"))
-    if kind == "default":
-        return None
-    if kind != "llama3":
-        raise FormatError(f"rotations are scaled in an unknown way: {kind!r:.40}")
-    names = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
-    return _four([scaling[name] for name in names])
-
-
-def _four(numbers: Any) -> tuple[float, float, float, float]:
-    if not isinstance(numbers, (list, tuple)) or len(numbers) != 4:
+def _read_own(found: Mapping[str, Any]) -> Config:
+    """What to_json wrote, now or in an earlier version."""
+    given = dict(found)
+    stretch = given.pop("stretch", None)  # how Llama 3's scaling was written once
+    for name in given.keys() - {field.name for field in fields(Config)}:
+        raise FormatError(f"a model's config has no {name!r:.40}")
+    for name in ("windows", "divisors"):
+        if isinstance(given.get(name), list):
+            given[name] = tuple(given[name])
+    config = Config(**given)
+    if stretch is None:
+        return config
+    if not isinstance(stretch, (list, tuple)) or len(stretch) != 4:
         raise FormatError("stretched rotations have four numbers")
-    a, b, c, d = (float(number) for number in numbers)
-    return a, b, c, d
+    factor, low, high, original = (float(number) for number in stretch)
+    scaling = llama3(factor, low, high, original, config.rope)
+    return replace(config, divisors=scaling.divisors)
 
 
 CONFIGS = {
@@ -199,6 +219,6 @@ CONFIGS = {
         width=2048,
         hidden=8192,
         theta=500000.0,
-        stretch=(32.0, 1.0, 4.0, 8192.0),
+        divisors=llama3(32.0, 1.0, 4.0, 8192.0, Rope(500000.0, 64, 131072)).divisors,
     ),
 }

@@ -43,7 +43,7 @@ class Remembered:
         self.memory, self.at, self.end = memory, at, at + count
         rows, columns = (Tensor.arange(count) + at).unsqueeze(1), Tensor.arange(self.end)
         begin = first.reshape(-1, 1, 1, 1)
-        self.rows, self.first = rows, first
+        self.rows, self.columns, self.first = rows, columns, first
         # Places before the first see themselves: a softmax of nothing would be no number.
         self.mask = (columns <= rows) & ((columns >= begin) | (columns == rows))
 
@@ -51,12 +51,13 @@ class Remembered:
         places: Tensor = self.rows.reshape(1, count) - self.first.unsqueeze(1)
         return places.clip(0, self.memory.last_place)
 
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, window: int = 0) -> Tensor:
         kept = self.memory.layers[layer]
         kept[:, :, :, self.at : self.end].assign(Tensor.stack(k, v).cast(kept.dtype))
         keys, values = kept[0][:, :, : self.end], kept[1][:, :, : self.end]
         is_shared = q.shape[1] != k.shape[1]
-        return q.scaled_dot_product_attention(keys, values, self.mask, enable_gqa=is_shared)
+        mask = self.mask if not window else self.mask & (self.columns > self.rows - window)
+        return q.scaled_dot_product_attention(keys, values, mask, enable_gqa=is_shared)
 
 
 class Decoder:

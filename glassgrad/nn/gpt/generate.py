@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from glassgrad.base.errors import ShapeError
 from glassgrad.nn.gpt.decoder import Decoder
@@ -11,6 +11,7 @@ from glassgrad.nn.gpt.sampler import Sampler
 from glassgrad.nn.tokenizer.tokenizer import Coder
 
 BROKEN = "\ufffd"  # what a part of a character looks like
+MOST_BEFORE = 8  # tokens before a piece that are decoded with it
 LONGEST_CHARACTER = 4  # bytes, so no more tokens than that are waited for
 
 
@@ -47,18 +48,26 @@ def generate(
     prompt: str,
     count: int = 200,
     sampler: Sampler | None = None,
-    stop: int | None = None,
+    stop: int | Collection[int] | None = None,
 ) -> Iterator[str]:
-    """Pieces of text as they come, up to `count` tokens or until the token `stop`."""
+    """Pieces of text as they come, up to `count` tokens or until one of the tokens `stop`."""
     ids = tokenizer.encode(prompt)
-    waiting: list[int] = []
+    ends = (stop,) if isinstance(stop, int) else stop or ()
+    before, waiting = ids[-MOST_BEFORE:], []
     for (token,) in generate_ids(model, [ids], count, sampler):
-        if token == stop:
+        if token in ends:
             break
         waiting.append(token)
-        text = tokenizer.decode(waiting)
+        text = _text_behind(tokenizer, before, waiting)
         if not text.endswith(BROKEN) or len(waiting) > LONGEST_CHARACTER:
             yield text
-            waiting = []
+            before, waiting = [*before, *waiting][-MOST_BEFORE:], []
     if waiting:
-        yield tokenizer.decode(waiting)
+        yield _text_behind(tokenizer, before, waiting)
+
+
+def _text_behind(tokenizer: Coder, before: list[int], ids: list[int]) -> str:
+    """What tokens mean behind others: decoders of SentencePiece cut the first blank of a text."""
+    start = tokenizer.decode(before)
+    whole = tokenizer.decode([*before, *ids])
+    return whole[len(start) :] if whole.startswith(start) else tokenizer.decode(ids)

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.checkpoint import Checkpoints
 from glassgrad.nn.files.gguf import gguf_parts
 from glassgrad.nn.files.pytorch import torch_load
 from glassgrad.nn.gpt.config import Config
+from glassgrad.nn.gpt.gguf_config import gguf_config
 from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.gpt.names import GGUF, GPT2, LLAMA, Style, renamed, unpaired
 from glassgrad.nn.gpt.training import CONFIG, read_config
@@ -21,22 +20,20 @@ from glassgrad.nn.quantised import KEPT, Blocks, QuantisedEmbedding, QuantisedLi
 from glassgrad.nn.state import load_state_dict, safe_load
 from glassgrad.nn.tokenizer import Tokenizer
 from glassgrad.nn.tokenizer.foreign import ForeignTokenizer
-from glassgrad.nn.tokenizer.tables import checked, read_json
+from glassgrad.nn.tokenizer.gguf import gguf_ends, gguf_tokenizer
+from glassgrad.nn.tokenizer.tables import read_json
 from glassgrad.nn.tokenizer.tokenizer import Coder
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN
 from glassgrad.tensor.tensor import Tensor
 
 ENDS = ("<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "</s>")
-CONTROL = 3  # the kind of special tokens in GGUF files
-FAMILIES = {"gpt2": "gpt2", "llama": "llama", "qwen2": "llama"}  # of GGUF's architectures
 
 
 class Loaded(NamedTuple):
-    """A model, how it reads and writes, and the token that ends a text."""
+    """A model, how it reads and writes, and the tokens that end a text."""
 
     model: GPT
     tokenizer: Coder
-    stop: int | None
+    stop: tuple[int, ...]
 
 
 def load(path: Path, tokenizer: Path | None = None) -> Loaded:
@@ -59,7 +56,20 @@ def load(path: Path, tokenizer: Path | None = None) -> Loaded:
         prefix = "model."
         chosen = {n.removeprefix(prefix): t for n, t in saved.items() if n.startswith(prefix)}
         load_state_dict(model, chosen)
-    return Loaded(model, coder, _stop(coder))
+    return Loaded(model, coder, _ends(path, found) or _ends_of(coder))
+
+
+def _ends(folder: Path, config: Mapping[str, Any]) -> tuple[int, ...]:
+    """The tokens that end a text, as generation_config.json or config.json says."""
+    file = folder / "generation_config.json"
+    for found in (read_json(file) if file.exists() else {}, config):
+        given = found.get("eos_token_id")
+        ends = given if isinstance(given, list) else [] if given is None else [given]
+        if not all(type(end) is int for end in ends):
+            raise FormatError(f"'eos_token_id': {given!r:.40} is no number of a token")
+        if ends:
+            return tuple(ends)
+    return ()
 
 
 def _weights(folder: Path) -> dict[str, Tensor]:
@@ -82,9 +92,15 @@ def _filled(config: Config, given: Mapping[str, Tensor | Blocks], style: Style) 
         raise FormatError(f"{config.layers} layers cannot be made of {len(given)} tensors")
     model = GPT(config)
     found = renamed(given, style, config)
-    for name, blocks in found.items():
-        if isinstance(blocks, Blocks):
-            _quantise(model, name.removesuffix(".weight"), blocks)
+    for name, weight in found.items():
+        if isinstance(weight, Blocks):
+            _quantise(model, name.removesuffix(".weight"), weight)
+        elif weight.dtype.kind != "float":
+            raise FormatError(
+                f"{name:.80} holds {weight.dtype.name}: weights that were quantised in this way "
+                "are not understood",
+                hint="load the model that was not quantised, or a GGUF file",
+            )
     load_state_dict(model, {n: t for n, t in found.items() if isinstance(t, Tensor)})
     return model
 
@@ -120,9 +136,10 @@ def _tokenizer(path: Path) -> Coder:
             raise FormatError(f"{error.message}; and {other.message}", other.hint) from None
 
 
-def _stop(coder: Coder) -> int | None:
+def _ends_of(coder: Coder) -> tuple[int, ...]:
+    """Where no file says what ends a text, the names of tokens do."""
     known = coder.specials if isinstance(coder, Tokenizer) else {}
-    return next((known[name] for name in ENDS if name in known), None)
+    return tuple(known[name] for name in ENDS if name in known)[:1]
 
 
 # ---------------------------------------------------------------------- GGUF
@@ -133,63 +150,10 @@ def _from_gguf(path: Path, tokenizer: Path | None) -> Loaded:
     config = gguf_config(facts, tensors)
     if facts.get("general.architecture") == "llama":
         for name, tensor in tensors.items():
-            part = name.removesuffix(".weight").rpartition(".")[2]
+            part = name.rpartition(".")[0].rpartition(".")[2]
             heads = {"attn_q": config.heads, "attn_k": config.kv_heads}.get(part)
-            if heads is not None and tensor.shape[0] % (2 * heads) == 0:
-                tensors[name] = unpaired(tensor, heads)
+            if heads is not None and tensor.shape[0] == heads * config.head_width:
+                tensors[name] = unpaired(tensor, heads, config.rotary_width)
     model = _filled(config, tensors, GGUF)
     coder = _tokenizer(tokenizer) if tokenizer else gguf_tokenizer(facts)
-    stop = facts.get("tokenizer.ggml.eos_token_id")
-    return Loaded(model, coder, stop if isinstance(stop, int) else _stop(coder))
-
-
-def gguf_config(facts: Mapping[str, Any], tensors: Mapping[str, Tensor | Blocks]) -> Config:
-    """The shape of the model that a file describes."""
-    kind = facts.get("general.architecture")
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        raise FormatError(f"models of the kind {kind!r:.40} are unknown", ", ".join(FAMILIES))
-    table = tensors.get("token_embd.weight")
-    if table is None or table.ndim != 2:
-        raise FormatError("the file has no table of tokens")
-
-    def fact(name: str, usual: Any = None) -> Any:
-        found = facts.get(f"{kind}.{name}", usual)
-        if found is None:
-            raise FormatError(f"the file does not say {kind}.{name}")
-        return found
-
-    is_llama = FAMILIES[kind] == "llama"
-    norm = "layer_norm_rms_epsilon" if is_llama else "layer_norm_epsilon"
-    return Config(
-        family=FAMILIES[kind],
-        vocab_size=int(table.shape[0]),
-        context=fact("context_length"),
-        layers=fact("block_count"),
-        heads=fact("attention.head_count"),
-        kv_heads=fact("attention.head_count_kv", 0),
-        width=fact("embedding_length"),
-        head_width=fact("attention.key_length", 0),
-        hidden=fact("feed_forward_length"),
-        eps=fact(f"attention.{norm}", 1e-5),
-        is_tied="output.weight" not in tensors,
-        has_qkv_bias=is_llama and "blk.0.attn_q.bias" in tensors,
-        theta=fact("rope.freq_base", 10000.0),
-    )
-
-
-def gguf_tokenizer(facts: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer inside of a file, if it is one of byte pairs."""
-    names, merges = facts.get("tokenizer.ggml.tokens"), facts.get("tokenizer.ggml.merges")
-    is_known = facts.get("tokenizer.ggml.model") == "gpt2"
-    if not is_known or not isinstance(names, list) or not isinstance(merges, list):
-        raise FormatError(
-            "the file has no tokenizer of byte pairs", hint="pass one with --tokenizer"
-        )
-    if not all(isinstance(name, str) for name in names):
-        raise FormatError("a token of this file is no text")
-    kinds = facts.get("tokenizer.ggml.token_type")
-    kinds = kinds.tolist() if isinstance(kinds, np.ndarray) else []
-    pairs = zip(names, enumerate(kinds), strict=False)
-    specials = {name: number for name, (number, kind) in pairs if kind == CONTROL}
-    vocab = {name: number for number, name in enumerate(names)}
-    return Tokenizer(*checked(vocab, merges, specials, GPT2_PATTERN))
+    return Loaded(model, coder, gguf_ends(facts) or _ends_of(coder))

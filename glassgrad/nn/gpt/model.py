@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Protocol
 
 from glassgrad.base.errors import ShapeError
+from glassgrad.nn.gpt.activation import ACTIVATIONS
 from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.rotation import Rotation, rotated
 from glassgrad.nn.linear import Dropout, Embedding, Linear
@@ -23,8 +24,11 @@ class Sight(Protocol):
     def positions(self, count: int) -> Tensor:
         """The places of so many tokens: (T,), or (B, T)."""
 
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Queries (B, H, T, D) look at keys and values (B, K, T, D): (B, H, T, D)."""
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, window: int = 0) -> Tensor:
+        """Queries (B, H, T, D) look at keys and values (B, K, T, D): (B, H, T, D).
+
+        Each sees as many places as the window has, its own and those before it; 0: all of them.
+        """
 
 
 class Causal:
@@ -33,9 +37,14 @@ class Causal:
     def positions(self, count: int) -> Tensor:
         return Tensor.arange(count)
 
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        is_shared = q.shape[1] != k.shape[1]
-        return q.scaled_dot_product_attention(k, v, is_causal=True, enable_gqa=is_shared)
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, window: int = 0) -> Tensor:
+        is_shared, count = q.shape[1] != k.shape[1], q.shape[2]
+        if not window or window >= count:
+            return q.scaled_dot_product_attention(k, v, is_causal=True, enable_gqa=is_shared)
+        columns = Tensor.arange(count)
+        rows = columns.unsqueeze(1)
+        mask = (columns <= rows) & (columns > rows - window)
+        return q.scaled_dot_product_attention(k, v, mask, enable_gqa=is_shared)
 
 
 class Attention:
@@ -46,7 +55,9 @@ class Attention:
         heads = config.heads + 2 * config.kv_heads
         has_bias = config.has_bias or config.has_qkv_bias
         self.qkv = Linear(config.width, heads * config.head_width, has_bias)
-        self.out = Linear(config.heads * config.head_width, config.width, config.has_bias)
+        has_bias = config.has_bias or config.has_out_bias
+        self.out = Linear(config.heads * config.head_width, config.width, has_bias)
+        self.window, self.score_factor = config.window(number), config.score_factor(number)
 
     def __call__(self, x: Tensor, sight: Sight, rotation: Rotation | None) -> Tensor:
         config = self.config
@@ -55,7 +66,8 @@ class Attention:
         q, k, v = split.split([config.heads, config.kv_heads, config.kv_heads], 1)
         if rotation is not None:
             q, k = rotated(q, rotation), rotated(k, rotation)
-        seen = sight.attend(self.number, q, k, v)  # (B, H, T, D)
+        q = q if self.score_factor == 1 else q * self.score_factor
+        seen = sight.attend(self.number, q, k, v, self.window)  # (B, H, T, D)
         return self.out(seen.transpose(1, 2).reshape(batch, count, -1))
 
 
@@ -63,14 +75,16 @@ class Feed:
     """Each token by itself: wider, bent, and narrow again."""
 
     def __init__(self, config: Config) -> None:
-        self.up = Linear(config.width, config.hidden, config.has_bias)
-        self.gate = None if config.has_bias else Linear(config.width, config.hidden, bias=False)
-        self.down = Linear(config.hidden, config.width, config.has_bias)
+        has_bias = config.has_bias or config.has_feed_bias
+        self.activation = ACTIVATIONS[config.activation]
+        self.up = Linear(config.width, config.hidden, has_bias)
+        self.gate = Linear(config.width, config.hidden, has_bias) if config.is_gated else None
+        self.down = Linear(config.hidden, config.width, has_bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.gate is None:
-            return self.down(self.up(x).gelu())
-        return self.down(self.gate(x).silu() * self.up(x))
+            return self.down(self.activation(self.up(x)))
+        return self.down(self.activation(self.gate(x)) * self.up(x))
 
 
 class Layer:
@@ -149,7 +163,10 @@ class GPT:
         for linear in linears:
             linear.weight = _normal(linear.weight, spread)
         for layer in self.layers:
-            for one in (layer.attention.qkv, layer.attention.out, layer.feed.up, layer.feed.down):
+            feed, attention = layer.feed, layer.attention
+            for one in (attention.qkv, attention.out, feed.up, feed.gate, feed.down):
+                if one is None:
+                    continue
                 one.bias = None if one.bias is None else Tensor.zeros(*one.bias.shape)
         for table in (self.tokens, self.places):
             if isinstance(table, Embedding):

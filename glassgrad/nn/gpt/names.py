@@ -135,12 +135,14 @@ def _stacked(parts: list[Tensor | Blocks]) -> Tensor | Blocks:
     return tensors[0].cat(*tensors[1:])
 
 
-def unpaired(x: Tensor | Blocks, heads: int) -> Tensor | Blocks:
-    """Rows a0 b0 a1 b1 … of each head  ->  a0 a1 … b0 b1 …
+def unpaired(x: Tensor | Blocks, heads: int, rotary_width: int) -> Tensor | Blocks:
+    """Rows a0 b0 a1 b1 … c of each head  ->  a0 a1 … b0 b1 … c
 
-    GGUF files of Llama turn neighbours; our rotations turn the two halves of a head.
+    GGUF files of Llama turn neighbours; our rotations turn two halves. Rows c are not rotated.
     """
+    rows = np.arange(x.shape[0]).reshape(heads, -1)
+    turned = rows[:, :rotary_width].reshape(heads, -1, 2).swapaxes(1, 2).reshape(heads, -1)
+    order = np.concatenate([turned, rows[:, rotary_width:]], 1).reshape(-1)
     if isinstance(x, Blocks):
-        order = np.arange(x.shape[0]).reshape(heads, -1, 2).swapaxes(1, 2).reshape(-1)
         return x.arranged(order)
-    return x.reshape(heads, -1, 2, *x.shape[1:]).transpose(1, 2).reshape(x.shape)
+    return x[Tensor(order.astype(np.int32), requires_grad=False)]

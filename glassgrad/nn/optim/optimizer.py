@@ -54,6 +54,12 @@ class Optimizer:
                     f"parameter {number} is a {type(param).__name__}, not a Tensor",
                     hint="OptimizerGroup.of takes groups with options of their own",
                 )
+            if param.dtype.kind != "float":
+                raise GradientError(
+                    f"parameter {number} of shape {param.shape} has dtype {param.dtype.name}, "
+                    "which has no gradient",
+                    hint="nn.state.get_parameters(model) leaves such tensors out",
+                )
             param.is_param_()
         devices = [param.device for param in self.params if not is_file(param.device)]
         self.device = canonical(place.get("device") or next(iter(devices), None))

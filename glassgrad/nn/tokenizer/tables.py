@@ -14,11 +14,16 @@ from typing import Any, NamedTuple
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.tokenizer.rules import HINT, Rules, check_settings, read_rules, written
 from glassgrad.nn.tokenizer.training import Pair
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN
+from glassgrad.nn.tokenizer.words import QWEN2_PATTERN
 
 MOST_TOKENS = 10_000_000
 MOST_GAPS = 1024  # numbers that no token has
+CLASSES = {  # of tokenizer_config.json
+    "GPT2Tokenizer": Rules(),
+    "Qwen2Tokenizer": Rules((QWEN2_PATTERN,), normal_form="NFC"),
+}
 
 
 class Tables(NamedTuple):
@@ -27,7 +32,7 @@ class Tables(NamedTuple):
     tokens: Sequence[bytes]
     merges: Sequence[Pair]
     specials: Mapping[str, int]
-    pattern: str
+    rules: Rules
 
 
 @cache
@@ -50,24 +55,46 @@ def read_tables(path: Path) -> Tables:
             path = path / "tokenizer.json"
         elif (path / "vocab.json").exists() and (path / "merges.txt").exists():
             merges = (path / "merges.txt").read_text("utf-8", "replace").split("\n")
-            rules = [line for line in merges if line and not line.startswith("#version")]
-            return checked(read_json(path / "vocab.json"), rules, {}, GPT2_PATTERN)
+            lines = [line for line in merges if line and not line.startswith("#version")]
+            return checked(read_json(path / "vocab.json"), lines, {}, _rules_of_class(path))
         else:
             raise FormatError(f"{path} holds no tokenizer.json, and no vocab.json and merges.txt")
     whole = read_json(path)
     model = whole.get("model")
     if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
         raise FormatError(f"{path.name} is no tokenizer of byte pairs", hint=HINT)
-    added = whole.get("added_tokens") or []
+    check_settings(model, "a model")
+    specials, always = _added(whole.get("added_tokens") or [], path.name)
+    rules = read_rules(whole, always)
+    return checked(model.get("vocab"), model.get("merges"), specials, rules)
+
+
+def _added(rows: Any, name: str) -> tuple[dict[str, int], frozenset[str]]:
+    """The numbers of added tokens, and which of them any text may hold."""
     try:
-        specials = {str(row["content"]): int(row["id"]) for row in added}
-    except (TypeError, KeyError, ValueError):
-        raise FormatError(f"{path.name} has added_tokens without content or id") from None
-    pattern = _pattern(whole.get("pre_tokenizer"))
-    return checked(model.get("vocab"), model.get("merges"), specials, pattern)
+        for row in rows:
+            check_settings(row, "an added token")
+        specials = {str(row["content"]): int(row["id"]) for row in rows}
+        always = frozenset(str(row["content"]) for row in rows if row.get("special") is False)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"{name} has added_tokens without content or id") from None
+    return specials, always
 
 
-HINT = "glassgrad.nn.tokenizer.foreign.ForeignTokenizer reads it through the package tokenizers"
+def _rules_of_class(folder: Path) -> Rules:
+    """vocab.json and merges.txt do not say how words are split; a tokenizer_config.json may."""
+    file = folder / "tokenizer_config.json"
+    found = read_json(file) if file.exists() else {}
+    kind = found.get("tokenizer_class", "GPT2Tokenizer")
+    rules = CLASSES.get(str(kind).removesuffix("Fast"))
+    if rules is None or found.get("add_prefix_space") or found.get("add_bos_token"):
+        raise FormatError(
+            f"nothing says how a {kind!r:.40} splits words, or what it adds to them",
+            hint="a tokenizer.json would",
+        )
+    return rules
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -81,33 +108,15 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _pattern(rule: Any) -> str:
-    """How words are split: bytes in GPT-2's way, or a pattern and then bytes."""
-    rules = (
-        rule.get("pretokenizers") if isinstance(rule, dict) and "pretokenizers" in rule else [rule]
-    )
-    rules = rules if isinstance(rules, list) else [None]
-    pattern = None
-    for one in rules:
-        kind = one.get("type") if isinstance(one, dict) else None
-        if kind == "Split" and isinstance(one.get("pattern"), dict) and pattern is None:
-            pattern = one["pattern"].get("Regex")
-        elif kind == "ByteLevel" and not one.get("add_prefix_space"):
-            pattern = pattern or GPT2_PATTERN
-        else:
-            raise FormatError(f"words are split in an unknown way: {one!r:.80}", hint=HINT)
-    if not isinstance(pattern, str):
-        raise FormatError("nothing says how words are split", hint=HINT)
-    return pattern
-
-
-def checked(vocab: Any, merges: Any, specials: dict[str, int], pattern: str) -> Tables:
+def checked(vocab: Any, merges: Any, specials: dict[str, int], rules: Rules) -> Tables:
     """Names -> bytes and numbers, all of them checked."""
     if not isinstance(vocab, dict) or not isinstance(merges, list):
         raise FormatError("a vocabulary is an object, and merges are a list")
     numbers = [*vocab.values(), *specials.values()]
     if not all(type(number) is int and 0 <= number < MOST_TOKENS for number in numbers):
         raise FormatError("a token's number is not what it should be")
+    if not {*rules.first, *rules.last} <= set(numbers):
+        raise FormatError("texts are framed by tokens that are not there")
     size = max(vocab.values(), default=-1) + 1
     if size > len(set(numbers)) + MOST_GAPS:
         raise FormatError(f"{len(vocab)} tokens have numbers up to {size}")
@@ -123,7 +132,7 @@ def checked(vocab: Any, merges: Any, specials: dict[str, int], pattern: str) -> 
     for name, number in vocab.items():
         if name.startswith("<|") and name.endswith("|>"):
             specials = {**specials, name: number}
-    return Tables(tokens, pairs, specials, pattern)
+    return Tables(tokens, pairs, specials, rules)
 
 
 def _as_bytes(name: str) -> bytes:
@@ -151,24 +160,17 @@ def write_tables(path: Path, tables: Tables) -> None:
     special = {number: name for name, number in tables.specials.items()}
     vocab = {special.get(number, name): number for number, name in enumerate(named)}
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    bytes_only = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    splitting = {"type": "Split", "pattern": {"Regex": tables.pattern}, "behavior": "Isolated"}
+    always = tables.rules.always
     whole = {
         "version": "1.0",
         "added_tokens": [
-            {"id": number, "content": name, **flags, "special": True}
+            {"id": number, "content": name, **flags, "special": name not in always}
             for name, number in tables.specials.items()
         ],
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [
-                {**splitting, "invert": False},
-                {**bytes_only, "use_regex": False},
-            ],
-        },
-        "decoder": {**bytes_only, "use_regex": False},
+        **written(tables.rules, {**dict(enumerate(named)), **special}),
         "model": {
             "type": "BPE",
+            "ignore_merges": tables.rules.takes_whole_words,
             "vocab": vocab,
             "merges": [[named[left], named[right]] for left, right in tables.merges],
         },

@@ -8,13 +8,16 @@ from heapq import heapify, heappop, heappush
 from os import PathLike
 from pathlib import Path
 from typing import Protocol
+from unicodedata import normalize
 
 from glassgrad.base.errors import FormatError
+from glassgrad.nn.tokenizer.rules import Rules
 from glassgrad.nn.tokenizer.tables import Tables, read_tables, write_tables
 from glassgrad.nn.tokenizer.training import BYTES, Pair, learned_merges
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN, splitter
+from glassgrad.nn.tokenizer.words import GPT2_PATTERN, split_words, splitter
 
 END_OF_TEXT = "<|endoftext|>"
+USUAL = Rules()  # GPT-2's
 MOST_REMEMBERED = 1 << 17  # words whose tokens are kept
 
 
@@ -39,12 +42,12 @@ class Tokenizer:
         tokens: Sequence[bytes],
         merges: Sequence[Pair],
         specials: Mapping[str, int] | None = None,
-        pattern: str = GPT2_PATTERN,
+        rules: Rules = USUAL,
     ) -> None:
         self.tokens = list(tokens)
         self.numbers = {token: number for number, token in enumerate(self.tokens)}
         self.specials = dict(specials or {})
-        self.pattern = pattern
+        self.rules = rules
         self.merges: dict[Pair, tuple[int, int]] = {}  # pair -> (rank, token)
         for rank, pair in enumerate(merges):
             whole = self.tokens[pair[0]] + self.tokens[pair[1]]
@@ -56,8 +59,8 @@ class Tokenizer:
             raise FormatError(f"a vocabulary of bytes lacks {len(missing)} of the 256 bytes")
         self._byte_tokens = [self.numbers[bytes([byte])] for byte in range(BYTES)]
         self._known: dict[str, list[int]] = {}
-        names = sorted(self.specials, key=len, reverse=True)
-        self._special = re.compile("|".join(map(re.escape, names))) if names else None
+        self._added = _finder(self.specials)
+        self._always = _finder(name for name in self.specials if name in rules.always)
 
     @property
     def vocab_size(self) -> int:
@@ -94,23 +97,29 @@ class Tokenizer:
     def save(self, path: str | PathLike[str]) -> None:
         """As a tokenizer.json, which other libraries read, too."""
         merges = list(self.merges)
-        write_tables(Path(path), Tables(self.tokens, merges, self.specials, self.pattern))
+        write_tables(Path(path), Tables(self.tokens, merges, self.specials, self.rules))
 
     # ------------------------------------------------------------------ using it
 
-    def encode(self, text: str | bytes, allow_special: bool = False) -> list[int]:
-        """The tokens of a text or of any bytes; `allow_special` reads "<|endoftext|>" as one."""
+    def encode(
+        self, text: str | bytes, allow_special: bool = False, add_special: bool = True
+    ) -> list[int]:
+        """The tokens of a text or of any bytes; `allow_special` reads "<|endoftext|>" as one.
+
+        Some tokenizers frame every text, as Llama 3's begins it with a token of its own;
+        `add_special=False` leaves that out.
+        """
         if isinstance(text, bytes):
             text = text.decode("utf-8", "surrogateescape")
-        if not allow_special or self._special is None:
-            return list(self._plain(text))
-        found: list[int] = []
+        found: list[int] = list(self.rules.first) if add_special else []
         end = 0
-        for match in self._special.finditer(text):
+        finder = self._added if allow_special else self._always
+        for match in finder.finditer(text) if finder is not None else ():
             found.extend(self._plain(text[end : match.start()]))
             found.append(self.specials[match.group()])
             end = match.end()
-        return [*found, *self._plain(text[end:])]
+        found.extend(self._plain(text[end:]))
+        return [*found, *self.rules.last] if add_special else found
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes that tokens stand for."""
@@ -131,15 +140,22 @@ class Tokenizer:
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
     def _plain(self, text: str) -> Iterator[int]:
-        known = self._known
-        for match in splitter(self.pattern).finditer(text):
-            word = match.group()
+        known, rules = self._known, self.rules
+        if rules.normal_form:
+            text = normalize(rules.normal_form, text)  # type: ignore[arg-type]
+        if rules.has_prefix_space and text and not text.startswith(" "):
+            text = f" {text}"
+        for word in split_words(text, rules.patterns):
             tokens = known.get(word)
             if tokens is None:
-                tokens = self._merged(_as_bytes(word))
+                tokens = self._tokens_of(_as_bytes(word))
                 if len(known) < MOST_REMEMBERED:
                     known[word] = tokens
             yield from tokens
+
+    def _tokens_of(self, word: bytes) -> list[int]:
+        whole = self.numbers.get(word) if self.rules.takes_whole_words else None
+        return self._merged(word) if whole is None else [whole]
 
     def _merged(self, word: bytes) -> list[int]:
         """The tokens of one word: the merge that was learned first is made first, leftmost first.
@@ -170,6 +186,12 @@ class Tokenizer:
                 if second != end and (found := merges.get((tokens[first], tokens[second]))):
                     heappush(queue, (found[0], first, found[1], tokens[first], tokens[second]))
         return [token for token in tokens if token >= 0]
+
+
+def _finder(names: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds the longest of these names at a place."""
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
 
 def _as_bytes(word: str) -> bytes:

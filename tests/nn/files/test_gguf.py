@@ -59,6 +59,43 @@ def test_the_alignment_is_what_the_file_says() -> None:
     assert np.array_equal(found["x"].numpy(), X)
 
 
+def parts(count: int = 2, **changes: tuple[str, int]) -> list[bytes]:
+    """A file whose tensors a and b are in two parts; only the first has facts."""
+    split = {"split.count": ("u16", count), "split.tensors.count": ("i32", 2)}
+    split |= {key.replace("__", "."): value for key, value in changes.items()}
+    first = gguf_file({"k": ("u32", 7), "split.no": ("u16", 0), **split}, {"a": X})
+    return [first, gguf_file({"split.no": ("u16", 1), **split}, {"b": X + 1})]
+
+
+@pytest.mark.parametrize("given", [1, 2])
+def test_a_file_that_was_split_is_read_whole(given: int, tmp_path: Path) -> None:
+    for number, part in enumerate(parts(), 1):
+        (tmp_path / f"x-{number:05}-of-00002.gguf").write_bytes(part)
+    facts, found = gguf_load(tmp_path / f"x-{given:05}-of-00002.gguf")
+    assert facts["k"] == 7
+    assert np.array_equal(found["a"].numpy(), X)
+    assert np.array_equal(found["b"].numpy(), X + 1)
+
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    names = [tmp_path / f"x-{number:05}-of-00002.gguf" for number in (1, 2)]
+    first, _ = parts()
+    names[0].write_bytes(first)
+    with pytest.raises(FormatError, match=r"is missing: x-00002-of-00002\.gguf"):
+        gguf_load(names[0])
+    names[1].write_bytes(first)
+    with pytest.raises(FormatError, match=r"x-00002-of-00002\.gguf is not part 2 of 2"):
+        gguf_load(names[0])
+    for name, part in zip(names, parts(split__tensors__count=("i32", 3)), strict=True):
+        name.write_bytes(part)
+    with pytest.raises(FormatError, match="hold 2 tensors instead of 3"):
+        gguf_load(names[0])
+    (tmp_path / "x.gguf").write_bytes(first)
+    for fn in (tmp_path / "x.gguf", Tensor(first)):
+        with pytest.raises(FormatError, match="one of 2 parts of a file, and its name"):
+            gguf_load(fn)
+
+
 GOOD = gguf_file({"k": ("u32", 1)}, {"x": X})
 CHANGES = {
     "nothing": (b"", "a value should be bytes 0 to 4"),

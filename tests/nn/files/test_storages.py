@@ -20,7 +20,8 @@ NOTHING = np.zeros(4, np.float32)
         (0, (2,), (-1,)),
         (0, (2, 3), (1,)),
         (0, (1 << 60,), (0,)),
-        (0, (100,), (0,)),
+        (0, (3, 3, 3, 3, 3, 3), (1, 0, 1, 0, 0, 1)),
+        (4, (100,), (0,)),
         (0, (1 << 40, 1 << 40), (0, 0)),
         (0, "ab", (1, 1)),
     ],
@@ -33,3 +34,39 @@ def test_tensors_that_leave_their_storage_are_refused(
     storage = Stored(dtypes.float32, NOTHING.view(np.uint8), 4)
     with pytest.raises(FormatError):
         strided(storage, offset, shape, strides)
+
+
+@pytest.mark.parametrize(
+    ("offset", "shape", "strides"),
+    [
+        (1, (100,), (0,)),
+        (0, (3, 4), (0, 1)),
+        (1, (3, 2), (1, 0)),
+        (2, (5, 1, 2, 7), (0, 9, 1, 0)),
+        (0, (3, 2), (1, 1)),  # windows, as unfold() makes them
+        (3, (1 << 20, 1 << 20), (0, 0)),
+    ],
+)
+def test_expanded_tensors_and_windows_are_read(
+    offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> None:
+    from glassgrad import dtypes
+    from glassgrad.nn.state import get_parameters
+
+    array = np.arange(4, dtype=np.float32)
+    storage = Stored(dtypes.float32, array.view(np.uint8), 4)
+    found = strided(storage, offset, shape, strides)
+    assert found.shape == shape
+    steps = tuple(4 * step for step in strides)
+    wanted = np.lib.stride_tricks.as_strided(array[offset:], shape, steps)
+    corner = (slice(0, 7),) * len(shape)
+    np.testing.assert_array_equal(found[corner].numpy(), wanted[corner])
+    assert get_parameters([found]) == []
+
+
+def test_windows_that_would_fill_the_memory_are_refused() -> None:
+    from glassgrad import dtypes
+
+    storage = Stored(dtypes.uint8, np.zeros(1024, np.uint8), 1024)
+    with pytest.raises(FormatError, match="does not fit into 1024 elements"):
+        strided(storage, 0, (30,) * 6, (1,) * 6)

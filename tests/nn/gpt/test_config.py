@@ -52,6 +52,14 @@ def test_what_is_left_out_follows_from_the_rest() -> None:
         ({"heads": 6, "kv_heads": 4}, "do not divide 6"),
         ({"eps": "x"}, "eps is a number from 0 on"),
         ({"family": "llama", "head_width": 3}, "even width"),
+        ({"family": "llama", "rotary_width": 3}, "3 of 64 numbers cannot be rotated"),
+        ({"family": "llama", "rotary_width": 66}, "66 of 64 numbers cannot be rotated"),
+        ({"family": "llama", "divisors": (1.0,)}, "1 divisors do not fit 32 frequencies"),
+        ({"family": "llama", "divisors": (0.0,) * 32}, "divisors of frequencies are numbers"),
+        ({"family": "llama", "theta": 0.0}, "theta above 0"),
+        ({"windows": (1,)}, "1 windows do not fit 12 layers"),
+        ({"windows": (-1,) * 12}, "windows are whole numbers"),
+        ({"activation": "step"}, "no activation 'step'"),
     ],
 )
 def test_shapes_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -65,11 +73,18 @@ def test_shapes_that_make_no_sense_are_refused(changes: dict[str, Any], message:
         ({"model_type": "bert"}, "'bert' are unknown"),
         ({"model_type": "gpt2"}, "lacks something"),
         ({"stretch": [1]}, "four numbers"),
+        ({"wdith": 3}, "a model's config has no 'wdith'"),
     ],
 )
 def test_files_that_lie_are_refused(found: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         Config.from_json(found)
+
+
+def test_scaling_as_it_was_written_once_is_read() -> None:
+    config = Config.named("llama-3.2-1b")
+    old = {**config.to_json(), "stretch": [32.0, 1.0, 4.0, 8192.0], "divisors": []}
+    assert Config.from_json(old) == config
 
 
 def test_unknown_names_list_the_known_ones() -> None:

@@ -69,6 +69,31 @@ def test_writing_ends_at_the_stop_token() -> None:
     assert list(generate(tiny("gpt2"), Bytes(), "x", 6, script, stop=7)) == ["☃"]
 
 
+def test_writing_ends_at_any_of_several_stop_tokens() -> None:
+    for stop in ((9, 7), {7}, [7]):
+        script = Script([0, 1, 2, 7, 4, 5])
+        assert list(generate(tiny("gpt2"), Bytes(), "x", 6, script, stop=stop)) == ["☃"]
+
+
+class Pieces:
+    """As SentencePiece: tokens begin with their blank, and the first blank of a text is cut."""
+
+    words = ("▁to", "▁be", "or", "▁", "▁not")
+
+    def encode(self, text: str) -> list[int]:
+        return [self.words.index(f"▁{word}") for word in text.split()]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.words[i] for i in ids).replace("▁", " ").removeprefix(" ")
+
+
+def test_pieces_keep_the_blanks_before_them() -> None:
+    tokens = [1, 2, 4, 0, 3, 3, 1, 1, 1, 1, 1, 0]
+    pieces = list(generate(tiny("gpt2"), Pieces(), "to be", len(tokens), Script(tokens)))
+    words = [Pieces.words[token].replace("▁", " ") for token in tokens]
+    assert pieces == words
+
+
 def test_no_prompts_are_refused() -> None:
     with pytest.raises(ShapeError, match="there is no prompt to go on from"):
         next(generate_ids(tiny("gpt2"), [], 3))

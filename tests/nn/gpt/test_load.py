@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gguf_files import gguf_file, quantised
+from gguf_models import Arrays, arrays, facts_of, gguf_names, paired, split_names
 from gpt_reference import TINY, tiny
 from torch_files import torch_file
 
@@ -18,14 +19,8 @@ from glassgrad.nn.gpt.load import load
 from glassgrad.nn.quantised import QuantisedEmbedding, QuantisedLinear
 from glassgrad.nn.state import get_state_dict, safe_save
 from glassgrad.nn.tokenizer import Tokenizer
-from glassgrad.nn.tokenizer.tables import letters
 
-Arrays = dict[str, np.ndarray[Any, Any]]
 TOKENS = Tensor([[3, 1, 4, 1, 5]])
-
-
-def arrays(model: GPT) -> Arrays:
-    return {name: tensor.numpy() for name, tensor in get_state_dict(model).items()}
 
 
 def gpt2_names(model: GPT) -> Arrays:
@@ -55,39 +50,6 @@ def llama_names(model: GPT) -> Arrays:
         ("mlp.up", "mlp.up_proj"), ("mlp.down", "mlp.down_proj"),
     )  # fmt: skip
     return split_names(model, pairs, "attention", "self_attn", "{}_proj", "model.norm")
-
-
-def gguf_names(model: GPT) -> Arrays:
-    pairs = (
-        ("tokens", "token_embd"), ("layers", "blk"), ("head", "output"),
-        ("attention_norm", "attn_norm"), ("feed_norm", "ffn_norm"), ("feed.", "ffn_"),
-        ("attention.out", "attn_output"), ("places", "position_embd"),
-    )  # fmt: skip
-    return split_names(model, pairs, "attention.", "attn_", "{}", "output_norm")
-
-
-def split_names(
-    model: GPT, pairs: tuple[tuple[str, str], ...], old: str, new: str, form: str, norm: str
-) -> Arrays:
-    config, found = model.config, {}
-    q, kv = (config.head_width * heads for heads in (config.heads, config.kv_heads))
-    for name, array in arrays(model).items():
-        if name.startswith("norm."):
-            found[name.replace("norm", norm)] = array
-            continue
-        if "qkv" in name:
-            for letter, piece in zip("qkv", np.split(array, [q, q + kv]), strict=True):
-                part = name.replace(old, new).replace("qkv", form.format(letter))
-                found[renamed(part, pairs)] = np.ascontiguousarray(piece)
-            continue
-        found[renamed(name, pairs)] = array
-    return found
-
-
-def renamed(name: str, pairs: tuple[tuple[str, str], ...]) -> str:
-    for ours, theirs in pairs:
-        name = name.replace(ours, theirs)
-    return name
 
 
 def tokenizer(vocab_size: int = 300) -> Tokenizer:
@@ -128,32 +90,6 @@ def test_a_folder_of_hugging_face_is_loaded(name: str, kind: str, tmp_path: Path
     assert found.tokenizer.decode(found.tokenizer.encode("the hat")) == "the hat"
 
 
-def paired(array: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
-    """The halves of each head interleaved, as files of Llama have them."""
-    halves = array.reshape(heads, 2, -1, *array.shape[1:])
-    return np.ascontiguousarray(halves.swapaxes(1, 2).reshape(array.shape))
-
-
-def facts_of(config: Config, kind: str) -> dict[str, tuple[str, Any]]:
-    names = list(letters())
-    return {
-        "general.architecture": ("str", kind),
-        f"{kind}.context_length": ("u32", config.context),
-        f"{kind}.block_count": ("u32", config.layers),
-        f"{kind}.attention.head_count": ("u32", config.heads),
-        f"{kind}.attention.head_count_kv": ("u32", config.kv_heads),
-        f"{kind}.embedding_length": ("u32", config.width),
-        f"{kind}.feed_forward_length": ("u32", config.hidden),
-        f"{kind}.attention.layer_norm_epsilon": ("f64", config.eps),
-        f"{kind}.attention.layer_norm_rms_epsilon": ("f64", config.eps),
-        "tokenizer.ggml.model": ("str", "gpt2"),
-        "tokenizer.ggml.tokens": ("[str]", [*names, "th", "the", "<|end|>"]),
-        "tokenizer.ggml.token_type": ("[i32]", [1] * 258 + [3]),
-        "tokenizer.ggml.merges": ("[str]", ["t h", "th e"]),
-        "tokenizer.ggml.eos_token_id": ("u32", 258),
-    }
-
-
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> None:
     model = tiny(name)
@@ -180,7 +116,7 @@ def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> 
     assert found.model.config == config
     assert np.array_equal(found.model(TOKENS).numpy(), model(TOKENS).numpy())
     assert found.tokenizer.encode("the") == [257]
-    assert found.stop == 258
+    assert found.stop == (258,)
 
 
 @pytest.mark.parametrize("kind", [8, 2])
@@ -270,3 +206,59 @@ def test_gguf_files_of_other_models_are_refused(
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"is no folder and no \.gguf file"):
         load(tmp_path / "nothing")
+
+
+def folder(path: Path, config: dict[str, Any] | None = None) -> Path:
+    """A model of Llama's family in a folder of Hugging Face."""
+    (path / "config.json").write_text(json.dumps(CONFIGS["llama"] | (config or {})))
+    tokenizer().save(path / "tokenizer.json")
+    given = {name: Tensor(array) for name, array in llama_names(tiny("llama")).items()}
+    safe_save(given, path / "model.safetensors")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("config", "generation", "stop"),
+    [
+        ({}, None, (269,)),  # as the tokenizer's tokens are named
+        ({"eos_token_id": 7}, None, (7,)),
+        ({"eos_token_id": [7, 8]}, {}, (7, 8)),
+        ({"eos_token_id": 7}, {"eos_token_id": [3, 4]}, (3, 4)),
+        ({"eos_token_id": 7}, {"eos_token_id": 5}, (5,)),
+    ],
+)
+def test_the_tokens_that_end_a_text_are_those_of_the_files(
+    config: dict[str, Any], generation: Any, stop: tuple[int, ...], tmp_path: Path
+) -> None:
+    folder(tmp_path, config)
+    if generation is not None:
+        (tmp_path / "generation_config.json").write_text(json.dumps(generation))
+    found = load(tmp_path)
+    assert found.stop == stop
+
+
+def test_an_end_that_is_no_token_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="'eos_token_id': 'x' is no number"):
+        load(folder(tmp_path, {"eos_token_id": "x"}))
+
+
+def test_weights_of_ints_are_refused(tmp_path: Path) -> None:
+    folder(tmp_path)
+    given = {name: Tensor(array) for name, array in llama_names(tiny("llama")).items()}
+    name = "model.layers.1.mlp.up_proj.weight"
+    safe_save({**given, name: given[name].cast("int8")}, tmp_path / "model.safetensors")
+    with pytest.raises(FormatError, match=r"layers\.1\.feed\.up\.weight holds int8"):
+        load(tmp_path)
+
+
+def test_untied_weights_of_gpt2_are_loaded(tmp_path: Path) -> None:
+    model = GPT(Config(vocab_size=50, context=40, layers=2, heads=2, width=16, is_tied=False))
+    given = gpt2_names(model)
+    given["lm_head.weight"] = arrays(model)["head.weight"]
+    del given["transformer.head.weight"]
+    config = CONFIGS["gpt2"] | {"tie_word_embeddings": False}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    tokenizer().save(tmp_path / "tokenizer.json")
+    safe_save({name: Tensor(array) for name, array in given.items()}, tmp_path / "m.safetensors")
+    found = load(tmp_path).model
+    assert np.array_equal(found(TOKENS).numpy(), model(TOKENS).numpy())

@@ -27,7 +27,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "tokenizer.json"):
         found = Tokenizer.load(path)
         assert (found.tokens, found.merges) == (TRAINED.tokens, TRAINED.merges)
-        assert (found.specials, found.pattern) == (TRAINED.specials, TRAINED.pattern)
+        assert (found.specials, found.rules) == (TRAINED.specials, TRAINED.rules)
 
 
 def gpt2_files(folder: Path) -> None:

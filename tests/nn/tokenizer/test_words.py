@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN, splitter
+from glassgrad.nn.tokenizer.words import GPT2_PATTERN, split_words, splitter
 
 
 @given(st.text())
@@ -36,3 +36,16 @@ def test_classes_inside_and_outside_of_brackets_are_translated() -> None:
 def test_a_pattern_that_is_none_is_refused() -> None:
     with pytest.raises(FormatError, match="cannot split words by"):
         splitter("(")
+
+
+def test_categories_of_two_letters_are_not_those_of_one() -> None:
+    assert splitter(r"\p{Lu}\p{Ll}*").findall("CamelCase ÄrgerÉ") == ["Camel", "Case", "Ärger", "É"]
+    assert splitter(r"\p{M}").findall("e\u0301\U000e0101") == ["\u0301", "\U000e0101"]
+    assert splitter(r"[^\p{Nd}]+").findall("½1²2") == ["½", "²"]
+
+
+def test_what_no_pattern_matches_is_a_word() -> None:
+    assert list(split_words("ab12c", (r"\p{N}+",))) == ["ab", "12", "c"]
+    assert list(split_words("ab12c", (r"\p{N}+", "b"))) == ["a", "b", "12", "c"]
+    assert list(split_words("ab", ("x*",))) == ["a", "b"]
+    assert list(split_words("", ("x",))) == []
