@@ -39,6 +39,7 @@ from glassgrad.devices.pool_code import (
 )
 from glassgrad.devices.protocol import Call
 from glassgrad.memory.allocator import HOST, Block
+from glassgrad.memory.poison import is_poisoned, poison
 
 WORD = 8
 
@@ -91,6 +92,8 @@ class Table:
         with pool.lock:
             if self.crew is not pool.crew:
                 pool._bind(self)
+            if is_poisoned():
+                pool.poison_scratch()
             pool.enter(self.address)
 
 
@@ -167,6 +170,11 @@ class Pool:
         for number, block in enumerate(self.arenas):
             self._set(number, SCRATCH_AT, block.address)
         self.scratch_bytes = nbytes
+
+    def poison_scratch(self) -> None:
+        """No kernel may rely on what an earlier one left in scratch memory."""
+        for block in self.arenas:
+            poison(block.address, block.nbytes)
 
     def _box(self, number: int) -> int:
         return self.base + number * BOX_BYTES

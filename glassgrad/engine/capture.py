@@ -22,6 +22,7 @@ from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.recording import Run
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch
+from glassgrad.memory.poison import is_poisoned, poison
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 
@@ -145,7 +146,15 @@ class Replay:
             for place, variable in enumerate(launch.variables):
                 self.batch.set_value(call, place, values[variable])
 
+    def poison(self) -> None:
+        """Fill what this replay writes first: the storages it makes, and the arena."""
+        sizes = [storage.nbytes for storage in self.capture.made] + [self.capture.arena_bytes]
+        for address, nbytes in zip(self.bases[len(self.capture.given) :], sizes, strict=True):
+            poison(address, nbytes)
+
     def run(self) -> None:
+        if is_poisoned():
+            self.poison()
         if LISTENERS or DEBUG.value >= 2:
             addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
             capture = self.capture
