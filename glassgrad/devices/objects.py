@@ -71,6 +71,20 @@ def write_object(key: str, code: bytes) -> None:
             prune(MOST_BYTES)
 
 
+def has_object(key: str) -> bool:
+    """Whether something is kept under a key; it is not looked at."""
+    try:
+        return bool(CACHELEVEL) and os.path.exists(_path(key))
+    except SettingError:
+        return False
+
+
+def remove_object(key: str) -> None:
+    """Forget what is kept under a key."""
+    with suppress(OSError, SettingError):
+        os.unlink(_path(key))
+
+
 def clear() -> None:
     """Forget everything that was compiled."""
     prune(0)

@@ -1,4 +1,4 @@
-"""address, nbytes -> memory full of NaN: a value that is read before it is written shows (POISON=1).
+"""address, nbytes -> memory full of NaN: what is read before it is written shows (POISON=1).
 
 Only memory whose contents nobody promises is filled: outputs, arenas, scratch, freed blocks. What
 is allocated with `zeroed=True` reads as zeros, poison or not.

@@ -1,4 +1,4 @@
-"""POISON=1: memory whose contents nobody promises is full of NaN; what is promised to be zero is zero."""
+"""POISON=1: undefined memory is full of NaN; what is promised to be zero is zero."""
 
 from __future__ import annotations
 
