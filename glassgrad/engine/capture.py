@@ -20,6 +20,7 @@ from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import BadIndex, Cells, look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.recording import Run
+from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch
 from glassgrad.memory.poison import is_poisoned, poison
@@ -155,7 +156,7 @@ class Replay:
     def run(self) -> None:
         if is_poisoned():
             self.poison()
-        if LISTENERS or DEBUG.value >= 2:
+        if LISTENERS or DEBUG.value >= 2 or is_verified():
             addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
             capture = self.capture
             launch_one_by_one(capture.launches, addresses, capture.device, self.values)

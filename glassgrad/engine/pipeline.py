@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from glassgrad.base.collector import collector_paused
+from glassgrad.base.config import Context
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.bad_index import BadIndex
@@ -31,6 +32,7 @@ from glassgrad.engine.plans import plan_name, recall_plan, remember_plan
 from glassgrad.engine.recording import recorder
 from glassgrad.engine.remember import forget, key_of, recall, remember
 from glassgrad.engine.run import run
+from glassgrad.engine.verify import needs_references, with_references
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.spec import check
@@ -120,7 +122,11 @@ def build(kernels: Sequence[Kernel], device: Device) -> list[Launch]:
         waiting = [begin(kernel, device, compile_later) for kernel in new]
         for kernel, executable in zip(new, waiting, strict=True):
             found[kernel] = KERNELS[kernel, *who] = launch_of(kernel, executable())
-    return [launch for kernel in kernels if (launch := found[kernel]) is not None]
+    launches = [launch for kernel in kernels if (launch := found[kernel]) is not None]
+    if needs_references(device):
+        with Context(NOOPT=1):
+            launches = with_references(launches, build(kernels, device), kernels)
+    return launches
 
 
 def begin(kernel: Kernel, device: Device, compile_later: CompileLater) -> Callable[[], Executable]:

@@ -22,6 +22,7 @@ from glassgrad.engine.choose import chooser
 from glassgrad.engine.compiling import compiler
 from glassgrad.engine.plan import Made, Plan, Result
 from glassgrad.engine.remember import is_kept, own_code, recall, written_target
+from glassgrad.engine.verify import is_verified
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Check, Launch
 from glassgrad.ir.uop import UOp, toposort
@@ -29,7 +30,7 @@ from glassgrad.ir.uop import UOp, toposort
 
 def plan_name(graph: Signature, device: Device) -> str | None:
     """The name of a plan on disk; None if it is not kept there."""
-    if CACHELEVEL < 2 or graph.values or not is_kept(device.target):
+    if CACHELEVEL < 2 or graph.values or is_verified() or not is_kept(device.target):
         return None
     structure = repr(graph.key)
     if " at 0x" in structure:  # something that only this process knows

@@ -183,6 +183,14 @@ class Executable(Protocol):
 
 
 @frozen
+class Reference:
+    """What a launch must compute (VERIFY=1): the same kernel, compiled without loop moves."""
+
+    executable: Executable
+    kernel: Kernel
+
+
+@frozen
 class Launch:
     """One call of an executable: which buffers of the plan it takes."""
 
@@ -191,6 +199,7 @@ class Launch:
     bytes: int = 0
     operations: int = 0
     variables: tuple[UOp, ...] = ()  # whose values it takes, in order
+    reference: Reference | None = None
 
 
 Choose = Callable[[Nest, Target], tuple[Any, ...]]
