@@ -2,8 +2,8 @@
 
 A loop move, the lowering, a proof or the compiler may refuse what a recipe made of a kernel. That
 is a bug of ours, and no reason for a program to end: the kernel is compiled again with less and
-less of its recipe, then without any move, and at last with its loops as they were scheduled. Such
-code is kept in memory only, so the next process tries, and warns, again.
+less of its recipe, then without any move, and at last with its loops as they were scheduled and
+without prefetching. Such code is kept in memory only, so the next process tries, and warns, again.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 
 from glassgrad.base.errors import CompilerWarning, DeviceError, SettingError
 from glassgrad.base.origin import here
+from glassgrad.base.records import replace
+from glassgrad.devices.protocol import Device
 from glassgrad.engine.choose import Chooser, heuristic_chooser
 from glassgrad.ir.stages import Choose, Executable, Kernel, Nest, Source, Target
 
 Shape = Callable[[Kernel, Target], Nest]
-Write = Callable[[Shape], Source]
-Compile = Callable[[Source], Executable]
+Write = Callable[[Shape, Target], Source]
 FINAL = (MemoryError, DeviceError, SettingError)  # no recipe changes these
 
 
@@ -36,20 +37,20 @@ class Attempt:
         self.recipe = self.chooser(nest, target)
         return self.recipe
 
-    def simpler(self) -> Iterator[Shape]:
+    def simpler(self, target: Target) -> Iterator[tuple[Shape, Target]]:
         """What to try after this, the fastest first."""
         from glassgrad.loops import unoptimized
 
         usual = heuristic_chooser()
         if self.chooser.key not in (usual.key, "none"):
-            yield _optimized(usual)
+            yield _optimized(usual), target
         recipe = self.recipe
         while recipe:
             recipe = recipe[: len(recipe) // 2]
-            yield _optimized(_fixed(recipe))
+            yield _optimized(_fixed(recipe)), target
         if not self.recipe:
-            yield _optimized(_fixed(()))
-        yield unoptimized
+            yield _optimized(_fixed(())), target
+        yield unoptimized, replace(target, has_hints=False)
 
 
 def _optimized(choose: Choose) -> Shape:
@@ -65,15 +66,13 @@ def _fixed(recipe: tuple[object, ...]) -> Choose:
     return lambda nest, target: recipe
 
 
-def compile_simpler(
-    error: Exception, attempt: Attempt, write: Write, compile_source: Compile
-) -> Executable:
+def compile_simpler(error: Exception, attempt: Attempt, write: Write, device: Device) -> Executable:
     """The code of a kernel that `error` says was refused; that error if nothing simpler helps."""
     if isinstance(error, FINAL):
         raise error
-    for shape in attempt.simpler():
+    for shape, target in attempt.simpler(device.target):
         try:
-            made = compile_source(write(shape))
+            made = device.compile(write(shape, target))
         except FINAL:
             raise
         except Exception:  # noqa: BLE001 - the first error says more

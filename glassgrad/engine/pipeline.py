@@ -137,17 +137,17 @@ def begin(kernel: Kernel, device: Device, compile_later: CompileLater) -> Callab
     name = key_of(kernel, device.target, chooser().key)
     attempt = Attempt(chooser())
 
-    def write(shape: Shape) -> Source:
+    def write(shape: Shape, target: Target) -> Source:
         with passes_shown(kernel):
-            return write_source(kernel, device.target, shape)
+            return write_source(kernel, target, shape)
 
     def instead(error: Exception) -> Executable:
         forget(name)
-        return compile_simpler(error, attempt, write, device.compile)
+        return compile_simpler(error, attempt, write, device)
 
     try:
         known = recall(name)
-        source = known or write(attempt)
+        source = known or write(attempt, device.target)
         waiting = compile_later(source)
     except Exception as error:  # noqa: BLE001 - whatever refused it
         return partial(instead, error)

@@ -53,6 +53,7 @@ class Target:
     native: frozenset[Ops] = frozenset()  # of EXP2 LOG2 SIN POW THREEFRY: what need not be expanded
     dtypes: frozenset[DType] = field(default_factory=lambda: frozenset(dtypes.all))
     core_work_ns: int = 20_000  # less work than this is not worth a second core
+    has_hints: bool = True  # lowering prefetches, streams and reorders; off: only what is needed
     reports_indices: bool = True  # CHECKs write bad indices down; else these are only made harmless
     dots: tuple[Dot, ...] = ()  # sums of narrow products in one instruction, of whole vectors
 

@@ -28,6 +28,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import IllegalMove
+from glassgrad.lower import memory
 from glassgrad.tensor.later import written_out
 
 
@@ -99,6 +100,13 @@ def break_lowering(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(glassgrad.lower, "lower", failing(lower, was_moved, KeyError("injected")))
 
 
+def break_prefetching(patch: pytest.MonkeyPatch) -> None:
+    """Which also plain loops do."""
+    inner = memory.bring_near
+    broken = failing(inner, lambda emitter, *_: emitter.target.has_hints, KeyError("injected"))
+    patch.setattr(memory, "bring_near", broken)
+
+
 def break_proof(patch: pytest.MonkeyPatch) -> None:
     """As a claim of ir/spec.py does that does not hold for the program."""
     moved: list[bool] = []
@@ -130,7 +138,8 @@ def break_compiler(patch: pytest.MonkeyPatch) -> None:
 
 
 STAGES = [
-    break_choice, break_moves, break_finish, break_merging, break_lowering, break_proof,
+    break_choice, break_moves, break_finish, break_merging, break_lowering,
+    break_prefetching, break_proof,
     break_rendering, break_compiler,
 ]  # fmt: skip
 
