@@ -84,6 +84,10 @@ class CompilerWarning(RuntimeWarning):
     """A kernel could not be optimized; a slower version runs."""
 
 
+class CacheWarning(RuntimeWarning):
+    """The cache folder is not used, as others could have written to it."""
+
+
 class OutOfMemoryError(GlassgradError, MemoryError):
     """The device has no room."""
 

@@ -30,15 +30,17 @@ class Spellings(Backward):
         return cls._of(scalar(b, dtypes.from_py(b) if dtype is None else dtype))
 
     @classmethod
-    def from_url(cls, url: str, gunzip: bool = False, **kwargs: Any) -> Self:
-        """The bytes of a file on the web, downloaded once.
+    def from_url(
+        cls, url: str, gunzip: bool = False, sha256: str | None = None, **kwargs: Any
+    ) -> Self:
+        """The bytes of a file on the web, downloaded once; `sha256` is what they must hash to.
 
         >>> Tensor.from_url(__file__).dtype  # a path is read as it is
         dtypes.uchar
         """
         from glassgrad.base.files import fetch
 
-        return cls(fetch(url, gunzip=gunzip).read_bytes(), **kwargs)  # type: ignore[call-arg]
+        return cls(fetch(url, gunzip=gunzip, sha256=sha256).read_bytes(), **kwargs)  # type: ignore[call-arg]
 
     # ------------------------------------------------------------------ short forms
 
