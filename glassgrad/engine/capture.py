@@ -163,8 +163,8 @@ class Replay:
         else:
             self.batch.run()
             GlobalCounters.count(self.launches, self.operations, self.bytes)
-        for cells, words in self.cells:
+        if self.cells:
             try:
-                look_for_bad_index(cells, words)
+                look_for_bad_index(self.cells)
             except BadIndex as bad:
-                raise bad.explained(cells.checks) from None
+                raise bad.explained(bad.checks) from None

@@ -38,13 +38,13 @@ def run(
         launch_one_by_one(plan.launches, addresses, device, values)
     elif plan.launches:
         _launch(plan, addresses, device, values)
+    if plan.cells:  # before anybody hears of a run that failed
+        look_for_bad_index([(cells, words_of(views[cells.place])) for cells in plan.cells])
     results = tuple([_result(views[end.place], end, values) for end in plan.results])
     if (watching := recorder()) is not None:
         watching.runs.append(Run(plan, leaves, views[len(leaves) :], device))
         pairs = zip(results, plan.results, strict=True)
         watching.sized |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
-    for cells in plan.cells:
-        look_for_bad_index(cells, words_of(views[cells.place]))
     return results
 
 
