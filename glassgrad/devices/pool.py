@@ -42,6 +42,8 @@ from glassgrad.memory.allocator import HOST, Block
 from glassgrad.memory.poison import is_poisoned, poison
 
 WORD = 8
+FOR_EVER = -1.0  # what locks call it
+PATIENCE = 0.1  # seconds that an exit waits for a table
 
 
 class Table:
@@ -118,7 +120,7 @@ class Pool:
         self.crew = object()
 
     def __del__(self) -> None:
-        self.stop()
+        self.stop(0 if ABANDONED else FOR_EVER)
 
     def _bind(self, table: Table) -> None:
         """Tell a table who will run it: once, unless workers came or went."""
@@ -130,13 +132,21 @@ class Pool:
         table.launches[1] = len(self.workers) + 1
         table.crew = self.crew
 
-    def stop(self) -> None:
-        """Send the workers home and wait until they have left. Later tables run on the caller."""
-        with self.lock:
+    def stop(self, patience: float = FOR_EVER) -> bool:
+        """Send the workers home and wait until they have left. Later tables run on the caller.
+
+        False if the pool is at work for more than so many seconds; it then goes on.
+        """
+        if not self.lock.acquire(timeout=patience):
+            return False
+        try:
             workers, self.workers, self.crew = self.workers, [], object()
             for number, worker in enumerate(workers, 1):
                 self.dismiss(self._box(number))
                 _libc().pthread_join(worker, None)
+        finally:
+            self.lock.release()
+        return True
 
     # ------------------------------------------------------------------ starting
 
@@ -298,11 +308,16 @@ def signals_blocked() -> Iterator[None]:
 # ---------------------------------------------------------------------- the process around it
 
 LIVING: WeakSet[Pool] = WeakSet()
+ABANDONED: list[Pool] = []  # at exit a daemon thread was in a table, which nobody waits for
 
 
 def _stop_all() -> None:
+    """At exit: no thread may use memory that Python frees. One that is busy keeps its own."""
     for pool in tuple(LIVING):
-        pool.stop()
+        if not pool.stop(PATIENCE):
+            ABANDONED.append(pool)
+            for kept in (pool, pool.boxes, pool.arenas, pool.code or load_code(pool.has_futex)):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 def _forget_all() -> None:
