@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test verify check format bench clean
 
 # A GPT learns to write Python from the standard library's source text, for a bit over a minute.
 demo: $(READY)
@@ -13,6 +13,10 @@ demo: $(READY)
 # pytest runs last, so its summary is the last thing on the screen.
 test: check
 	$(BIN)/python -m pytest -n 2
+
+# A sample of the tests in which every kernel is also computed by plain loops, and compared.
+verify: $(READY)
+	VERIFY=1 $(BIN)/python -m pytest -n 2 tests/properties tests/nn tests/examples
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""For all tests: specs are checked, nothing is coloured, hypothesis is repeatable.
+"""For all tests: specs are checked, memory is poisoned, nothing is coloured, hypothesis repeats.
 
 Compiled kernels are kept in a folder of the session, which its worker processes share; plans are
 not, so that a test may change what they depend on.
@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 # Before anything of the package is imported: settings read the environment once.
 os.environ.setdefault("SPEC", "1")
+os.environ.setdefault("POISON", "1")
 os.environ.setdefault("NO_COLOR", "1")
 os.environ.setdefault("CACHELEVEL", "1")
 if "GLASSGRAD_CACHE" not in os.environ:

@@ -8,6 +8,7 @@ GlassgradError
 ├── CaptureError      RuntimeError   a captured call cannot be replayed
 ├── DeviceError       RuntimeError   there is no such device, or it does not work here
 ├── CompileError      RuntimeError   a compiler refused our code
+├── VerifyError       RuntimeError   VERIFY=1 found a kernel that computes something else
 ├── OutOfMemoryError  MemoryError    the device has no room
 ├── DownloadError     OSError        a file cannot be fetched
 ├── FormatError       ValueError     a file or buffer is not what it should be
@@ -73,6 +74,18 @@ class DeviceError(GlassgradError, RuntimeError):
 
 class CompileError(GlassgradError, RuntimeError):
     """A compiler refused our code."""
+
+
+class VerifyError(GlassgradError, RuntimeError):
+    """A kernel and its plain loops computed different results."""
+
+
+class CompilerWarning(RuntimeWarning):
+    """A kernel could not be optimized; a slower version runs."""
+
+
+class CacheWarning(RuntimeWarning):
+    """The cache folder is not used, as others could have written to it."""
 
 
 class OutOfMemoryError(GlassgradError, MemoryError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import functools
 import getpass
 import gzip
@@ -19,7 +20,7 @@ from typing import ParamSpec, TypeVar, cast
 
 from glassgrad.base.config import CACHELEVEL
 from glassgrad.base.errors import DownloadError, FormatError
-from glassgrad.base.folders import cache_folder
+from glassgrad.base.folders import private_folder
 from glassgrad.base.progress import tqdm
 
 P = ParamSpec("P")
@@ -62,7 +63,19 @@ def _place(url: str, name: Path | str | None, subdir: str | None, gunzip: bool) 
     if name is not None and (isinstance(name, Path) or "/" in name):
         return Path(name)
     short = name or hashlib.sha256(url.encode()).hexdigest()[:32] + (".unzipped" if gunzip else "")
-    return Path(cache_folder()) / "downloads" / (subdir or "") / short
+    return Path(_downloads()) / (subdir or "") / short
+
+
+def _downloads() -> str:
+    """Where downloads are kept: for this process only if others may write to the cache folder."""
+    return private_folder("downloads", create=True) or _temporary_folder()
+
+
+@functools.cache
+def _temporary_folder() -> str:
+    folder = tempfile.mkdtemp(prefix="glassgrad-downloads-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _download(
@@ -172,7 +185,10 @@ def diskcache(function: Callable[P, T]) -> Callable[P, T]:
         if CACHELEVEL < 1:
             return function(*args, **kwargs)
         key = repr((function.__module__, function.__qualname__, args, sorted(kwargs.items())))
-        path = Path(cache_folder()) / "results" / hashlib.sha256(key.encode()).hexdigest()
+        folder = _results()
+        if folder is None:
+            return function(*args, **kwargs)
+        path = Path(folder) / hashlib.sha256(key.encode()).hexdigest()
         found, value = _read_result(path, key)
         if found:
             return cast(T, value)
@@ -181,6 +197,13 @@ def diskcache(function: Callable[P, T]) -> Callable[P, T]:
         return result
 
     return kept
+
+
+def _results() -> str | None:
+    try:
+        return private_folder("results", create=True)
+    except OSError:
+        return None
 
 
 def _read_result(path: Path, key: str) -> tuple[bool, object]:
@@ -196,7 +219,6 @@ def _write_result(path: Path, key: str, value: object) -> None:
     try:
         if ast.literal_eval(text) != (key, value):
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, part = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "w") as out:
             out.write(text)

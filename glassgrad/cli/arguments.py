@@ -108,14 +108,16 @@ def _generate(made: ArgumentParser) -> None:
 
 
 EXPLAIN = """\
-The expression is Python, with Tensor, dtypes and np at hand. Shown are its graph, and for each
-kernel the loops, what shapes them, the program, the source and the machine code."""
+The expression is evaluated as Python code, with Tensor, dtypes and np at hand: do not pass what you
+would not run. Shown are its graph, and for each kernel the loops, what shapes them, the program,
+the source and the machine code."""
 STAGES = ("graph", "kernel", "nest", "program", "source", "machine")
 
 
 def _explain(made: ArgumentParser) -> None:
     made.add_argument(
-        "expression", help="such as '(Tensor.rand(64, 64) @ Tensor.rand(64, 64)).sum()'"
+        "expression",
+        help="Python code such as '(Tensor.rand(64, 64) @ Tensor.rand(64, 64)).sum()'",
     )
     made.add_argument("--only", nargs="+", choices=STAGES, default=list(STAGES), metavar="STAGE",
                       help=f"some of {', '.join(STAGES)}")  # fmt: skip

@@ -2,6 +2,7 @@
 
 Nothing here may fail: a folder that cannot be written is a cache that forgets, a damaged file is a
 miss. Files appear by renaming, so processes that write at once, or die while writing, do no harm.
+Each begins with a digest of key and contents: a file under another's name is a miss, too.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from time import time
 
 from glassgrad.base.config import CACHELEVEL
 from glassgrad.base.errors import SettingError
-from glassgrad.base.folders import cache_folder
+from glassgrad.base.folders import cache_folder, make_private, private_folder
 
 try:  # hashlib loads OpenSSL, which takes as long as ten of our modules
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
 
-MAGIC = b"glassgrad object 2\n"
+MAGIC = b"glassgrad object 3\n"
 DIGEST_BYTES = 32
 MOST_BYTES = 1 << 30  # what the folder may hold before those go that were used longest ago
 WRITING = ".writing-"  # how names of files begin that are being written
@@ -36,23 +37,25 @@ def object_key(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def _digest(code: bytes) -> bytes:
-    return blake2b(code, digest_size=DIGEST_BYTES).digest()
+def _digest(key: str, code: bytes) -> bytes:
+    digest = blake2b(f"{key}\n".encode(), digest_size=DIGEST_BYTES)
+    digest.update(code)
+    return digest.digest()
 
 
 def read_object(key: str) -> bytes | None:
     """The object code kept under a key, if it is there and whole."""
-    if not CACHELEVEL:
+    path = _path(key)
+    if path is None:
         return None
     try:
-        path = _path(key)
         with open(path, "rb") as file:
             stored = file.read()
-    except (OSError, SettingError):
+    except OSError:
         return None
     start = len(MAGIC) + DIGEST_BYTES
     code = stored[start:]
-    if stored[:start] != MAGIC + _digest(code):
+    if stored[:start] != MAGIC + _digest(key, code):
         return None
     with suppress(OSError):  # it was used now: others go first
         os.utime(path)
@@ -61,14 +64,28 @@ def read_object(key: str) -> bytes | None:
 
 def write_object(key: str, code: bytes) -> None:
     """Keep object code under a key, or do nothing if the disk does not let us."""
-    if not CACHELEVEL:
+    path = _path(key, create=True)
+    if path is None:
         return
-    with suppress(OSError, SettingError):
-        path = _path(key)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        _replace(path, MAGIC + _digest(code) + code)
+    with suppress(OSError):
+        make_private(os.path.dirname(path))
+        _replace(path, MAGIC + _digest(key, code) + code)
         if key.startswith("00"):  # one key in 256: looking at every file each time would be slow
             prune(MOST_BYTES)
+
+
+def has_object(key: str) -> bool:
+    """Whether something is kept under a key; it is not looked at."""
+    path = _path(key)
+    return path is not None and os.path.exists(path)
+
+
+def remove_object(key: str) -> None:
+    """Forget what is kept under a key."""
+    path = _path(key)
+    if path is not None:
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def clear() -> None:
@@ -115,8 +132,15 @@ def _files() -> list[tuple[float, int, str]]:
     return found
 
 
-def _path(key: str) -> str:
-    return os.path.join(cache_folder(), "objects", key[:2], key[2:])
+def _path(key: str, create: bool = False) -> str | None:
+    """The file of a key; None if nothing is kept, or nothing can be."""
+    if not CACHELEVEL:
+        return None
+    try:
+        folder = private_folder("objects", create)
+    except (OSError, SettingError):
+        return None
+    return None if folder is None else os.path.join(folder, key[:2], key[2:])
 
 
 def _replace(path: str, contents: bytes) -> None:

@@ -39,8 +39,11 @@ from glassgrad.devices.pool_code import (
 )
 from glassgrad.devices.protocol import Call
 from glassgrad.memory.allocator import HOST, Block
+from glassgrad.memory.poison import is_poisoned, poison
 
 WORD = 8
+FOR_EVER = -1.0  # what locks call it
+PATIENCE = 0.1  # seconds that an exit waits for a table
 
 
 class Table:
@@ -91,6 +94,8 @@ class Table:
         with pool.lock:
             if self.crew is not pool.crew:
                 pool._bind(self)
+            if is_poisoned():
+                pool.poison_scratch()
             pool.enter(self.address)
 
 
@@ -115,7 +120,7 @@ class Pool:
         self.crew = object()
 
     def __del__(self) -> None:
-        self.stop()
+        self.stop(0 if ABANDONED else FOR_EVER)
 
     def _bind(self, table: Table) -> None:
         """Tell a table who will run it: once, unless workers came or went."""
@@ -127,13 +132,21 @@ class Pool:
         table.launches[1] = len(self.workers) + 1
         table.crew = self.crew
 
-    def stop(self) -> None:
-        """Send the workers home and wait until they have left. Later tables run on the caller."""
-        with self.lock:
+    def stop(self, patience: float = FOR_EVER) -> bool:
+        """Send the workers home and wait until they have left. Later tables run on the caller.
+
+        False if the pool is at work for more than so many seconds; it then goes on.
+        """
+        if not self.lock.acquire(timeout=patience):
+            return False
+        try:
             workers, self.workers, self.crew = self.workers, [], object()
             for number, worker in enumerate(workers, 1):
                 self.dismiss(self._box(number))
                 _libc().pthread_join(worker, None)
+        finally:
+            self.lock.release()
+        return True
 
     # ------------------------------------------------------------------ starting
 
@@ -167,6 +180,11 @@ class Pool:
         for number, block in enumerate(self.arenas):
             self._set(number, SCRATCH_AT, block.address)
         self.scratch_bytes = nbytes
+
+    def poison_scratch(self) -> None:
+        """No kernel may rely on what an earlier one left in scratch memory."""
+        for block in self.arenas:
+            poison(block.address, block.nbytes)
 
     def _box(self, number: int) -> int:
         return self.base + number * BOX_BYTES
@@ -290,11 +308,16 @@ def signals_blocked() -> Iterator[None]:
 # ---------------------------------------------------------------------- the process around it
 
 LIVING: WeakSet[Pool] = WeakSet()
+ABANDONED: list[Pool] = []  # at exit a daemon thread was in a table, which nobody waits for
 
 
 def _stop_all() -> None:
+    """At exit: no thread may use memory that Python frees. One that is busy keeps its own."""
     for pool in tuple(LIVING):
-        pool.stop()
+        if not pool.stop(PATIENCE):
+            ABANDONED.append(pool)
+            for kept in (pool, pool.boxes, pool.arenas, pool.code or load_code(pool.has_futex)):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 def _forget_all() -> None:

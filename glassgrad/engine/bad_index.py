@@ -7,6 +7,7 @@ never does, since axes without elements are refused when they are indexed).
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 
 from glassgrad.base.errors import AxisError
 from glassgrad.base.records import frozen
@@ -28,9 +29,10 @@ class Cells:
 class BadIndex(Exception):
     """A CHECK, given by its launch and its number there, met a value outside of its axis."""
 
-    def __init__(self, launch: int, number: int, value: int) -> None:
-        super().__init__(launch, number, value)
-        self.launch = launch
+    def __init__(self, cells: Cells, number: int, value: int) -> None:
+        super().__init__(cells.launch, number, value)
+        self.checks = cells.checks
+        self.launch = cells.launch
         self.number = number
         self.value = value
 
@@ -46,12 +48,16 @@ class BadIndex(Exception):
         )
 
 
-def look_for_bad_index(cells: Cells, words: Words) -> None:
-    """Raise BadIndex if a launch found one; its cells are clean again."""
-    if any(words):
-        number, value = next((number, word) for number, word in enumerate(words) if word)
-        ctypes.memset(words, 0, ctypes.sizeof(words))
-        raise BadIndex(cells.launch, number, value)
+def look_for_bad_index(all_cells: Iterable[tuple[Cells, Words]]) -> None:
+    """Raise BadIndex for the first that launches found; all cells are clean again."""
+    bad: BadIndex | None = None
+    for cells, words in all_cells:
+        if any(words):
+            number, value = next((number, word) for number, word in enumerate(words) if word)
+            ctypes.memset(words, 0, ctypes.sizeof(words))
+            bad = bad or BadIndex(cells, number, value)
+    if bad is not None:
+        raise bad
 
 
 def words_of(view: View) -> Words:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from glassgrad.base.config import BEAM, NOOPT
+from glassgrad.base.config import BEAM, NOOPT, VERIFY
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Launch
@@ -119,7 +119,8 @@ def signature(roots: Sequence[UOp]) -> Signature:
         if op is COPY:
             copies.append(node)
     ends = tuple([numbers[root] for root in roots])
-    return Signature((NOOPT.value, BEAM.value, ends, *entries), leaves, copies, values)
+    key = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value, ends, *entries)
+    return Signature(key, leaves, copies, values)
 
 
 def _two_values(node: UOp, other: int) -> ShapeError:

@@ -20,8 +20,10 @@ from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import BadIndex, Cells, look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.recording import Run
+from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch
+from glassgrad.memory.poison import is_poisoned, poison
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 
@@ -145,16 +147,24 @@ class Replay:
             for place, variable in enumerate(launch.variables):
                 self.batch.set_value(call, place, values[variable])
 
+    def poison(self) -> None:
+        """Fill what this replay writes first: the storages it makes, and the arena."""
+        sizes = [storage.nbytes for storage in self.capture.made] + [self.capture.arena_bytes]
+        for address, nbytes in zip(self.bases[len(self.capture.given) :], sizes, strict=True):
+            poison(address, nbytes)
+
     def run(self) -> None:
-        if LISTENERS or DEBUG.value >= 2:
+        if is_poisoned():
+            self.poison()
+        if LISTENERS or DEBUG.value >= 2 or is_verified():
             addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
             capture = self.capture
             launch_one_by_one(capture.launches, addresses, capture.device, self.values)
         else:
             self.batch.run()
             GlobalCounters.count(self.launches, self.operations, self.bytes)
-        for cells, words in self.cells:
+        if self.cells:
             try:
-                look_for_bad_index(cells, words)
+                look_for_bad_index(self.cells)
             except BadIndex as bad:
-                raise bad.explained(cells.checks) from None
+                raise bad.explained(bad.checks) from None

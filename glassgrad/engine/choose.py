@@ -29,6 +29,10 @@ def chooser() -> Chooser:
         return Chooser("none", _nothing)
     if BEAM:
         return Chooser(f"beam {BEAM.value}", _searched)
+    return heuristic_chooser()
+
+
+def heuristic_chooser() -> Chooser:
     return Chooser("heuristic", _usual)
 
 

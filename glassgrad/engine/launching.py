@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from time import perf_counter
 
 from glassgrad.base.config import DEBUG
@@ -10,6 +11,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.events import LISTENERS, KernelLaunched, announce
 from glassgrad.devices.protocol import Call, Device
 from glassgrad.engine.debug import report_launch
+from glassgrad.engine.verify import is_verified, verified
 from glassgrad.ir.size import UNBOUND, Bound
 from glassgrad.ir.stages import Launch
 
@@ -32,10 +34,12 @@ def launch_one_by_one(
 ) -> None:
     for launch, call in zip(launches, calls_of(launches, addresses, values), strict=True):
         batch = device.prepare((call,))
-        start = perf_counter()
-        batch.run()
-        device.synchronize()
-        seconds = perf_counter() - start
+        check = verified(launch, call, device) if is_verified() else nullcontext()
+        with check:
+            start = perf_counter()
+            batch.run()
+            device.synchronize()
+            seconds = perf_counter() - start
         GlobalCounters.count(1, launch.operations, launch.bytes, seconds)
         if DEBUG >= 2:
             report_launch(launch, device.name, seconds)

@@ -6,16 +6,18 @@ Tensor ──▶ graph ──▶ Kernel ──▶ Nest ──▶ Program ──�
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
 from glassgrad.base.collector import collector_paused
+from glassgrad.base.config import Context
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.bad_index import BadIndex
 from glassgrad.engine.cache import KERNELS, PLANS, signature
 from glassgrad.engine.choose import chooser
-from glassgrad.engine.compiling import compiler
+from glassgrad.engine.compiling import CompileLater, compiler
 from glassgrad.engine.debug import (
     passes_shown,
     report_nest,
@@ -23,12 +25,14 @@ from glassgrad.engine.debug import (
     report_source,
 )
 from glassgrad.engine.estimate import estimate
+from glassgrad.engine.fallback import Attempt, Shape, compile_simpler
 from glassgrad.engine.place import device_of, move_between_devices
 from glassgrad.engine.plan import Plan
 from glassgrad.engine.plans import plan_name, recall_plan, remember_plan
 from glassgrad.engine.recording import recorder
-from glassgrad.engine.remember import key_of, recall, remember
+from glassgrad.engine.remember import forget, key_of, recall, remember
 from glassgrad.engine.run import run
+from glassgrad.engine.verify import needs_references, with_references
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.spec import check
@@ -115,21 +119,49 @@ def build(kernels: Sequence[Kernel], device: Device) -> list[Launch]:
     }
     new = [kernel for kernel, launch in found.items() if launch is None]
     with compiler(device, len(new)) as compile_later:
-        waiting = [compile_later(source_of(kernel, device)) for kernel in new]
+        waiting = [begin(kernel, device, compile_later) for kernel in new]
         for kernel, executable in zip(new, waiting, strict=True):
             found[kernel] = KERNELS[kernel, *who] = launch_of(kernel, executable())
-    return [launch for kernel in kernels if (launch := found[kernel]) is not None]
+    launches = [launch for kernel in kernels if (launch := found[kernel]) is not None]
+    if needs_references(device):
+        with Context(NOOPT=1):
+            launches = with_references(launches, build(kernels, device), kernels)
+    return launches
 
 
-def source_of(kernel: Kernel, device: Device) -> Source:
-    """The source of a kernel, from disk if it was written before."""
+def begin(kernel: Kernel, device: Device, compile_later: CompileLater) -> Callable[[], Executable]:
+    """Write a kernel's source, or find it on disk, and start to compile it.
+
+    What is returned waits for the code. Sources that do not compile are not kept.
+    """
     name = key_of(kernel, device.target, chooser().key)
-    source = recall(name)
-    if source is None:
+    attempt = Attempt(chooser())
+
+    def write(shape: Shape, target: Target) -> Source:
         with passes_shown(kernel):
-            source = write_source(kernel, device.target)
-        remember(name, source)
-    return source
+            return write_source(kernel, target, shape)
+
+    def instead(error: Exception) -> Executable:
+        forget(name)
+        return compile_simpler(error, attempt, write, device)
+
+    try:
+        known = recall(name)
+        source = known or write(attempt, device.target)
+        waiting = compile_later(source)
+    except Exception as error:  # noqa: BLE001 - whatever refused it
+        return partial(instead, error)
+
+    def finish() -> Executable:
+        try:
+            executable = waiting()
+        except Exception as error:  # noqa: BLE001
+            return instead(error)
+        if known is None:
+            remember(name, source)
+        return executable
+
+    return finish
 
 
 def launch_of(kernel: Kernel, executable: Executable) -> Launch:
@@ -138,16 +170,15 @@ def launch_of(kernel: Kernel, executable: Executable) -> Launch:
     return Launch(executable, (), *estimate(kernel), ordered)
 
 
-def write_source(kernel: Kernel, target: Target) -> Source:
-    """Kernel ──▶ Nest ──▶ Program ──▶ Source"""
+def write_source(kernel: Kernel, target: Target, shape: Shape | None = None) -> Source:
+    """Kernel ──▶ Nest ──▶ Program ──▶ Source; `shape` gives the loops their shape."""
     # A process that finds all its sources on disk starts sooner without these.
-    from glassgrad.loops import optimize
     from glassgrad.lower import lower
     from glassgrad.render import render
 
     check(kernel.body, "kernel")
     enter("loops", kernel)
-    nest = optimize(kernel, target, chooser())
+    nest = (shape or Attempt(chooser()))(kernel, target)
     check(nest.body, "kernel")
     report_nest(kernel, nest)
     enter("lower", nest)

@@ -13,7 +13,8 @@ from typing import Any
 
 from glassgrad.base.config import CACHELEVEL
 from glassgrad.base.dtype import dtypes
-from glassgrad.devices.objects import object_key, read_object, write_object
+from glassgrad.base.errors import CompileError
+from glassgrad.devices.objects import has_object, object_key, read_object, write_object
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.bad_index import Cells
 from glassgrad.engine.cache import Signature
@@ -21,6 +22,7 @@ from glassgrad.engine.choose import chooser
 from glassgrad.engine.compiling import compiler
 from glassgrad.engine.plan import Made, Plan, Result
 from glassgrad.engine.remember import is_kept, own_code, recall, written_target
+from glassgrad.engine.verify import is_verified
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Check, Launch
 from glassgrad.ir.uop import UOp, toposort
@@ -28,7 +30,7 @@ from glassgrad.ir.uop import UOp, toposort
 
 def plan_name(graph: Signature, device: Device) -> str | None:
     """The name of a plan on disk; None if it is not kept there."""
-    if CACHELEVEL < 2 or graph.values or not is_kept(device.target):
+    if CACHELEVEL < 2 or graph.values or is_verified() or not is_kept(device.target):
         return None
     structure = repr(graph.key)
     if " at 0x" in structure:  # something that only this process knows
@@ -38,8 +40,8 @@ def plan_name(graph: Signature, device: Device) -> str | None:
 
 
 def remember_plan(name: str | None, plan: Plan, sources: Sequence[str | None]) -> None:
-    """Keep a plan whose launches are of these sources."""
-    if name is None or None in sources:
+    """Keep a plan whose launches are of these sources, if all of those are kept, too."""
+    if name is None or not all(source and has_object(source) for source in sources):
         return
     names = list(dict.fromkeys(sources))
     row = {
@@ -65,7 +67,7 @@ def recall_plan(name: str | None, values: Sequence[UOp], device: Device) -> Plan
         return None
     try:
         return _read(json.loads(stored), values, device)
-    except (ValueError, KeyError, TypeError, IndexError):  # as if it were not there
+    except (ValueError, KeyError, TypeError, IndexError, CompileError):  # as if it were not there
         return None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.events import LISTENERS
-from glassgrad.devices.objects import object_key, read_object, write_object
+from glassgrad.devices.objects import object_key, read_object, remove_object, write_object
 from glassgrad.ir.stages import Kernel, Nest, Program, Source, Target
 from glassgrad.ir.uop import UOp
 
@@ -50,6 +50,12 @@ def recall(key: str | None) -> Source | None:
 def remember(key: str | None, source: Source) -> None:
     if key is not None:
         write_object(key, json.dumps(written_source(source)).encode())
+
+
+def forget(key: str | None) -> None:
+    """What is kept under a key did not compile: the next process makes it anew."""
+    if key is not None:
+        remove_object(key)
 
 
 def written_source(source: Source) -> dict[str, Any]:

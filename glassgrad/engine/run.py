@@ -13,6 +13,7 @@ from glassgrad.engine.bad_index import look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Plan, Result
 from glassgrad.engine.recording import Run, recorder
+from glassgrad.engine.verify import is_verified
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, concrete, sizes_in
 from glassgrad.ir.uop import UOp
@@ -33,17 +34,17 @@ def run(
     if plan.offsets:  # `arena` lives until the launches are done
         arena = Storage(device.name, plan.arena_bytes, dtypes.uint8).allocate(zeroed=False)
         addresses += [arena.address + offset for offset in plan.offsets]
-    if LISTENERS or DEBUG.value >= 2:
+    if LISTENERS or DEBUG.value >= 2 or is_verified():
         launch_one_by_one(plan.launches, addresses, device, values)
     elif plan.launches:
         _launch(plan, addresses, device, values)
+    if plan.cells:  # before anybody hears of a run that failed
+        look_for_bad_index([(cells, words_of(views[cells.place])) for cells in plan.cells])
     results = tuple([_result(views[end.place], end, values) for end in plan.results])
     if (watching := recorder()) is not None:
         watching.runs.append(Run(plan, leaves, views[len(leaves) :], device))
         pairs = zip(results, plan.results, strict=True)
         watching.sized |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
-    for cells in plan.cells:
-        look_for_bad_index(cells, words_of(views[cells.place]))
     return results
 
 

@@ -53,6 +53,7 @@ class Target:
     native: frozenset[Ops] = frozenset()  # of EXP2 LOG2 SIN POW THREEFRY: what need not be expanded
     dtypes: frozenset[DType] = field(default_factory=lambda: frozenset(dtypes.all))
     core_work_ns: int = 20_000  # less work than this is not worth a second core
+    has_hints: bool = True  # lowering prefetches, streams and reorders; off: only what is needed
     reports_indices: bool = True  # CHECKs write bad indices down; else these are only made harmless
     dots: tuple[Dot, ...] = ()  # sums of narrow products in one instruction, of whole vectors
 
@@ -183,6 +184,14 @@ class Executable(Protocol):
 
 
 @frozen
+class Reference:
+    """What a launch must compute (VERIFY=1): the same kernel, compiled without loop moves."""
+
+    executable: Executable
+    kernel: Kernel
+
+
+@frozen
 class Launch:
     """One call of an executable: which buffers of the plan it takes."""
 
@@ -191,6 +200,7 @@ class Launch:
     bytes: int = 0
     operations: int = 0
     variables: tuple[UOp, ...] = ()  # whose values it takes, in order
+    reference: Reference | None = None
 
 
 Choose = Callable[[Nest, Target], tuple[Any, ...]]

@@ -23,6 +23,12 @@ def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest
     return finish(nest, target)
 
 
+def unoptimized(kernel: Kernel, target: Target) -> Nest:
+    """The loops as they were scheduled: nothing is moved, merged or skipped."""
+    nest = Nest(kernel.body, kernel.outer, kernel.rewrites)
+    return name_nest(spread_over_grid(nest, target))
+
+
 def finish(nest: Nest, target: Target) -> Nest:
     """What is left to do once all moves are made."""
     return name_nest(shorten(choose_lanes(nest, target)))

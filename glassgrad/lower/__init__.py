@@ -29,7 +29,7 @@ def lower(nest: Nest, target: Target) -> Program:
     for loop in reversed(nest.outer):
         emitter.close(loop)
     lines = without_unused(emitter.scopes.stack[0].lines)
-    if not target.has_threads:
+    if target.has_hints and not target.has_threads:
         lines = stream(interleave(lines, _in_place(body)), emitter)
     lines, scratch_bytes = share_scratch(lines)
     return Program(

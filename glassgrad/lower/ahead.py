@@ -54,7 +54,7 @@ def ask_for_next(emitter: Emitter, reduce: UOp, products: int) -> None:
     """In the innermost loop of a sum: places in what is seen next, further on with every step, so
     that all of it has been asked for when its turn comes.
     """
-    if products < ENOUGH or emitter.target.has_threads:
+    if products < ENOUGH or emitter.target.has_threads or not emitter.target.has_hints:
         return
     for node in reduce.value.toposort(stop=_is_read):
         region = _region(emitter, reduce, node) if node.op is Ops.LOAD else None

@@ -117,7 +117,7 @@ def needed_behind_sums(stores: list[UOp], target: Target) -> dict[UOp, bool]:
 
     What is stored together waits together: also what needs no sum itself.
     """
-    if target.has_threads:
+    if target.has_threads or not target.has_hints:
         return {}  # others have work while one waits
     nodes = _own_nodes(stores)
     if not any(_is_long(node) or _is_kept(node) for node in nodes):

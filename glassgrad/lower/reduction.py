@@ -176,7 +176,7 @@ def _updated(emitter: Emitter, sums: Sums, current: UOp, instance: Instance) -> 
         values: list[UOp] = []
         for factor in factors:
             value = emitter.value(factor, instance)
-            if value.is_const and value.arg == 0:
+            if value.is_const and value.arg == 0 and not factor.is_const:
                 return current  # a step that is known to see a zero around an image
             values.append(emitter.spread(value, sums.width))
         update = UOp(Ops.MULACC, current.dtype, (*values, current))

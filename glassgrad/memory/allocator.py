@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from glassgrad.base.errors import DeviceError, OutOfMemoryError
+from glassgrad.memory.poison import is_poisoned, poison
 
 ALIGNMENT = 64  # a cache line, and the widest vector register
 MAPPED_BYTES = 1 << 20  # blocks from this size on are pages of their own
@@ -58,15 +59,20 @@ class HostAllocator:
         try:
             block = self.pool[size].pop()
         except (KeyError, IndexError):
-            return self._fresh(size)
-        self.pooled -= size
-        if zeroed:
-            ctypes.memset(block.address, 0, nbytes)
+            block = self._fresh(size)
+        else:
+            self.pooled -= size
+            if zeroed:
+                ctypes.memset(block.address, 0, nbytes)
+        if not zeroed and is_poisoned():
+            poison(block.address, size)
         return block
 
     def free(self, block: Block) -> None:
         if self.pooled + block.nbytes > self.pool_bytes:
             return  # its pages go back to the system with the last reference
+        if is_poisoned():  # who still looks at it shall notice
+            poison(block.address, block.nbytes)
         self.pooled += block.nbytes
         waiting = self.pool.get(block.nbytes)
         if waiting is None:

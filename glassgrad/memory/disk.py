@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from contextlib import suppress
@@ -25,14 +26,19 @@ class DiskAllocator:
         self.readonly = self.path.exists() and not os.access(self.path, os.W_OK)
 
     def allocate(self, nbytes: int, zeroed: bool) -> Block:
-        """Map the file's first bytes; what is new reads as zeros."""
+        """Map the file's first bytes; what is new reads as zeros.
+
+        All of them get a place on the disk now: a process that writes to a page for which there is
+        none is killed (SIGBUS).
+        """
         flags = os.O_RDONLY if self.readonly else os.O_RDWR | os.O_CREAT
+        is_new = not self.path.exists()
         try:
             file = os.open(self.path, flags | getattr(os, "O_BINARY", 0), 0o644)
         except OSError as error:
             raise DeviceError(f"cannot open {self.path}: {error.strerror}") from error
         try:
-            self._lengthen(file, nbytes)
+            self._reserve(file, nbytes, is_new)
             access = mmap.ACCESS_READ if self.readonly else mmap.ACCESS_WRITE
             # An empty file cannot be mapped.
             raw = mmap.mmap(file, nbytes, access=access) if nbytes else mmap.mmap(-1, 1)
@@ -40,15 +46,30 @@ class DiskAllocator:
             os.close(file)
         return Block(_address(raw), nbytes, raw)
 
-    def _lengthen(self, file: int, nbytes: int) -> None:
-        found = os.fstat(file).st_size
-        if found >= nbytes:
-            return
+    def _reserve(self, file: int, nbytes: int, is_new: bool) -> None:
+        """Make the file long enough; if the disk is full it stays as it was."""
+        found = os.fstat(file)
         if self.readonly:
+            if found.st_size < nbytes:
+                raise DeviceError(
+                    f"{self.path} has {found.st_size} bytes and is read-only, but {nbytes} are "
+                    "wanted"
+                )
+            return
+        try:
+            if found.st_size < nbytes:
+                os.ftruncate(file, nbytes)
+            if not _has_place(found, nbytes):
+                _allocate(file, nbytes)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(file, found.st_size)
+            if is_new:
+                self.path.unlink(missing_ok=True)
             raise DeviceError(
-                f"{self.path} has {found} bytes and is read-only, but {nbytes} are wanted"
-            )
-        os.ftruncate(file, nbytes)
+                f"cannot make room for {nbytes:,} bytes in {self.path}: {error.strerror}",
+                hint="free space on that disk, or use another one",
+            ) from error
 
     def free(self, block: Block) -> None:
         """The pages go with the last reference; the system writes them back."""
@@ -57,6 +78,23 @@ class DiskAllocator:
 
     def as_buffer(self, address: int, nbytes: int, owner: object) -> memoryview:
         return host_bytes(address, nbytes, owner)
+
+
+def _has_place(found: os.stat_result, nbytes: int) -> bool:
+    """Whether a file has that many bytes, and all of them a place on the disk: no holes."""
+    blocks = getattr(found, "st_blocks", None)
+    return found.st_size >= nbytes and (blocks is None or blocks * 512 >= found.st_size)
+
+
+def _allocate(file: int, nbytes: int) -> None:
+    """Give the bytes of a file a place on the disk, where the system can do so."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(file, 0, nbytes)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
 
 
 def _address(raw: mmap.mmap) -> int:

@@ -13,6 +13,7 @@ from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
 from glassgrad.base.events import LISTENERS, BufferAllocated, announce
 from glassgrad.base.records import frozen, replace
 from glassgrad.memory.allocator import Allocator, Block, allocator_for, is_file
+from glassgrad.memory.poison import is_poisoned
 from glassgrad.memory.sharing import SEEN
 
 # Two threads may need the same storage for the first time at once.
@@ -27,14 +28,19 @@ if hasattr(os, "register_at_fork"):  # and a child must not inherit a lock that 
 
 @frozen
 class BufferSpec:
-    """How a block is wanted: visible to the host, never pooled, or another's at an address."""
+    """How a block is wanted: visible to the host, never pooled, or another's at an address.
+
+    `is_undefined`: it need not read as zeros before it is written.
+    """
 
     cpu_access: bool = False
     nolru: bool = False
     external_ptr: int | None = None
+    is_undefined: bool = False
 
 
 DEFAULT_SPEC = BufferSpec()
+UNDEFINED = BufferSpec(is_undefined=True)
 
 
 class Storage:
@@ -139,7 +145,11 @@ class Storage:
     @property
     def address(self) -> int:
         """Where the first byte is; asking allocates."""
-        return self._address or self.ensure_allocated()._address
+        return self._address or self.ensure_allocated(not self._is_poisoned())._address
+
+    def _is_poisoned(self) -> bool:
+        """Undefined contents are zeros all the same, except where bugs are looked for."""
+        return self.options.is_undefined and is_poisoned()
 
     def part(self, size: int, dtype: DType, offset: int) -> Storage:
         """A storage of `size` elements that begins `offset` bytes into this one and shares it."""

@@ -16,6 +16,7 @@ from glassgrad.base.config import DEBUG, JIT, TRAINING
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.pool import Table
+from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import UNBOUND
 from glassgrad.tensor.captured import UOP, Captured
 from glassgrad.tensor.core import LIVING, Living, forget
@@ -59,7 +60,7 @@ def _simple(captured: Captured, table: Table, lock: RLock, guards: Seen) -> Agai
                     return MISSED
             except AttributeError:  # no tensor, no longer there, or not in memory
                 return MISSED
-            if LISTENERS or DEBUG.value >= 2 or not JIT.value:
+            if LISTENERS or DEBUG.value >= 2 or not JIT.value or is_verified():
                 return MISSED
             if values and not guards.are_still():
                 return MISSED

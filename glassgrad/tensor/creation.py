@@ -11,6 +11,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.size import Size
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import UNDEFINED
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.data import own
@@ -45,7 +46,7 @@ class Creation(Reduce):
         (2, 3)
         """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
-        view = View.empty(canonical(device), checked_shape(shape), wanted)
+        view = View.empty(canonical(device), checked_shape(shape), wanted, UNDEFINED)
         return cls._leaf(UOp(Ops.BUFFER, wanted, (), view), requires_grad)
 
     @classmethod

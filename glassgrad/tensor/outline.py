@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from glassgrad.base.config import BEAM, NOOPT
+from glassgrad.base.config import BEAM, NOOPT, VERIFY
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.gradient import Slope
@@ -127,7 +127,8 @@ class Outline:
     def key(self, kept: Iterable[UOp]) -> tuple[Any, ...]:
         """Equal where all is equal that decides on how to compute the first values."""
         marks = sorted([self.numbers[node] for node in kept])
-        return (NOOPT.value, BEAM.value, tuple(marks), *self.words)
+        settings = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value)
+        return (*settings, tuple(marks), *self.words)
 
     def is_sound(self) -> bool:
         """Whether nothing of it was overwritten by a replay."""

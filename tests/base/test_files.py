@@ -13,8 +13,9 @@ from typing import ClassVar
 import pytest
 
 from glassgrad.base.config import Context
-from glassgrad.base.errors import DownloadError, FormatError
+from glassgrad.base.errors import CacheWarning, DownloadError, FormatError
 from glassgrad.base.files import diskcache, fetch, temp
+from glassgrad.base.folders import LOOKED_AT
 
 
 @pytest.fixture(autouse=True)
@@ -222,3 +223,22 @@ def test_results_that_are_not_plain_are_not_kept(cache):
 def test_temporary_paths():
     assert Path(temp("file")).name == "file"
     assert Path(temp("file", append_user=True)).name.startswith("file.")
+
+
+def test_a_kept_download_is_checked_again(served):
+    digest = hashlib.sha256(b"weights").hexdigest()
+    path = fetch(served.as_uri(), sha256=digest)
+    path.write_bytes(b"poison!")
+    assert fetch(served.as_uri(), sha256=digest).read_bytes() == b"weights"
+
+
+def test_downloads_of_a_shared_cache_folder_are_not_used(served, cache):
+    LOOKED_AT.clear()
+    path = fetch(served.as_uri())
+    cache.chmod(0o777)
+    LOOKED_AT.clear()
+    with pytest.warns(CacheWarning):
+        other = fetch(served.as_uri())
+    assert cache not in other.parents
+    assert other.read_bytes() == path.read_bytes()
+    LOOKED_AT.clear()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from glassgrad.base.config import Context
-from glassgrad.base.folders import cache_folder
+from glassgrad.base.errors import CacheWarning
+from glassgrad.base.folders import LOOKED_AT, cache_folder, private_folder
 
 
 @pytest.mark.parametrize(
@@ -27,3 +30,57 @@ def test_every_system_has_a_place_for_it(
         assert Path(cache_folder()) == Path(wanted)
     with Context(CACHE="/other"):
         assert Path(cache_folder()) == Path("/other")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Path]:
+    LOOKED_AT.clear()
+    with Context(CACHE=str(tmp_path / "cache")):
+        yield tmp_path / "cache"
+    LOOKED_AT.clear()
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_folder_is_made_for_this_user_alone(cache: Path) -> None:
+    assert private_folder("objects") is None
+    before = os.umask(0)
+    try:
+        assert private_folder("objects", create=True) == str(cache / "objects")
+    finally:
+        os.umask(before)
+    assert (mode(cache), mode(cache / "objects")) == (0o700, 0o700)
+    assert private_folder("objects") == str(cache / "objects")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("bits", [0o777, 0o770, 0o1777, 0o702])
+def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, bits: int, inner: bool) -> None:
+    private_folder("objects", create=True)
+    LOOKED_AT.clear()
+    (cache / "objects" if inner else cache).chmod(bits)
+    with pytest.warns(CacheWarning, match="others may write to it") as found:
+        assert private_folder("objects") is None
+        assert private_folder("objects", create=True) is None
+    assert len(found) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
+@pytest.mark.parametrize("bits", [0o755, 0o750, 0o700])
+def test_others_may_read(cache: Path, bits: int) -> None:
+    private_folder("objects", create=True)
+    LOOKED_AT.clear()
+    cache.chmod(bits)
+    assert private_folder("objects") is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
+def test_a_folder_of_another_user_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    private_folder("objects", create=True)
+    LOOKED_AT.clear()
+    monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
+    with pytest.warns(CacheWarning, match="belongs to another user"):
+        assert private_folder("objects") is None

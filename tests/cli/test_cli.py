@@ -346,3 +346,9 @@ def test_an_expression_is_shown_in_a_page(tmp_path: Path) -> None:
     page.unlink()
     assert main(["viz", "Tensor([1.0, -2.0]).relu().sum()", "--out", str(page)]) == 0
     assert '"graphs":[{' in page.read_text()
+
+
+def test_the_help_of_explain_says_that_it_runs_python(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", "--help"])
+    assert "evaluated as Python code" in capsys.readouterr().out

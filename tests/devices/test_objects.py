@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from glassgrad.base.config import Context
+from glassgrad.base.errors import CacheWarning
 from glassgrad.devices import objects
 from glassgrad.devices.objects import (
     clear,
+    has_object,
     object_key,
     prune,
     read_object,
+    remove_object,
     write_object,
 )
 
@@ -181,3 +184,70 @@ def test_pruning_while_others_prune_is_no_error(folder: Path) -> None:
         for done in [threads.submit(copy_context().run, prune, 1000) for _ in range(4)]:
             done.result()
     assert sum(path.stat().st_size for path in files(folder)) <= 1000
+
+
+def test_a_file_under_the_name_of_another_is_a_miss(folder: Path) -> None:
+    """Whole, but not what was asked for: its code would compute something else."""
+    other = object_key("other", "code")
+    write_object(KEY, b"times three")
+    (first,) = files(folder)
+    write_object(other, b"plus one")
+    (second,) = [path for path in files(folder) if path != first]
+    second.write_bytes(first.read_bytes())
+    assert read_object(other) is None
+    assert read_object(KEY) == b"times three"
+
+
+def test_folders_are_private(folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        write_object(KEY, b"machine code")
+    finally:
+        os.umask(before)
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
+def test_a_folder_that_others_may_write_to_is_a_cache_that_forgets(folder: Path) -> None:
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    with pytest.warns(CacheWarning) as found:
+        write_object(KEY, b"machine code")
+        assert read_object(KEY) is None
+    assert len(found) == 1
+    assert files(folder) == []
+
+
+def test_a_forgotten_entry_is_a_miss() -> None:
+    write_object(KEY, b"machine code")
+    assert has_object(KEY)
+    remove_object(KEY)
+    remove_object(KEY)
+    assert not has_object(KEY)
+    assert read_object(KEY) is None
+
+
+def test_the_code_of_another_kernel_is_not_run(folder: Path) -> None:
+    """The files of x * 3 in place of those of x + 1: sources, plans and objects alike."""
+    program = (
+        "import sys; from glassgrad import Tensor; x = Tensor([1.0, 2.0, 5.0]).realize();"
+        "print((x * 3 if sys.argv[1] == 'times' else x + 1).tolist())"
+    )
+    environment = os.environ | {"GLASSGRAD_CACHE": str(folder), "CACHELEVEL": "2"}
+
+    def run(what: str) -> str:
+        command = [sys.executable, "-c", program, what]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert run("times") == "[3.0, 6.0, 15.0]"
+    times = set(files(folder))
+    assert run("plus") == "[2.0, 3.0, 6.0]"
+    plus = set(files(folder)) - times
+    for path in plus:
+        kind = path.read_bytes()[60:66]
+        for other in times:
+            if other.read_bytes()[60:66] == kind:
+                path.write_bytes(other.read_bytes())
+    assert run("plus") == "[2.0, 3.0, 6.0]"

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -193,3 +195,40 @@ def test_the_child_of_a_fork_builds_its_own_pool() -> None:
 
 def test_cores_are_listed_from_the_one_we_run_on() -> None:
     assert sorted(cores_from_here()) == available_cores()
+
+
+BUSY = """
+import sys, threading, time
+from glassgrad import Tensor, TinyJit
+
+x = Tensor.ones(1024, 1024).contiguous().realize()
+
+@TinyJit
+def step(x):
+    for _ in range(int(sys.argv[1])):
+        x = ((x @ x) * 0.001).realize()
+    return x
+
+for _ in range(3):
+    before = time.monotonic()
+    step(x)
+    taken = time.monotonic() - before
+
+def work():
+    while True:
+        step(x)
+
+threading.Thread(target=work, daemon=True).start()
+time.sleep(taken / 10)
+print(taken, time.monotonic(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("length", [1, 8, 40])
+def test_an_exit_does_not_wait_for_a_daemon_thread(length: int) -> None:
+    command = [sys.executable, "-c", BUSY, str(length)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    end = time.monotonic()
+    assert (done.returncode, done.stderr) == (0, "")
+    taken, left = map(float, done.stdout.split())
+    assert length < 40 or end - left < taken / 2

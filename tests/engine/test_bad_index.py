@@ -13,6 +13,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError
 from glassgrad.engine.cache import KERNELS
 from glassgrad.engine.pipeline import realize
+from glassgrad.engine.recording import recording
 from glassgrad.ir.ops import Ops
 
 SHAPE = (6, 5)
@@ -173,3 +174,23 @@ def test_lookups_agree_with_numpy_or_fail_with_it(indices: list[int], as_column:
             ours.numpy()
     else:
         np.testing.assert_array_equal(ours.numpy(), expected)
+
+
+def test_a_run_that_failed_is_no_part_of_a_capture() -> None:
+    with recording(is_strict=False) as watching:
+        with pytest.raises(AxisError):
+            table()[computed(9)].realize()
+        (table() + 1).realize()
+    assert [len(run.plan.cells) for run in watching.runs] == [0]
+
+
+def test_a_replay_with_two_bad_indices_leaves_nothing_for_the_next() -> None:
+    """Of two kernels that found one, only the first is named: the second is forgotten, too."""
+    step = TinyJit(lambda x, i: (x[i].contiguous().sum(0).realize(), x.flip(0)[i].max().realize()))
+    x = table().realize()
+    good, bad = (Tensor(np.array(v, np.int32)).realize() for v in ([1, 2], [1, 70]))
+    for _ in range(3):
+        want = [value.tolist() for value in step(x, good)]
+    with pytest.raises(AxisError, match="index 70"):
+        step(x, bad)
+    assert [value.tolist() for value in step(x, good)] == want

@@ -8,6 +8,8 @@ from nests import move, nest_of, numbers, product, row_sums
 from programs import all_of, count, depths, program_of
 from schedules import leaf, reduce
 
+from glassgrad import Tensor
+from glassgrad.base.config import Context
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
@@ -89,3 +91,11 @@ def test_the_result_is_read_behind_the_loop() -> None:
     (behind,) = all_of(program, Ops.AFTER)
     assert behind.src[0].op is Ops.ACC
     assert behind.src[1].op is Ops.END
+
+
+def test_a_sum_of_products_with_zero_sees_infinities() -> None:
+    """inf * 0 is nan: only the zeros around an image are left out."""
+    x = Tensor(np.full(1000, np.inf, np.float32)).realize()
+    for noopt in (0, 1):
+        with Context(NOOPT=noopt):
+            assert np.isnan((x * 0.0).sum().item())

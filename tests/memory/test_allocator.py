@@ -4,6 +4,7 @@ import ctypes
 
 import pytest
 
+from glassgrad.base.config import Context
 from glassgrad.base.errors import DeviceError, OutOfMemoryError
 from glassgrad.memory.allocator import (
     ALIGNMENT,
@@ -31,6 +32,7 @@ def test_a_size_class_wastes_at_most_an_eighth(nbytes: int) -> None:
     assert size_class(size_class(nbytes)) == size_class(nbytes)
 
 
+@Context(POISON=0)
 def test_a_freed_block_is_reused_and_cleared_only_when_asked() -> None:
     allocator = HostAllocator(pool_bytes=1 << 20)
     first = allocator.allocate(1000, zeroed=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 from pathlib import Path
@@ -82,3 +83,46 @@ def test_empty_and_impossible_files(tmp_path: Path) -> None:
         Storage(f"DISK:{tmp_path / 'no' / 'such'}", 4, dtypes.uint8).allocate()
     with pytest.raises(DeviceError, match="names no file"):
         Storage("DISK", 4, dtypes.uint8)
+
+
+def refuse(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="a system that cannot reserve space")
+def test_a_full_disk_is_an_error_and_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tmp_path / "old.bin", tmp_path / "new.bin"
+    old.write_bytes(b"abc")
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    for path in (old, new):
+        storage = Storage(f"DISK:{path}", 1000, dtypes.uint8)
+        with pytest.raises(DeviceError, match=r"room for 1,000 bytes in .*No space left"):
+            storage.allocate()
+        assert not storage.is_allocated()
+    assert old.read_bytes() == b"abc"
+    assert not new.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="a system that cannot reserve space")
+def test_every_byte_of_a_file_has_a_place_on_the_disk(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.bin"
+    Storage(f"DISK:{path}", 1 << 20, dtypes.uint8).allocate()
+    assert path.stat().st_blocks * 512 >= 1 << 20
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.truncate(1 << 20)  # a hole
+    Storage(f"DISK:{path}", 1 << 20, dtypes.uint8).allocate()
+    assert path.stat().st_blocks * 512 >= 1 << 20
+
+
+def test_systems_that_cannot_reserve_space_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    monkeypatch.setattr(os, "posix_fallocate", unsupported, raising=False)
+    storage = Storage(f"DISK:{tmp_path / 'x'}", 4, dtypes.uint8).copyin(memoryview(b"abcd"))
+    assert bytes(storage.as_buffer()) == b"abcd"
