@@ -10,6 +10,8 @@ import pytest
 
 from glassgrad import Tensor
 
+ON_COMPILED_ROAD = True
+
 # (function, point, derivative), as PyTorch has them.
 DERIVATIVES: list[tuple[str, Callable[[Tensor], Tensor], float, float]] = [
     ("atan", Tensor.atan, 1.0, 0.5),
@@ -93,8 +95,8 @@ def test_second_derivatives_of_waves() -> None:
 def test_sinh_and_cosh_are_finite_up_to_the_largest_float() -> None:
     x = np.array([88.0, 88.8, 89.2, 89.41, -89.2], np.float32)
     wide = x.astype(np.float64)
-    np.testing.assert_allclose(Tensor(x).sinh().numpy(), np.sinh(wide), rtol=3e-6)
-    np.testing.assert_allclose(Tensor(x).cosh().numpy(), np.cosh(wide), rtol=3e-6)
+    np.testing.assert_allclose(Tensor(x).sinh().numpy(), np.sinh(wide), rtol=3e-7)
+    np.testing.assert_allclose(Tensor(x).cosh().numpy(), np.cosh(wide), rtol=3e-7)
     assert Tensor([89.5]).cosh().item() == math.inf
     assert Tensor([710.4], dtype="float64").sinh().item() == pytest.approx(math.sinh(710.4))
 
