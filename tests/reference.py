@@ -11,6 +11,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import AxisError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
+from glassgrad.lower.sine import cosine_argument
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Cache = dict[UOp, Array]
@@ -42,6 +43,8 @@ def evaluate_all(roots: Iterable[UOp], cache: Cache | None = None) -> list[Array
                 done[node] = evaluate(written, done)
             elif node not in done and node.op is Ops.REDUCE and node.arg[0] is Ops.ASSIGN:
                 done[node] = _last(node, *[done[source] for source in node.src[0].src])
+            elif node not in done and node.op is Ops.SIN and cosine_argument(node.src[0])[1]:
+                done[node] = np.cos(done[node.src[0].src[0]])
             elif node not in done:
                 done[node] = _evaluate(node, [done[source] for source in node.src])
     return [done[root] for root in wanted]

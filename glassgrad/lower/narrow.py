@@ -68,11 +68,21 @@ def _store(node: UOp, target: Target) -> UOp | None:
 
 
 def _stage(node: UOp, target: Target) -> UOp | None:
-    """STAGE bfloat16(x)  ->  STAGE ushort(bits of x)"""
+    """STAGE bfloat16(x)  ->  STAGE ushort(bits of x); a register is read as BITCAST(STAGE ushort)
+
+    Scratch is read through LOAD(INDEX(STAGE)), which brings the BITCAST by itself.
+    """
     if not lies_as_bits(node.dtype, target):
         return None
     value, *ranges = node.src
-    return node.replace(dtype=bits_dtype(node.dtype), src=(bits_of(value), *ranges))
+    stage = node.replace(dtype=bits_dtype(node.dtype), src=(bits_of(value), *ranges))
+    return stage if node.arg else stage.bitcast(node.dtype)
+
+
+def _sink(node: UOp, target: Target) -> UOp | None:
+    """SINK(BITCAST(STAGE ushort))  ->  SINK(STAGE ushort)"""
+    src = [line.src[0] if line.op is Ops.BITCAST else line for line in node.src]
+    return None if tuple(src) == node.src else node.replace(src=tuple(src))
 
 
 def bits_of(x: UOp) -> UOp:
@@ -163,6 +173,8 @@ def _narrowable(x: UOp, dtype: DType) -> UOp:
     wide = _wide(x.dtype)
     if x.dtype.scalar is dtypes.float64:
         return round_to_odd(x)
+    if x.dtype.scalar is dtypes.float32:
+        return x
     if x.dtype.kind == "bool" or x.dtype.bits < 32 or dtype.scalar is not dtypes.bfloat16:
         return x.cast(wide)
     return round_to_odd(_int_to_double(x) if x.dtype.bits == 64 else x.cast(_double(x.dtype)))
@@ -270,6 +282,7 @@ RULES: dict[Ops, Rule] = {
     Ops.LOAD: _load,
     Ops.STORE: _store,
     Ops.STAGE: _stage,
+    Ops.SINK: _sink,
     Ops.WHERE: _where,
     Ops.CAST: _cast,
     Ops.BITCAST: _bitcast,

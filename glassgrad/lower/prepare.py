@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.algebra import ALGEBRA
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.pattern import Rules
@@ -10,6 +11,7 @@ from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.division import hardware_division
 from glassgrad.lower.narrow import RULES, widen
+from glassgrad.lower.sine import cosine_argument, cosine_by_halves
 from glassgrad.lower.transcendental import EXPANSIONS, expand
 
 NARROW = Rules("narrow floats")
@@ -31,8 +33,14 @@ NARROW.rule(*RULES)(widen)
 
 @FUNCTIONS.rule(*EXPANSIONS)
 def expand_function(node: UOp, target: Target) -> UOp | None:
-    """exp2(x)  ->  its polynomial, unless the machine has the function"""
-    return None if node.op in target.native else expand(node)
+    """exp2(x)  ->  its polynomial, unless the machine has the function
+
+    A machine's sine would see the rounded sum of sin(x + π/2), which is a cosine.
+    """
+    is_cosine = node.op is Ops.SIN and cosine_argument(node.src[0])[1] == 1
+    if is_cosine and dtypes.float64 not in target.dtypes:
+        return cosine_by_halves(node)
+    return None if node.op in target.native and not is_cosine else expand(node)
 
 
 @DIVISION.rule(Ops.FLOORDIV, Ops.FLOORMOD)

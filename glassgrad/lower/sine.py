@@ -43,7 +43,7 @@ class Form:
 
 def sin(x: UOp) -> UOp:
     """sin x, from the quarter of the turn that |x| lies in and the angle within it."""
-    x, shift = _cosine_argument(x)
+    x, shift = cosine_argument(x)
     form = FORMS[x.dtype.scalar]
     bits = x.bitcast(form.bits.vec(x.dtype.count))
     sign_bit = 1 << (form.bits.bits - 1)
@@ -61,12 +61,18 @@ def sin(x: UOp) -> UOp:
     return (size < math.inf).where(found.bitcast(x.dtype), x.const_like(math.nan))
 
 
-def _cosine_argument(x: UOp) -> tuple[UOp, int]:
+def cosine_argument(x: UOp) -> tuple[UOp, int]:
     """(y, 1) if x is y + π/2, whose sine is the cosine of y: a quarter turn is added exactly."""
     if x.op is not Ops.ADD or not x.src[1].is_const:
         return x, 0
     is_quarter = math.isclose(x.src[1].arg, math.pi / 2, rel_tol=1e-7)
     return (x.src[0], 1) if is_quarter else (x, 0)
+
+
+def cosine_by_halves(node: UOp) -> UOp:
+    """sin(x + π/2)  ->  1 - 2 sin²(x/2), for machines without doubles: exact but near its zeros."""
+    half = (cosine_argument(node.src[0])[0] * 0.5).alu(Ops.SIN)
+    return half.const_like(1.0) - half * half * 2.0
 
 
 def _in_quarter(angle: UOp, quarter: UOp, form: Form) -> UOp:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Self, TypeVar
 
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.composite import composite
 from glassgrad.tensor.functions import with_slope
@@ -12,6 +13,8 @@ from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.inverse import Inverse
 from glassgrad.tensor.series import expm1
 
+MAX = Ops.MAX
+T = TypeVar("T", bound="Activations")
 # Numbers that keep mean 0 and variance 1 from layer to layer (Klambauer and others, 2017).
 SELU_ALPHA, SELU_GAMMA = 1.6732632423543772, 1.0507009873554805
 # gelu(x) is x·sigmoid(scale·(x + cubic·x³)), nearly (Hendrycks and Gimpel, 2016).
@@ -29,7 +32,7 @@ class Activations(Inverse):
         >>> Tensor([-1.0, 2.0]).relu().shape
         (2,)
         """
-        return self.maximum(0)
+        return self._binary(MAX, 0, "take the positive part of")
 
     def relu6(self) -> Self:
         """The positive part, at most 6.
@@ -37,7 +40,7 @@ class Activations(Inverse):
         >>> Tensor([-1.0, 3.0, 9.0]).relu6().tolist()
         [0.0, 3.0, 6.0]
         """
-        return self.clamp(0, 6)
+        return self._between(0, 6)
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
         """Clamped between two values.
@@ -45,7 +48,7 @@ class Activations(Inverse):
         >>> Tensor([-3.0, 0.5, 3.0]).hardtanh().tolist()
         [-1.0, 0.5, 1.0]
         """
-        return self.clamp(min_val, max_val)
+        return self._between(min_val, max_val)
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """The positive part and a little of the negative one.
@@ -53,7 +56,7 @@ class Activations(Inverse):
         >>> Tensor([-2.0, 2.0]).leaky_relu(0.25).tolist()
         [-0.5, 2.0]
         """
-        return self._smooth(lambda x: (x < 0).where(x * neg_slope, x))
+        return self._smooth(lambda x: (x > 0).where(x, x * neg_slope))
 
     def elu(self, alpha: float = 1.0) -> Self:
         """x where positive, alpha * (exp(x) - 1) where not.
@@ -61,7 +64,7 @@ class Activations(Inverse):
         >>> Tensor([-1000.0, 2.0]).elu().tolist()
         [-1.0, 2.0]
         """
-        return self._smooth(lambda x: (x > 0).where(x, expm1(x.minimum(0)) * alpha))
+        return self._smooth(lambda x: _elu(x, alpha, 1.0))
 
     def celu(self, alpha: float = 1.0) -> Self:
         """x where positive, alpha * (exp(x/alpha) - 1) where not.
@@ -71,7 +74,7 @@ class Activations(Inverse):
         """
         if alpha == 0:
             raise ValueError("alpha of celu must not be 0")
-        return self._smooth(lambda x: x.maximum(0) + expm1(x.minimum(0) / alpha) * alpha)
+        return self._smooth(lambda x: _elu(x, alpha, alpha))
 
     def selu(self, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Self:
         """gamma times `elu`.
@@ -170,7 +173,7 @@ class Activations(Inverse):
         >>> Tensor([-9.0, 0.0, 9.0]).hardsigmoid().tolist()
         [0.0, 0.5, 1.0]
         """
-        return self._smooth(lambda x: (x * alpha + beta).clamp(0, 1))
+        return self._smooth(lambda x: (x * alpha + beta)._between(0, 1))
 
     def hardswish(self) -> Self:
         """x * relu6(x + 3) / 6
@@ -179,6 +182,13 @@ class Activations(Inverse):
         [-0.0, 0.0, 9.0]
         """
         return self._smooth(lambda x: x * (x + 3).relu6() * (1 / 6))
+
+
+def _elu(x: T, alpha: float, width: float) -> T:
+    """x where positive, else alpha·(exp(x/width) - 1), whose derivative is also that at 0."""
+    is_positive = x > 0
+    negative = is_positive.where(0.0, x)
+    return is_positive.where(x, expm1(negative / width if width != 1 else negative) * alpha)
 
 
 # Slopes are made of x and of the share of it that passes, never of the result: nobody need keep

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, isfinite
 from typing import Any, Self
 
-from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
+from glassgrad.base.dtype import ConstType, DType, DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
@@ -25,6 +25,22 @@ def checked_shape(shape: tuple[Any, ...]) -> Shape:
     if any(size < 0 for size in sizes):
         raise ShapeError(f"a shape has no negative sizes: {sizes}")
     return sizes
+
+
+def holding(*numbers: float) -> DType:
+    """The dtype that whole numbers are counted in: int32, or the 64 bits that hold them."""
+    low, high = min(numbers), max(numbers)
+    for dtype in (dtypes.int32, dtypes.int64):
+        if dtypes.min(dtype) <= low and high <= dtypes.max(dtype):
+            return dtype
+    return dtypes.uint64
+
+
+def _exact_float(count: int, first: float, step: float) -> DType:
+    """float32 where every first + i·step is a whole number that it holds, else float64."""
+    largest = max(abs(first), abs(first + step * count))
+    is_exact = float(first).is_integer() and float(step).is_integer() and largest <= 1 << 24
+    return dtypes.float32 if is_exact else dtypes.float64
 
 
 class Creation(Reduce):
@@ -92,9 +108,10 @@ class Creation(Reduce):
         return cls.full(checked_shape(shape), 1, wanted, **kwargs)
 
     @classmethod
-    def _line(cls, size: int, dtype: DTypeLike = dtypes.int32) -> Self:
-        """0, 1, 2, … size-1"""
-        return cls._of(record(Ops.IOTA, dtype_of(dtype), (), size))
+    def _line(cls, size: int, dtype: DTypeLike | None = None) -> Self:
+        """0, 1, 2, … size-1, of int32 if that holds them."""
+        wanted = holding(0, size - 1) if dtype is None else dtype_of(dtype)
+        return cls._of(record(Ops.IOTA, wanted, (), size))
 
     @classmethod
     def arange(
@@ -122,10 +139,15 @@ class Creation(Reduce):
             raise ShapeError(f"arange from {first} to {last} by {step} has no end")
         if step == 0:
             raise ShapeError("arange with step 0 never ends", hint="use a step that is not 0")
-        is_float = any(isinstance(value, float) for value in numbers)
-        kind = dtypes.default_float if is_float else dtypes.default_int
-        wanted = kind if dtype is None else dtype_of(dtype)
-        count = max(0, ceil((last - first) / step))
+        if any(isinstance(value, float) for value in numbers):
+            count = max(0, ceil((last - first) / step))
+            kind = _exact_float(count, first, step)
+            wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
+        else:
+            count = max(0, -int((first - last) // step))
+            kind = holding(0, first, first + step * max(0, count - 1), step, count)
+            default = dtypes.default_int if kind is dtypes.int32 else kind
+            wanted = default if dtype is None else dtype_of(dtype)
         line = cls._line(count).cast(kind)
         value = line if step == 1 else line * step
         value = value if first == 0 else value + first
@@ -146,7 +168,7 @@ class Creation(Reduce):
         if steps == 1:
             return cls.full((1,), start, wanted, **kwargs)
         part = (stop - start) / max(steps - 1, 1)
-        line = cls.arange(steps, dtype=dtypes.default_float, **kwargs)
+        line = cls.arange(steps, dtype=_exact_float(steps, start, part), **kwargs)
         return cls._leaf((line * part + start).cast(wanted).uop, line._is_asked)
 
     @classmethod

@@ -11,6 +11,7 @@ from typing import Any
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.base.origin import here
+from glassgrad.base.rounding import convert
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -125,7 +126,7 @@ def _of_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str
         )
     wanted = found if dtype is None else dtype
     _check_range(found_array, wanted)
-    stored = wanted if wanted.format is not None else dtypes.float32
+    stored = _stored_array(found_array, wanted)
     with np.errstate(all="ignore"):
         numbers = np.array(found_array, stored.name, order="C")
     return cast_to(seen(numbers, device), wanted)
@@ -149,12 +150,23 @@ def _of_few_numbers(
     wanted = dtype or (dtypes.bool if kinds == {bool} else found)
     if wanted.kind != "float" and (float in kinds or not _fit(flat, wanted)):
         return None
-    stored = wanted if wanted.format in ARRAY_LETTERS else dtypes.float32
+    # Narrow floats are rounded once, from float64.
+    stored = wanted if wanted.format in ARRAY_LETTERS else dtypes.float64
     if stored.kind != "float" and not _fit(flat, stored):
         return None
     letter = "B" if stored.kind == "bool" else stored.format
-    numbers = array(str(letter), map(float if stored.kind == "float" else int, flat))
+    if stored.kind == "float":
+        flat = [float(convert(item, wanted)) if type(item) is int else item for item in flat]
+    numbers = array(str(letter), flat)
     return cast_to(seen(numbers, device, stored, tuple(shape)), wanted)
+
+
+def _stored_array(found: Any, wanted: DType) -> DType:
+    """What NumPy stores numbers as, so that they are rounded once on their way to a dtype."""
+    if wanted.format is not None:
+        return wanted
+    whole = {"i": dtypes.int64, "u": dtypes.uint64, "b": dtypes.bool}
+    return whole.get(found.dtype.kind, dtypes.float64)
 
 
 def _fit(numbers: list[Any], dtype: DType) -> bool:

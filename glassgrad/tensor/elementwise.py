@@ -16,7 +16,7 @@ from glassgrad.tensor.views import DETACHED
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC
-DETACH, CONTIGUOUS = Ops.DETACH, Ops.CONTIGUOUS
+DETACH, CONTIGUOUS, MAX, MIN = Ops.DETACH, Ops.CONTIGUOUS, Ops.MAX, Ops.MIN
 NUMBERS = ("int", "uint", "float", "index")
 
 
@@ -231,8 +231,22 @@ class Elementwise(Operators):
         """
         if min_ is None and max_ is None:
             raise DTypeError("clamp needs min_ or max_", hint="give at least one bound")
-        low = self if min_ is None else self.maximum(min_)
-        return low if max_ is None else low.minimum(max_)
+        low = self if min_ is None else self._bound(MAX, min_)
+        return low if max_ is None else low._bound(MIN, max_)
+
+    def _bound(self, op: Ops, bound: Any) -> Self:
+        """At least or at most a bound. A value that is equal to it has a gradient of 1."""
+        x, limit = map(self._made, self._pair(bound, "clamp"))
+        if x.uop.dtype.kind != "float":
+            return self._binary(op, bound, "clamp")
+        is_outside = x < limit if op is MAX else limit < x
+        if not limit.uop.is_const or limit.uop.arg != limit.uop.arg:
+            is_outside = is_outside | limit.isnan()
+        return is_outside.where(limit, x)
+
+    def _between(self, low: float, high: float) -> Self:
+        """Clamped, without a gradient at the bounds."""
+        return self._binary(MAX, low, "clamp")._binary(MIN, high, "clamp")
 
     @also_named(min="min_", max="max_")
     def clip(self, min_: Any = None, max_: Any = None) -> Self:

@@ -18,7 +18,7 @@ from glassgrad.tensor.elementwise import Casts
 from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.polynomials import ERF, TANH, Erf
 from glassgrad.tensor.record import BOOL, as_float, cast_to, record, weak_dtype
-from glassgrad.tensor.series import log1p, polynomial, sinh
+from glassgrad.tensor.series import cosh, log1p, polynomial, sinh
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 SQRT, EXP2, LOG2, SIN, POW = Ops.SQRT, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW
@@ -154,7 +154,7 @@ class Functions(Casts):
             -1.0: base.reciprocal,
             0.5: base.sqrt,
             -0.5: base.rsqrt,
-            -2.0: (base * base).reciprocal,
+            -2.0: lambda: base.reciprocal().square(),
         }
         if power in simple:
             return simple[power]()
@@ -190,17 +190,12 @@ class Functions(Casts):
         return self._unary(SIN)
 
     def cos(self) -> Self:
-        """The cosine: 1 - 2 sin²(x/2), because halving is exact and adding π/2 is not.
+        """The cosine of an angle in radians: sin(x + π/2), a sum that is never rounded.
 
         >>> round(Tensor(1.0).cos().item(), 5)
         0.5403
         """
-
-        def cosine(x: Self) -> Self:
-            half = (x * 0.5).sin()
-            return 1.0 - 2.0 * (half * half)
-
-        return self._smooth(cosine)
+        return self._smooth(_cos)
 
     def tan(self) -> Self:
         """The tangent of an angle in radians.
@@ -208,7 +203,7 @@ class Functions(Casts):
         >>> round(Tensor(1.0).tan().item(), 5)
         1.55741
         """
-        return self._smooth(lambda x: x.sin() / x.cos())
+        return self._smooth(lambda x: with_slope(x.sin() / _cos(x), x, TAN_SLOPE))
 
     def sinh(self) -> Self:
         """The hyperbolic sine.
@@ -216,7 +211,7 @@ class Functions(Casts):
         >>> round(Tensor(1.0).sinh().item(), 5)
         1.1752
         """
-        return self._smooth(sinh)
+        return self._smooth(lambda x: with_slope(sinh(x), x, PART_SLOPE, cosh(x)))
 
     def cosh(self) -> Self:
         """The hyperbolic cosine.
@@ -224,7 +219,7 @@ class Functions(Casts):
         >>> round(Tensor(1.0).cosh().item(), 5)
         1.54308
         """
-        return self._smooth(lambda x: (x.exp() + (-x).exp()) * 0.5)
+        return self._smooth(lambda x: with_slope(cosh(x), x, PART_SLOPE, sinh(x)))
 
     # ------------------------------------------------------------------ bends
 
@@ -285,14 +280,20 @@ def with_slope(y: T, x: T, slope: Slope, *parts: T) -> T:
     return y._made(record(Ops.CUSTOM, y.uop.dtype, sources, slope))
 
 
-def _slope(rule: Callable[[UOp, UOp], UOp]) -> Slope:
+def slope_of(rule: Callable[[UOp, UOp], UOp]) -> Slope:
     """How gradients flow through CUSTOM(y, x) where dy/dx is rule(y, x)."""
     return Slope(lambda y, g: g * rule(y, y.src[1]))
 
 
-LOGISTIC_SLOPE = _slope(lambda y, x: y * (y.const_like(1.0) - y))
-TANH_SLOPE = _slope(lambda y, x: y.const_like(1.0) - y * y)
-ERF_SLOPE = _slope(lambda y, x: (x * x * -LOG2_E).alu(EXP2) * (2 / math.sqrt(math.pi)))
+def _cos(x: T) -> T:
+    return (x + math.pi / 2)._unary(SIN)
+
+
+PART_SLOPE = Slope(lambda y, g: g * y.src[2])  # the derivative is the node's third source
+TAN_SLOPE = slope_of(lambda y, x: y * y + 1.0)
+LOGISTIC_SLOPE = slope_of(lambda y, x: y * (y.const_like(1.0) - y))
+TANH_SLOPE = slope_of(lambda y, x: y.const_like(1.0) - y * y)
+ERF_SLOPE = slope_of(lambda y, x: (x * x * -LOG2_E).alu(EXP2) * (2 / math.sqrt(math.pi)))
 
 
 def _tanh(x: T) -> T:

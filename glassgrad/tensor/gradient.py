@@ -89,22 +89,24 @@ def fit(x: UOp, wide: Shape, shape: Shape) -> UOp:
 
 
 def _cosine(x: UOp) -> UOp:
-    half = (x * 0.5).alu(SIN)
-    return x.const_like(1.0) - half * half * 2.0
+    """sin(x + π/2), a sum that lower/sine.py never rounds; -sin(y) if x is y + π/2 itself."""
+    if x.op is ADD and x.src[1].is_const and x.src[1].arg == math.pi / 2:
+        return -x.src[0].alu(SIN)
+    return (x + math.pi / 2).alu(SIN)
 
 
 def _largest(node: UOp, g: UOp, mine: int) -> UOp:
-    """All to the winner; half each if they tie; a constant takes all of a tie.
+    """All to the winner; half each if they tie; a constant takes all of a tie (relu).
 
     Whether x beat a constant the result tells as well, and x itself need not be kept for that.
+    nan beats everything.
     """
     x, y = node.src[mine], node.src[1 - mine]
     zero = g.const_like(0)
-    best = node if y.is_const else x
-    wins = y < best if node.op is MAX else best < y
     if y.is_const:
-        return wins.where(g, zero)
-    return wins.where(g, x.eq(y).where(g * 0.5, zero))
+        return node.eq(y).where(zero, g)
+    loses = x < y if node.op is MAX else y < x
+    return loses.where(zero, x.eq(y).where(g * 0.5, g))
 
 
 def _power_base(node: UOp, g: UOp) -> UOp:
@@ -116,11 +118,12 @@ def _power_base(node: UOp, g: UOp) -> UOp:
 
 
 def _power_exponent(node: UOp, g: UOp) -> UOp:
-    """x^y log(x); at x = 0 the limit, 0 where y > 0."""
-    x = node.src[0]
-    is_zero = x.eq(0.0)
-    log = is_zero.where(x.const_like(1.0), x).alu(LOG2) * LN_2
-    return is_zero.where(g.const_like(0), g * node * log)
+    """x^y log(x); at x = 0 the limit where y >= 0, which is 0, and -inf where y < 0."""
+    x, y = node.src
+    zero = y.const_like(0.0)
+    is_flat = x.eq(0.0) & ((zero < y) | y.eq(zero))
+    log = is_flat.where(x.const_like(1.0), x).alu(LOG2) * LN_2
+    return is_flat.where(g.const_like(0), g * node * log)
 
 
 def _cast(node: UOp, g: UOp) -> UOp:

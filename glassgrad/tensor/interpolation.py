@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from glassgrad.base.dtype import dtypes
+from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.einsum import Einsum
 from glassgrad.tensor.record import sizes_of
@@ -39,7 +39,7 @@ class Interpolation(Einsum):
                 f"cannot interpolate {self.shape} to {sizes}",
                 hint="one size of at least 1 for each of the last axes",
             )
-        x = self
+        x = self.cast(_computed_in(self.dtype)) if mode in WEIGHTS else self
         for back, wanted in enumerate(reversed(sizes), start=1):
             axis = self.ndim - back
             if back > 1 and wanted != self.shape[axis]:
@@ -49,7 +49,14 @@ class Interpolation(Einsum):
                 x = _between(x, axis, wanted, align_corners, WEIGHTS[mode])
             else:
                 x = _at(x, axis, _nearest(x, axis, wanted, is_centred=mode == "nearest-exact"))
-        return x
+        return (x if self.is_floating_point() else x.round()).cast(self.dtype)
+
+
+def _computed_in(dtype: DType) -> DType:
+    """The dtype that all axes are interpolated in: results are rounded once, to the nearest."""
+    if dtype.kind == "float":
+        return dtype if dtype.bits >= 32 else dtypes.float32
+    return dtypes.float32 if dtype.bits <= 16 else dtypes.float64
 
 
 def _at(x: Any, axis: int, index: Any) -> Any:
@@ -73,7 +80,7 @@ def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
 
 
 def _between(x: Any, axis: int, wanted: int, align_corners: bool, weights: Weights) -> Any:
-    """A few neighbours, weighted by how near they are; whole numbers are rounded down."""
+    """A few neighbours, weighted by how near they are."""
     size = int(x.shape[axis])
     if size == wanted:
         return x
@@ -84,15 +91,13 @@ def _between(x: Any, axis: int, wanted: int, align_corners: bool, weights: Weigh
     else:
         top, bottom = (line * 2 + 1) * size - wanted, 2 * wanted
     low = top // bottom
-    dtype = x.dtype if x.is_floating_point() else dtypes.float32
-    wide = dtype if dtype.bits >= 32 else dtypes.float32
-    part = (top - low * bottom).cast(wide) / float(bottom)
+    part = (top - low * bottom).cast(x.dtype) / float(bottom)
     part = part.reshape((wanted, *(1,) * (x.ndim - 1 - axis)))
     first, *others = [
-        _at(x, axis, (low + step).clamp(0, size - 1).cast(dtypes.int32)).cast(wide) * weight
+        _at(x, axis, (low + step).clamp(0, size - 1).cast(dtypes.int32)) * weight
         for step, weight in weights(part).items()
     ]
-    return first.usum(*others).cast(x.dtype)
+    return first.usum(*others)
 
 
 def _linear(part: Any) -> dict[int, Any]:

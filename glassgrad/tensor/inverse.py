@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any, Self, TypeVar
 
-from glassgrad.tensor.functions import Functions
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.functions import Functions, slope_of, with_slope
 from glassgrad.tensor.record import as_float
 from glassgrad.tensor.series import odd, of_atanh
 
@@ -29,7 +31,7 @@ class Inverse(Functions):
         >>> round(Tensor(1.0).atan().item(), 5)
         0.7854
         """
-        return self._smooth(_atan)
+        return self._smooth(lambda x: with_slope(_atan(x), x, ATAN_SLOPE))
 
     def asin(self) -> Self:
         """The angle whose sine this is.
@@ -37,7 +39,11 @@ class Inverse(Functions):
         >>> round(Tensor(1.0).asin().item(), 5)
         1.5708
         """
-        return self._smooth(lambda x: _atan(x / ((1.0 - x) * (1.0 + x)).sqrt()))
+
+        def arcsine(x: Self) -> Self:
+            return with_slope(_atan(x / ((1.0 - x) * (1.0 + x)).sqrt()), x, ASIN_SLOPE)
+
+        return self._smooth(arcsine)
 
     def acos(self) -> Self:
         """The angle whose cosine this is.
@@ -45,7 +51,11 @@ class Inverse(Functions):
         >>> round(Tensor(0.0).acos().item(), 5)
         1.5708
         """
-        return self._smooth(lambda x: _atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0)
+
+        def arccosine(x: Self) -> Self:
+            return with_slope(_atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0, x, ACOS_SLOPE)
+
+        return self._smooth(arccosine)
 
     def asinh(self) -> Self:
         """The number whose hyperbolic sine this is.
@@ -53,7 +63,7 @@ class Inverse(Functions):
         >>> round(Tensor(1.0).asinh().item(), 5)
         0.88137
         """
-        return self._smooth(_asinh)
+        return self._smooth(lambda x: with_slope(_asinh(x), x, ASINH_SLOPE))
 
     def acosh(self) -> Self:
         """The positive number whose hyperbolic cosine this is.
@@ -61,7 +71,11 @@ class Inverse(Functions):
         >>> round(Tensor(2.0).acosh().item(), 5)
         1.31696
         """
-        return self._smooth(lambda x: _asinh(((x - 1.0) * 0.5).sqrt()) * 2.0)
+
+        def area_cosine(x: Self) -> Self:
+            return with_slope(_asinh(((x - 1.0) * 0.5).sqrt()) * 2.0, x, ACOSH_SLOPE)
+
+        return self._smooth(area_cosine)
 
     def atanh(self) -> Self:
         """The number whose hyperbolic tangent this is.
@@ -69,7 +83,7 @@ class Inverse(Functions):
         >>> round(Tensor(0.5).atanh().item(), 5)
         0.54931
         """
-        return self._smooth(_atanh)
+        return self._smooth(lambda x: with_slope(_atanh(x), x, ATANH_SLOPE))
 
     def copysign(self, other: Any) -> Self:
         """The size of this with the sign of another, also that of -0.0.
@@ -120,3 +134,37 @@ def _atanh(x: T) -> T:
     far = ((1.0 + x) / (1.0 - x)).log() * 0.5
     near = odd(x.clamp(-NEAR, NEAR), of_atanh)
     return ((x > -NEAR) & (x < NEAR)).where(near, far)
+
+
+# ---------------------------------------------------------------------- derivatives
+# The branches above meet at points where a derivative of either would be 0 or half.
+
+
+def _inverse_root(x: UOp, *factors: UOp) -> UOp:
+    """1 / (√a √b …): roots of factors, whose product might overflow."""
+    bottom = x.const_like(1.0)
+    for factor in factors:
+        bottom = bottom * factor.alu(Ops.SQRT)
+    return bottom.alu(Ops.RECIPROCAL)
+
+
+def _circular(x: UOp) -> UOp:
+    """1 / √(1 - x²)"""
+    one = x.const_like(1.0)
+    return _inverse_root(x, (one - x) * (one + x))
+
+
+def _asinh_derivative(x: UOp) -> UOp:
+    """1 / √(1 + x²), which is 1 / |x| where the square would overflow."""
+    size = x.alu(Ops.MAX, -x)
+    some = size.alu(Ops.MIN, x.const_like(HUGE))
+    far = size.alu(Ops.RECIPROCAL)
+    return (x.const_like(HUGE) < size).where(far, _inverse_root(x, some * some + 1.0))
+
+
+ATAN_SLOPE = slope_of(lambda y, x: (x * x + 1.0).alu(Ops.RECIPROCAL))
+ASIN_SLOPE = slope_of(lambda y, x: _circular(x))
+ACOS_SLOPE = slope_of(lambda y, x: -_circular(x))
+ASINH_SLOPE = slope_of(lambda y, x: _asinh_derivative(x))
+ACOSH_SLOPE = slope_of(lambda y, x: _inverse_root(x, x - 1.0, x + 1.0))
+ATANH_SLOPE = slope_of(lambda y, x: ((x.const_like(1.0) - x) * (x + 1.0)).alu(Ops.RECIPROCAL))

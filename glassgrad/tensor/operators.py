@@ -25,7 +25,7 @@ from glassgrad.tensor.record import (
 ADD, SUB, MUL, FDIV, MAX = Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX
 MIN, SHL, SHR, AND, OR = Ops.MIN, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR
 XOR, CMPLT, CMPEQ, CMPNE, WHERE = Ops.XOR, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.WHERE
-NEG = Ops.NEG
+NEG, DETACH = Ops.NEG, Ops.DETACH
 LOGICAL = {ADD: OR, MUL: AND, MAX: OR, MIN: AND}  # what arithmetic means for bools
 NUMBERS = ("int", "uint", "float", "index")
 WHOLE = ("bool", "int", "uint", "index")
@@ -94,7 +94,7 @@ class Operators(Movement):
         >>> Tensor([1, 5]).maximum(3).tolist()
         [3, 5]
         """
-        return self._binary(MAX, x, "take the maximum of")
+        return self._extreme_of(MAX, x, "take the maximum of")
 
     def minimum(self, x: Any) -> Self:
         """The smaller of both; nan if either is.
@@ -102,7 +102,16 @@ class Operators(Movement):
         >>> Tensor([1, 5]).minimum(3).tolist()
         [1, 3]
         """
-        return self._binary(MIN, x, "take the minimum of")
+        return self._extreme_of(MIN, x, "take the minimum of")
+
+    def _extreme_of(self, op: Ops, x: Any, what: str) -> Self:
+        """MAX or MIN. Where a float ties with a number, half of the gradient is the float's, as
+        with a tensor; MAX(x, CONST), whose ties have no gradient, is for relu and its relatives.
+        """
+        left, right = self._pair(x, what)
+        if right.is_const and right.dtype.kind == "float":
+            right = record(DETACH, right.dtype, (right,))
+        return self._made(record(op, left.dtype, (left, right)))
 
     # ------------------------------------------------------------------ bits
 

@@ -26,6 +26,7 @@ from glassgrad.tensor.record import (
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
+MANY = 4096  # values whose mean is off by more than a few roundings
 PAIR = "PyTorch gives values and their places for it; here max(axis=…) and argmax(axis=…) do"
 
 
@@ -184,6 +185,16 @@ class Reduce(Activations):
         >>> [x.item() for x in Tensor([1.0, 3.0]).var_mean()]
         [2.0, 2.0]
         """
+        dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
+        variance, mean = self._spread(axis, keepdim, correction)
+        return variance.cast(dtype), mean.cast(dtype)
+
+    def _spread(self, axis: Axes, keepdim: bool, correction: int) -> tuple[Self, Self]:
+        """Variance and mean in the accumulator's dtype, by two passes.
+
+        The mean of many values is off by some rounding errors; the sum of distances, which would
+        be 0, tells by how much, and what that adds to their squares is subtracted.
+        """
         correction = whole(correction, "the correction")
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
@@ -193,7 +204,10 @@ class Reduce(Activations):
         distance = wide - mean
         total = (distance * distance)._reduced(ADD, axes, keepdim)
         kept = mean if keepdim else mean._made(reshaped(mean.uop, total.shape))
-        return (total / max(0, count - correction)).cast(dtype), kept.cast(dtype)
+        if count >= MANY:
+            off = distance.detach()._reduced(ADD, axes, keepdim) / count
+            total, kept = total - off * off * count, kept + off
+        return total / max(0, count - correction), kept
 
     @also_named(dim="axis")
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
@@ -202,7 +216,7 @@ class Reduce(Activations):
         >>> Tensor([1.0, 5.0]).std(correction=0).item()
         2.0
         """
-        return self.var(axis, keepdim, correction).sqrt()
+        return self.std_mean(axis, keepdim, correction)[0]
 
     @also_named(dim="axis")
     def std_mean(
@@ -213,8 +227,9 @@ class Reduce(Activations):
         >>> [x.item() for x in Tensor([1.0, 5.0]).std_mean(correction=0)]
         [2.0, 3.0]
         """
-        variance, mean = self.var_mean(axis, keepdim, correction)
-        return variance.sqrt(), mean
+        dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
+        variance, mean = self._spread(axis, keepdim, correction)
+        return variance.sqrt().cast(dtype), mean.cast(dtype)
 
     @also_named(dim="axis")
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
@@ -262,7 +277,8 @@ class Reduce(Activations):
         place = axis_of(axis, self.ndim)
         best = self._extreme(op, place, keepdim=True, word="place of an extreme")
         size: int = self.shape[place]
-        line = self._made(record(Ops.IOTA, dtypes.int32, (), size))
+        counted = dtypes.int32 if size < 1 << 31 else dtypes.int64
+        line = self._made(record(Ops.IOTA, counted, (), size))
         line = line.reshape((size, *(1,) * (self.ndim - 1 - place)))
         is_best = self.eq(best) | self.ne(self) if self.is_floating_point() else self.eq(best)
         # Counting down makes the first one the largest.

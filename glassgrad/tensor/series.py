@@ -11,6 +11,7 @@ from glassgrad.base.dtype import dtypes
 if TYPE_CHECKING:
     from glassgrad.tensor.functions import Functions
 
+EXP_LIMIT = {dtypes.float32: 88.0, dtypes.float64: 709.0}  # the exponential is finite here
 TERMS = {dtypes.float32: 8, dtypes.float64: 17}  # enough where terms fall by 1/9 each
 Law = Callable[[int], float]
 T = TypeVar("T", bound="Functions")
@@ -44,10 +45,28 @@ def log1p(x: T) -> T:
 
 
 def sinh(x: T) -> T:
-    """(exp(x) - exp(-x)) / 2, which cancels near 0."""
+    """(exp(x) - exp(-x)) / 2; that cancels near 0, where the power series is."""
     near = odd(x.clamp(-1.0, 1.0), of_sinh)
-    far = (x.exp() - (-x).exp()) * 0.5
-    return ((x > -1.0) & (x < 1.0)).where(near, far)
+    is_negative = x < 0
+    half = _half_exp(is_negative.where(-x, x))
+    far = half - 0.25 / half
+    return ((x > -1.0) & (x < 1.0)).where(near, is_negative.where(-far, far))
+
+
+def cosh(x: T) -> T:
+    """(exp(x) + exp(-x)) / 2"""
+    half = _half_exp((x < 0).where(-x, x))
+    return half + 0.25 / half
+
+
+def _half_exp(x: T) -> T:
+    """exp(x) / 2 for x >= 0: finite where exp(x) is not any more.
+
+    x - limit is exact up to twice the limit, and 0 below it, where its exponential is 1.
+    """
+    limit = EXP_LIMIT[x.uop.dtype]
+    head = x.clamp(max_=limit)
+    return (head.exp() * 0.5) * (x - head).exp()
 
 
 def expm1(x: T) -> T:

@@ -166,7 +166,7 @@ def kernel(dtype: DType) -> UOp:
     """out[i] = where(x[i] < 2, x[i] * 1.5, constant), staged on the way."""
     i, j = make_range(0, 8), make_range(1, 8)
     out, x = (UOp(Ops.PARAM, dtype, (), Param(slot, (8,), (1,))) for slot in range(2))
-    stage = UOp(Ops.STAGE, dtype, (x.index(j).load(), j))
+    stage = UOp(Ops.STAGE, dtype, (x.index(j).load(), j, j), (8,))
     value = stage.index(i).load()
     chosen = (value < 2.0).where(value * 1.5, value.const_like(0.1))
     return UOp(Ops.STORE, dtypes.void, (out.index(i), chosen, i))
@@ -197,3 +197,26 @@ def test_wide_nodes_are_left_alone() -> None:
 def test_rounding_a_float_that_the_machine_can_cast_is_a_cast() -> None:
     x = const(1.0, dtypes.float32)
     assert from_float(x, dtypes.float16, WITH_HALF).op is Ops.CAST
+
+
+@narrow
+def test_a_register_is_read_as_the_number_that_its_bits_mean(dtype: DType) -> None:
+    """STAGE without indices is a value itself, not a LOAD of one."""
+    x = UOp(Ops.PARAM, dtype, (), Param(1, (), ())).index().load()
+    stage = UOp(Ops.STAGE, dtype, (x,), ())
+    out = UOp(Ops.PARAM, dtypes.float32, (), Param(0, (), ()))
+    store = UOp(Ops.STORE, dtypes.void, (out.index(), stage.cast(dtypes.float32)))
+    body = lowered(UOp(Ops.SINK, dtypes.void, (stage, store)))
+    assert [line.op for line in body.src] == [Ops.STAGE, Ops.STORE]
+    assert not [
+        node
+        for node in body.toposort()
+        if node.op is Ops.CAST and node.src[0].op is Ops.STAGE and node.dtype.kind == "float"
+    ]
+
+
+def test_rounding_a_float32_takes_no_float64() -> None:
+    x = UOp(Ops.PARAM, dtypes.float32, (), Param(1, (), ())).index().load()
+    for dtype in KINDS:
+        body = lowered(x.cast(dtype).cast(dtypes.float32))
+        assert not [node for node in body.toposort() if node.dtype is dtypes.float64]

@@ -182,3 +182,15 @@ def test_casts_between_narrow_formats_round_once(dtype: DType) -> None:
         with np.errstate(all="ignore"):
             wanted = values.astype(np.float32).astype(kind)
         same_bits(bits(tensor(values, dtype, "CPU").cast(other)), wanted)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "logsumexp", "sum"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "fp8e4m3", "fp8e5m2"])
+def test_reductions_after_a_write_in_place_see_numbers(name: str, dtype: str) -> None:
+    """The written values stay in registers of the kernel that reduces them."""
+    x = Tensor([1.0, -2.0, 3.0, 0.5]).cast(dtype).realize()
+    x *= 2
+    got = getattr(x, name)().cast("float32").item()
+    wide = Tensor([2.0, -4.0, 6.0, 1.0])
+    wanted = getattr(wide, name)().cast(dtype).cast("float32").item()
+    assert got == wanted
