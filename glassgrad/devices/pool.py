@@ -120,7 +120,10 @@ class Pool:
         self.crew = object()
 
     def __del__(self) -> None:
-        self.stop(0 if ABANDONED else FOR_EVER)
+        if (
+            FOR_EVER is not None
+        ):  # at the end of the interpreter globals are gone, and so are workers
+            self.stop(0 if ABANDONED else FOR_EVER)
 
     def _bind(self, table: Table) -> None:
         """Tell a table who will run it: once, unless workers came or went."""

@@ -41,12 +41,12 @@ class Bitcasts(Joining):
         if part is not None and part.is_contiguous:
             return self._made(UOp(Ops.BUFFER, wanted, (), part.read_as(wanted)))
         parts = self._split(ratio, theirs) if mine > theirs else self._joint(ratio, theirs)
-        return parts._read_as(wanted)
+        return self._as_view(parts._read_as(wanted).uop, (Ops.BITCAST, wanted))
 
     def _read_as(self, dtype: DType) -> Self:
         if dtype is self.uop.dtype:
-            return self._made(self.uop)
-        return self._made(record(Ops.BITCAST, dtype, (self.uop,)))
+            return self._as_view(self.uop)
+        return self._as_view(record(Ops.BITCAST, dtype, (self.uop,)), (Ops.BITCAST, dtype))
 
     def _split(self, ratio: int, size: int) -> Self:
         """Each item as several smaller ones, next to each other."""
