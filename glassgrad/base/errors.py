@@ -88,6 +88,10 @@ class CacheWarning(RuntimeWarning):
     """The cache folder is not used, as others could have written to it."""
 
 
+class GraphWarning(RuntimeWarning):
+    """A graph grows from step to step, and time and memory grow with it."""
+
+
 class OutOfMemoryError(GlassgradError, MemoryError):
     """The device has no room."""
 

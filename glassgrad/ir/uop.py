@@ -74,8 +74,8 @@ class UOp:
     """
 
     __slots__ = (
-        "__weakref__", "_bounds", "_linear", "_order", "_ranges", "arg", "dtype", "number", "op",
-        "origin", "realized", "shape", "src",
+        "__weakref__", "_bounds", "_linear", "_order", "_ranges", "arg", "dtype", "history",
+        "number", "op", "origin", "realized", "shape", "src",
     )  # fmt: skip
 
     op: Ops
@@ -86,6 +86,7 @@ class UOp:
     shape: Shape
     origin: Any  # where the user made this value: see base/origin.py
     realized: Any  # the BUFFER node that holds this value, once it has been computed
+    history: Any  # of a BUFFER: what it was computed from, if a gradient may flow there
     _bounds: tuple[Any, Any] | None
     _ranges: frozenset[UOp] | None
     _linear: Any  # see ir/linear.py
@@ -107,8 +108,8 @@ class UOp:
         node.dtype = dtype
         node.src = src
         node.arg = arg
-        node.origin = node.realized = node._bounds = node._ranges = None
-        node._linear = node._order = None
+        node.origin = node.realized = node.history = node._bounds = None
+        node._ranges = node._linear = node._order = None
         node.shape = SHAPE_OF[op](node)
         node.number = next(_numbers)
         held = _Held(node, _forget)

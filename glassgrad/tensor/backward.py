@@ -14,12 +14,14 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import gradients, is_usual, reached
+from glassgrad.tensor.history import with_history
 from glassgrad.tensor.later import Later, chosen, written_out
 from glassgrad.tensor.linear_algebra import LinearAlgebra
 from glassgrad.tensor.realize import overwritten, walk
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
+from glassgrad.tensor.versions import current
 
-LATER = Ops.LATER
+DETACH, LATER = Ops.DETACH, Ops.LATER
 
 
 class Backward(LinearAlgebra):
@@ -38,23 +40,27 @@ class Backward(LinearAlgebra):
             if not isinstance(tensor, Core):
                 raise GradientError(f"target {number} is a {type(tensor).__name__}, not a Tensor")
             _need_float(tensor, f"target {number}")
-        _written_nodes(self)
-        found = gradients(self.uop, [tensor.uop for tensor in targets], self._seed(gradient))
+        value, _ = _differentiable(self)
+        nodes = _written_nodes(value)
+        same = _same_values(nodes)
+        inputs = [node for tensor in targets for node in same.get(tensor.uop, ())]
+        found = gradients(value.uop, inputs, self._seed(gradient))
         for number, tensor in enumerate(targets):
-            if tensor.uop not in found:
+            if not any(node in found for node in same.get(tensor.uop, ())):
                 raise GradientError(
                     f"target {number} of shape {tensor.shape} is no part of this value",
                     hint="was it made before the value, and not detached?",
                 )
         _check_contents(found)
-        return [self._made(found[tensor.uop]) for tensor in targets]
+        return [self._made(_total(same[tensor.uop], found)) for tensor in targets]
 
     def backward(self, gradient: Self | None = None) -> Self:
         """Add to `.grad` of every parameter that this value depends on.
 
         Parameters are the tensors that an optimiser has, or that were made with requires_grad=True;
         without any of these, all that were made from data or are trained by a model
-        (`nn.state.get_parameters`).
+        (`nn.state.get_parameters`). What is left there is a constant for later gradients;
+        `gradient()` gives gradients that have gradients.
 
         >>> x = Tensor([1.0, 2.0])
         >>> _ = (x * x).sum().backward()
@@ -62,19 +68,19 @@ class Backward(LinearAlgebra):
         [2.0, 4.0]
         """
         seed = self._seed(gradient)
-        nodes = toposort((self.uop,))
+        value, nodes = _differentiable(self)
         waits = can_wait(nodes)
         if not waits:
-            nodes = _written_nodes(self)
+            nodes = _written_nodes(value)
             waits = can_wait(nodes)
-        under = frozenset(nodes)
-        params = [t for t in living() if t.is_param and t.uop in under and _is_float(t)]
+        same = _same_values(nodes)
+        params = [t for t in living() if t.is_param and t.uop in same and _is_float(t)]
         params = [tensor for tensor in params if tensor._is_asked] or params
-        inputs = dict.fromkeys([tensor.uop for tensor in params])
+        inputs = dict.fromkeys([node for tensor in params for node in same[tensor.uop]])
         if waits:
-            found = _later_gradients(self.uop, nodes, inputs, seed)
+            found = _later_gradients(value.uop, nodes, inputs, seed)
         else:
-            found = gradients(self.uop, inputs, seed)
+            found = gradients(value.uop, inputs, seed)
             _check_contents(found)
         if not found:
             raise GradientError(
@@ -84,8 +90,9 @@ class Backward(LinearAlgebra):
         if (watching := recorder()) is not None:
             watching.touched += map(ref, params)
         for tensor in params:
-            if tensor.uop in found:
-                made = self._made(found[tensor.uop])
+            if not found.keys().isdisjoint(same[tensor.uop]):
+                total = _total(same[tensor.uop], found)
+                made = self._made(record(DETACH, total.dtype, (total,)))
                 tensor.grad = made if tensor.grad is None else tensor.grad + made
         return self
 
@@ -136,6 +143,35 @@ class Backward(LinearAlgebra):
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
         self.is_param, self._is_asked = value is not False, value
+
+
+def _differentiable(tensor: Core) -> tuple[Core, list[UOp]]:
+    """The tensor over all that it was computed from, in memory or not, and its nodes."""
+    nodes = toposort((tensor.uop,))
+    if all(node.history is None for node in nodes):
+        return tensor, nodes
+    tensor = Core._handed(with_history(tensor.uop))
+    return tensor, toposort((tensor.uop,))
+
+
+def _same_values(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
+    """For what a tensor may hold, the nodes of a graph with the same value: itself, and those that
+    were computed into that buffer after they had been used.
+    """
+    same: dict[UOp, list[UOp]] = {}
+    for node in nodes:
+        same.setdefault(node, []).append(node)
+        if node.realized is not None and current(node) is not None:
+            same.setdefault(node.realized, []).append(node)
+    return same
+
+
+def _total(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
+    """The gradients of several nodes that are one value."""
+    first, *others = [found[node] for node in nodes if node in found]
+    for part in others:
+        first = first + part
+    return first
 
 
 def _written_nodes(value: Core) -> list[UOp]:

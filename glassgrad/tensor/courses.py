@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.devices.registry import Device
@@ -28,7 +28,6 @@ class Course(NamedTuple):
     device: Machine
     leaves: tuple[int, ...]
     ends: tuple[tuple[tuple[int, ...], bool], ...]
-    kept: tuple[int, ...]
     ended: tuple[int, ...]
     clearings: int
 
@@ -47,9 +46,7 @@ class Found(NamedTuple):
     course: Course | str | None
 
 
-def recognised(
-    values: Sequence[UOp], kept: frozenset[UOp], holders: Callable[[], list[UOp]]
-) -> Found | None:
+def recognised(values: Sequence[UOp], holders: Callable[[], list[UOp]]) -> Found | None:
     """The outline of values, and the course that was taken for the same one before.
 
     None if what is to be done cannot be known from an outline. `holders` gives what every living
@@ -60,12 +57,12 @@ def recognised(
     if outline.has_writes:
         outline.add_holders(holders())
     outline.add_graphs()
-    key = outline.key(kept)
+    key = outline.key()
     course = _known(key)
     if course is WIDER:
         outline.add_holders(holders())
         outline.add_graphs()
-        key = outline.key(kept)
+        key = outline.key()
         course = _known(key)
     if not outline.is_plain or not outline.is_sound():
         return None
@@ -92,14 +89,13 @@ def _is_valid(course: Course) -> bool:
 class Done(NamedTuple):
     """What was done to compute values.
 
-    `ends` are the nodes that were computed, with whether their view is the written buffer's own;
-    those that were `kept` on the way keep their graph, `ended` are the buffers that are
-    overwritten, and `became` says what the nodes of the outline became whose graphs were written.
+    `ends` are the nodes that were computed, with whether their view is the written buffer's own,
+    `ended` are the buffers that are overwritten, and `became` says what the nodes of the outline
+    became whose graphs were written.
     """
 
     made: Ready
     ends: dict[UOp, bool]
-    kept: Iterable[UOp]
     ended: Sequence[UOp]
     became: dict[UOp, UOp]
     needs_holders: bool
@@ -115,7 +111,7 @@ def remember(found: Found, done: Done) -> None:
     numbers: dict[UOp, list[int]] = {}
     for node, number in outline.numbers.items():
         numbers.setdefault(done.became.get(node, node), []).append(number)
-    is_known = {*done.ends, *done.kept} <= numbers.keys()
+    is_known = done.ends.keys() <= numbers.keys()
     if not is_known and any(isinstance(node.arg, Composite) for node in outline.numbers):
         _remember(found.key, WRITTEN)
         return
@@ -126,7 +122,6 @@ def remember(found: Found, done: Done) -> None:
             made.device,
             tuple([places[leaf] for leaf in made.leaves]),
             tuple([(tuple(numbers[root]), is_same) for root, is_same in done.ends.items()]),
-            tuple([number for node in done.kept for number in numbers[node]]),
             tuple([places[buffer] for buffer in done.ended]),
             PLANS.clearings,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
@@ -245,16 +245,34 @@ def _assigned_value(node: UOp, g: UOp) -> UOp:
 
 def _assigned_target(node: UOp, g: UOp) -> UOp:
     """What was there before counts only where nothing was written."""
-    moved = [full(g, node.shape)]
-    for op, arg in node.arg or ():
-        moved.append(UOp(op, g.dtype, (moved[-1],), arg))
-    written = full(g.const_like(1), moved[-1].shape)
-    for place in reversed(moved[1:]):
-        back = RULES[place.op][0]
-        assert back is not None, place
-        written = back(place, written)
     zero = g.const_like(0)
-    return full(written, node.shape).eq(zero).where(g, zero)
+    return (
+        _written(node.shape, node.arg or (), g.const_like(1))
+        .eq(zero)
+        .where(full(g, node.shape), zero)
+    )
+
+
+def _written(shape: Shape, chain: Sequence[tuple[Ops, Any]], value: UOp) -> UOp:
+    """A value at the elements that a chain of movements leads to; 0 at all others."""
+    moved = [full(value.const_like(0), shape)]
+    for op, arg in chain:
+        moved.append(UOp(op, value.dtype, (moved[-1],), arg))
+    value = full(value, moved[-1].shape)
+    for view in reversed(moved[1:]):
+        back = RULES[view.op][0]
+        assert back is not None, view
+        value = back(view, value)
+    return full(value, shape)
+
+
+def after_write(target: UOp, value: UOp, chain: Sequence[tuple[Ops, Any]]) -> UOp:
+    """The value of ASSIGN(target, value; chain) as an expression, which writes nothing."""
+    if not chain:
+        return full(value, target.shape)
+    zero = value.const_like(0)
+    is_old = _written(target.shape, chain, value.const_like(1)).eq(zero)
+    return is_old.where(target, _written(target.shape, chain, value))
 
 
 RULES: dict[Ops, tuple[Rule | None, ...]] = {
@@ -362,18 +380,21 @@ def reached(target: UOp, nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
     found = {target}
     for node in reversed(nodes):
         if node in found:
-            found |= depends.intersection(_sources(node))
+            found |= depends.intersection(flow_sources(node))
     return found & wanted
 
 
-def _sources(node: UOp) -> Sequence[UOp]:
-    """The sources that have a gradient if the node has one."""
+def flow_sources(node: UOp) -> Sequence[UOp]:
+    """The sources that have a gradient if the node has one; of a deferred function that is not
+    known to be differentiable in some only, all.
+    """
     if node.op in FLOWING:
         return node.src
     if node.op is CUSTOM:
         return node.src[1:2] if isinstance(node.arg, Slope) else node.src
     if node.op is LATER:
-        return [node.src[number] for number in node.arg.flows]
+        flows = getattr(node.arg, "flows", None)
+        return node.src if flows is None else [node.src[number] for number in flows]
     pairs = zip(node.src, RULES.get(node.op, ()), strict=False)
     return [source for source, rule in pairs if rule is not None]
 
@@ -383,6 +404,6 @@ def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
     depends: set[UOp] = set()
     for node in nodes:
         is_on_the_way = node.dtype.kind == "float" and not depends.isdisjoint(node.src)
-        if node in wanted or (is_on_the_way and not depends.isdisjoint(_sources(node))):
+        if node in wanted or (is_on_the_way and not depends.isdisjoint(flow_sources(node))):
             depends.add(node)
     return depends

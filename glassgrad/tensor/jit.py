@@ -32,6 +32,7 @@ from glassgrad.tensor.again import MISSED, Again, again
 from glassgrad.tensor.captured import Captured
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.guards import Guards, Seen
+from glassgrad.tensor.history import as_leaves, forget_history
 from glassgrad.tensor.realize import finish_writes, realize, written_lazily
 from glassgrad.tensor.structure import spread
 from glassgrad.tensor.watched import Before, Constants, found_lazy
@@ -141,10 +142,11 @@ class TinyJit(Generic[P, R]):
         finish_writes()
         before = Before.now(tensors, values)
         returned: list[Core] = []
-        with recording(is_strict=earlier is not None) as watching:
+        with recording(is_strict=earlier is not None) as watching, as_leaves(tensors):
             result = call()
             spread(result, returned, is_key=False)
             realize([*returned, *written_lazily()])
+            forget_history(before.first_number)  # a replay makes none either
         guards = guards.without_changed()
         if earlier is None or found_lazy(before):
             self.waiting[key] = Constants(watching, before, returned)

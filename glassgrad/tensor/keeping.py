@@ -16,7 +16,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import Core
 
 CONTIGUOUS, REDUCE, ADD, MUL = Ops.CONTIGUOUS, Ops.REDUCE, Ops.ADD, Ops.MUL
-RESHAPE = Ops.RESHAPE
+SAME_ELEMENTS = frozenset((Ops.RESHAPE, Ops.DETACH))
 MOVED = (OpGroup.MOVEMENT | {Ops.CAST}) - {Ops.GATHER}
 PASSED = OpGroup.MOVEMENT | OpGroup.ELEMENTWISE | {Ops.CAST, Ops.BITCAST, Ops.DETACH}
 KINDS = frozenset((CONTIGUOUS, REDUCE))
@@ -40,7 +40,7 @@ def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[Core]]) -> li
     found: dict[UOp, None] = {}
     seen: set[UOp] = set()
     stack = [tensor.uop for tensor in living() if tensor.uop.number >= oldest]
-    for held in [node for node in stack if node.op is RESHAPE and node.realized is None]:
+    for held in [node for node in stack if node.op in SAME_ELEMENTS and node.realized is None]:
         if (node := _unshaped(held)) in wanted and node not in seen:
             found[held] = None
             seen |= {held, node}
@@ -66,7 +66,7 @@ def _is_worth_memory(node: UOp) -> bool:
 
 
 def _unshaped(uop: UOp) -> UOp:
-    while uop.op is RESHAPE and uop.realized is None:
+    while uop.op in SAME_ELEMENTS and uop.realized is None:
         uop = uop.src[0]
     return uop
 

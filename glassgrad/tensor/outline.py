@@ -124,11 +124,10 @@ class Outline:
                 self.add(node.src)
             stack.extend(node.src)
 
-    def key(self, kept: Iterable[UOp]) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...]:
         """Equal where all is equal that decides on how to compute the first values."""
-        marks = sorted([self.numbers[node] for node in kept])
         settings = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value)
-        return (*settings, tuple(marks), *self.words)
+        return (*settings, *self.words)
 
     def is_sound(self) -> bool:
         """Whether nothing of it was overwritten by a replay."""

@@ -27,11 +27,13 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
+from glassgrad.tensor.history import Parameters, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
-from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, is_part
+from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
+from glassgrad.tensor.views import Whole
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
@@ -123,11 +125,11 @@ def in_memory(uop: UOp) -> UOp | None:
 
 def realize(tensors: Iterable[Core]) -> None:
     """Compute these tensors, and whatever must be computed with them; all become buffers."""
-    compute([tensor for tensor in tensors if not _settle(tensor)], kept=frozenset())
+    compute([tensor for tensor in tensors if not _settle(tensor)])
 
 
 def look(tensor: Core) -> View:
-    """The memory that holds a tensor's value. Looking does not cut the way of gradients."""
+    """The memory that holds a tensor's value."""
     if (watching := recorder()) is not None and watching.is_strict:
         raise CaptureError(
             "a captured function looks at a value: replays would not look again",
@@ -135,9 +137,7 @@ def look(tensor: Core) -> View:
         )
     held = in_memory(tensor.uop)
     if held is None:
-        uop = tensor.uop
-        keeps = uop.op not in (ASSIGN, CONST) and (uop.dtype.kind == "float" or is_part(uop))
-        compute([tensor], kept=frozenset((uop,)) if keeps else frozenset())
+        compute([tensor])
         held = current(tensor.uop)
     assert held is not None, tensor.uop
     _refuse_overwritten((held,))
@@ -155,20 +155,19 @@ def written_lazily() -> list[Core]:
     return [Core._handed(held.uop) for held in holders() if held.uop.op is ASSIGN]
 
 
-def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
-    """Compute tensors. Those whose node is kept remember what they were made of."""
+def compute(wanted: Sequence[Core]) -> None:
+    """Compute tensors; they hold buffers from then on."""
     if not wanted:
         return
     values = [tensor.uop for tensor in wanted]
-    found = None if recorder() is not None else recognised(values, kept, _held_values)
+    found = None if recorder() is not None else recognised(values, _held_values)
     if found is not None and found.course is WRITTEN:
-        became = written_out(values, only=Composite)
+        written_out(values, only=Composite)
         values = [tensor.uop for tensor in wanted]
-        kept = frozenset([became.get(node, node) for node in kept])
-        found = recognised(values, kept, _held_values)
+        found = recognised(values, _held_values)
     if found is None or not isinstance(found.course, Course):
         with collector_paused():
-            _settle_all(wanted, values, _compute_anew(values, kept, found), kept)
+            _settle_all(wanted, values, _compute_anew(values, found))
         return
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves
@@ -180,30 +179,23 @@ def compute(wanted: Sequence[Core], kept: frozenset[UOp]) -> None:
         buffer = _buffer(nodes[numbers[0]], view, is_same)
         for number in numbers:
             held[nodes[number]] = buffer
-    ended = [leaves[i] for i in course.ended]
-    _hold(held, ended, kept.union([nodes[number] for number in course.kept]))
-    _settle_all(wanted, values, held, kept)
+    _hold(held, [leaves[i] for i in course.ended], given)
+    _settle_all(wanted, values, held)
 
 
-def _settle_all(
-    wanted: Sequence[Core], values: Sequence[UOp], held: dict[UOp, UOp], kept: frozenset[UOp]
-) -> None:
+def _settle_all(wanted: Sequence[Core], values: Sequence[UOp], held: dict[UOp, UOp]) -> None:
     """Another thread may have written the graphs of tensors: they then hold other nodes now."""
     for tensor, value in zip(wanted, values, strict=True):
         if current(tensor.uop) is None and value in held:
             note(tensor.uop, held[value])
-            if value not in kept or tensor.uop.op is CONST:  # a CONST node notes no buffer
-                tensor.uop = held[value]
+            tensor.uop = held[value]
 
 
-def _compute_anew(
-    values: Sequence[UOp], kept: frozenset[UOp], found: Found | None
-) -> dict[UOp, UOp]:
+def _compute_anew(values: Sequence[UOp], found: Found | None) -> dict[UOp, UOp]:
     """Find out what must be computed together, and how; remember it for what looks the same. The
     values come back with their buffers.
     """
     roots, writes, nodes, became = collect(values)
-    kept = frozenset([became.get(node, node) for node in kept])
     if (watching := recorder()) is not None:
         watching.nodes.update(nodes)
     own = set(roots)
@@ -216,10 +208,10 @@ def _compute_anew(
     ends = {root: root.op is ASSIGN and view is _base(value).arg for root, value, view in rows}
     ended = [_base(_resolved_target(write)) for write in writes]
     if found is not None and made is not None:
-        remember(found, Done(made, ends, more, ended, became, bool(wider)))
+        remember(found, Done(made, ends, ended, became, bool(wider)))
     pairs = zip(ends.items(), views, strict=True)
     held = {root: _buffer(root, view, is_same) for (root, is_same), view in pairs}
-    _hold(held, ended, kept.union(more))
+    _hold(held, ended, [leaf for node in nodes if (leaf := current(node)) is not None])
     return {value: held[root] for value in values if (root := became.get(value, value)) in held}
 
 
@@ -230,18 +222,31 @@ def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
     return buffer
 
 
-def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], kept: frozenset[UOp]) -> None:
-    """Let living tensors hold what was computed. The contents of ended buffers are gone."""
+def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> None:
+    """Let living tensors hold what was computed from the leaves. The contents of ended buffers are
+    gone.
+    """
+    pairs = [(holder, buffer) for holder in holders() if (buffer := held.get(holder.uop))]
+    parameters = Parameters()
+    for holder, _ in [pair for pair in pairs if _is_differentiable(pair[0])]:
+        retain(holder.uop, held[holder.uop], parameters, leaves)
     for buffer in ended:
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
         note(root, buffer)
         if root.op is ASSIGN and (writer := WRITERS.get(root)) is not None:
             WRITERS[buffer] = writer
-    for holder in holders():
-        found = held.get(holder.uop)
-        if found is not None and holder.uop not in kept:
-            holder.uop = found
+    for holder, buffer in pairs:
+        holder.uop = buffer
+
+
+def _is_differentiable(holder: Core | Whole) -> bool:
+    """Whether gradients may flow on through what a tensor holds. A parameter that was written to is
+    a leaf again, as after every step of an optimiser.
+    """
+    if isinstance(holder, Whole):
+        return True
+    return holder._is_asked is None or (holder._is_asked and holder.uop.op is not ASSIGN)
 
 
 def _held_values() -> list[UOp]:
@@ -277,6 +282,8 @@ def _settle(tensor: Core) -> bool:
     if holder is not None and holder is not tensor._home:  # it would change under this value
         tensor.uop = UOp(CONTIGUOUS, found.dtype, (found,))
         return False
+    if _is_differentiable(tensor):
+        retain(tensor.uop, found, Parameters())
     tensor.uop = found
     return True
 

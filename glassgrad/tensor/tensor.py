@@ -173,8 +173,7 @@ class Tensor(InPlace, Border):
     def realize(self, *lst: Tensor, do_update_stats: bool = True) -> Self:
         """Compute this tensor, and others with it, now.
 
-        It then holds memory and forgets what it was made of: gradients end here. Looking at a
-        value with numpy(), tolist() or item() does not cut them.
+        Gradients flow through computed values as through others; detach() ends them.
 
         >>> (Tensor([1, 2]) + 1).realize().tolist()
         [2, 3]

@@ -23,7 +23,7 @@ from glassgrad.tensor.copies import own
 from glassgrad.tensor.core import Core, device_of, holders
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
-from glassgrad.tensor.versions import WRITERS, current
+from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
 from glassgrad.tensor.views import (
     Step,
     Steps,
@@ -111,7 +111,21 @@ def _written(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UO
     value = _settled({storage, *others}, value)
     done = Core._handed(written(current(target) or target, value, chain, origin))
     realize((done,))
+    _renew(others)
     return done.uop
+
+
+def _renew(storages: Iterable[Storage]) -> None:
+    """Bytes of these storages were written through another one: they hold another version now."""
+    old = [one for one in holders() if one.uop.op is BUFFER and one.uop.arg.storage in storages]
+    for holder in old:
+        view = holder.uop.arg
+        OVERWRITTEN.add(view)
+        after = UOp(BUFFER, holder.uop.dtype, (), view.renewed())
+        if isinstance(holder, Whole):
+            holder.show(after)
+        elif holder._whole is None:
+            holder.uop = after
 
 
 def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]:
@@ -135,7 +149,7 @@ def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]
 def settle(storage: Storage) -> None:
     """Memory is looked at that a write may be waiting for: it is done now."""
     touched = [write for write in _waiting() if _meet(storage_of(write), storage)]
-    compute([Core._of(write) for write in touched], kept=frozenset())
+    compute([Core._of(write) for write in touched])
 
 
 def _waiting() -> list[UOp]:
@@ -170,13 +184,12 @@ def _settled(storages: set[Storage], value: UOp) -> UOp:
     early = [one for one in held if one.uop in reads and not _sees_writes(one, storages)]
     for holder in [one for one in early if in_memory(one.uop) is not None]:
         holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,))
-    kept = frozenset(holder.uop for holder in early if _has_gradient(holder.uop))
     wanted = [holder if isinstance(holder, Core) else Core._handed(holder.uop) for holder in early]
     if value in reads:
         aside = Core._handed(UOp(CONTIGUOUS, value.dtype, (value,)))
-        compute([*wanted, aside], kept)
+        compute([*wanted, aside])
         return cast(UOp, current(aside.uop))
-    compute(wanted, kept)
+    compute(wanted)
     return value
 
 
@@ -188,10 +201,6 @@ def _sees_writes(holder: Core | Whole, storages: set[Storage]) -> bool:
         return False
     owner = root_of(held.arg.storage).holder
     return owner is None or whole is holder or owner is cast(Core, holder)._home
-
-
-def _has_gradient(uop: UOp) -> bool:
-    return uop.op is not ASSIGN and uop.dtype.kind == "float"
 
 
 def _is_moved(uop: UOp) -> bool:

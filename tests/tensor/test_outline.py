@@ -18,7 +18,7 @@ def key(*tensors: Tensor, holders: tuple[Tensor, ...] = ()) -> tuple[object, ...
     outline.add([tensor.uop for tensor in tensors])
     outline.add_holders([tensor.uop for tensor in holders])
     outline.add_graphs()
-    return outline.key(())
+    return outline.key()
 
 
 def pair(*shape: int) -> tuple[Tensor, Tensor]:

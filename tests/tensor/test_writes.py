@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from glassgrad import Buffer, Tensor
+from glassgrad.base.errors import GradientError
 from glassgrad.ir.ops import Ops
 
 ON_BOTH_ROADS = True
@@ -38,12 +39,14 @@ def test_what_was_made_before_the_write_keeps_what_was_there() -> None:
     assert (b * 2).tolist() == [0, 0, 0, 0, 12, 14]
 
 
-def test_what_had_to_be_computed_early_keeps_its_gradient() -> None:
+def test_gradients_for_memory_that_was_written_since_are_refused() -> None:
     _, a, b = windows()
     loss = (b * b).sum()
     a.assign(0)
-    assert loss.uop.op is Ops.REDUCE
+    assert loss.uop.op is Ops.BUFFER
     assert loss.item() == 139
+    with pytest.raises(GradientError, match="no part of this value"):
+        loss.gradient(b)
 
 
 def test_a_place_is_written_in_the_order_of_the_program_too() -> None:

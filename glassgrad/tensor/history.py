@@ -1,0 +1,165 @@
+"""A computed value -> the graph that it was computed from: gradients flow through values in memory.
+
+A tensor that was computed holds a BUFFER. Where a gradient may flow on to a parameter that is still
+alive, the buffer keeps the operation that made it, its History. `with_history` writes a graph with
+those operations in place of the buffers; their values are in memory, so only gradients see them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
+
+from glassgrad.base.errors import GraphWarning
+from glassgrad.base.origin import Origin
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, note
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.gradient import after_write, flow_sources
+from glassgrad.tensor.versions import OVERWRITTEN
+
+BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
+MAX_DEPTH = 500  # computed values one behind the other, before a loop is suspected to forget none
+
+
+class History(NamedTuple):
+    """The operation that computed a buffer. `depth` counts the computed values behind each other
+    that lie between it and the parameters.
+    """
+
+    op: Ops
+    src: tuple[UOp, ...]
+    arg: Any
+    origin: Origin | None
+    depth: int
+
+    def node(self, buffer: UOp, src: tuple[UOp, ...]) -> UOp:
+        """The operation as a node over these sources. Its value is in the buffer, unless that was
+        overwritten.
+        """
+        if self.op is ASSIGN:  # computing it a second time must not write
+            target, value = src
+            made = after_write(target, value, self.arg)
+        else:
+            made = UOp(self.op, buffer.dtype, src, self.arg)
+        made.origin = made.origin or self.origin
+        if made.op is not BUFFER and buffer.arg not in OVERWRITTEN:
+            note(made, buffer)
+        return made
+
+
+class Parameters:
+    """The parameters that are alive, looked up when they are first asked for."""
+
+    def __init__(self) -> None:
+        self._nodes: frozenset[UOp] | None = None
+        self._unreached: set[UOp] = set()  # nodes from which no gradient gets to a parameter
+
+    @property
+    def nodes(self) -> frozenset[UOp]:
+        if self._nodes is None:
+            floats = (t for t in living() if t.is_param and t.uop.dtype.kind == "float")
+            self._nodes = frozenset([tensor.uop for tensor in floats])
+        return self._nodes
+
+    def are_behind(self, value: UOp) -> bool:
+        """Whether a gradient of this value flows to a parameter other than itself."""
+        seen, stack = {value}, list(_sources(value))
+        while stack:
+            node = stack.pop()
+            if node in seen or node in self._unreached or node.dtype.kind != "float":
+                continue
+            if node in self.nodes or node.realized in self.nodes:
+                return True
+            seen.add(node)
+            stack.extend(_sources(node))
+        self._unreached |= seen
+        return False
+
+
+def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp] = ()) -> None:
+    """Let the buffer that holds a value keep what it was computed from, if gradients flow there.
+
+    `leaves` are the buffers that it was computed from.
+    """
+    if buffer.history is not None or value.op in (BUFFER, CONST) or value.dtype.kind != "float":
+        return
+    if parameters.are_behind(value):
+        depths = [leaf.history.depth for leaf in leaves if leaf.history is not None]
+        depth = 1 + max(depths, default=0)
+        buffer.history = History(value.op, value.src, value.arg, value.origin, depth)
+        if depth == MAX_DEPTH:
+            _warn(value.origin)
+
+
+def with_history(value: UOp) -> UOp:
+    """A graph in which computed buffers are the operations that computed them."""
+    done: dict[UOp, UOp] = {}
+    for node in _with_histories(value):
+        history: History | None = node.history
+        old = node.src if history is None else history.src
+        src = tuple([done.get(source, source) for source in old])
+        if history is not None:
+            done[node] = history.node(node, src)
+        elif src != old:
+            done[node] = made = UOp(node.op, node.dtype, src, node.arg)
+            made.origin = made.origin or node.origin
+            if node.realized is not None and node.realized.arg not in OVERWRITTEN:
+                note(made, node.realized)
+    return done.get(value, value)
+
+
+@contextmanager
+def as_leaves(tensors: Sequence[Core]) -> Iterator[None]:
+    """Let tensors in memory be leaves for a while: nothing inside has gradients behind them."""
+    hidden = [(tensor.uop, tensor.uop.history) for tensor in tensors]
+    for buffer, _ in hidden:
+        buffer.history = None
+    try:
+        yield
+    finally:
+        for buffer, history in hidden:
+            buffer.history = buffer.history or history
+
+
+def forget_history(first_number: int) -> None:
+    """Let buffers that were made since this number was the next one be leaves for good."""
+    for tensor in living():
+        if tensor.uop.number >= first_number:
+            tensor.uop.history = None
+
+
+def _sources(node: UOp) -> Sequence[UOp]:
+    """Where a gradient flows from a node; from a computed buffer to what it was computed from."""
+    if node.op is BUFFER:
+        history: History | None = node.history
+        return () if history is None else history.src
+    return flow_sources(node)
+
+
+def _with_histories(value: UOp) -> list[UOp]:
+    """All nodes under a value and under the histories of its buffers, sources first."""
+    seen = {value}
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        history: History | None = node.history
+        for source in node.src if history is None else history.src:
+            if source not in seen:
+                seen.add(source)
+                stack.append(source)
+    return sorted(seen, key=lambda node: node.number)
+
+
+def _warn(origin: Origin | None) -> None:
+    where = "" if origin is None else f"\n  {origin}"
+    warnings.warn(
+        f"{MAX_DEPTH} values were computed one from the other, and each keeps what it was computed "
+        f"from, since a parameter may get a gradient through it{where}\n"
+        "  hint: if no gradient is wanted, compute under Tensor.no_grad(), or detach() the value "
+        "that is carried along",
+        cast(Any, GraphWarning),
+        stacklevel=3,
+    )
