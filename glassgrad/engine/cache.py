@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from glassgrad.base.config import BEAM, NOOPT, VERIFY
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Launch
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import Storage
 
 if TYPE_CHECKING:
     from glassgrad.engine.plan import Plan
 
 T = TypeVar("T")
-BUFFER, COPY, CUSTOM, BIND = Ops.BUFFER, Ops.COPY, Ops.CUSTOM, Ops.BIND
+ASSIGN, BUFFER, COPY, CUSTOM, BIND = Ops.ASSIGN, Ops.BUFFER, Ops.COPY, Ops.CUSTOM, Ops.BIND
 
 
 class Cache(Generic[T]):
@@ -70,7 +71,7 @@ class Signature(NamedTuple):
 
 def signature(roots: Sequence[UOp]) -> Signature:
     """Sources first. A buffer is written as its dtype and layout, and by which storage of the graph
-    it lies in; never by its address or its age.
+    it lies in; never by its address or its age. Where it begins is an argument of the launch.
     """
     numbers: dict[UOp, int] = {}
     storages: dict[int, int] = {}
@@ -78,6 +79,7 @@ def signature(roots: Sequence[UOp]) -> Signature:
     leaves: list[UOp] = []
     copies: list[UOp] = []
     values: dict[UOp, int] = {}
+    writes: list[UOp] = []
     stack = list(reversed(roots))
     while stack:
         node = stack[-1]
@@ -90,7 +92,7 @@ def signature(roots: Sequence[UOp]) -> Signature:
             view = node.arg
             storage = storages.setdefault(id(view.storage), len(storages))
             numbers[node] = len(entries)
-            entries.append((node.dtype, view.shape, view.strides, view.offset, storage))
+            entries.append((node.dtype, view.shape, view.strides, storage))
             leaves.append(node)
             continue
         below: tuple[UOp, ...] = node.src if node.realized is None else (node.realized,)
@@ -116,11 +118,30 @@ def signature(roots: Sequence[UOp]) -> Signature:
         # Floats by their bits: 0.0 is not -0.0, and nan is nan.
         arg = node.arg.hex() if type(node.arg) is float else node.arg
         entries.append((op, node.dtype, arg, sources))
-        if op is COPY:
-            copies.append(node)
+        if op in (COPY, ASSIGN):
+            (copies if op is COPY else writes).append(node)
+    entries += _overlaps(leaves, {_storage(write) for write in writes})
     ends = tuple([numbers[root] for root in roots])
     key = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value, ends, *entries)
     return Signature(key, leaves, copies, values)
+
+
+def _storage(write: UOp) -> Storage:
+    """Where a chain of writes ends."""
+    while write.op is not BUFFER:
+        write = write.src[0] if write.realized is None else write.realized
+    return cast(Storage, write.arg.storage)
+
+
+def _overlaps(leaves: Sequence[UOp], written: set[Storage]) -> list[tuple[int, int]]:
+    """Where in a storage that is written to its buffers begin: some may lie in each other."""
+    first: dict[Storage, int] = {}
+    found = []
+    for number, leaf in enumerate(leaves if written else ()):
+        if leaf.arg.storage in written:
+            start = first.setdefault(leaf.arg.storage, leaf.arg.offset)
+            found.append((number, leaf.arg.offset - start))
+    return found
 
 
 def _two_values(node: UOp, other: int) -> ShapeError:

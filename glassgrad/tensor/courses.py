@@ -10,6 +10,7 @@ from glassgrad.engine.cache import PLANS, Cache
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.outline import Outline
+from glassgrad.tensor.slices import Windows
 
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device as Machine
@@ -46,29 +47,42 @@ class Found(NamedTuple):
     course: Course | str | None
 
 
-def recognised(values: Sequence[UOp], holders: Callable[[], list[UOp]]) -> Found | None:
+def recognised(
+    values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: Windows
+) -> Found | None:
     """The outline of values, and the course that was taken for the same one before.
 
     None if what is to be done cannot be known from an outline. `holders` gives what every living
-    tensor holds.
+    tensor holds. Slices become windows where nothing else of their storage is read.
     """
+    found = _looked_up(values, holders, windows)
+    if windows.open(found.outline.slices):
+        found = _looked_up(values, holders, windows)
+    if windows.found and (storages := windows.ambiguous(found.outline.leaves)):
+        windows.close(storages)
+        found = _looked_up(values, holders, windows)
+    outline, course = found.outline, found.course
+    if not outline.is_plain or not outline.is_sound():
+        return None
+    if course is WRITTEN or (isinstance(course, Course) and _is_valid(course)):
+        return found
+    return found._replace(course=None)
+
+
+def _looked_up(values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: Windows) -> Found:
     outline = Outline()
     outline.add(values)
     if outline.has_writes:
         outline.add_holders(holders())
-    outline.add_graphs()
+    outline.add_graphs(windows.found)
     key = outline.key()
     course = _known(key)
     if course is WIDER:
         outline.add_holders(holders())
-        outline.add_graphs()
+        outline.add_graphs(windows.found)
         key = outline.key()
         course = _known(key)
-    if not outline.is_plain or not outline.is_sound():
-        return None
-    if course is WRITTEN or (isinstance(course, Course) and _is_valid(course)):
-        return Found(outline, key, course)
-    return Found(outline, key, None)
+    return Found(outline, key, course)
 
 
 def _known(key: Key) -> Course | str | None:

@@ -18,7 +18,16 @@ from glassgrad.tensor.core import Core
 CONTIGUOUS, REDUCE, ADD, MUL = Ops.CONTIGUOUS, Ops.REDUCE, Ops.ADD, Ops.MUL
 SAME_ELEMENTS = frozenset((Ops.RESHAPE, Ops.DETACH))
 MOVED = (OpGroup.MOVEMENT | {Ops.CAST}) - {Ops.GATHER}
-PASSED = OpGroup.MOVEMENT | OpGroup.ELEMENTWISE | {Ops.CAST, Ops.BITCAST, Ops.DETACH}
+PASSED = (
+    OpGroup.MOVEMENT
+    | OpGroup.ELEMENTWISE
+    | {
+        Ops.CAST,
+        Ops.BITCAST,
+        Ops.DETACH,
+        CONTIGUOUS,
+    }
+)
 KINDS = frozenset((CONTIGUOUS, REDUCE))
 SMALLER = 64  # times than what is read to make it
 

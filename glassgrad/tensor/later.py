@@ -22,6 +22,7 @@ from glassgrad.base.records import unique
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
+from glassgrad.tensor.carried import follow
 from glassgrad.tensor.core import Core, holders
 from glassgrad.tensor.record import cast_to, record
 from glassgrad.tensor.versions import WRITERS, current
@@ -122,13 +123,29 @@ def written_out(
     from then on. What changed is given back, and what it became. With `only`, others than functions
     of this class stay.
     """
-    held = holders()
-    changed = _changed([*values, *[holder.uop for holder in held]], graphs, only)
+    changed = _changed([*values, *[holder.uop for holder in holders()]], graphs, only)
     if changed:
-        for holder in held:
-            if (made := changed.get(holder.uop)) is not None:
-                holder.uop = made
+        _hold_instead(changed)
     return changed
+
+
+def read_instead(changed: dict[UOp, UOp]) -> None:
+    """Let living tensors be made of other nodes of the same values."""
+    for node in _nodes([holder.uop for holder in holders()], [])[0]:
+        if node not in changed and not changed.keys().isdisjoint(node.src):
+            made = _rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
+            changed[node] = made
+            if (held := current(node)) is not None:
+                note(made, held)
+    _hold_instead(changed)
+
+
+def _hold_instead(changed: dict[UOp, UOp]) -> None:
+    """Let living tensors hold what their nodes became."""
+    for holder in holders():
+        if (made := changed.get(holder.uop)) is not None:
+            holder.uop = made
+    follow(changed)
 
 
 def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UOp, UOp]:
@@ -170,6 +187,7 @@ def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
 
 
 def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """The same operation on other nodes of the same values."""
     made = UOp(node.op, node.dtype, src, node.arg)
     made.origin = made.origin or node.origin
     if node.op is ASSIGN:

@@ -8,17 +8,18 @@ again, the outline is the same, and the course that the first time took is follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from glassgrad.base.config import BEAM, NOOPT, VERIFY
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.gradient import Slope
-from glassgrad.tensor.versions import OVERWRITTEN, current
+from glassgrad.tensor.versions import OVERWRITTEN, current, storage_of
 
 BUFFER, CONST, ASSIGN, COPY = Ops.BUFFER, Ops.CONST, Ops.ASSIGN, Ops.COPY
 DETACH, CUSTOM, BIND, LATER = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.LATER
+SHRINK = Ops.SHRINK
 UNUSUAL = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, LATER))
 HELD = "held"  # a node whose value is in the buffer that follows
 
@@ -31,7 +32,7 @@ class Outline:
 
     __slots__ = (
         "graphs", "has_holders", "has_writes", "held", "is_plain", "leaves", "numbers",
-        "storages", "words",
+        "slices", "storages", "words", "written",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -44,6 +45,8 @@ class Outline:
         self.storages: dict[int, int] = {}
         self.held: set[UOp] = set()  # nodes that are in memory
         self.graphs: list[UOp] = []  # nodes whose graph counts, not only their value
+        self.slices: list[UOp] = []
+        self.written: set[int] = set()  # storages, by their numbers
 
     def add(self, roots: Iterable[UOp]) -> None:
         """Write down everything under these."""
@@ -70,18 +73,21 @@ class Outline:
             else:
                 if op in UNUSUAL:
                     self._write_unusual(node)
+                elif op is SHRINK:
+                    self.slices.append(node)
+                    write((op, node.dtype, node.arg, len(node.src)))
                 else:
                     write((op, node.dtype, node.arg, len(node.src)))
                 put(node.src)
 
     def _write_buffer(self, node: UOp) -> None:
-        """Write where a buffer lies: which storage it is of those that are met."""
+        """Write where a buffer lies: which storage it is of those that are met. Where it begins
+        there is an argument of the launch.
+        """
         view, storages = node.arg, self.storages
         storage = view.storage
         number = storages.setdefault(id(storage), len(storages))
-        self.words.append(
-            (node.dtype, view.shape, view.strides, view.offset, number, storage.device)
-        )
+        self.words.append((node.dtype, view.shape, view.strides, number, storage.device))
         self.leaves.append(node)
 
     def _write_unusual(self, node: UOp) -> None:
@@ -96,6 +102,8 @@ class Outline:
             arg = arg if isinstance(arg, Slope) else None
         elif op is ASSIGN:
             self.has_writes = True
+            storage = storage_of(node)
+            self.written.add(self.storages.setdefault(id(storage), len(self.storages)))
         else:
             self.is_plain = False
         self.words.append((op, node.dtype, arg, len(node.src)))
@@ -107,13 +115,15 @@ class Outline:
         buffers = [held for value in values if (held := current(value)) is not None]
         self.words.append(tuple([self.numbers[held] for held in buffers if held in self.numbers]))
 
-    def add_graphs(self) -> None:
-        """Write down what gradients are gradients of, also where it is in memory."""
+    def add_graphs(self, windows: Container[UOp]) -> None:
+        """Write down what gradients are gradients of, also where it is in memory; no gradient flows
+        through windows.
+        """
         seen: set[UOp] = set()
         stack = list(self.graphs) if self.held else []
         while stack:
             node = stack.pop()
-            if node in seen:
+            if node in seen or node in windows:
                 continue
             seen.add(node)
             if node in self.held:
@@ -127,7 +137,18 @@ class Outline:
     def key(self) -> tuple[Any, ...]:
         """Equal where all is equal that decides on how to compute the first values."""
         settings = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value)
-        return (*settings, *self.words)
+        return (*settings, *self._overlaps(), *self.words)
+
+    def _overlaps(self) -> list[tuple[int, int]]:
+        """Where in a storage that is written to its buffers begin: some may lie in each other."""
+        first: dict[int, int] = {}
+        found = []
+        for leaf in self.leaves if self.written else ():
+            number = self.storages[id(leaf.arg.storage)]
+            if number in self.written:
+                start = first.setdefault(number, leaf.arg.offset)
+                found.append((number, leaf.arg.offset - start))
+        return found
 
     def is_sound(self) -> bool:
         """Whether nothing of it was overwritten by a replay."""

@@ -24,14 +24,16 @@ from glassgrad.ir.size import UNBOUND, bindings
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
+from glassgrad.tensor.carried import READ_ONCE, carried, lazy_tensors, watch_growth
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
 from glassgrad.tensor.history import Parameters, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
-from glassgrad.tensor.later import written_out
+from glassgrad.tensor.later import read_instead, written_out
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
+from glassgrad.tensor.slices import Windows
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
 from glassgrad.tensor.views import Whole
 from glassgrad.tensor.zeros import fresh_zeros
@@ -160,11 +162,46 @@ def compute(wanted: Sequence[Core]) -> None:
     if not wanted:
         return
     values = [tensor.uop for tensor in wanted]
-    found = None if recorder() is not None else recognised(values, _held_values)
+    more = _carried(values)
+    _compute(wanted, [*values, *more])
+    if more:
+        _cut_at(more)
+
+
+def _carried(values: list[UOp]) -> list[UOp]:
+    """The values under these that later computations will read again."""
+    if not READ_ONCE and not lazy_tensors():
+        return []
+    return carried(values, set(walk(values)))
+
+
+def _cut_at(nodes: Sequence[UOp]) -> None:
+    """Let lazy tensors read computed values from memory, and nothing of what those were made of:
+    a loop would hold the values of all its steps.
+    """
+    parameters = Parameters()
+    changed: dict[UOp, UOp] = {}
+    for node in [node for node in nodes if current(node) is not None]:
+        changed[node] = buffer = node.realized
+        retain(node, buffer, parameters)
+    read_instead(changed)
+
+
+def _compute(wanted: Sequence[Core], values: list[UOp]) -> None:
+    """Compute values, of which the first are those of the tensors."""
+    windows = Windows()
+    try:
+        _compute_with(windows, wanted, values)
+    finally:
+        windows.close()
+
+
+def _compute_with(windows: Windows, wanted: Sequence[Core], values: list[UOp]) -> None:
+    found = None if recorder() is not None else recognised(values, _held_values, windows)
     if found is not None and found.course is WRITTEN:
-        written_out(values, only=Composite)
-        values = [tensor.uop for tensor in wanted]
-        found = recognised(values, _held_values)
+        became = written_out(values, only=Composite)
+        values = [became.get(value, value) for value in values]
+        found = recognised(values, _held_values, windows)
     if found is None or not isinstance(found.course, Course):
         with collector_paused():
             _settle_all(wanted, values, _compute_anew(values, found))
@@ -185,7 +222,7 @@ def compute(wanted: Sequence[Core]) -> None:
 
 def _settle_all(wanted: Sequence[Core], values: Sequence[UOp], held: dict[UOp, UOp]) -> None:
     """Another thread may have written the graphs of tensors: they then hold other nodes now."""
-    for tensor, value in zip(wanted, values, strict=True):
+    for tensor, value in zip(wanted, values, strict=False):
         if current(tensor.uop) is None and value in held:
             note(tensor.uop, held[value])
             tensor.uop = held[value]
@@ -196,6 +233,7 @@ def _compute_anew(values: Sequence[UOp], found: Found | None) -> dict[UOp, UOp]:
     values come back with their buffers.
     """
     roots, writes, nodes, became = collect(values)
+    watch_growth(values[0], len(nodes))
     if (watching := recorder()) is not None:
         watching.nodes.update(nodes)
     own = set(roots)
@@ -390,7 +428,9 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
         elif node.op is DETACH and node.arg is not None:
             done[node] = done.get(node.src[0], node.src[0])
         elif done and not done.keys().isdisjoint(node.src):
-            done[node] = _rebuilt(node, done)
+            src = tuple([done.get(source, source) for source in node.src])
+            done[node] = UOp(node.op, node.dtype, src, node.arg)
+            done[node].origin = done[node].origin or node.origin
     seen: dict[UOp, int] = {}
     values = []
     for root in roots:
@@ -409,11 +449,3 @@ def _lies_in_buffer(value: UOp) -> bool:
     while value.op in UNCHANGED:
         value = value.src[0]
     return value.op is BUFFER or value.op is ASSIGN
-
-
-def _rebuilt(node: UOp, done: dict[UOp, UOp]) -> UOp:
-    src = tuple([done.get(source, source) for source in node.src])
-    made = UOp(node.op, node.dtype, src, node.arg)
-    if made.origin is None:
-        made.origin = node.origin
-    return made

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from typing import cast
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 
-BUFFER, WINDOW = Ops.BUFFER, Ops.WINDOW
-PARTS = frozenset((Ops.SHRINK, Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.DETACH))
+ASSIGN, BUFFER = Ops.ASSIGN, Ops.BUFFER
 OVERWRITTEN: WeakSet[View] = WeakSet()  # a View stands for one version of the contents
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
 
 
-def is_part(uop: UOp) -> bool:
-    """Is this some of another value's elements, each once, so that it can be written to there?"""
-    return uop.op in PARTS or (uop.op is WINDOW and uop.arg[1] == 1)  # every so many-th element
+def storage_of(target: UOp) -> Storage:
+    """Where a chain of writes ends."""
+    while target.op is ASSIGN:
+        target = target.src[0]
+    return cast(Storage, target.arg.storage)
 
 
 def current(uop: UOp) -> UOp | None:

@@ -126,6 +126,7 @@ def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
     known = {leaf.arg.storage for leaf, _ in watching.counters}
     known |= {view.storage for run in watching.runs for view in run.made}
     known |= set(before.storages)
+    known |= {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     known |= {leaf.arg.storage for leaf in GENERATOR.keys.values()}
     leaves = {leaf: None for run in watching.runs for leaf in run.leaves}
     known |= {leaf.arg.storage for leaf in leaves if leaf.number < before.first_number}

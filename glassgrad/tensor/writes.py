@@ -19,11 +19,12 @@ from glassgrad.memory.allocator import is_file
 from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
+from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.copies import own
 from glassgrad.tensor.core import Core, device_of, holders
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
-from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
+from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, storage_of
 from glassgrad.tensor.views import (
     Step,
     Steps,
@@ -56,6 +57,7 @@ def write(
     value, chain = _through_bitcasts(before, value, chain)
     if not chain and _target(tensor, before) is None:
         after = own(value)
+        UPDATED.add(after)
     else:
         after = _written(make_writable(tensor), value, chain, origin)
     _show(tensor, after)
@@ -163,13 +165,6 @@ def _waiting() -> list[UOp]:
 
 def _meet(one: Storage, other: Storage) -> bool:
     return one.is_allocated() and other.is_allocated() and touch(one, other)
-
-
-def storage_of(target: UOp) -> Storage:
-    """Where a chain of writes ends."""
-    while target.op is ASSIGN:
-        target = target.src[0]
-    return cast(Storage, target.arg.storage)
 
 
 def root_of(storage: Storage) -> Storage:

@@ -17,7 +17,7 @@ def key(*tensors: Tensor, holders: tuple[Tensor, ...] = ()) -> tuple[object, ...
     outline = Outline()
     outline.add([tensor.uop for tensor in tensors])
     outline.add_holders([tensor.uop for tensor in holders])
-    outline.add_graphs()
+    outline.add_graphs(())
     return outline.key()
 
 

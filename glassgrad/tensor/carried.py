@@ -1,0 +1,164 @@
+"""values to compute -> values on the way that are kept, because later computations read them again.
+
+A value that is only a step on the way to another one is computed inside of that, and again for the
+next one that needs it. What a program carries from one computation to the next would then be
+computed again each time, from the beginning of the program on. So these are kept when they are
+read: parameters and tensors that were written to, random weights among them; and everything that
+takes long to compute, the second time that it is read.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from weakref import WeakSet, ref
+
+from glassgrad.base.errors import GraphWarning
+from glassgrad.base.origin import Origin
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import Core, living
+
+BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
+NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
+EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.LATER, Ops.THREEFRY))
+MAX_CHEAP_NODES = 32  # elementwise operations on the way to a value that is computed twice
+UPDATED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
+_LINES: set[Origin] = set()  # where values were made that later computations read
+MAX_LINES = 1000
+
+
+class ReadOnce:
+    """The values that were computed inside of others while a tensor held them."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, ref[UOp]] = {}
+
+    def add(self, node: UOp) -> None:
+        number = node.number
+        self._held[number] = ref(node, lambda _: self._held.pop(number, None))
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def nodes(self) -> list[UOp]:
+        """Those that are alive and still not in memory, in the order of their creation."""
+        found = [node for held in list(self._held.values()) if (node := held()) is not None]
+        for node in [node for node in found if node.realized is not None]:
+            self._held.pop(node.number, None)
+        return sorted([node for node in found if node.realized is None], key=lambda n: n.number)
+
+
+READ_ONCE = ReadOnce()
+
+
+def follow(changed: dict[UOp, UOp]) -> None:
+    """Nodes became others of the same value: what is known of them is known of those."""
+    for node in READ_ONCE.nodes():
+        if (now := changed.get(node)) is not None:
+            READ_ONCE.add(now)
+    UPDATED.update([now for node in list(UPDATED) if (now := changed.get(node)) is not None])
+
+
+def carried(values: Sequence[UOp], nodes: set[UOp]) -> list[UOp]:
+    """Those of the nodes under the values that are to be computed into memory with them."""
+    again = [node for node in READ_ONCE.nodes() if node in nodes and _is_expensive(node)]
+    for node in again:
+        _learn(node.origin)
+    found = dict.fromkeys([*again, *(node for node in list(UPDATED) if _is_kept(node, nodes))])
+    for tensor in lazy_tensors():
+        node = tensor.uop
+        if node in nodes and node not in found:
+            if _is_kept_at_once(tensor):
+                found[node] = None
+            else:
+                READ_ONCE.add(node)
+    own = set(values)
+    return sorted([node for node in found if node not in own], key=lambda node: node.number)
+
+
+def lazy_tensors() -> list[Core]:
+    """The tensors whose value is not in memory."""
+    return [t for t in living() if t.uop.op not in NOT_LAZY and t.uop.realized is None]
+
+
+def _is_kept_at_once(tensor: Core) -> bool:
+    if not tensor.is_param and tensor.uop.origin not in _LINES:
+        return False
+    ops = _ops_under(tensor.uop)
+    return not EXPENSIVE.isdisjoint(ops) or (tensor.is_param and BUFFER in ops)
+
+
+def _is_kept(updated: UOp, nodes: set[UOp]) -> bool:
+    """Whether contents that a tensor was given are read, and are no constants."""
+    if updated not in nodes or updated.op in NOT_LAZY or updated.realized is not None:
+        return False
+    ops = _ops_under(updated)
+    return BUFFER in ops or not EXPENSIVE.isdisjoint(ops)
+
+
+def _is_expensive(node: UOp) -> bool:
+    return not EXPENSIVE.isdisjoint(_ops_under(node))
+
+
+def _ops_under(value: UOp) -> set[Ops]:
+    """The operations between a value and memory; a chain of very many counts as expensive."""
+    ops: set[Ops] = set()
+    seen, stack = {value}, [value]
+    while stack:
+        node = stack.pop()
+        if node.realized is not None:
+            ops.add(BUFFER)
+            continue
+        ops.add(node.op)
+        stack += [source for source in node.src if source not in seen]
+        seen.update(node.src)
+        if len(seen) > MAX_CHEAP_NODES:
+            ops.add(Ops.LATER)
+            break
+    return ops
+
+
+def _learn(line: Origin | None) -> None:
+    """What is made on this line is read again: the next time it is kept when it is first read."""
+    if line is not None:
+        if len(_LINES) >= MAX_LINES:
+            _LINES.clear()
+        _LINES.add(line)
+
+
+class Growth:
+    """How large the graphs were that one line of the program had computed, one after the other."""
+
+    MAX_STEPS = 30  # that each computed a larger graph than the step before
+    MIN_NODES = 200  # of a graph that is worth a warning
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.steps = 0
+        self.has_warned = False
+
+    def notice(self, size: int, line: Origin) -> None:
+        self.steps = self.steps + 1 if size > self.size else 0
+        self.size = size
+        if self.steps >= self.MAX_STEPS and size >= self.MIN_NODES and not self.has_warned:
+            self.has_warned = True
+            warnings.warn(
+                f"the graph that is computed here grew in {self.steps} steps in a row, to {size} "
+                f"operations: each step computes again what the ones before did\n  {line}\n"
+                "  hint: realize() the values that are carried from step to step",
+                GraphWarning,
+                stacklevel=2,
+            )
+
+
+GROWTH: dict[Origin, Growth] = {}
+
+
+def watch_growth(value: UOp, size: int) -> None:
+    """Warn where the graphs of one line grow from step to step."""
+    line = value.origin
+    if line is not None:
+        if len(GROWTH) >= MAX_LINES and line not in GROWTH:
+            GROWTH.clear()
+        GROWTH.setdefault(line, Growth()).notice(size, line)
