@@ -59,6 +59,7 @@ def join(
     """
     cells = [(found, run.views[found.place]) for run in runs for found in run.plan.cells]
     made = dict.fromkeys(v.storage for run in runs for v in run.made)
+    made |= dict.fromkeys(v.storage for run in runs for v in run.views if v.storage in run.blank)
     for _, view in cells:  # they are looked at after each replay, so nobody else writes there
         del made[view.storage]
     given = dict.fromkeys(v.storage for run in runs for v in run.views if v.storage not in made)

@@ -18,18 +18,23 @@ if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device
     from glassgrad.engine.plan import Plan
     from glassgrad.ir.shape import Shape
+    from glassgrad.memory.storage import Storage
     from glassgrad.memory.view import View
 
 CONST = Ops.CONST
 
 
 class Run(NamedTuple):
-    """A plan that was run, the buffers it was given, and the views it made."""
+    """A plan that was run, the buffers it was given, and the views it made.
+
+    `blank` are given storages that nobody had written to before.
+    """
 
     plan: Plan
     leaves: Sequence[UOp]
     made: list[View]
     device: Device
+    blank: frozenset[Storage] = frozenset()
 
     @property
     def views(self) -> list[View]:

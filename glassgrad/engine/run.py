@@ -26,6 +26,8 @@ def run(
 ) -> tuple[View, ...]:
     """Run a plan on these buffers, with these values of variables."""
     views: list[View] = [leaf.arg for leaf in leaves]
+    watching = recorder()
+    blank = _blank(views) if watching is not None else frozenset()
     for made in plan.made:
         view = made.view(device.name, values)
         view.storage.allocate(zeroed=made.is_zeroed)
@@ -41,11 +43,16 @@ def run(
     if plan.cells:  # before anybody hears of a run that failed
         look_for_bad_index([(cells, words_of(views[cells.place])) for cells in plan.cells])
     results = tuple([_result(views[end.place], end, values) for end in plan.results])
-    if (watching := recorder()) is not None:
-        watching.runs.append(Run(plan, leaves, views[len(leaves) :], device))
+    if watching is not None:
+        watching.runs.append(Run(plan, leaves, views[len(leaves) :], device, blank))
         pairs = zip(results, plan.results, strict=True)
         watching.sized |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
     return results
+
+
+def _blank(views: Sequence[View]) -> frozenset[Storage]:
+    """The storages of these views that nobody has written to."""
+    return frozenset([view.storage for view in views if not view.storage.is_allocated()])
 
 
 def _result(view: View, end: Result, values: Bound) -> View:

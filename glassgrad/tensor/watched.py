@@ -125,6 +125,7 @@ def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
     """The buffers that a call read and that neither existed before nor were computed by it."""
     known = {leaf.arg.storage for leaf, _ in watching.counters}
     known |= {view.storage for run in watching.runs for view in run.made}
+    known |= {storage for run in watching.runs for storage in run.blank}
     known |= set(before.storages)
     known |= {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     known |= {leaf.arg.storage for leaf in GENERATOR.keys.values()}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from glassgrad.base.origin import Origin
+from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
@@ -21,7 +22,7 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.copies import own
-from glassgrad.tensor.core import Core, device_of, holders
+from glassgrad.tensor.core import Core, device_of, holders, living
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, storage_of
@@ -44,6 +45,8 @@ def write(
     tensor: Core, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
 ) -> None:
     """Write a value to a tensor, or to a part of it. Whoever shares elements with it sees them."""
+    if 0 in value.shape:  # nothing is written
+        return
     if (part := _writable_part(tensor.uop)) is not None:
         after = _written(part, value, tuple(steps), origin)
         if steps_of(tensor):
@@ -95,7 +98,21 @@ def _target(tensor: Core, before: UOp) -> UOp | None:
     if target is None:
         return None
     holder = root_of(storage_of(target)).holder
-    return target if holder is None or holder is tensor._home else None
+    if holder is not None and holder is not tensor._home:
+        return None
+    # Elsewhere the other tensor may be given a copy instead, but a captured function must not move
+    # tensors that were there before.
+    return None if recorder() is not None and _is_held_by_others(tensor, target) else target
+
+
+def _is_held_by_others(tensor: Core, target: UOp) -> bool:
+    """Whether a tensor that shares no elements with this one has the same value in this memory."""
+    held, whole = current(target) or target, tensor._whole
+    return any(
+        current(other.uop) is held
+        for other in living()
+        if other is not tensor and (whole is None or other._whole is not whole)
+    )
 
 
 def _writable_part(uop: UOp) -> UOp | None:

@@ -352,3 +352,42 @@ def test_training_a_network_with_a_capture_is_training_it_without() -> None:
         return losses, [p.tolist() for p in state.get_parameters(layers)]
 
     assert train(True) == train(False)
+
+
+def _part_of_a_value(x: Tensor, y: Tensor) -> Tensor:
+    made = (x * 0.5).exp2()
+    made[-2] *= y
+    return made
+
+
+def _all_of_a_value(x: Tensor, y: Tensor) -> Tensor:
+    made = (x > 0).where(x, x)
+    made[:] *= y
+    return made
+
+
+def _number_in_a_value(x: Tensor, y: Tensor) -> Tensor:
+    made = x * y
+    made[0] = 5.0
+    return made
+
+
+def _what_is_the_argument_itself(x: Tensor, y: Tensor) -> Tensor:
+    made = x.float()
+    made += 2
+    return made * y
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_part_of_a_value, _all_of_a_value, _number_in_a_value, _what_is_the_argument_itself],
+)
+def test_values_made_inside_can_be_written_in_place(function) -> None:
+    captured = TinyJit(function)
+    results = []
+    for n in range(1, 6):
+        x, y = Tensor([n + 0.5, -n, 2.0]).realize(), Tensor(float(n)).realize()
+        results.append((captured(x, y), function(x, y).numpy()))
+        assert x.tolist() == [n + 0.5, -n, 2.0]
+    for found, expected in results:  # each has memory of its own
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)

@@ -178,3 +178,17 @@ def test_of_several_writes_to_one_place_only_the_last_is_stored() -> None:
     (kernel,) = x.schedule().kernels
     assert sum(node.op is Ops.STORE for node in kernel.body.toposort()) == 1
     assert x.tolist() == [6, 7, 8, 9, 10, 11]
+
+
+def test_writing_nothing_changes_nothing() -> None:
+    x = Tensor([1.5]).realize()
+    view = x.unsqueeze(1)
+    before = view.asinh()
+    view[0:1, 0:1] = 3
+    view[1:1, 0:1] *= 2
+    Tensor.realize(view, before)
+    assert (x.tolist(), view.tolist()) == ([3], [[3]])
+    np.testing.assert_allclose(before.numpy(), np.arcsinh([[1.5]]), rtol=1e-6)
+    empty = Tensor.zeros(0, 3)
+    empty += 1
+    assert empty.tolist() == []
