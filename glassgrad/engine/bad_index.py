@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Iterable
 
 from glassgrad.base.errors import AxisError
+from glassgrad.base.origin import Origin
 from glassgrad.base.records import frozen
 from glassgrad.ir.stages import Check
 from glassgrad.memory.view import View
@@ -19,11 +20,23 @@ Words = ctypes.Array[ctypes.c_int64]
 
 @frozen
 class Cells:
-    """The place where a launch writes bad indices: one element for each of its CHECKs."""
+    """The place where a launch writes bad indices: one element for each of its CHECKs.
+
+    `is_known`: an earlier launch has the same CHECKs, so these find nothing more.
+    """
 
     place: int
     launch: int
     checks: tuple[Check, ...]
+    is_known: bool = False
+
+
+class OutOfRangeError(AxisError):
+    """An index that was computed is out of range; it knows which CHECK found it."""
+
+    def __init__(self, check: Check, message: str, hint: str, origin: Origin | None) -> None:
+        super().__init__(message, hint, origin)
+        self.check = check
 
 
 class BadIndex(Exception):
@@ -41,7 +54,8 @@ class BadIndex(Exception):
         size, axis, can_wrap = checks[self.number].arg
         least = -size if can_wrap else 0
         value = self.value + least if self.value < 0 else self.value
-        return AxisError(
+        return OutOfRangeError(
+            checks[self.number],
             f"index {value} is out of range for axis {axis} of size {size}",
             hint=f"use {least} to {size - 1}",
             origin=checks[self.number].origin,

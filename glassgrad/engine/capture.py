@@ -7,7 +7,7 @@ native call, whatever its length.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from glassgrad.base.config import DEBUG
@@ -15,16 +15,17 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.base.records import frozen, replace
-from glassgrad.devices.protocol import Device
+from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import BadIndex, Cells, look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
+from glassgrad.engine.plan import first_write
 from glassgrad.engine.recording import Run
 from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch
 from glassgrad.memory.poison import is_poisoned, poison
-from glassgrad.memory.storage import Storage
+from glassgrad.memory.storage import Storage, as_before
 from glassgrad.memory.view import View
 
 
@@ -40,6 +41,8 @@ class Capture:
     """Launches over places. Bases are the given storages, the made ones, and last the arena.
 
     `made` are not the storages that runs made, but others of their sizes that have no memory.
+    `guarded` launches find bad indices before the first one writes to what is given; the `saved`
+    of the given storages are written before all indices are known to be good.
     """
 
     launches: list[Launch]
@@ -49,6 +52,8 @@ class Capture:
     arena_bytes: int
     device: Device
     cells: list[tuple[Cells, View]]
+    guarded: int = 0
+    saved: tuple[int, ...] = ()
 
 
 def join(
@@ -78,8 +83,28 @@ def join(
             slots = tuple([places.setdefault(place, len(places)) for place in found])
             launches.append(replace(launch, slots=slots))
     like = [Storage(s.device, s.size, s.dtype) for s in fresh]
-    capture = Capture(launches, list(places), list(given), like, arena_bytes, device, cells)
+    guard = _guard(runs, list(given)) if cells else (0, ())
+    capture = Capture(launches, list(places), list(given), like, arena_bytes, device, cells, *guard)
     return capture, {storage: number for number, storage in enumerate(fresh)}
+
+
+def _guard(runs: Sequence[Run], given: list[Storage]) -> tuple[int, tuple[int, ...]]:
+    """How many launches come before the first one that writes to a given storage; the storages that
+    are written before all indices are known to be good.
+    """
+    numbers = {storage: number for number, storage in enumerate(given)}
+    writes = [
+        [numbers[s] for place in places if (s := run.views[place].storage) in numbers]
+        for run in runs
+        for places in run.plan.writes
+    ]
+    split, start, is_late = first_write(writes), 0, False
+    for run in runs:
+        late = [c for c in run.plan.cells if start + c.launch >= split and not c.is_known]
+        is_late = is_late or bool(late)
+        start += len(run.plan.launches)
+    saved = {number for found in writes for number in found} if is_late else set()
+    return (split if split < len(writes) else 0), tuple(sorted(saved))
 
 
 def _lives(runs: Sequence[Run], outside: Container[object]) -> dict[object, Life]:
@@ -113,6 +138,7 @@ class Replay:
     def __init__(self, capture: Capture, values: Bound) -> None:
         self.capture = capture
         self.values = values
+        self.storages = list(capture.given)  # which those are in this call
         self.arena = Storage(capture.device.name, capture.arena_bytes, dtypes.uint8)
         count = len(capture.given) + len(capture.made)
         self.bases = [0] * (count + 1)
@@ -122,7 +148,10 @@ class Replay:
                 place = capture.places[number]
                 self.slots[place.base].append((call, slot, place.offset))
         addresses = [0] * len(capture.places)
-        self.batch = capture.device.prepare(calls_of(capture.launches, addresses, values))
+        calls = calls_of(capture.launches, addresses, values)
+        parts = [calls[: capture.guarded], calls[capture.guarded :]]
+        self.batches = [capture.device.prepare(part) for part in parts if part or part is parts[1]]
+        self.batch = self.batches[-1]  # the only one, unless indices are checked before writes
         for number, storage in enumerate(capture.given):
             self.point(number, storage.address)
         if capture.arena_bytes:
@@ -137,7 +166,13 @@ class Replay:
         if self.bases[base] != address:
             self.bases[base] = address
             for call, slot, offset in self.slots[base]:
-                self.batch.set_pointer(call, slot, address + offset)
+                batch, own = self._batch_of(call)
+                batch.set_pointer(own, slot, address + offset)
+
+    def _batch_of(self, call: int) -> tuple[Batch, int]:
+        """The batch that a call is in, and its number there."""
+        guarded = self.capture.guarded
+        return (self.batches[0], call) if call < guarded else (self.batch, call - guarded)
 
     def bind(self, values: Bound) -> None:
         """Give the variables these values from now on."""
@@ -145,8 +180,9 @@ class Replay:
             return
         self.values = values
         for call, launch in enumerate(self.capture.launches):
+            batch, own = self._batch_of(call)
             for place, variable in enumerate(launch.variables):
-                self.batch.set_value(call, place, values[variable])
+                batch.set_value(own, place, values[variable])
 
     def poison(self) -> None:
         """Fill what this replay writes first: the storages it makes, and the arena."""
@@ -157,15 +193,26 @@ class Replay:
     def run(self) -> None:
         if is_poisoned():
             self.poison()
+        if not self.cells:
+            self._launch(lambda: None)
+            return
+        saved = [self.storages[number] for number in self.capture.saved]
+        try:
+            with as_before(saved, BadIndex):
+                self._launch(lambda: look_for_bad_index(self.cells))
+        except BadIndex as bad:
+            raise bad.explained(bad.checks) from None
+
+    def _launch(self, then: Callable[[], None]) -> None:
+        """Run the launches; `then` is called before the first write to what is given, and after."""
         if LISTENERS or DEBUG.value >= 2 or is_verified():
             addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
-            capture = self.capture
-            launch_one_by_one(capture.launches, addresses, capture.device, self.values)
-        else:
-            self.batch.run()
-            GlobalCounters.count(self.launches, self.operations, self.bytes)
-        if self.cells:
-            try:
-                look_for_bad_index(self.cells)
-            except BadIndex as bad:
-                raise bad.explained(bad.checks) from None
+            capture, guarded = self.capture, self.capture.guarded
+            for launches in (capture.launches[:guarded], capture.launches[guarded:]):
+                launch_one_by_one(launches, addresses, capture.device, self.values)
+                then()
+            return
+        for batch in self.batches:
+            batch.run()
+            then()
+        GlobalCounters.count(self.launches, self.operations, self.bytes)

@@ -102,6 +102,8 @@ def pack(capture: Capture, library: Library) -> Row:
         "arena_bytes": capture.arena_bytes,
         "cells": [_cells_row(cells) for cells, _ in capture.cells],
         "cells_at": [numbers.get(id(storage)) for storage in capture.given],
+        "guarded": capture.guarded,
+        "saved": capture.saved,
     }
 
 
@@ -189,7 +191,8 @@ def unpack(row: Row, given: list[Storage], linked: Linked) -> Capture:
             view = View(storage, storage.dtype, (storage.size,), (1,))
             cells.append((Cells(base, found["launch"], checks), view))
     places = [Place(*place) for place in row["places"]]
-    return Capture(launches, places, given, made, row["arena_bytes"], linked.device, cells)
+    guard = row["guarded"], tuple(row["saved"])
+    return Capture(launches, places, given, made, row["arena_bytes"], linked.device, cells, *guard)
 
 
 def unpack_size(packed: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,11 @@ class Made:
         return whole if shape == room else replace(whole, shape=shape)
 
 
+def first_write(writes: Sequence[Sequence[int]]) -> int:
+    """The first launch that writes to one of these; as many as there are, if none does."""
+    return next((number for number, found in enumerate(writes) if found), len(writes))
+
+
 @mutable
 class Plan:
     """Launches, and the places they work on: incoming buffers, those made, offsets in an arena."""
@@ -55,12 +61,30 @@ class Plan:
     arena_bytes: int
     results: list[Result]
     cells: list[Cells] = field(default_factory=list)
+    writes: list[tuple[int, ...]] = field(default_factory=list)  # incoming buffers, by launch
     batches: list[Any] = field(default_factory=list)  # prepared calls that nobody uses now
 
     @cached_property
-    def order(self) -> list[int]:
-        """The places of all slots of all launches."""
-        return [found for launch in self.launches for found in launch.slots]
+    def phases(self) -> list[list[Launch]]:
+        """The launches; those that write to memory which was there before come behind those that
+        find bad indices.
+        """
+        split = first_write(self.writes) if self.cells else 0
+        parts = [self.launches[:split], self.launches[split:]]
+        return [part for part in parts if part] or [[]]
+
+    @cached_property
+    def saved(self) -> list[int]:
+        """The incoming buffers that are written before all indices are known to be good."""
+        split = first_write(self.writes)
+        if all(cells.launch < split or cells.is_known for cells in self.cells):
+            return []
+        return sorted({place for places in self.writes for place in places})
+
+    @cached_property
+    def orders(self) -> list[list[int]]:
+        """The places of all slots of the launches of each phase."""
+        return [[found for launch in part for found in launch.slots] for part in self.phases]
 
     @cached_property
     def operations(self) -> int:

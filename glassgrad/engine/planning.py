@@ -42,13 +42,23 @@ def make_plan(
         Result(numbers[place(output)], root.shape, output.op is Ops.ASSIGN)
         for root, output in zip(roots, made.outputs, strict=True)
     ]
-    return Plan(launches, len(leaves), results, list(offsets.values()), size, ends, cells)
+    writes = [
+        tuple(sorted({n for node in stored if (n := numbers[place(node)]) < len(leaves)}))
+        for stored in made.stored
+    ]
+    return Plan(launches, len(leaves), results, list(offsets.values()), size, ends, cells, writes)
 
 
 def _cells(made: Schedule, first: int) -> list[Cells]:
     pairs = enumerate(zip(made.kernels, made.buffers, strict=True))
     checking = [(number, kernel) for number, (kernel, nodes) in pairs if CELLS in nodes]
-    return [Cells(first + i, number, kernel.checks) for i, (number, kernel) in enumerate(checking)]
+    known: set[int] = set()
+    found = []
+    for i, (number, kernel) in enumerate(checking):
+        own = {check.number for check in kernel.checks}
+        found.append(Cells(first + i, number, kernel.checks, own <= known))
+        known |= own
+    return found
 
 
 def _temporaries(made: Schedule, known: dict[UOp, int]) -> dict[UOp, Life]:

@@ -55,7 +55,10 @@ def remember_plan(name: str | None, plan: Plan, sources: Sequence[str | None]) -
         "offsets": plan.offsets,
         "arena_bytes": plan.arena_bytes,
         "results": [(end.place, end.shape, end.is_renewed) for end in plan.results],
-        "cells": [(c.place, c.launch, [check.arg for check in c.checks]) for c in plan.cells],
+        "cells": [
+            (c.place, c.launch, [check.arg for check in c.checks], c.is_known) for c in plan.cells
+        ],
+        "writes": plan.writes,
     }
     write_object(name, json.dumps(row).encode())
 
@@ -91,9 +94,10 @@ def _read(row: dict[str, Any], values: Sequence[UOp], device: Device) -> Plan | 
         row["arena_bytes"],
         [Result(place, tuple(shape), renewed) for place, shape, renewed in row["results"]],
         [
-            Cells(place, launch, tuple([origins.of(tuple(arg)) for arg in checks]))
-            for place, launch, checks in row["cells"]
+            Cells(place, launch, tuple([origins.of(tuple(arg)) for arg in checks]), known)
+            for place, launch, checks, known in row["cells"]
         ],
+        [tuple(places) for places in row["writes"]],
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Batch, Device
-from glassgrad.engine.bad_index import look_for_bad_index, words_of
+from glassgrad.engine.bad_index import BadIndex, look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
 from glassgrad.engine.plan import Plan, Result
 from glassgrad.engine.recording import Run, recorder
@@ -17,7 +17,7 @@ from glassgrad.engine.verify import is_verified
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, concrete, sizes_in
 from glassgrad.ir.uop import UOp
-from glassgrad.memory.storage import Storage
+from glassgrad.memory.storage import Storage, as_before
 from glassgrad.memory.view import View
 
 
@@ -36,12 +36,10 @@ def run(
     if plan.offsets:  # `arena` lives until the launches are done
         arena = Storage(device.name, plan.arena_bytes, dtypes.uint8).allocate(zeroed=False)
         addresses += [arena.address + offset for offset in plan.offsets]
-    if LISTENERS or DEBUG.value >= 2 or is_verified():
-        launch_one_by_one(plan.launches, addresses, device, values)
-    elif plan.launches:
-        _launch(plan, addresses, device, values)
-    if plan.cells:  # before anybody hears of a run that failed
-        look_for_bad_index([(cells, words_of(views[cells.place])) for cells in plan.cells])
+    if plan.cells:
+        _launch_checked(plan, views, addresses, device, values)
+    else:
+        _launch(plan, addresses, device, values, lambda: None)
     results = tuple([_result(views[end.place], end, values) for end in plan.results])
     if watching is not None:
         watching.runs.append(Run(plan, leaves, views[len(leaves) :], device, blank))
@@ -62,17 +60,51 @@ def _result(view: View, end: Result, values: Bound) -> View:
     return view if view.shape == shape else view.reshaped(shape)
 
 
-def _launch(plan: Plan, addresses: list[int], device: Device, values: Bound) -> None:
-    """All launches in one native call, where the device has that."""
+def _launch_checked(
+    plan: Plan, views: Sequence[View], addresses: list[int], device: Device, values: Bound
+) -> None:
+    """Launch, and raise BadIndex where an index was bad: then nothing was written to memory that
+    was there before, or it holds again what it held.
+    """
+    found = [(cells, words_of(views[cells.place])) for cells in plan.cells]
+    with as_before([views[number].storage for number in plan.saved], BadIndex):
+        _launch(plan, addresses, device, values, lambda: look_for_bad_index(found))
+
+
+def _launch(
+    plan: Plan,
+    addresses: list[int],
+    device: Device,
+    values: Bound,
+    then: Callable[[], None],
+) -> None:
+    """Run the launches; `then` is called after each phase."""
+    if LISTENERS or DEBUG.value >= 2 or is_verified():
+        for launches in plan.phases:
+            launch_one_by_one(launches, addresses, device, values)
+            then()
+        return
+    if not plan.launches:
+        return
+    batches = _batches(plan, addresses, device, values)
+    for batch in batches:
+        batch.run()
+        then()
+    plan.batches.append(batches)
+    GlobalCounters.count(len(plan.launches), plan.operations, plan.bytes)
+
+
+def _batches(plan: Plan, addresses: list[int], device: Device, values: Bound) -> list[Batch]:
+    """All launches of a phase in one native call, where the device has that."""
     try:
-        batch: Batch = plan.batches.pop()
+        batches: list[Batch] = plan.batches.pop()
     except IndexError:
-        batch = device.prepare(calls_of(plan.launches, addresses, values))
-    else:
+        return [device.prepare(calls_of(part, addresses, values)) for part in plan.phases]
+    for batch, launches, order in zip(batches, plan.phases, plan.orders, strict=True):
         if values:
             words = [
                 word
-                for launch in plan.launches
+                for launch in launches
                 for part in (
                     [addresses[found] for found in launch.slots],
                     [values[variable] for variable in launch.variables],
@@ -80,8 +112,6 @@ def _launch(plan: Plan, addresses: list[int], device: Device, values: Bound) -> 
                 for word in part
             ]
         else:
-            words = [addresses[found] for found in plan.order]
+            words = [addresses[found] for found in order]
         batch.set_words(words)
-    batch.run()
-    plan.batches.append(batch)
-    GlobalCounters.count(len(plan.launches), plan.operations, plan.bytes)
+    return batches

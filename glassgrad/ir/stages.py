@@ -81,6 +81,7 @@ class Check:
 
     arg: tuple[int, int, bool]
     origin: Origin | None  # where the user wrote it
+    number: int = -1  # of its node
 
 
 @frozen

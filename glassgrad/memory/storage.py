@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
@@ -168,9 +170,12 @@ class Storage:
 
     def as_buffer(self) -> memoryview:
         """The bytes, shared; the memoryview keeps this storage alive."""
-        view = self._allocator.as_buffer(self.address, self.nbytes, self)
+        view = self._bytes()
         SEEN.enter(self)
         return view.toreadonly() if self.readonly else view
+
+    def _bytes(self) -> memoryview:
+        return self._allocator.as_buffer(self.address, self.nbytes, self)
 
     def copyin(self, data: memoryview) -> Storage:
         """Overwrite everything with the bytes of `data`."""
@@ -193,6 +198,19 @@ class Storage:
     def _check_length(self, data: memoryview) -> None:
         if data.nbytes != self.nbytes:
             raise FormatError(f"{data.nbytes} bytes given for a storage of {self.nbytes} bytes")
+
+
+@contextmanager
+def as_before(storages: Sequence[Storage], error: type[Exception]) -> Iterator[None]:
+    """If this error ends the block, these storages hold again what they held."""
+    found = list(dict.fromkeys(storages))
+    saved = [bytes(storage._bytes()) for storage in found]
+    try:
+        yield
+    except error:
+        for storage, old in zip(found, saved, strict=True):
+            storage._bytes()[:] = old
+        raise
 
 
 def _filled(device: str, size: int, dtype: DType, raw: bytes) -> Storage:

@@ -110,7 +110,7 @@ def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple
     stores = _lasting(stores)
     body = factor_out(guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores))))
     body, slots = _without_unused(body, tuple(draft.slots))
-    checks = tuple([Check(node.arg, node.origin) for node in draft.checks])
+    checks = tuple([Check(node.arg, node.origin, node.number) for node in draft.checks])
     return Kernel(body, outer, bool(written & draft.loaded), checks), slots
 
 

@@ -190,6 +190,7 @@ class Captured:
         self.seen = uops
         for number, base, before in self.arguments:
             self.replayed.point(base, uops[number].arg.address - before)
+            self.replayed.storages[base] = uops[number].arg.storage
         return True
 
     def _are_apart(self, storages: list[Storage]) -> bool:

@@ -131,13 +131,18 @@ def written_out(
 
 def read_instead(changed: dict[UOp, UOp]) -> None:
     """Let living tensors be made of other nodes of the same values."""
-    for node in _nodes([holder.uop for holder in holders()], [])[0]:
+    for node in unwritten_nodes([holder.uop for holder in holders()]):
         if node not in changed and not changed.keys().isdisjoint(node.src):
             made = _rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
             changed[node] = made
             if (held := current(node)) is not None:
                 note(made, held)
     _hold_instead(changed)
+
+
+def unwritten_nodes(values: Iterable[UOp]) -> list[UOp]:
+    """What is to be computed under these, and what gradients are gradients of, sources first."""
+    return _nodes(values, [])[0]
 
 
 def _hold_instead(changed: dict[UOp, UOp]) -> None:

@@ -114,7 +114,9 @@ class Movement(Core):
             )
         if wanted == self.shape:
             return self._as_view(self.uop)
-        steps = ((RESHAPE, full), (EXPAND, wanted)) if lead else ((EXPAND, wanted),)
+        steps = ((RESHAPE, full),) if lead else ()
+        if wanted != full:
+            steps += ((EXPAND, wanted),)
         return self._as_view(expanded(self.uop, wanted), *steps)
 
     def flip(self, axis: Any, *args: int) -> Self:

@@ -17,6 +17,7 @@ from weakref import ref
 from glassgrad.base.collector import collector_paused
 from glassgrad.base.errors import CaptureError, OutOfMemoryError
 from glassgrad.base.origin import Origin
+from glassgrad.engine.bad_index import OutOfRangeError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
@@ -28,6 +29,7 @@ from glassgrad.tensor.carried import READ_ONCE, carried, lazy_tensors, watch_gro
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
+from glassgrad.tensor.failed import forget_writes
 from glassgrad.tensor.history import Parameters, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import read_instead, written_out
@@ -163,7 +165,11 @@ def compute(wanted: Sequence[Core]) -> None:
         return
     values = [tensor.uop for tensor in wanted]
     more = _carried(values)
-    _compute(wanted, [*values, *more])
+    try:
+        _compute(wanted, [*values, *more])
+    except OutOfRangeError as error:
+        forget_writes(error.check)
+        raise
     if more:
         _cut_at(more)
 

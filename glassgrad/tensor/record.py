@@ -226,8 +226,8 @@ def expanded(uop: UOp, shape: Shape) -> UOp:
     """The value repeated to a shape that it broadcasts to."""
     if uop.shape == shape:
         return uop
-    full = (1,) * (len(shape) - len(uop.shape)) + uop.shape
-    return record(EXPAND, uop.dtype, (reshaped(uop, full),), shape)
+    full = reshaped(uop, (1,) * (len(shape) - len(uop.shape)) + uop.shape)
+    return full if full.shape == shape else record(EXPAND, uop.dtype, (full,), shape)
 
 
 def can_expand(shape: Shape, wanted: Shape) -> bool:

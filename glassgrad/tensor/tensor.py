@@ -116,6 +116,7 @@ class Tensor(InPlace, Border):
             result = replaced(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.shape)
+        del place  # it holds what is about to be overwritten
         write(self, result, plan.steps)
 
     def _fill(self, mask: Tensor, value: Any) -> None:

@@ -143,3 +143,9 @@ def test_movement_is_recorded_as_movement_alone() -> None:
     x = Tensor.empty(4, 6)
     y = x.reshape(2, 2, 6).permute(2, 0, 1).flip(0)[1:, ::-1].unsqueeze(0).expand(3, 5, 2, 2)
     assert {node.op for node in y.uop.toposort()} <= OpGroup.MOVEMENT | {Ops.BUFFER}
+
+
+def test_what_expand_does_not_repeat_can_be_written() -> None:
+    x = Tensor([[1.0, 2.0]]).realize()
+    x.expand(1, 1, 2)[0, 0, 1] = 5.0
+    assert x.tolist() == [[1, 5]]
