@@ -13,6 +13,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.gradient import gradients, is_usual, reached
 from glassgrad.tensor.history import with_history
 from glassgrad.tensor.later import Later, chosen, written_out
@@ -29,6 +30,7 @@ class Backward(LinearAlgebra):
 
     __slots__ = ()
 
+    @exclusive
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
         """How this value changes with each of the targets. Gradients have gradients.
 
@@ -54,6 +56,7 @@ class Backward(LinearAlgebra):
         _check_contents(found)
         return [self._made(_total(same[tensor.uop], found)) for tensor in targets]
 
+    @exclusive
     def backward(self, gradient: Self | None = None) -> Self:
         """Add to `.grad` of every parameter that this value depends on.
 

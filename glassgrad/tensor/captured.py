@@ -22,6 +22,7 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core
 from glassgrad.tensor.counting import Counters
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.handed import Made, Output, Window
 from glassgrad.tensor.layouts import layouts, refuse_others
 from glassgrad.tensor.outside import Known, holders, readers, renew
@@ -240,6 +241,7 @@ class Captured:
         results = [output.tensor_of(self.kind, made, arguments) for output in self.outputs]
         return rebuilt(self.template, iter(results))
 
+    @exclusive
     def _settle(self, arguments: Sequence[Core], made: list[list[UOp]]) -> None:
         """What a replay did to tensors that it does not return."""
         for held, storage in self.renewed:

@@ -31,6 +31,7 @@ from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.tensor.again import MISSED, Again, again
 from glassgrad.tensor.captured import Captured
 from glassgrad.tensor.core import Core
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.guards import Guards, Seen
 from glassgrad.tensor.history import as_leaves, forget_history
 from glassgrad.tensor.realize import finish_writes, realize, written_lazily
@@ -126,6 +127,7 @@ class TinyJit(Generic[P, R]):
             self._guards = Guards(self.fxn, self.owner)
         return self._guards.seen()
 
+    @exclusive
     def _watch(
         self,
         key: Any,

@@ -24,6 +24,7 @@ from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
 from glassgrad.tensor.carried import follow
 from glassgrad.tensor.core import Core, holders
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import cast_to, record
 from glassgrad.tensor.versions import WRITERS, current
 
@@ -114,6 +115,7 @@ def chosen(results: UOp, number: int, like: UOp) -> UOp:
     return record(LATER, like.dtype, (results,), choice, results.origin)
 
 
+@exclusive
 def written_out(
     values: Sequence[UOp] = (), graphs: Sequence[UOp] = (), only: type = object
 ) -> dict[UOp, UOp]:

@@ -17,6 +17,7 @@ from glassgrad.memory.allocator import is_file
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.realize import look
 from glassgrad.tensor.versions import current
 from glassgrad.tensor.views import moved, node_of_whole, steps_of
@@ -25,6 +26,7 @@ from glassgrad.tensor.writes import root_of
 T = TypeVar("T", bound=Core)
 
 
+@exclusive
 def claimed(tensor: T) -> T:
     """The memory that this tensor holds is its own, whoever else sees it."""
     held = current(node_of_whole(tensor))
@@ -33,6 +35,7 @@ def claimed(tensor: T) -> T:
     return tensor
 
 
+@exclusive
 def claim_together(tensors: Iterable[Core]) -> None:
     """Tensors over the same memory that stand for one: all of them see and write it."""
     for tensor in tensors:
@@ -41,6 +44,7 @@ def claim_together(tensors: Iterable[Core]) -> None:
         tensor._home = storage.holder
 
 
+@exclusive
 def lend(tensor: Core) -> View:
     """The memory of a tensor, for others to read and to write.
 

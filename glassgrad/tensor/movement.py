@@ -21,6 +21,7 @@ from glassgrad.tensor.record import (
     sizes_of,
     whole,
 )
+from glassgrad.tensor.views import Steps
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
 RESHAPE, EXPAND = Ops.RESHAPE, Ops.EXPAND
@@ -114,7 +115,7 @@ class Movement(Core):
             )
         if wanted == self.shape:
             return self._as_view(self.uop)
-        steps = ((RESHAPE, full),) if lead else ()
+        steps: Steps = ((RESHAPE, full),) if lead else ()
         if wanted != full:
             steps += ((EXPAND, wanted),)
         return self._as_view(expanded(self.uop, wanted), *steps)

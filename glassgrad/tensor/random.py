@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from math import prod
+from threading import Lock
 from typing import Any, Self
 
 from glassgrad.base.config import TRAINING, Context
@@ -32,6 +33,7 @@ class _Generator:
     """The seed, and how many numbers were handed out."""
 
     def __init__(self) -> None:
+        self.lock = Lock()
         self.restart(time.time_ns() & 0xFFFFFFFF)
 
     def restart(self, seed: int) -> None:
@@ -41,8 +43,9 @@ class _Generator:
 
     def take(self, count: int, device: str) -> UOp:
         """The counter of the next `count` numbers."""
-        start = self.used
-        self.used += count
+        with self.lock:
+            start = self.used
+            self.used += count
         counter = _number(start, device)
         if (watching := recorder()) is not None:
             watching.counters.append((counter, start))

@@ -29,6 +29,7 @@ from glassgrad.tensor.carried import READ_ONCE, carried, lazy_tensors, watch_gro
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.failed import forget_writes
 from glassgrad.tensor.history import Parameters, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
@@ -127,11 +128,13 @@ def in_memory(uop: UOp) -> UOp | None:
     return held
 
 
+@exclusive
 def realize(tensors: Iterable[Core]) -> None:
     """Compute these tensors, and whatever must be computed with them; all become buffers."""
     compute([tensor for tensor in tensors if not _settle(tensor)])
 
 
+@exclusive
 def look(tensor: Core) -> View:
     """The memory that holds a tensor's value."""
     if (watching := recorder()) is not None and watching.is_strict:
@@ -149,16 +152,19 @@ def look(tensor: Core) -> View:
     return view
 
 
+@exclusive
 def finish_writes() -> None:
     """Do all writes that were asked for."""
     realize(written_lazily())
 
 
+@exclusive
 def written_lazily() -> list[Core]:
     """The tensors whose writes may not have happened yet."""
     return [Core._handed(held.uop) for held in holders() if held.uop.op is ASSIGN]
 
 
+@exclusive
 def compute(wanted: Sequence[Core]) -> None:
     """Compute tensors; they hold buffers from then on."""
     if not wanted:

@@ -15,6 +15,7 @@ from glassgrad.memory.view import C_TYPES, View
 from glassgrad.tensor.copies import copy_of, pickled
 from glassgrad.tensor.core import Core, copied, device_of
 from glassgrad.tensor.data import file_node, node_of
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.in_place import InPlace
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.lending import lend
@@ -128,6 +129,7 @@ class Tensor(InPlace, Border):
         number = Tensor._of(self._value_to_write(value, ()))
         self[...] = chosen.where(number, self)
 
+    @exclusive
     def replace(self, x: Tensor) -> Self:
         """Hold another tensor's value.
 

@@ -15,6 +15,7 @@ from weakref import ref
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import record
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Whole:
     def tensors(self) -> list[Core]:
         return [tensor for held in list(self.members) if (tensor := held()) is not None]
 
+    @exclusive
     def show(self, uop: UOp) -> None:
         """New contents, which every member sees its part of."""
         self.uop = uop

@@ -23,6 +23,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.copies import own
 from glassgrad.tensor.core import Core, device_of, holders, living
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, storage_of
@@ -41,6 +42,7 @@ ASSIGN, BUFFER, CONTIGUOUS, DETACH = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS, Ops
 BITCAST = Ops.BITCAST
 
 
+@exclusive
 def write(
     tensor: Core, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
 ) -> None:
@@ -66,6 +68,7 @@ def write(
     _show(tensor, after)
 
 
+@exclusive
 def make_writable(tensor: Core) -> UOp:
     """The version of a buffer that a write to this tensor replaces. What is only computed, or in
     memory that is not this tensor's to write to, gets memory of its own first.
@@ -165,6 +168,7 @@ def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]
     return value, tuple([step for step in chain if step[0] is not DETACH])
 
 
+@exclusive
 def settle(storage: Storage) -> None:
     """Memory is looked at that a write may be waiting for: it is done now."""
     touched = [write for write in _waiting() if _meet(storage_of(write), storage)]

@@ -15,6 +15,7 @@ from glassgrad.base.origin import here
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
 from glassgrad.tensor.core import living
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.later import later
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.tensor import Tensor
@@ -83,6 +84,7 @@ class Optimizer:
         for param in self.params:
             param.grad = None
 
+    @exclusive
     def accumulate(self) -> None:
         """Compute the gradients so far, so that what they were made of can go.
 
@@ -90,6 +92,7 @@ class Optimizer:
         """
         Tensor.realize(*self.gradients())
 
+    @exclusive
     def step(self) -> None:
         """Move every parameter once."""
         Tensor.realize(*self.schedule_step())
