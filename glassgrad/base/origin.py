@@ -99,6 +99,13 @@ def _short(file: str) -> str:
     return file if relative.startswith("..") or file.startswith("<") else relative
 
 
+def is_in_package(frame: FrameType) -> bool:
+    """Whether this is code of ours."""
+    filename = frame.f_code.co_filename
+    foreign = FOREIGN.get(filename)
+    return not (_is_foreign(filename, frame) if foreign is None else foreign)
+
+
 def here(inner: int = 1) -> Origin | None:
     """The innermost line outside of the package that is running now; None if there is none.
 

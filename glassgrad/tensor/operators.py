@@ -8,6 +8,7 @@ from glassgrad.base.dtype import DType, DTypeLike, dtypes, promote
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.arguments import as_argument
 from glassgrad.tensor.movement import Movement
 from glassgrad.tensor.record import (
     BOOL,
@@ -25,7 +26,7 @@ from glassgrad.tensor.record import (
 ADD, SUB, MUL, FDIV, MAX = Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX
 MIN, SHL, SHR, AND, OR = Ops.MIN, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR
 XOR, CMPLT, CMPEQ, CMPNE, WHERE = Ops.XOR, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.WHERE
-NEG, DETACH = Ops.NEG, Ops.DETACH
+CONST, NEG, DETACH = Ops.CONST, Ops.NEG, Ops.DETACH
 LOGICAL = {ADD: OR, MUL: AND, MAX: OR, MIN: AND}  # what arithmetic means for bools
 NUMBERS = ("int", "uint", "float", "index")
 WHOLE = ("bool", "int", "uint", "index")
@@ -47,6 +48,8 @@ class Operators(Movement):
             if op not in LOGICAL:
                 raise DTypeError(f"cannot {what} bools", hint="use ^, or cast to int first")
             op = LOGICAL[op]
+        if right.op is CONST:
+            right = as_argument(right)
         src = (right, left) if reverse else (left, right)
         return self._made(record(op, left.dtype, src))
 
@@ -77,6 +80,8 @@ class Operators(Movement):
     def _quotient(self, x: Any, reverse: bool = False) -> Self:
         left, right = self._pair(x, "divide")
         left, right = as_float(left), as_float(right)
+        if right.op is CONST:
+            right = as_argument(right)
         return self._made(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
 
     def neg(self) -> Self:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import pytest
 from interpreted import interpreted
 
+from glassgrad.engine import pipeline
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     is_compiled = getattr(metafunc.module, "ON_COMPILED_ROAD", False)
@@ -29,3 +31,17 @@ def road(request: pytest.FixtureRequest) -> Iterator[str]:
         return
     with interpreted():
         yield request.param
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The kernels that were new."""
+    found: list[object] = []
+    begin = pipeline.begin
+
+    def counted(kernel, *rest):
+        found.append(kernel)
+        return begin(kernel, *rest)
+
+    monkeypatch.setattr(pipeline, "begin", counted)
+    return found

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 from glassgrad import Tensor, nn
-from glassgrad.engine import pipeline
 
 ON_COMPILED_ROAD = True
-
-
-@pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """The kernels that were new."""
-    found: list[object] = []
-    begin = pipeline.begin
-
-    def counted(kernel, *rest):
-        found.append(kernel)
-        return begin(kernel, *rest)
-
-    monkeypatch.setattr(pipeline, "begin", counted)
-    yield found
 
 
 def data(*shape: int) -> np.ndarray:

@@ -1,0 +1,77 @@
+"""a number that changes from call to call -> an argument of the launch, instead of a constant.
+
+A constant is part of the code: `w -= rate * w.grad` with another rate in every step would be
+another kernel in every step. So an operator in the user's program whose number has changed twice
+reads it from memory from then on, and one kernel serves all of them.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from types import CodeType, FrameType
+
+from glassgrad.base.origin import is_in_package
+from glassgrad.devices.registry import Device
+from glassgrad.engine.recording import recorder
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
+from glassgrad.tensor.place import canonical
+
+MAX_CHANGES = 2  # of a number, before it is read from memory
+MAX_OPERATORS = 10_000
+METHODS = frozenset(
+    f"glassgrad.tensor.{name}" for name in ("operators", "elementwise", "in_place", "familiar")
+)
+FORMATS = {"float32": "f", "float64": "d"}
+
+
+class _Operator:
+    """An instruction of the user's program that takes a number; the code keeps its id its own."""
+
+    __slots__ = ("changes", "code", "value")
+
+    def __init__(self, code: CodeType, value: float) -> None:
+        self.code = code
+        self.value = value
+        self.changes = 0
+
+
+_OPERATORS: dict[tuple[int, int], _Operator] = {}
+
+
+def as_argument(number: UOp) -> UOp:
+    """The constant itself, or a buffer with its value if it changes where the user wrote it."""
+    if number.dtype.name not in FORMATS or recorder() is not None:
+        return number
+    frame = _caller()
+    if is_in_package(frame):
+        return number
+    key = (id(frame.f_code), frame.f_lasti)
+    known = _OPERATORS.get(key)
+    if known is None:
+        if len(_OPERATORS) >= MAX_OPERATORS:
+            _OPERATORS.clear()
+        _OPERATORS[key] = _Operator(frame.f_code, number.arg)
+        return number
+    if known.value != number.arg:
+        known.value = number.arg
+        known.changes += 1
+    if known.changes < MAX_CHANGES or len(Device.opened) > 1:
+        return number
+    return _in_memory(number)
+
+
+def _caller() -> FrameType:
+    """Who used the operator."""
+    frame = sys._getframe(2)
+    while frame.f_globals.get("__name__") in METHODS and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def _in_memory(number: UOp) -> UOp:
+    raw = bytearray(struct.pack(FORMATS[number.dtype.name], number.arg))
+    view = View.from_host(raw, number.dtype, (), canonical(None))
+    return UOp(Ops.BUFFER, number.dtype, (), view)
