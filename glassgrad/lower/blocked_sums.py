@@ -1,0 +1,108 @@
+"""Long float sums -> blocks: each block has a fresh accumulator, whose sum is added to a total.
+
+One float32 accumulator that takes n terms one after the other is off by up to n roundings, and
+stops growing once a term is below half an ulp of it. Blocks bound the error by BLOCK_STEPS
+roundings however long a sum is: lower/reduction.py keeps the total in float64 where it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.ir.facts import rebuilt
+from glassgrad.ir.linear import add, scale
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.reindex import reindex
+from glassgrad.ir.stages import Target
+from glassgrad.ir.uop import UOp, make_range
+from glassgrad.lower.scope import loops_of
+
+BLOCK_STEPS = 1024  # additions to one accumulator: a block's start and end cost some 20 cycles
+SHORTEST_BLOCK = BLOCK_STEPS // 8  # below this many steps, that cost would be felt
+BINDERS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
+
+
+def is_blocked(node: UOp) -> bool:
+    """Does rounding of a running value add up in this reduction?"""
+    return node.arg is Ops.ADD and node.dtype.kind == "float"
+
+
+def split_at_blocks(loops: Sequence[UOp]) -> tuple[Sequence[UOp], Sequence[UOp]]:
+    """The loops over blocks, and the loops of one block; the former are none in a short sum."""
+    steps, first = 1, len(loops)
+    while first and steps * loops[first - 1].size <= BLOCK_STEPS:
+        first -= 1
+        steps *= loops[first].size
+    return (loops[:first], loops[first:]) if first < len(loops) else ((), loops)
+
+
+def total_dtype(dtype: DType, target: Target) -> DType:
+    """What the sums of blocks are added up in."""
+    has_wide = dtypes.float64 in target.dtypes and not target.has_threads
+    return dtypes.float64 if has_wide and dtype is dtypes.float32 else dtype
+
+
+def strip_mine_sums(body: UOp) -> UOp:
+    """sum over n  ->  sum over n/1000 blocks of 1000 steps, where no loop is a block as it is"""
+    cuts = _cuts(body)
+    if not cuts:
+        return body
+    number = max(node.axis for node in body.toposort() if node.op is Ops.RANGE) + 1
+    pieces = {r: _pieces(r, steps, number + 2 * i) for i, (r, steps) in enumerate(cuts.items())}
+    done: dict[UOp, UOp] = {}
+    for node in body.toposort():
+        done[node] = rebuilt(node, done)
+        for r in node.bound if node.op is Ops.REDUCE else ():
+            if r in pieces:
+                done[node] = _in_pieces(done[node], r, pieces[r])
+    return done[body]
+
+
+def _cuts(body: UOp) -> dict[UOp, int]:
+    """Loops of sums that are too long for a block -> how many steps of them are one."""
+    nodes = body.toposort()
+    kept = {r for n in nodes if n.op in BINDERS and n.op is not Ops.REDUCE for r in n.bound}
+    cuts: dict[UOp, int] = {}
+    for node in nodes:
+        if node.op is not Ops.REDUCE or not is_blocked(node):
+            continue
+        loops = loops_of(node.bound)
+        if prod(r.size for r in loops) <= BLOCK_STEPS:
+            continue
+        blocks, block = split_at_blocks(loops)
+        steps = prod(r.size for r in block) if blocks else 1
+        longest = blocks[-1] if blocks else loops[-1]
+        if steps < SHORTEST_BLOCK and longest.src[0].is_const and longest not in kept:
+            cuts.setdefault(longest, _even_cut(longest.size, BLOCK_STEPS // steps))
+    return cuts
+
+
+def _even_cut(size: int, most: int) -> int:
+    """Steps in a block: the most that leave no rest, unless such blocks were short."""
+    return next((n for n in range(most, most // 8, -1) if size % n == 0), most)
+
+
+Piece = tuple[tuple[UOp, ...], UOp]  # loops, and the value of the range that they stand for
+
+
+def _pieces(r: UOp, steps: int, number: int) -> list[Piece]:
+    """The blocks of a loop, and the steps that are left over, if any."""
+    blocks, rest = divmod(r.size, steps)
+    outer, inner = make_range(r.axis, blocks, r.kind), make_range(number, steps, r.kind)
+    main: Piece = ((outer, inner), add(scale(outer, steps), inner))
+    if not rest:
+        return [main]
+    last = make_range(number + 1, rest, r.kind)
+    return [main, ((last,), add(last, blocks * steps))]
+
+
+def _in_pieces(reduce: UOp, r: UOp, pieces: list[Piece]) -> UOp:
+    """sum over r  ->  sum over blocks of r, plus sum over the rest"""
+    parts: list[UOp] = []
+    for loops, place in pieces:
+        bound = tuple([new for old in reduce.bound for new in (loops if old is r else (old,))])
+        value = reindex(reduce.value, {r: place})
+        parts.append(UOp(Ops.REDUCE, reduce.dtype, (value, *bound), reduce.arg))
+    return parts[0] if len(parts) == 1 else parts[0].alu(reduce.arg, parts[1])
