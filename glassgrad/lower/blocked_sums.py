@@ -19,7 +19,7 @@ from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.lower.scope import loops_of
 
-BLOCK_STEPS = 1024  # additions to one accumulator: a block's start and end cost some 20 cycles
+BLOCK_STEPS = 2048  # additions to one accumulator: a block's start and end cost some 100 cycles
 SHORTEST_BLOCK = BLOCK_STEPS // 8  # below this many steps, that cost would be felt
 BINDERS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
 
@@ -45,7 +45,7 @@ def total_dtype(dtype: DType, target: Target) -> DType:
 
 
 def strip_mine_sums(body: UOp) -> UOp:
-    """sum over n  ->  sum over n/1000 blocks of 1000 steps, where no loop is a block as it is"""
+    """sum over n  ->  sum over n/2000 blocks of 2000 steps, where no loop is a block as it is"""
     cuts = _cuts(body)
     if not cuts:
         return body
