@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from bench.accuracy.functions import Function
 from glassgrad import Tensor
 
+# dtype -> exponent of the smallest normal number, bits of the mantissa, the largest exponent
+LAYOUT = {
+    "float64": (-1022, 52, 1023),
+    "float32": (-126, 23, 127),
+    "float16": (-14, 10, 15),
+    "bfloat16": (-126, 7, 127),
+}
 UNSIGNED = {"float32": np.uint32, "float64": np.uint64}
 
 
@@ -24,7 +30,8 @@ def samples(dtype: str, count: int, seed: int = 0) -> np.ndarray:
     sizes = [0, least, 7 * least, info.tiny, info.tiny * 3, info.eps, 0.5, 1, 1.5, 2, 2.5, 3]
     sizes += [np.pi / 4, np.pi / 2, np.pi, 10, 1e6, info.max / 2, info.max, np.inf]
     sizes = np.array(sizes, dtype)
-    near = [np.nextafter(sizes, toward, dtype=dtype) for toward in (sizes.dtype.type(0), np.inf)]
+    with np.errstate(over="ignore"):
+        near = [np.nextafter(sizes, toward, dtype=dtype) for toward in (0, np.inf)]
     special = np.concatenate([sizes, *near])
     with np.errstate(invalid="ignore"):
         return np.concatenate([special, -special, [np.nan], anywhere, usual, wide]).astype(dtype)
@@ -32,40 +39,50 @@ def samples(dtype: str, count: int, seed: int = 0) -> np.ndarray:
 
 def ulp(value: np.ndarray, dtype: str) -> np.ndarray:
     """The distance of neighbours of this dtype at some size, also among denormals."""
-    info = np.finfo(dtype)
-    least, mantissa = int(np.log2(info.tiny)), info.nmant
+    least, mantissa, most = LAYOUT[dtype]
     size = np.abs(value)
     _, exponent = np.frexp(np.where(np.isfinite(size), size, 1))
-    exponent = np.minimum(exponent - 1, info.maxexp - 1)  # beyond the largest number as before
+    exponent = np.minimum(exponent - 1, most)  # beyond the largest number as before
     return np.ldexp(np.ones_like(value), np.maximum(exponent, least) - mantissa)
 
 
-def errors(got: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarray:
+def errors(got: np.ndarray, wanted: np.ndarray, dtype: str, least: float = 0.0) -> np.ndarray:
     """How many ulp each result is off; infinitely many where only one of both is nan or inf.
 
     Infinity is what every value above the largest number rounds to.
     """
-    largest = np.longdouble(np.finfo(dtype).max)
-    limit = largest + ulp(largest[None], dtype)[0] / 2
+    unit = ulp(np.maximum(np.abs(wanted), least), dtype)
+    _, mantissa, most = LAYOUT[dtype]
+    limit = np.ldexp(np.longdouble(2) - np.ldexp(np.longdouble(1), -mantissa - 1), most)
     with np.errstate(all="ignore"):
-        far = np.abs(got.astype(np.longdouble) - wanted) / ulp(wanted, dtype)
+        far = np.abs(got.astype(np.longdouble) - wanted) / unit
         is_over = np.isinf(got) & (np.abs(wanted) >= limit) & (np.sign(got) == np.sign(wanted))
         # An infinity is half an ulp beyond the limit; a result below it may round either way.
         is_near = np.isinf(got) & (np.sign(got) == np.sign(wanted)) & ~np.isinf(wanted)
         steps = np.abs(wanted) - limit
-        far = np.where(is_near, np.maximum(-steps, 0) / ulp(wanted, dtype) + 0.5, far)
+        far = np.where(is_near, np.maximum(-steps, 0) / unit + 0.5, far)
         far = np.where(np.isfinite(got) & np.isinf(wanted), np.inf, far)
     far = np.where(is_over | (got == wanted) | (np.isnan(got) & np.isnan(wanted)), 0, far)
     return np.where(np.isnan(got) ^ np.isnan(wanted), np.inf, far)
 
 
-def measure(
-    ours: Callable[[Tensor], Tensor], exact: Callable[[np.ndarray], np.ndarray], x: np.ndarray
-) -> tuple[float, float]:
+def measure(function: Function, x: np.ndarray) -> tuple[float, float]:
     """The largest error in ulp, and the argument that has it."""
-    dtype = str(x.dtype)
     with np.errstate(all="ignore"):
-        wanted = exact(x.astype(np.longdouble))
-    found = errors(ours(Tensor(x)).numpy(), wanted, dtype)
+        wanted = function.exact(x.astype(np.longdouble))
+    found = errors(function.ours(Tensor(x)).numpy(), wanted, str(x.dtype), function.least)
     worst = int(np.argmax(found))
     return float(found[worst]), float(x[worst])
+
+
+def measure_narrow(function: Function, dtype: str) -> float:
+    """The largest error in ulp among all values of a float16 or bfloat16 argument.
+
+    Their functions are computed in float32 and rounded, so errors are near half an ulp.
+    """
+    x = Tensor(np.arange(1 << 16, dtype=np.uint16)).bitcast(dtype)
+    wide = x.cast("float64").numpy()
+    with np.errstate(all="ignore"):
+        wanted = function.exact(wide.astype(np.longdouble))
+    got = function.ours(x).cast("float64").numpy()
+    return float(errors(got, wanted, dtype, function.least).max())

@@ -13,14 +13,15 @@ from math import prod
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import add, scale
-from glassgrad.ir.ops import Ops
+from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.lower.scope import loops_of
 
 BLOCK_STEPS = 2048  # additions to one accumulator: a block's start and end cost some 100 cycles
-SHORTEST_BLOCK = BLOCK_STEPS // 8  # below this many steps, that cost would be felt
+SHORTEST_BLOCK = 8  # a block that is shorter by this factor would let that cost be felt
+ENOUGH_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
 BINDERS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
 
 
@@ -29,10 +30,27 @@ def is_blocked(node: UOp) -> bool:
     return node.arg is Ops.ADD and node.dtype.kind == "float"
 
 
-def split_at_blocks(loops: Sequence[UOp]) -> tuple[Sequence[UOp], Sequence[UOp]]:
+def chains_of(results: int, steps: int) -> int:
+    """How many accumulators take turns with the unrolled steps of a sum, so that additions overlap
+    where there are few results.
+    """
+    return min(steps, max(1, ENOUGH_CHAINS // results))
+
+
+def _most_steps(node: UOp) -> int:
+    """Steps of loops in a block: each adds all unrolled steps of a chain to its accumulator."""
+    results, steps = [
+        prod(r.size for r in ranges if r.kind in (AxisKind.UPCAST, AxisKind.UNROLL))
+        for ranges in (node.ranges, node.bound)
+    ]
+    return max(1, BLOCK_STEPS * chains_of(results, steps) // steps)
+
+
+def split_at_blocks(node: UOp) -> tuple[Sequence[UOp], Sequence[UOp]]:
     """The loops over blocks, and the loops of one block; the former are none in a short sum."""
+    loops, most = loops_of(node.bound), _most_steps(node)
     steps, first = 1, len(loops)
-    while first and steps * loops[first - 1].size <= BLOCK_STEPS:
+    while first and steps * loops[first - 1].size <= most:
         first -= 1
         steps *= loops[first].size
     return (loops[:first], loops[first:]) if first < len(loops) else ((), loops)
@@ -68,20 +86,22 @@ def _cuts(body: UOp) -> dict[UOp, int]:
     for node in nodes:
         if node.op is not Ops.REDUCE or not is_blocked(node):
             continue
-        loops = loops_of(node.bound)
-        if prod(r.size for r in loops) <= BLOCK_STEPS:
+        loops, most = loops_of(node.bound), _most_steps(node)
+        if prod(r.size for r in loops) <= most:
             continue
-        blocks, block = split_at_blocks(loops)
+        blocks, block = split_at_blocks(node)
         steps = prod(r.size for r in block) if blocks else 1
         longest = blocks[-1] if blocks else loops[-1]
-        if steps < SHORTEST_BLOCK and longest.src[0].is_const and longest not in kept:
-            cuts.setdefault(longest, _even_cut(longest.size, BLOCK_STEPS // steps))
+        is_free = longest.src[0].is_const and longest not in kept and most // steps > 1
+        if steps * SHORTEST_BLOCK < most and is_free:
+            cuts.setdefault(longest, _even_cut(longest.size, most // steps))
     return cuts
 
 
 def _even_cut(size: int, most: int) -> int:
     """Steps in a block: the most that leave no rest, unless such blocks were short."""
-    return next((n for n in range(most, most // 8, -1) if size % n == 0), most)
+    fewest = max(1, most // SHORTEST_BLOCK)
+    return next((n for n in range(most, fewest, -1) if size % n == 0), most)
 
 
 Piece = tuple[tuple[UOp, ...], UOp]  # loops, and the value of the range that they stand for

@@ -12,7 +12,7 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.ahead import ask_for_next
-from glassgrad.lower.blocked_sums import is_blocked, split_at_blocks, total_dtype
+from glassgrad.lower.blocked_sums import chains_of, is_blocked, split_at_blocks, total_dtype
 from glassgrad.lower.dots import dot_step, dots_in
 from glassgrad.lower.horizontal import joined, lanes_joined
 from glassgrad.lower.near import ask_for_share
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
 
 SOME_CHAINS = 4  # sums side by side that are worth one rounding for each product
-ENOUGH_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
 
 
 @mutable
@@ -85,7 +84,7 @@ def _reduce_together(
     emitter: Emitter, nodes: list[UOp], base: Instance, depth: int
 ) -> Iterator[dict[Any, UOp]]:
     loops = loops_of(nodes[0].bound)
-    blocks, block = split_at_blocks(loops)
+    blocks, block = split_at_blocks(nodes[0])
     sums = [_begin(emitter, node, base, bool(loops)) for node in nodes]
     if loops:
         _begin_registers(emitter, sums, depth, bool(blocks))
@@ -134,7 +133,7 @@ def _begin(emitter: Emitter, node: UOp, base: Instance, has_loops: bool) -> Sums
     dots = dots_in(emitter, node) if has_loops else None
     taken = None if dots is None else dots.steps
     steps = emitter.instances([r for r in node.bound if r is not taken])
-    chains = len(steps) if not has_loops or len(steps) * len(wanted) <= ENOUGH_CHAINS else 1
+    chains = chains_of(len(wanted), len(steps)) if has_loops else len(steps)
     return Sums(node, wanted, steps, chains, _width(emitter, node, wanted[0]), dots)
 
 
