@@ -17,12 +17,15 @@ SELU_SCALE = LONG(1.0507009873554804934193349852946)
 
 def erf(x: Array) -> Array:
     """2/√π · exp(-x²) · Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, all terms of one sign."""
-    near = np.clip(x, LONG(-7), LONG(7))
+    near = np.nan_to_num(np.clip(x, LONG(-7), LONG(7)))
     term = total = near
     for n in range(1, 300):
         term = term * (2 * near * near) / (2 * n + 1)
         total = total + term
-    return total * np.exp(-near * near) * 2 / np.sqrt(np.arccos(LONG(-1)))
+        if (np.abs(term) <= np.abs(total) * 2.0**-70).all():
+            break
+    found = total * np.exp(-near * near) * 2 / np.sqrt(np.arccos(LONG(-1)))
+    return np.where(np.isnan(x), x, found)
 
 
 def erfc(x: Array) -> Array:

@@ -42,6 +42,7 @@ def ulp(value: np.ndarray, dtype: str) -> np.ndarray:
     least, mantissa, most = LAYOUT[dtype]
     size = np.abs(value)
     _, exponent = np.frexp(np.where(np.isfinite(size), size, 1))
+    exponent = np.where(size == 0, least, exponent)
     exponent = np.minimum(exponent - 1, most)  # beyond the largest number as before
     return np.ldexp(np.ones_like(value), np.maximum(exponent, least) - mantissa)
 

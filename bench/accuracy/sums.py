@@ -20,15 +20,11 @@ BLOCK = 10**6
 
 @frozen
 class Sum:
-    """A reduction of many elements: (ours, exact value, sum of the sizes of what is added)."""
+    """A reduction of many elements, and its error relative to the sum of the sizes of its terms."""
 
     name: str
-    measure: Callable[[int, str], float]
+    error: Callable[[int, str], float]  # of so many elements of a kind: see KINDS
     most: int = LENGTHS[-1]  # elements; more would need as much memory
-
-    def error(self, count: int, kind: str) -> float:
-        """The relative error of a sum over so many elements of a kind: see KINDS."""
-        return self.measure(count, kind)
 
 
 KINDS: dict[str, Callable[[int], np.ndarray]] = {
@@ -73,11 +69,13 @@ def _norm(count: int, kind: str) -> float:
 
 
 def _variance(count: int, kind: str) -> float:
-    """Of numbers around 100: of their squares, most digits would cancel."""
+    """Of numbers around 100, of whose squares most digits would cancel; the mean's error, squared,
+    is a part of it.
+    """
     x = (KINDS[kind](count) + np.float32(100)).astype(np.float32)
     exact = x.astype(np.longdouble)
     wanted = exact.var(ddof=1)
-    return _relative(Tensor(x).var().item(), wanted, wanted + exact.mean() ** 2 * 2.0**-40)
+    return _relative(Tensor(x).var().item(), wanted, wanted + exact.mean() ** 2 * BOUND)
 
 
 def _columns(count: int, kind: str) -> float:

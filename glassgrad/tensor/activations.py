@@ -162,7 +162,6 @@ class Activations(Inverse):
         0.8651
         """
 
-
         def gated(x: Self) -> Self:
             # tanh(log(1 + e)) is n / (n + 2) with n = e·(e + 2); below, e is exp(-|x|).
             tail, small = _small_exp(x)

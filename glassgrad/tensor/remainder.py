@@ -83,9 +83,9 @@ def _differs(rest: T, other: T) -> T:
 
 def _rest(x: T, y: T) -> T:
     """The remainder towards zero, as a float64."""
-    is_long = y.dtype is dtypes.float64
-    wide = [value.uop.cast(dtypes.float64) for value in (x, y)]
-    return x._made(marked(_fmod(*wide, MANTISSA if is_long else FLOAT32_MANTISSA)))
+    digits = MANTISSA if y.dtype is dtypes.float64 else FLOAT32_MANTISSA
+    left, right = [value.uop.cast(dtypes.float64) for value in (x, y)]
+    return x._made(marked(_fmod(left, right, digits)))
 
 
 # ---------------------------------------------------------------------- whole numbers

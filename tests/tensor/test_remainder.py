@@ -66,7 +66,19 @@ def finite_bits(dtype: str, count: int) -> np.ndarray:
 def extremes(dtype: str) -> np.ndarray:
     info = np.finfo(dtype)
     least = info.smallest_subnormal
-    sizes = [0.0, least, 3 * least, info.tiny, 0.1, 1.0, 2.0685184, 3.0, 87.4, 2.0**24, 2.0905985e16]
+    sizes = [
+        0.0,
+        least,
+        3 * least,
+        info.tiny,
+        0.1,
+        1.0,
+        2.0685184,
+        3.0,
+        87.4,
+        2.0**24,
+        2.0905985e16,
+    ]
     sizes += [2.0**53, 1e30, 3.4e38, info.max / 3, info.max, np.inf]
     return np.array([*sizes, *[-size for size in sizes], np.nan], dtype)
 
