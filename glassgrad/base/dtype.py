@@ -245,6 +245,20 @@ def to_dtype(like: DTypeLike) -> DType:
     return like if isinstance(like, DType) else dtypes.named(like)
 
 
+EXACT_INTS = 1 << 53  # up to here every int is a float64
+
+
+def rounded_to_odd(value: int) -> float:
+    """An int of more than 53 bits as a float64 that rounds to narrower floats as the int would: of
+    the bits that do not fit, the last one that does remembers whether any was set.
+    """
+    size = abs(value)
+    shift = size.bit_length() - 53
+    kept = size >> shift
+    size = (kept | ((kept << shift) != size)) << shift
+    return _float(size if value >= 0 else -size)
+
+
 def wrap(value: ConstType, dtype: DType) -> ConstType:
     """A Python number as a constant of the dtype: ints wrap, floats keep the digits they came with.
 
@@ -253,7 +267,8 @@ def wrap(value: ConstType, dtype: DType) -> ConstType:
     if dtype.kind == "bool":
         return _bool(value)
     if dtype.kind == "float":
-        return _float(value)
+        is_long = isinstance(value, _int) and abs(value) >= EXACT_INTS and dtype.bits < 64
+        return rounded_to_odd(_int(value)) if is_long else _float(value)
     if isinstance(value, _float) and not math.isfinite(value):
         raise DTypeError(f"{value} has no value in {dtype.name}")
     if dtype.kind == "index":

@@ -14,10 +14,17 @@ from __future__ import annotations
 import math
 import struct
 
-from glassgrad.base.dtype import FLOAT_LAYOUT, ConstType, DType, dtypes, wrap
+from glassgrad.base.dtype import (
+    EXACT_INTS,
+    FLOAT_LAYOUT,
+    ConstType,
+    DType,
+    dtypes,
+    rounded_to_odd,
+    wrap,
+)
 
 SINGLE, HALF = struct.Struct("<f"), struct.Struct("<e")
-EXACT = 1 << 53  # up to here every int is a float64
 
 
 def round_float(value: float, dtype: DType) -> float:
@@ -65,14 +72,9 @@ def largest(dtype: DType) -> float:
 
 def round_int(value: int, dtype: DType) -> float:
     """The float nearest to an int, rounded once: by way of float64 it would be rounded twice."""
-    size = abs(value)
-    if size >= EXACT and dtype.scalar is not dtypes.float64:
-        # Keep 53 bits; the last one remembers whether anything below it was not zero.
-        shift = size.bit_length() - 53
-        kept = size >> shift
-        size = (kept | ((kept << shift) != size)) << shift
+    is_long = abs(value) >= EXACT_INTS and dtype.scalar is not dtypes.float64
     try:
-        return round_float(float(size if value >= 0 else -size), dtype)
+        return round_float(rounded_to_odd(value) if is_long else float(value), dtype)
     except OverflowError:
         return round_float(math.inf if value > 0 else -math.inf, dtype)
 

@@ -22,6 +22,7 @@ FEWEST_SUMS = 8  # that go there
 FEW_COLUMNS = 64  # a stretch that is worth a loop of its own
 MOST_RESULTS = 8  # rows of results that share what is read: as many registers
 MOST_PASSES = 2  # over what is read, where there are more
+MOST_ROWS = 1 << 14  # of a float sum: each addition to memory rounds; registers sum in blocks
 
 
 @frozen
@@ -100,6 +101,8 @@ def _find(draft: Draft) -> Found | None:
         return None
     is_even = any(axis.size % n == 0 for n in ROWS)
     if not is_even or axis.size < FEWEST_SUMS * ROWS[0] or columns.size < FEW_COLUMNS:
+        return None
+    if axis.size > MOST_ROWS and reduce.dtype.kind == "float":
         return None
     shared = [r for r in outer[:-1] if all(r not in index.ranges for index in wide)]
     if not shared:

@@ -6,6 +6,7 @@ from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Program, Target
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.blocked_sums import strip_mine_sums
 from glassgrad.lower.emit import Emitter
 from glassgrad.lower.interleave import interleave
 from glassgrad.lower.memory import fill_now, store_together
@@ -17,7 +18,7 @@ from glassgrad.lower.unused import without_unused
 
 def lower(nest: Nest, target: Target) -> Program:
     """The instructions of a kernel, in order."""
-    body = prepare(nest.body, target)
+    body = strip_mine_sums(prepare(nest.body, target))
     emitter = Emitter(target, body, nest.rewrites)
     for loop in nest.outer:
         emitter.open(loop)

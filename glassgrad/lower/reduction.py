@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from glassgrad.base.records import mutable
+from glassgrad.base.dtype import DType
+from glassgrad.base.records import field, mutable
 from glassgrad.ir.dots import Dotted
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.ahead import ask_for_next
+from glassgrad.lower.blocked_sums import chains_of, is_blocked, split_at_blocks, total_dtype
 from glassgrad.lower.dots import dot_step, dots_in
 from glassgrad.lower.horizontal import joined, lanes_joined
 from glassgrad.lower.near import ask_for_share
@@ -20,14 +22,14 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
 
 SOME_CHAINS = 4  # sums side by side that are worth one rounding for each product
-ENOUGH_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
 
 
 @mutable
 class Sums:
     """One REDUCE on its way: which instances are wanted, and the registers that collect each.
 
-    `chains` registers take turns where there are few instances, so that additions overlap.
+    `chains` registers take turns where there are few instances, so that additions overlap. In a
+    blocked sum they hold one block, and are added to `totals` when it is done.
     """
 
     node: UOp
@@ -35,9 +37,10 @@ class Sums:
     steps: list[Instance]
     chains: int
     width: int
-    registers: list[list[UOp]]
-    now: dict[UOp, UOp]
-    dots: Dotted | None = None  # one instruction takes several steps
+    dots: Dotted | None  # one instruction takes several steps
+    registers: list[list[UOp]] = field(default_factory=list)
+    totals: list[list[UOp]] = field(default_factory=list)
+    now: dict[UOp, UOp] = field(default_factory=dict)
 
 
 def reduction(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
@@ -81,10 +84,13 @@ def _reduce_together(
     emitter: Emitter, nodes: list[UOp], base: Instance, depth: int
 ) -> Iterator[dict[Any, UOp]]:
     loops = loops_of(nodes[0].bound)
-    sums = [_begin(emitter, node, base, depth, bool(loops)) for node in nodes]
-    for loop in loops:
-        emitter.open(loop)
-        ask_for_share(emitter, loop)
+    blocks, block = split_at_blocks(nodes[0])
+    sums = [_begin(emitter, node, base, bool(loops)) for node in nodes]
+    if loops:
+        _begin_registers(emitter, sums, depth, bool(blocks))
+    _open(emitter, blocks)
+    _begin_block(emitter, sums)
+    _open(emitter, block)
     for found in sums:
         if loops:
             ask_for_next(emitter, found.node, len(found.wanted) * len(found.steps))
@@ -92,16 +98,34 @@ def _reduce_together(
     if loops:
         for found in sums:
             for acc, value in found.now.items():
-                line = UOp(Ops.ASSIGN, acc.dtype, (acc, value))
-                emitter.scopes.stack[-1].lines.append(line)
+                _assign(emitter, acc, value)
+    end = _close(emitter, block)
+    if blocks:
+        _end_block(emitter, sums, end)
+        end = _close(emitter, blocks)
+    for found in sums:
+        yield _results(emitter, found, end)
+
+
+def _open(emitter: Emitter, loops: Sequence[UOp]) -> None:
+    for loop in loops:
+        emitter.open(loop)
+        ask_for_share(emitter, loop)
+
+
+def _close(emitter: Emitter, loops: Sequence[UOp]) -> UOp | None:
+    """End loops, innermost first; the END of the outermost."""
     end: UOp | None = None
     for loop in reversed(loops):
         end = emitter.close(loop)
-    for found in sums:
-        yield _results(emitter, found, end, depth)
+    return end
 
 
-def _begin(emitter: Emitter, node: UOp, base: Instance, depth: int, has_loops: bool) -> Sums:
+def _assign(emitter: Emitter, acc: UOp, value: UOp) -> None:
+    emitter.scopes.stack[-1].lines.append(UOp(Ops.ASSIGN, acc.dtype, (acc, value)))
+
+
+def _begin(emitter: Emitter, node: UOp, base: Instance, has_loops: bool) -> Sums:
     # The longest axis first: what the shorter ones share stays in few registers (a 6x2 tile of
     # vectors then needs 12 sums, 2 vectors and 1 scalar at a time).
     outer = sorted([r for r in emitter.unrolled(node) if r not in base], key=lambda r: -r.size)
@@ -109,14 +133,55 @@ def _begin(emitter: Emitter, node: UOp, base: Instance, depth: int, has_loops: b
     dots = dots_in(emitter, node) if has_loops else None
     taken = None if dots is None else dots.steps
     steps = emitter.instances([r for r in node.bound if r is not taken])
-    chains = len(steps) if not has_loops or len(steps) * len(wanted) <= ENOUGH_CHAINS else 1
-    width = _width(emitter, node, wanted[0])
-    registers: list[list[UOp]] = []
-    if has_loops:
-        start = emitter.constant(UOp(Ops.CONST, node.dtype, (), identity(node.arg, node.dtype)))
-        start = emitter.spread(start, width)
-        registers = [[new_register(emitter, start, depth) for _ in range(chains)] for _ in wanted]
-    return Sums(node, wanted, steps, chains, width, registers, {}, dots)
+    chains = chains_of(len(wanted), len(steps)) if has_loops else len(steps)
+    return Sums(node, wanted, steps, chains, _width(emitter, node, wanted[0]), dots)
+
+
+def _registers(emitter: Emitter, sums: Sums, dtype: DType, depth: int) -> list[list[UOp]]:
+    """A register for each chain of each instance, which begins with nothing."""
+    start = UOp(Ops.CONST, dtype, (), identity(sums.node.arg, dtype))
+    wide = emitter.spread(emitter.constant(start), sums.width)
+    chains = range(sums.chains)
+    return [[new_register(emitter, wide, depth) for _ in chains] for _ in sums.wanted]
+
+
+def _begin_registers(emitter: Emitter, sums: list[Sums], depth: int, has_blocks: bool) -> None:
+    for found in sums:
+        dtype = found.node.dtype
+        if has_blocks and is_blocked(found.node):
+            found.totals = _registers(emitter, found, total_dtype(dtype, emitter.target), depth)
+        else:
+            found.registers = _registers(emitter, found, dtype, depth)
+
+
+def _begin_block(emitter: Emitter, sums: list[Sums]) -> None:
+    here = len(emitter.scopes.stack) - 1
+    for found in sums:
+        if found.totals:
+            found.registers = _registers(emitter, found, found.node.dtype, here)
+
+
+def _end_block(emitter: Emitter, sums: list[Sums], end: UOp | None) -> None:
+    """total = total + acc; what follows sees the totals"""
+    for found in sums:
+        for chain, totals in zip(found.registers, found.totals, strict=False):
+            for acc, total in zip(chain, totals, strict=True):
+                value = _cast(emitter, _behind(emitter, acc, end), total.dtype)
+                more = UOp(Ops.ADD, total.dtype, (total, value))
+                _assign(emitter, total, emitter.scopes.emit_here(more))
+        found.registers = found.totals or found.registers
+
+
+def _behind(emitter: Emitter, acc: UOp, end: UOp | None) -> UOp:
+    """What a register holds when its loop is done."""
+    assert end is not None, f"a register without a loop: {acc}"
+    return emitter.scopes.emit_here(UOp(Ops.AFTER, acc.dtype, (acc, end)))
+
+
+def _cast(emitter: Emitter, value: UOp, dtype: DType) -> UOp:
+    if value.dtype is dtype:
+        return value
+    return emitter.scopes.emit_here(UOp(Ops.CAST, dtype, (value,)))
 
 
 def _collect(emitter: Emitter, sums: Sums) -> None:
@@ -142,14 +207,13 @@ def _unrolled(emitter: Emitter, sums: Sums, found: Instance) -> list[UOp]:
     return [total]
 
 
-def _results(emitter: Emitter, sums: Sums, end: UOp | None, depth: int) -> dict[Any, UOp]:
+def _results(emitter: Emitter, sums: Sums, end: UOp | None) -> dict[Any, UOp]:
     node = sums.node
     totals: list[UOp] = []
     for values in sums.registers:
         if end is not None:
-            values = [
-                emitter.scopes.emit(UOp(Ops.AFTER, acc.dtype, (acc, end)), depth) for acc in values
-            ]
+            dtype = node.dtype.vec(sums.width)
+            values = [_cast(emitter, _behind(emitter, acc, end), dtype) for acc in values]
         totals.append(joined(emitter.scopes, node.arg, values))
     results = zip(sums.wanted, _finish(emitter, node, totals), strict=True)
     return {(node, emitter.key(node, instance)): result for instance, result in results}

@@ -7,19 +7,22 @@ only that addition waits for the vector before.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
-from glassgrad.base.dtype import ConstType
+from glassgrad.base.dtype import ConstType, DType
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.staged import terms_of
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.blocked_sums import total_dtype
 from glassgrad.lower.reduction import new_register
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance
 
+LONG_SCAN = 8192  # steps; carrying vectors of float64 takes up to twice as long as of float32
 MULACC, MUL, STACK, GEP = Ops.MULACC, Ops.MUL, Ops.STACK, Ops.GEP
 
 
@@ -49,29 +52,62 @@ def _run(
     loops = loops_of(node.bound)
     steps = emitter.instances(node.bound, wanted)
     lanes = emitter.lanes(node, steps[0])
-    carried = _start(emitter, node, lanes, loops)
-    acc = carried if loops else None
     is_along = any(emitter.is_vector(r) for r in node.bound)
+    dtype = _carried_dtype(emitter, node, loops)
+    is_wide = dtype is not node.dtype
+    carried = _start(emitter, node, dtype.vec(1 if is_along and is_wide else lanes), loops)
+    acc = carried if loops else None
+    take = _take_in_wide if is_wide else _take
     found = {}
     for step in steps:
         terms = [emitter.spread(emitter.value(source, step), lanes) for source in terms_of(node)]
         if is_along:
             terms = _within(emitter, node.arg, terms)
-        value = _joined(emitter, node.arg, carried, terms)
+        value, carried = take(emitter, node.arg, carried, terms, is_along)
         found[node, emitter.key(node, step)] = value
-        if is_along:
-            last = [_shuffled(emitter, term, (lanes - 1,) * lanes, 0) for term in terms]
-            value = _joined(emitter, node.arg, carried, last)
-        carried = value
     if acc is not None:
         emitter.scopes.stack[-1].lines.append(UOp(Ops.ASSIGN, acc.dtype, (acc, carried)))
     return found
 
 
-def _start(emitter: Emitter, node: UOp, lanes: int, loops: tuple[UOp, ...]) -> UOp:
+def _carried_dtype(emitter: Emitter, node: UOp, loops: tuple[UOp, ...]) -> DType:
+    """A long running sum of floats is carried in float64, so that its roundings do not add up."""
+    is_long = node.arg is Ops.ADD and prod(r.size for r in loops) > LONG_SCAN
+    return total_dtype(node.dtype, emitter.target) if is_long else node.dtype
+
+
+def _take(
+    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
+) -> tuple[UOp, UOp]:
+    """One step: its value, and what is carried on."""
+    value = _joined(emitter, op, carried, terms)
+    if not is_along:
+        return value, value
+    lanes = terms[0].dtype.count
+    last = [_shuffled(emitter, term, (lanes - 1,) * lanes, 0) for term in terms]
+    return value, _joined(emitter, op, carried, last)
+
+
+def _take_in_wide(
+    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
+) -> tuple[UOp, UOp]:
+    """The same with a carried sum of a wider dtype: one number for all lanes of a vector along."""
+    (term,), here = terms, emitter.scopes.emit_here
+    if not is_along:
+        more = here(UOp(Ops.CAST, carried.dtype, (term,)))
+        carried = _joined(emitter, op, carried, [more])
+        return here(UOp(Ops.CAST, term.dtype, (carried,))), carried
+    lanes, scalar = term.dtype.count, term.dtype.scalar
+    before = here(UOp(STACK, term.dtype, (here(UOp(Ops.CAST, scalar, (carried,))),) * lanes))
+    last = here(UOp(Ops.CAST, carried.dtype, (here(UOp(GEP, scalar, (term,), lanes - 1)),)))
+    return _joined(emitter, op, before, terms), _joined(emitter, op, carried, [last])
+
+
+def _start(emitter: Emitter, node: UOp, dtype: DType, loops: tuple[UOp, ...]) -> UOp:
     """What there is before the first step; a register of the scope around the scan's loops."""
-    nothing = emitter.constant(UOp(Ops.CONST, node.dtype, (), identity(node.arg, node.dtype)))
-    start = emitter.spread(nothing, lanes)
+    scalar = dtype.scalar
+    nothing = emitter.constant(UOp(Ops.CONST, scalar, (), identity(node.arg, scalar)))
+    start = emitter.spread(nothing, dtype.count)
     if not loops:
         return start
     around = min(emitter.scopes.depth[loop] for loop in loops) - 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Self, TypeVar
 
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.composite import composite
-from glassgrad.tensor.functions import with_slope
+from glassgrad.tensor.functions import LOG2_E, LOGISTIC_SLOPE, with_slope
 from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.inverse import Inverse
 from glassgrad.tensor.series import expm1
@@ -19,6 +20,7 @@ T = TypeVar("T", bound="Activations")
 SELU_ALPHA, SELU_GAMMA = 1.6732632423543772, 1.0507009873554805
 # gelu(x) is x·sigmoid(scale·(x + cubic·x³)), nearly (Hendrycks and Gimpel, 2016).
 GELU_SCALE, GELU_CUBIC = 2 * math.sqrt(2 / math.pi), 0.044715
+TAIL = {dtypes.float32: -86.0, dtypes.float64: -707.0}  # below, exp(x) is or soon is denormal
 
 
 class Activations(Inverse):
@@ -93,8 +95,10 @@ class Activations(Inverse):
         """
 
         def gated(x: Self) -> Self:
-            share = x.sigmoid()
-            return with_slope(x * share, x, Slope(_silu_slope), share)
+            tail, small = _small_exp(x)
+            near = (x < 0).where(small, 1.0)
+            value = tail.where(x * near * small, x * near / (small + 1.0))
+            return with_slope(value, x, Slope(_silu_slope), _logistic(x, tail, small))
 
         return self._smooth(gated)
 
@@ -114,7 +118,7 @@ class Activations(Inverse):
         (0.84119, 0.84134)
         """
         if approximate == "none":
-            return self._smooth(lambda x: x * ((x * math.sqrt(0.5)).erf() + 1.0) * 0.5)
+            return self._smooth(lambda x: x * (((x * math.sqrt(0.5)).erf() + 1.0) * 0.5))
         if approximate != "tanh":
             raise ValueError(f'approximate is "tanh" or "none", not {approximate!r}')
 
@@ -157,7 +161,20 @@ class Activations(Inverse):
         >>> round(Tensor(1.0).mish().item(), 5)
         0.8651
         """
-        return self._smooth(lambda x: x * x.softplus().tanh())
+
+        def gated(x: Self) -> Self:
+            # tanh(log(1 + e)) is n / (n + 2) with n = e·(e + 2); below, e is exp(-|x|).
+            tail, small = _small_exp(x)
+            part = small * (small + 2.0)
+            above = (small * 2.0 + 1.0) / (small * 2.0 + 1.0 + small * small * 2.0)
+            usual = (x < 0).where(part / (part + 2.0), above)
+            steepness = _logistic(x, tail, small)
+            share = tail.where(small * small, usual)
+            share = with_slope(share, x, Slope(_mish_share_slope), steepness)
+            value = tail.where(x * small * small, x * usual)
+            return with_slope(value, x, Slope(_mish_slope), share, steepness)
+
+        return self._smooth(gated)
 
     def softsign(self) -> Self:
         """x / (1 + |x|)
@@ -193,6 +210,33 @@ def _elu(x: T, alpha: float, width: float) -> T:
 
 # Slopes are made of x and of the share of it that passes, never of the result: nobody need keep
 # that for them (tests/schedule/test_twins.py). s·(1 - s) comes first: it is 0 where x³ overflows.
+
+
+def _small_exp(x: T) -> tuple[T, T]:
+    """(is it far below 0, exp(-|x|)): there, exp(x / 2), as exp(x) would be a denormal number of
+    few digits, which a product with x cannot bring back.
+    """
+    tail = x < TAIL[x.uop.dtype]
+    down = tail.where(x * 0.5, (x < 0).where(x, -x))
+    # One constant factor: lowering then knows an exp, and rounds its argument only once.
+    return tail, (down * LOG2_E)._unary(Ops.EXP2)
+
+
+def _logistic(x: T, tail: T, small: T) -> T:
+    """sigmoid(x), from what `_small_exp` gives."""
+    usual = (x < 0).where(small, 1.0) / (small + 1.0)
+    return with_slope(tail.where(small * small, usual), x, LOGISTIC_SLOPE)
+
+
+def _mish_share_slope(y: UOp, g: UOp) -> UOp:
+    """t = tanh(softplus(x)) has the slope (1 - t²)·sigmoid(x)."""
+    return g * ((y.const_like(1.0) - y * y) * y.src[2])
+
+
+def _mish_slope(y: UOp, g: UOp) -> UOp:
+    """x·t with t = tanh(softplus(x)) has the slope x·(1 - t²)·sigmoid(x) + t."""
+    _, x, share, steepness = y.src
+    return g * (x * ((share.const_like(1.0) - share * share) * steepness) + share)
 
 
 def _silu_slope(y: UOp, g: UOp) -> UOp:

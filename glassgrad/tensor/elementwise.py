@@ -8,16 +8,29 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.named import also_named
 from glassgrad.tensor.operators import Operators
-from glassgrad.tensor.record import BOOL, as_float, need, record
+from glassgrad.tensor.record import BOOL, as_float, marked, need, record
 from glassgrad.tensor.remainder import downwards, floor_quotient, towards_zero
 from glassgrad.tensor.views import DETACHED
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC
 DETACH, CONTIGUOUS, MAX, MIN = Ops.DETACH, Ops.CONTIGUOUS, Ops.MAX, Ops.MIN
+CUSTOM = Ops.CUSTOM
 NUMBERS = ("int", "uint", "float", "index")
+SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
+
+
+def _abs_slope(y: UOp, g: UOp) -> UOp:
+    """1 or -1; at 0, where both are slopes, 0."""
+    x = y.src[1]
+    zero = x.const_like(0)
+    return x.eq(zero).where(zero, (x < 0).where(-g, g))
+
+
+ABS_SLOPE = Slope(_abs_slope)
 
 
 class Elementwise(Operators):
@@ -147,9 +160,17 @@ class Elementwise(Operators):
         >>> Tensor([-2, 3]).abs().tolist()
         [2, 3]
         """
-        if self.uop.dtype.kind in ("uint", "bool"):
+        kind = self.uop.dtype.kind
+        if kind in ("uint", "bool"):
             return self._made(self.uop)
-        return self.maximum(-self)
+        return self._without_sign() if kind == "float" else self.maximum(-self)
+
+    def _without_sign(self) -> Self:
+        """A float whose sign bit is cleared, that of -0.0 and nan, too."""
+        x, dtype = self.uop, self.uop.dtype
+        bits = SIGNED[dtype.bits]
+        size = (x.bitcast(bits) & dtypes.max(bits)).bitcast(dtype)
+        return self._made(record(CUSTOM, dtype, (marked(size), x), ABS_SLOPE))
 
     def sign(self) -> Self:
         """-1, 0 or 1; nan stays nan.

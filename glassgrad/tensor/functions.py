@@ -59,7 +59,7 @@ class Functions(Casts):
         >>> Tensor([4.0, 16.0]).rsqrt().tolist()
         [0.5, 0.25]
         """
-        return self._unary(SQRT).reciprocal()
+        return self._smooth(lambda x: x._unary(SQRT).reciprocal())
 
     def reciprocal(self) -> Self:
         """1 / self

@@ -87,3 +87,10 @@ def test_rounding_keeps_narrow_dtypes(name: str, dtype: str) -> None:
 def test_closeness_of_whole_numbers_does_not_wrap(dtype: str) -> None:
     x, y = np.array([1, 0, 1], dtype), np.array([0, 1, 1], dtype)
     assert Tensor(x).isclose(Tensor(y)).tolist() == np.isclose(x, y).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "fp8e4m3"])
+def test_the_distance_from_zero_has_no_sign(dtype: str) -> None:
+    x = Tensor([-0.0, 0.0, -1.5, 2.0], dtype=dtype).realize()
+    assert np.signbit(x.abs().float().numpy()).tolist() == [False] * 4
+    assert x.abs().sum().gradient(x)[0].tolist() == [0.0, 0.0, -1.0, 1.0]

@@ -117,3 +117,19 @@ def test_recording_an_operation_takes_few_python_calls() -> None:
     finally:
         sys.setprofile(None)
     assert calls <= 40
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "wanted"),
+    [
+        ("bfloat16", 2**60 + 2**52 + 1, 2.0**60 + 2.0**53),  # by float64 it would be a tie
+        ("float32", -(2**60 + 2**36 + 1), -(2.0**60 + 2.0**37)),
+        ("float32", 2**60 + 3 * 2**36 - 1, 2.0**60 + 2.0**37),
+        ("float64", 2**60 + 1, 2.0**60),
+    ],
+)
+def test_long_ints_become_floats_in_one_rounding(dtype: str, number: int, wanted: float) -> None:
+    x = Tensor([0.0], dtype=dtype).realize()
+    values = [x + number, Tensor(number, dtype=dtype), Tensor([number], dtype=dtype)]
+    values += [x.full_like(number), x.eq(0).where(number, x), (x + 1) * number]
+    assert [value.item() for value in values] == [wanted] * len(values)

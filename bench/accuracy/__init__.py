@@ -1,0 +1,1 @@
+"""How exact results are: worst errors of functions and sums against stated bounds."""

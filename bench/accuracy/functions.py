@@ -1,0 +1,83 @@
+"""Every function of one float -> the exact one, and the bounds of its error that we state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bench.accuracy import exact
+from glassgrad import Tensor
+from glassgrad.base.records import frozen
+
+Exact = Callable[[np.ndarray], np.ndarray]
+
+
+@frozen
+class Function:
+    """A method of Tensor, its exact values, and its bounds in ulp: float32, float64.
+
+    Results smaller than `least` are measured in ulp of `least`: where a function ends in a long
+    tail, as exp(-x²), each rounding of the exponent moves the tail by many of its own ulp.
+    """
+
+    name: str
+    ours: Callable[[Tensor], Tensor]
+    exact: Exact
+    float32: float
+    float64: float
+    least: float = 0.0
+
+
+def method(
+    name: str, exact_one: Exact, float32: float, float64: float, least: float = 0.0
+) -> Function:
+    return Function(name, lambda x: getattr(x, name)(), exact_one, float32, float64, least)
+
+
+def _power(exponent: float) -> Exact:
+    return lambda x: np.power(x, np.longdouble(exponent))
+
+
+DIP = 0.125  # about how far gelu goes below 0
+
+
+FUNCTIONS = (
+    method("exp", np.exp, 1.25, 1),
+    method("exp2", np.exp2, 1, 1),
+    method("log", np.log, 1.75, 1.75),
+    method("log2", np.log2, 1, 1),
+    method("log10", np.log10, 2.5, 1.5),
+    Function("pow(1.625)", lambda x: x ** x.full_like(1.625), _power(1.625), 1, 3),
+    Function("pow(-2.5)", lambda x: x ** x.full_like(-2.5), _power(-2.5), 1, 3),
+    method("sqrt", np.sqrt, 0.5, 0.5),
+    method("rsqrt", exact.rsqrt, 1.5, 1.5),
+    method("reciprocal", lambda x: 1 / x, 0.5, 0.5),
+    method("square", np.square, 0.5, 0.5),
+    method("sin", np.sin, 1.75, 1.75),
+    method("cos", np.cos, 1.75, 1.75),
+    method("tan", np.tan, 4, 4),
+    method("asin", np.arcsin, 3.5, 4),
+    method("acos", np.arccos, 3.5, 4),
+    method("atan", np.arctan, 3, 3.5),
+    method("sinh", np.sinh, 2, 2),
+    method("cosh", np.cosh, 2, 2),
+    method("tanh", np.tanh, 3, 3.5),
+    method("asinh", np.arcsinh, 5, 5),
+    method("acosh", np.arccosh, 5.5, 5),
+    method("atanh", np.arctanh, 4, 4),
+    method("erf", exact.erf, 3, 2.5),
+    method("sigmoid", exact.sigmoid, 3, 3),
+    method("logsigmoid", exact.logsigmoid, 4, 4),
+    method("softplus", exact.softplus, 4, 4),
+    method("silu", exact.silu, 4, 4),
+    method("mish", exact.mish, 5, 5),
+    method("gelu", exact.gelu_tanh, 5, 5, DIP),
+    Function('gelu("none")', lambda x: x.gelu("none"), exact.gelu, 8, 10, DIP),
+    method("quick_gelu", exact.quick_gelu, 3, 3, DIP),
+    method("elu", exact.elu, 3, 3),
+    method("celu", exact.elu, 3, 3),
+    method("selu", exact.selu, 4, 4),
+    method("softsign", exact.softsign, 1.5, 1.5),
+)
+NARROW_BOUND = 0.501  # ulp of float16 and bfloat16: one rounding of what float32 gives

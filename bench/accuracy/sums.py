@@ -1,0 +1,111 @@
+"""Float32 reductions of 10^3 to 10^9 elements -> their error, against the bound that we state.
+
+Long inputs repeat a block of a million elements, so that a billion of them need no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from glassgrad import Tensor
+from glassgrad.base.records import frozen
+
+# Of the sum of the terms' sizes: 2048 additions to an accumulator, and as many that join others.
+BOUND = 4096 * 2.0**-24
+LENGTHS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8, 10**9)
+BLOCK = 10**6
+
+
+@frozen
+class Sum:
+    """A reduction of many elements, and its error relative to the sum of the sizes of its terms."""
+
+    name: str
+    error: Callable[[int, str], float]  # of so many elements of a kind: see KINDS
+    most: int = LENGTHS[-1]  # elements; more would need as much memory
+
+
+KINDS: dict[str, Callable[[int], np.ndarray]] = {
+    "uniform": lambda n: np.random.default_rng(n).random(n, dtype=np.float32),
+    "normal": lambda n: np.random.default_rng(n).standard_normal(n, dtype=np.float32),
+    "0.1": lambda n: np.full(n, 0.1, np.float32),  # every rounding goes the same way
+}
+
+
+def _block(count: int, kind: str) -> tuple[np.ndarray, Tensor, int]:
+    """A block of elements, the tensor that repeats it, and how often it does."""
+    block = KINDS[kind](min(count, BLOCK))
+    times = count // len(block)
+    found = Tensor(block).realize().reshape(1, -1).expand(times, len(block))
+    return block.astype(np.longdouble), found, times
+
+
+def _relative(got: float, wanted: np.longdouble, size: np.longdouble) -> float:
+    return float(abs(np.longdouble(got) - wanted) / size)
+
+
+def _sum(count: int, kind: str) -> float:
+    x, ours, times = _block(count, kind)
+    return _relative(ours.sum().item(), x.sum() * times, np.abs(x).sum() * times)
+
+
+def _mean(count: int, kind: str) -> float:
+    x, ours, _ = _block(count, kind)
+    return _relative(ours.mean().item(), x.mean(), np.abs(x).mean())
+
+
+def _dot(count: int, kind: str) -> float:
+    x, ours, times = _block(count, kind)
+    squares = (x * x).sum() * times
+    return _relative((ours * ours).sum().item(), squares, squares)
+
+
+def _norm(count: int, kind: str) -> float:
+    x, ours, times = _block(count, kind)
+    wanted = np.sqrt((x * x).sum() * times)
+    return _relative(ours.norm().item(), wanted, wanted)
+
+
+def _variance(count: int, kind: str) -> float:
+    """Of numbers around 100, of whose squares most digits would cancel; the mean's error, squared,
+    is a part of it.
+    """
+    x = (KINDS[kind](count) + np.float32(100)).astype(np.float32)
+    exact = x.astype(np.longdouble)
+    wanted = exact.var(ddof=1)
+    return _relative(Tensor(x).var().item(), wanted, wanted + exact.mean() ** 2 * BOUND)
+
+
+def _columns(count: int, kind: str) -> float:
+    x = KINDS[kind](count // 16 * 16).reshape(-1, 16)
+    exact = x.astype(np.longdouble)
+    off = np.abs(Tensor(x).sum(0).numpy() - exact.sum(0)) / np.abs(exact).sum(0)
+    return float(off.max())
+
+
+def _product(count: int, kind: str) -> float:
+    x = KINDS[kind](count // 4 * 4).reshape(4, -1)
+    t, exact = Tensor(x).realize(), x.astype(np.longdouble)
+    size = np.abs(exact) @ np.abs(exact).T
+    return float((np.abs((t @ t.T).numpy() - exact @ exact.T) / size).max())
+
+
+def _running(count: int, kind: str) -> float:
+    x = KINDS[kind](count)
+    exact = x.astype(np.longdouble)
+    off = np.abs(Tensor(x).cumsum(0).numpy() - np.cumsum(exact)) / np.cumsum(np.abs(exact))
+    return float(off.max())
+
+
+SUMS = (
+    Sum("sum", _sum),
+    Sum("mean", _mean),
+    Sum("sum of squares", _dot),
+    Sum("norm", _norm),
+    Sum("var of numbers around 100", _variance, 10**7),
+    Sum("sum of 16 columns", _columns, 10**8),
+    Sum("matrix product of 4 rows", _product, 10**8),
+    Sum("cumsum", _running, 10**7),
+)
