@@ -81,11 +81,16 @@ def _swept(nest: Nest, going_by: Blocks) -> UOp:
 
 
 def _require_sums(nest: Nest, loops: frozenset[UOp], stages: dict[UOp, int]) -> None:
-    """Are there sums over the rows of something in scratch, and no row needs any of them?"""
+    """Are there sums over the rows of something in scratch, and no row needs any of them?
+
+    A sum of deviations from the mean over all rows needs one as well: its terms are rows.
+    """
     along_rows = [block for block in blocks_of(nest.body) if not loops.isdisjoint(block.bound)]
     sums = {block for block in along_rows if block.op is Ops.REDUCE}
     require(bool(sums and stages), "nothing is summed over rows that are in scratch")
     for block in along_rows:
+        is_free = sums.isdisjoint([node for node in block.toposort() if node is not block])
+        require(is_free, "rows need what is summed over all of them")
         if block in sums:
             is_sum = block.arg is Ops.ADD and len(block.bound) == 1 and block.dtype.kind == "float"
             require(is_sum, "only sums over nothing but rows are carried along")
@@ -94,5 +99,3 @@ def _require_sums(nest: Nest, loops: frozenset[UOp], stages: dict[UOp, int]) -> 
         require(is_once, "something goes along the rows twice, or in order")
         is_placed = block.op is not Ops.STAGE or block in stages
         require(is_placed, "scratch is filled along the rows, but has no place for each")
-        is_free = sums.isdisjoint(block.toposort())
-        require(is_free, "rows need what is summed over all of them")

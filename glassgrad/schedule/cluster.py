@@ -24,8 +24,9 @@ class Cluster:
     """Statements in order, the loops that all of them share, and who must come before and after.
 
     `rows` is the loop of those that are computed a block of rows at a time, if others sum over it.
-    `first` and `last` are places in an order in which the statements could run: whatever must lie
-    between two clusters lies between these.
+    `first` is the place of its first statement in an order in which the statements could run, and
+    `last` the last place of any statement that runs with it or must run before: it never falls from
+    a cluster to one that waits for it.
     """
 
     statements: list[Statement]
@@ -157,10 +158,34 @@ def something_between(one: Cluster, two: Cluster) -> bool:
         for follower in cluster.after:
             if follower is two:
                 return True
-            if follower not in seen and follower.first < two.last:
+            if follower not in seen and follower.last <= two.last:
                 seen.add(follower)
                 stack.append(follower)
     return False
+
+
+def take_in(one: Cluster, two: Cluster) -> None:
+    """All that cluster two does becomes a part of cluster one; nothing may lie between them."""
+    one.statements = one.statements + two.statements
+    one.first, one.last = min(one.first, two.first), max(one.last, two.last)
+    for cluster in two.before:
+        del cluster.after[two]
+        precede(cluster, one)
+    for cluster in two.after:
+        del cluster.before[two]
+        precede(one, cluster)
+    _raise_followers(one)
+
+
+def _raise_followers(cluster: Cluster) -> None:
+    """Whoever waits for a cluster that has grown, directly or not, cannot end before it does."""
+    stack = [cluster]
+    while stack:
+        earlier = stack.pop()
+        for follower in earlier.after:
+            if follower.last < cluster.last:
+                follower.last = cluster.last
+                stack.append(follower)
 
 
 def in_order(clusters: dict[Cluster, None]) -> list[Cluster]:

@@ -17,10 +17,10 @@ from glassgrad.schedule.cluster import (
     link,
     loop_size,
     order_statements,
-    precede,
     scanned_last,
     single,
     something_between,
+    take_in,
 )
 from glassgrad.schedule.movement import Indices
 from glassgrad.schedule.statement import Statement
@@ -169,15 +169,7 @@ def _same_loops(
 
 def _merge(one: Cluster, two: Cluster, shared: list[Loop], home: Home) -> None:
     """`one` takes in `two`."""
-    one.statements = one.statements + two.statements
-    one.outer = scanned_last(shared)
-    one.first, one.last = min(one.first, two.first), max(one.last, two.last)
     for statement in two.statements:
         home[statement] = one
-    for cluster in two.before:
-        del cluster.after[two]
-        precede(cluster, one)
-    for cluster in two.after:
-        del cluster.before[two]
-        precede(one, cluster)
-    one.after.pop(two, None)
+    one.outer = scanned_last(shared)
+    take_in(one, two)

@@ -87,19 +87,30 @@ def _parameters(one: Cluster, two: Cluster) -> int:
 
 
 def _effects_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:
-    """A buffer that is overwritten is read only by the iteration that overwrites it."""
+    """A buffer that is overwritten is read only by the iteration that overwrites it, and each
+    element is written by the same iteration every time.
+    """
     if any(s.node.op is Ops.ASSIGN and s.node.arg for s, _, _ in crossing(one, two)):
         return False  # the axes of such a statement are not those of the buffer
     statements = one.statements + two.statements
     for writer in statements:
         if writer.node.op is not Ops.ASSIGN:
             continue
-        for reader in statements:
-            for version in older_versions(writer.node):
-                for indices in reader.reads.get(version, ()):
-                    if reader is not writer and not _same_place(writer, reader, indices, shared):
+        older = older_versions(writer.node)
+        for other in statements:
+            if other.node in older and not _written_together(writer, other, shared):
+                return False
+            for version in older:
+                for indices in other.reads.get(version, ()):
+                    if other is not writer and not _same_place(writer, other, indices, shared):
                         return False
     return True
+
+
+def _written_together(one: Statement, two: Statement, shared: list[Loop]) -> bool:
+    """Do two writes to a buffer meet every element in the same iteration of the shared loops?"""
+    is_plain = not one.node.arg and not two.node.arg
+    return is_plain and all(loop[one] == loop[two] for loop in shared)
 
 
 def _scans_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:

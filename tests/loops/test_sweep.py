@@ -135,6 +135,12 @@ def test_rows_that_need_a_sum_over_all_rows_are_not_swept() -> None:
     assert "rows need what is summed" in refused(nest, OptOps.SWEEP, axis, 2)
 
 
+def test_a_sum_that_needs_another_sum_over_the_rows_is_not_swept() -> None:
+    nest = nest_of(kernel_of(memory(1, 3, 3, 3).cumsum(3).var(2, correction=0)))
+    assert rows_of(nest)
+    assert "rows need what is summed" in refused(nest, OptOps.SWEEP, rows_of(nest)[0], 1)
+
+
 def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
     nest = sweep(nest_of(both_ways()), 64)
     (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}

@@ -15,7 +15,15 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule import worth as module
-from glassgrad.schedule.cluster import Cluster, effect_edges, stuck_versions
+from glassgrad.schedule.cluster import (
+    Cluster,
+    effect_edges,
+    precede,
+    run_order,
+    something_between,
+    stuck_versions,
+    take_in,
+)
 from glassgrad.schedule.effects import copy_first, separate_effects
 from glassgrad.schedule.fates import choose_fates
 from glassgrad.schedule.merge import make_clusters
@@ -108,6 +116,54 @@ def test_two_contractions_in_a_row_are_two_kernels() -> None:
         return reduce(rows * b, Ops.ADD, 2)
 
     assert len(clusters_of(product(product(x, w), v))) == 2
+
+
+def waiting_clusters(choice: Random) -> list[Cluster]:
+    """Clusters in an order in which they can run, some of which wait for some before them."""
+    made = [Cluster([], [], first=place, last=place) for place in range(24)]
+    for place, later in enumerate(made):
+        for earlier in choice.sample(made[:place], min(place, choice.randrange(4))):
+            precede(earlier, later)
+    return made
+
+
+def reachable(start: Cluster) -> set[Cluster]:
+    found: set[Cluster] = set()
+    stack = [start]
+    while stack:
+        new = [later for later in stack.pop().after if later not in found]
+        found.update(new)
+        stack += new
+    return found
+
+
+def test_a_cluster_that_has_grown_leads_back_to_what_came_before_its_new_part() -> None:
+    """early -> two, one -> two, one -> a -> b -> late; early and late become one cluster."""
+    early, one, two, a, b, late = [Cluster([], [], first=place, last=place) for place in range(6)]
+    pairs = [(early, two), (early, late), (one, two), (one, a), (a, b), (b, late)]
+    for before, after in pairs:
+        precede(before, after)
+    assert not something_between(one, two)
+    take_in(early, late)
+    assert something_between(one, two), "a and b have to run before the cluster that two waits for"
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_what_lies_between_two_clusters_is_found_however_they_have_grown(batch: int) -> None:
+    for seed in range(batch * 50, batch * 50 + 50):
+        choice = Random(seed)
+        clusters = waiting_clusters(choice)
+        for _ in range(80):
+            edges = [(one, two) for one in clusters for two in one.after]
+            if not edges:
+                break
+            one, two = choice.choice(edges)
+            between = [c for c in one.after if c is not two and two in reachable(c)]
+            assert something_between(one, two) == bool(between), seed
+            if not between:
+                take_in(one, two)
+                clusters.remove(two)
+                assert len(run_order(dict.fromkeys(clusters))) == len(clusters)
 
 
 def test_swapped_buffers_are_stuck_until_one_is_copied() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from schedules import TARGET, assign, leaf, memory, reduce
+from schedules import TARGET, assign, leaf, memory, reduce, right
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
@@ -65,3 +65,17 @@ def test_a_reader_elsewhere_is_not_merged_with_the_write() -> None:
     flipped = UOp(Ops.FLIP, x.dtype, (x,), (0,))
     roots = [reduce(flipped, Ops.ADD, 1), assign(x, x + 1.0)]
     assert len(schedule(roots, ONE_CORE).kernels) == 2
+
+
+def test_writes_of_one_value_to_other_places_of_a_buffer_stay_apart() -> None:
+    """Together, each iteration would overwrite what another one has written already."""
+    x = leaf(np.zeros(5))
+    total = reduce(leaf(np.arange(25.0).reshape(5, 5)), Ops.ADD, 0)
+    turned = assign(assign(x, total), total, (Ops.FLIP, (0,)))
+    assert len(right([turned]).kernels) == 2
+
+
+def test_writes_to_the_same_places_share_a_kernel() -> None:
+    x = leaf(np.zeros(5))
+    total = reduce(leaf(np.arange(25.0).reshape(5, 5)), Ops.ADD, 0)
+    assert len(right([assign(assign(x, total), total * 2.0)]).kernels) == 1
