@@ -16,7 +16,9 @@ from glassgrad.ir.stages import Source, Target
 
 NATIVE = frozenset(dtypes.all) - {dtypes.bfloat16, *dtypes.fp8s}
 AVX2 = Target("CPU", "llvm", vector_bytes=32, registers=16, cores=8, dtypes=NATIVE)
-AVX512 = Target("CPU", "llvm", vector_bytes=64, registers=32, l2_bytes=1 << 20, cores=2, dtypes=NATIVE)
+AVX512 = Target(
+    "CPU", "llvm", vector_bytes=64, registers=32, l2_bytes=1 << 20, cores=2, dtypes=NATIVE
+)
 CUDA = Target(
     "CPU", "cuda", has_vector_alu=False, has_threads=True, group_size=256, shared_bytes=48 << 10,
     dtypes=NATIVE,

@@ -49,7 +49,11 @@ def with_gradients(result: Tensor, *targets: Tensor) -> None:
 def linear(rng: Random) -> None:
     rows, inner, outer = rng.choice(LENGTHS), rng.choice(WIDTHS), rng.choice(WIDTHS)
     dtype = rng.choice(FLOATS)
-    x, w, b = some(rows, inner, dtype=dtype), some(outer, inner, dtype=dtype), some(outer, dtype=dtype)
+    x, w, b = (
+        some(rows, inner, dtype=dtype),
+        some(outer, inner, dtype=dtype),
+        some(outer, dtype=dtype),
+    )
     act = rng.choice((Tensor.relu, Tensor.gelu, Tensor.silu, Tensor.contiguous))
     if rng.random() < 0.5:
         act(x.linear(w.T, b)).realize()
@@ -90,8 +94,16 @@ def attention(rng: Random) -> None:
 def grouped_attention(rng: Random) -> None:
     """Of one new token, or a prompt, over a cache whose heads are shared."""
     shared, size = rng.choice((1, 2, 8)), rng.choice((64, 128))
-    heads, queries, keys = shared * rng.choice((2, 4, 8)), rng.choice((1, 5, 64)), rng.choice(LENGTHS)
-    q, k, v = some(1, heads, queries, size), some(1, shared, keys, size), some(1, shared, keys, size)
+    heads, queries, keys = (
+        shared * rng.choice((2, 4, 8)),
+        rng.choice((1, 5, 64)),
+        rng.choice(LENGTHS),
+    )
+    q, k, v = (
+        some(1, heads, queries, size),
+        some(1, shared, keys, size),
+        some(1, shared, keys, size),
+    )
     q.scaled_dot_product_attention(k, v, enable_gqa=True).realize()
 
 
@@ -109,7 +121,11 @@ def normalisation(rng: Random) -> None:
 
 @family
 def images_normalised(rng: Random) -> None:
-    channels, side, batch = rng.choice((16, 64, 96, 512)), rng.choice((7, 14, 28, 56, 112)), rng.choice((1, 8, 32))
+    channels, side, batch = (
+        rng.choice((16, 64, 96, 512)),
+        rng.choice((7, 14, 28, 56, 112)),
+        rng.choice((1, 8, 32)),
+    )
     x = some(batch, channels, side, side)
     kinds: tuple[Any, ...] = (
         nn.BatchNorm, lambda c: nn.GroupNorm(8, c), nn.InstanceNorm, nn.LayerNorm2d,
@@ -121,7 +137,10 @@ def images_normalised(rng: Random) -> None:
 @family
 def logits(rng: Random) -> None:
     """A loss over a vocabulary, its gradient, or both in one computation."""
-    rows, size = rng.choice((1, 8, 64, 100, 792, 4096)), rng.choice((10, 1000, 3050, 4096, *VOCABULARIES))
+    rows, size = (
+        rng.choice((1, 8, 64, 100, 792, 4096)),
+        rng.choice((10, 1000, 3050, 4096, *VOCABULARIES)),
+    )
     x, labels = some(rows, size), indices(rows)
     y = x.log_softmax()
     choice = rng.randrange(5)
@@ -218,7 +237,9 @@ def transposed_convolution(rng: Random) -> None:
     size, stride = rng.choice((2, 3, 4, 5)), rng.choice((1, 2, 3))
     x, w = some(rng.choice((1, 4)), inner, side, side), some(inner, outer, size, size)
     padding = rng.choice((0, 1))
-    y = x.conv_transpose2d(w, stride=stride, padding=padding, output_padding=rng.choice((0, stride - 1)))
+    y = x.conv_transpose2d(
+        w, stride=stride, padding=padding, output_padding=rng.choice((0, stride - 1))
+    )
     if rng.random() < 0.5:
         y.leaky_relu().realize()
     else:
