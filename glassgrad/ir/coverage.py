@@ -19,6 +19,7 @@ from glassgrad.ir.value_sets import Steps, Unproved, counted, joined, parts_of
 
 CONST, RANGE, STORE = Ops.CONST, Ops.RANGE, Ops.STORE
 GRID = frozenset((AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP))
+COUNTED = frozenset((Ops.SPECIAL, RANGE, Ops.END, STORE))
 STEPS_OF_POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
 
 
@@ -247,8 +248,9 @@ def check_stores(body: UOp, program: Sequence[UOp]) -> None:
     Arguments that are stored to under a condition, or in loops whose sizes are known only at
     launch, are left out: how often their instructions run is not in the list.
     """
-    wanted = _counts_of_nest(body, _threads(body, program))
-    found = _counts_of_program(program) if wanted else {}
+    lines = [line for line in program if line.op in COUNTED]
+    wanted = _counts_of_nest(body, _threads(body, lines))
+    found = _counts_of_program(lines) if wanted else {}
     for slot, count in wanted.items():
         if found.get(slot, 0) != count:
             raise CoverageError(
