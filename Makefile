@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test verify check format bench clean
+.PHONY: demo test verify sweep check format bench clean
 
 # A GPT learns to write Python from the standard library's source text, for a bit over a minute.
 demo: $(READY)
@@ -17,6 +17,10 @@ test: check
 # A sample of the tests in which every kernel is also computed by plain loops, and compared.
 verify: $(READY)
 	VERIFY=1 $(BIN)/python -m pytest -n 2 tests/properties tests/nn tests/examples
+
+# Thousands of kernels of realistic sizes are lowered and checked, but neither compiled nor run.
+sweep: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m sweep
 
 check: $(READY)
 	$(BIN)/ruff format --check .

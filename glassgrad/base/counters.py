@@ -11,7 +11,7 @@ class Counters:
 
     __slots__ = (
         "_lock", "global_mem", "global_ops", "kernel_count", "mem_peak", "mem_used",
-        "mem_used_per_device", "time_sum_s",
+        "mem_used_per_device", "time_sum_s", "uncovered_count",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -19,6 +19,7 @@ class Counters:
         self.global_mem = 0  # bytes read and written by kernels
         self.time_sum_s = 0.0
         self.kernel_count = 0
+        self.uncovered_count = 0  # kernels that were not proved to write all of their results
         self.mem_used = 0  # bytes allocated now
         self.mem_peak = 0  # the most that was allocated at once
         self.mem_used_per_device: defaultdict[str, int] = defaultdict(int)
@@ -28,7 +29,7 @@ class Counters:
     def reset(self) -> None:
         """Count kernels, operations, bytes and seconds from zero again."""
         with self._lock:
-            self.global_ops = self.global_mem = self.kernel_count = 0
+            self.global_ops = self.global_mem = self.kernel_count = self.uncovered_count = 0
             self.time_sum_s = 0.0
             self.mem_peak = self.mem_used
 
@@ -38,6 +39,11 @@ class Counters:
         self.global_ops += operations
         self.global_mem += nbytes
         self.time_sum_s += seconds
+
+    def uncovered(self, kernels: int) -> None:
+        """Memory was zeroed before a kernel, or a simpler recipe was taken, for want of a proof."""
+        with self._lock:
+            self.uncovered_count += kernels
 
     def allocated(self, device: str, nbytes: int) -> None:
         """Memory was taken; a negative number says that it was given back."""

@@ -42,6 +42,13 @@ def report_nest(kernel: Kernel, nest: Nest) -> None:
             print(f"    data{param.arg.slot} {param.dtype.name} {param.arg.shape}")
 
 
+def report_uncovered() -> None:
+    """How many kernels there were so far whose results are zeroed first, or that are simpler."""
+    if DEBUG >= 3 and GlobalCounters.uncovered_count:
+        count = GlobalCounters.uncovered_count
+        print(f"not proved to write every element of their results: {count} kernels")
+
+
 def report_search(
     sources: Sequence[Source], seconds: tuple[float, float], count: int, spent: float
 ) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 
+from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.errors import CompilerWarning, DeviceError, SettingError
 from glassgrad.base.origin import here
 from glassgrad.base.records import replace
@@ -70,6 +71,10 @@ def compile_simpler(error: Exception, attempt: Attempt, write: Write, device: De
     """The code of a kernel that `error` says was refused; that error if nothing simpler helps."""
     if isinstance(error, FINAL):
         raise error
+    from glassgrad.ir.coverage import CoverageError  # where nothing is refused nobody needs it
+
+    if isinstance(error, CoverageError):
+        GlobalCounters.uncovered(1)
     for shape, target in attempt.simpler(device.target):
         try:
             made = device.compile(write(shape, target))

@@ -23,6 +23,7 @@ from glassgrad.engine.debug import (
     report_nest,
     report_program,
     report_source,
+    report_uncovered,
 )
 from glassgrad.engine.estimate import estimate
 from glassgrad.engine.fallback import Attempt, Shape, compile_simpler
@@ -99,6 +100,7 @@ def plan_for(
     enter("schedule", values)
     made = schedule(values, device.target)
     launches = build(made.kernels, device)
+    report_uncovered()
     if LISTENERS:
         announce(GraphPlanned(made, launches, device.name, perf_counter() - start))
     plan = make_plan(made, launches, values, leaves)

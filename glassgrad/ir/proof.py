@@ -6,6 +6,7 @@ from math import inf
 from typing import NamedTuple
 
 from glassgrad.ir.divmod import all_of, conditions_of, is_limit, within
+from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import Linear, linear
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -25,13 +26,19 @@ def unproved(body: UOp) -> list[UOp]:
 
 def guard_unproved(body: UOp) -> UOp:
     """The same, with the gate of each such INDEX asking in so many words whether it is inside."""
-    guarded: dict[UOp, UOp] = {}
-    for index in unproved(body):
-        places = zip(index.indices, _shape(index.src[0]), strict=True)
-        inside = tuple([c for i, n in places for c in within(i, 0, n)])
-        own = () if index.gate is None else (index.gate,)
-        guarded[index] = index.src[0].index(*index.indices, gate=all_of((*own, *inside)))
-    return body.substitute(guarded) if guarded else body
+    wanted = set(unproved(body))
+    done: dict[UOp, UOp] = {}
+    for node in body.toposort() if wanted else ():
+        same = rebuilt(node, done)  # what is read may be guarded, too
+        done[node] = _guarded(same) if node in wanted else same
+    return done.get(body, body)
+
+
+def _guarded(index: UOp) -> UOp:
+    places = zip(index.indices, _shape(index.src[0]), strict=True)
+    inside = tuple([c for i, n in places for c in within(i, 0, n)])
+    own = () if index.gate is None else (index.gate,)
+    return index.src[0].index(*index.indices, gate=all_of((*own, *inside)))
 
 
 def lies_inside(index: UOp) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glassgrad.ir.coverage import check_coverage
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.stages import Choose, Kernel, Nest, Target
 from glassgrad.loops.heuristic import heuristic
@@ -20,7 +21,9 @@ def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest
     nest = straighten(merge_axes(nest))
     nest = spread_over_grid(nest, target)
     nest = apply_moves(nest, choose(nest, target), target)
-    return finish(nest, target)
+    nest = finish(nest, target)
+    check_coverage(kernel.body, nest.body, nest.rewrites)
+    return nest
 
 
 def unoptimized(kernel: Kernel, target: Target) -> Nest:

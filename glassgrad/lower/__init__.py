@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glassgrad.ir.coverage import check_stores
 from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Program, Target
@@ -33,6 +34,7 @@ def lower(nest: Nest, target: Target) -> Program:
     if target.has_hints and not target.has_threads:
         lines = stream(interleave(lines, _in_place(body)), emitter)
     lines, scratch_bytes = share_scratch(lines)
+    check_stores(body, lines)
     return Program(
         name=nest.name,
         uops=tuple(lines),

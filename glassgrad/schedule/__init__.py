@@ -18,6 +18,7 @@ from glassgrad.schedule.scatter import may_scatter, scatter_kernel, without_assi
 from glassgrad.schedule.sheared import join_sheared
 from glassgrad.schedule.statement import Statement
 from glassgrad.schedule.swept import leaves_planes
+from glassgrad.schedule.zeroing import zero_uncovered
 
 
 def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
@@ -33,7 +34,8 @@ def schedule(roots: Sequence[UOp], target: Target) -> Schedule:
     kernels = tuple([kernel for kernel, _ in made])
     left = [tuple([s.node for s in c.statements if s in stored]) for c in clusters]
     unlink(clusters)
-    return Schedule(kernels, tuple([slots for _, slots in made]), tuple(values), tuple(left))
+    slots = tuple([slots for _, slots in made])
+    return zero_uncovered(Schedule(kernels, slots, tuple(values), tuple(left)))
 
 
 def _clusters(

@@ -20,13 +20,14 @@ from glassgrad import Tensor
 from glassgrad.base.config import Context
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.errors import CompileError, CompilerWarning, DeviceError
+from glassgrad.base.records import replace
 from glassgrad.devices.cpu import CpuDevice
 from glassgrad.engine import cache, pipeline
 from glassgrad.engine.choose import Chooser
 from glassgrad.engine.pipeline import realize
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
 from glassgrad.lower import memory
 from glassgrad.tensor.later import written_out
@@ -137,7 +138,24 @@ def break_compiler(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CpuDevice, "compile", broken)
 
 
+def break_coverage(patch: pytest.MonkeyPatch) -> None:
+    """As a move does that leaves out the last block of an axis."""
+    inner = glassgrad.loops.finish
+
+    def shorter(nest: Nest, target: Any) -> Nest:
+        made = inner(nest, target)
+        loops = [r for r in made.outer if r.size > 1] if made.recipe else []
+        if not loops:
+            return made
+        short = make_range(loops[0].axis, loops[0].size - 1, loops[0].kind)
+        outer = tuple([short if r is loops[0] else r for r in made.outer])
+        return replace(made, body=made.body.substitute({loops[0]: short}), outer=outer)
+
+    patch.setattr(glassgrad.loops, "finish", shorter)
+
+
 STAGES = [
+    break_coverage,
     break_choice, break_moves, break_finish, break_merging, break_lowering,
     break_prefetching, break_proof,
     break_rendering, break_compiler,
@@ -260,3 +278,20 @@ def test_the_loops_that_were_scheduled_compute_the_same(monkeypatch: pytest.Monk
             with pytest.warns(CompilerWarning):
                 got = [view.numpy() for view in realize([made.uop])]
         assert not differences([made.uop], got, want), name
+
+
+def test_refused_for_want_of_a_proof_is_counted_and_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    GlobalCounters.reset()
+    break_coverage(monkeypatch)
+    value, wanted = values()
+    with pytest.warns(CompilerWarning, match="writes other elements"), Context(DEBUG=3):
+        (view,) = realize([value])
+    np.testing.assert_array_equal(view.numpy(), wanted)
+    assert GlobalCounters.uncovered_count == 1
+    assert (
+        "not proved to write every element of their results: 1 kernels" in capsys.readouterr().out
+    )
+    GlobalCounters.reset()
+    assert GlobalCounters.uncovered_count == 0

@@ -6,9 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_expressions import RANGES, everywhere, expressions, memory, value_of
 
+from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import all_of, less, within
 from glassgrad.ir.linear import add, scale, sub
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.proof import guard_unproved, lies_inside, unproved
+from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp, const
 
 CONDITIONS = st.lists(st.builds(less, expressions(), st.integers(-3, 9)), max_size=2)
@@ -67,3 +70,21 @@ def test_what_is_never_read_lies_inside() -> None:
 def test_a_kernel_without_doubts_stays_the_same_node() -> None:
     load = memory(4, 5).index(ROWS, COLUMNS).load()
     assert guard_unproved(load) is load
+
+
+def test_an_index_that_is_read_at_a_doubtful_index_is_guarded_as_well() -> None:
+    numbers = UOp(Ops.PARAM, dtypes.int32, (), Param(1, (4,), (1,)))
+    read = numbers.index(add(ROWS, 2)).load()
+    load = memory(5).index(read.cast(dtypes.index)).load()
+    assert len(unproved(load)) == 2
+    assert unproved(guard_unproved(load)) == []
+
+
+def test_what_is_stored_and_read_again_stays_one_store() -> None:
+    """The store is read at doubtful places, and is itself made of what stands at such places."""
+    value = memory(3).index(ROWS).load()
+    store = UOp(Ops.STORE, dtypes.void, (memory(4).index(ROWS), value, ROWS))
+    again = UOp(Ops.INDEX, dtypes.float32, (store, COLUMNS)).load()
+    other = UOp(Ops.STORE, dtypes.void, (memory(5).index(COLUMNS), again, COLUMNS))
+    body = guard_unproved(UOp(Ops.SINK, dtypes.void, (store, other)))
+    assert {node for node in body.toposort() if node.op is Ops.STORE} == set(body.src)

@@ -1,0 +1,43 @@
+"""A fixed sample of the sweep: whole models, and some programs of every family."""
+
+from __future__ import annotations
+
+import pytest
+
+from glassgrad.base.counters import GlobalCounters
+from glassgrad.ir import coverage
+from sweep.models import MODELS
+from sweep.sweeping import FAMILIES, Case, cases, run
+
+EACH = 4  # programs of a family
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_kernel_of_a_model_is_proved_to_write_its_results(name: str) -> None:
+    GlobalCounters.reset()
+    report = run(Case(name, 0, "avx2"))
+    assert report.failure is None, report.failure
+    assert report.kernels > 10
+    assert GlobalCounters.uncovered_count == 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_programs_of_a_family(family: str) -> None:
+    for case in cases(0, EACH, only=[family]):
+        report = run(case)
+        assert report.failure is None, f"{case}\n{report.failure}"
+
+
+def test_a_refused_kernel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where users would not notice: they get plain loops instead."""
+    inner = coverage.difference
+    monkeypatch.setattr(
+        coverage,
+        "difference",
+        lambda before, after, rewrites=False: (
+            inner(before, after, rewrites) or (None if before is after else "planted")
+        ),
+    )
+    report = run(next(cases(0, 1, only=["linear"])))
+    assert report.failure is not None
+    assert "planted" in report.failure and "kernel r_" in report.failure
