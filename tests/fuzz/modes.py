@@ -1,0 +1,174 @@
+"""The ways to run a program, each compared with the reference."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from fuzz.compare import gradient_differences, value_differences
+from fuzz.generate import Wishes, generate
+from fuzz.lanes import Arithmetic, Discard
+from fuzz.programs import Array, Program
+from fuzz.reference import check_end, evaluate, leaf_values, slopes
+from fuzz.run_glassgrad import run, run_captured
+
+CALLS = 4
+THREADS = 4
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A program that went wrong: `kind` is "wrong" or the name of the exception."""
+
+    program: Program
+    mode: str
+    seed: int
+    kind: str
+    message: str
+
+
+# ---------------------------------------------------------------------- how it is run
+
+
+@contextmanager
+def settings(**values: int) -> Iterator[None]:
+    from glassgrad.base.config import Context
+
+    with Context(**values):
+        yield
+
+
+@contextmanager
+def random_recipes(seed: int) -> Iterator[None]:
+    """Any legal loop moves instead of the chosen ones."""
+    from random_recipes import RandomChooser
+
+    from glassgrad.engine import pipeline
+
+    chooser, before = RandomChooser(seed), pipeline.chooser
+    pipeline.chooser = lambda: chooser
+    try:
+        yield
+    finally:
+        pipeline.chooser = before
+
+
+def around(mode: str, seed: int) -> Any:
+    if mode == "noopt":
+        return settings(NOOPT=1, THREADS=1)
+    if mode == "recipes":
+        return random_recipes(seed)
+    return settings(THREADS=2 if mode == "two cores" else 1)
+
+
+# ---------------------------------------------------------------------- one program
+
+
+def check(program: Program, mode: str, seed: int) -> Failure | None:
+    """Run a program in a mode, and compare. Raises Discard if nobody knows what is right."""
+    wanted = _wanted(program, mode, seed)
+    try:
+        with around(mode, seed):
+            if mode == "captured":
+                found = run_captured(program, len(wanted))
+            else:
+                found = [run(program)]
+    except Exception as error:  # noqa: BLE001
+        return _raised(program, mode, seed, error)
+    wrong = [
+        message
+        for call, (result, compare) in enumerate(zip(found, wanted, strict=True))
+        for message in (f"call {call}: {text}" for text in compare(result))
+    ]
+    return Failure(program, mode, seed, "wrong", "\n".join(wrong)) if wrong else None
+
+
+Compare = Callable[[list[Array | None]], list[str]]
+
+
+def _wanted(program: Program, mode: str, seed: int) -> list[Compare]:
+    """For each call, what compares its results. Held leaves keep what earlier calls wrote."""
+    found: list[Compare] = []
+    arithmetic = Arithmetic(seed=seed)
+    held: dict[str, Any] = {}
+    for call in range(CALLS if mode == "captured" else 1):
+        moved = program.with_seeds(call)
+        state = {**leaf_values(moved, arithmetic), **held}
+        held = {leaf.name: state[leaf.name] for leaf in program.leaves if leaf.is_held}
+        evaluate(moved, arithmetic, state)
+        check_end(moved, state)
+        found.append(_comparison(moved, state, seed))
+    return found
+
+
+def _comparison(program: Program, state: dict[str, Any], seed: int) -> Compare:
+    from fuzz.lanes import shown
+
+    kept = {n: shown(state[n].read(), state[n].dtype) for n in program.outputs}
+    moved = slopes(program, seed) if program.loss else []
+
+    def compare(found: list[Array | None]) -> list[str]:
+        return [
+            *value_differences(program, found, kept),
+            *gradient_differences(program, found, moved),
+        ]
+
+    return compare
+
+
+def _raised(program: Program, mode: str, seed: int, error: Exception) -> Failure:
+    text = traceback.format_exc(limit=-6)
+    return Failure(program, mode, seed, type(error).__name__, text)
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def check_threads(seed: int, wishes: Wishes, count: int = 3) -> tuple[int, Failure | None]:
+    """Several threads, each with programs of its own that it runs in plain mode."""
+    rng = Random(seed)
+    work: list[list[tuple[Program, int]]] = []
+    for _ in range(THREADS):
+        seeds = [rng.randrange(1 << 40) for _ in range(count)]
+        made = [(generate(one, _with(wishes, rng)), one) for one in seeds]
+        work.append([(program, one) for program, one in made if _is_known(program, one)])
+    failures: list[Failure] = []
+
+    def go(programs: list[tuple[Program, int]]) -> None:
+        for program, one in programs:
+            try:
+                failure = check(program, "threads", one)
+            except Discard:
+                continue
+            if failure:
+                failures.append(failure)
+
+    before = sys.getswitchinterval()
+    threads = [threading.Thread(target=go, args=(programs,)) for programs in work]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    return sum(map(len, work)), failures[0] if failures else None
+
+
+def _with(wishes: Wishes, rng: Random) -> Wishes:
+    return Wishes(rng.random() < 0.5, wishes.without, 5, 15)
+
+
+def _is_known(program: Program, seed: int) -> bool:
+    """Programs that fail alone are reported by other modes."""
+    try:
+        return check(program, "plain", seed) is None
+    except Discard:
+        return False
