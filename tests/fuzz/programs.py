@@ -34,10 +34,10 @@ class Leaf:
         rng = np.random.default_rng(self.seed if seed is None else seed)
         return np.asarray(rng.integers(self.low, self.high, self.shape) / self.divisor)
 
-    def text(self) -> str:
-        """An expression that makes the tensor."""
+    def text(self, more: str = "") -> str:
+        """An expression that makes the tensor; `more` is added to the seed."""
         low, high, shape = self.low, self.high, self.shape
-        numbers = f"np.random.default_rng({self.seed}).integers({low}, {high}, {shape})"
+        numbers = f"np.random.default_rng({self.seed}{more}).integers({low}, {high}, {shape})"
         if self.divisor != 1:
             numbers = f"({numbers} / {self.divisor})"
         first = "float32" if self.dtype in NARROW else self.dtype
@@ -134,10 +134,10 @@ class Program:
         lines = ["import numpy as np", "from glassgrad import Tensor, TinyJit, nn", ""]
         lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves if leaf.is_held]
         lines += [self.function(), "captured = TinyJit(program)"]
-        for call in range(calls):
-            moved = self.with_seeds(call)
-            given = ", ".join(leaf.text() for leaf in moved.leaves if not leaf.is_held)
-            lines.append(f"print([one.numpy() for one in captured({given})])")
+        given = [leaf.text(" + n") for leaf in self.leaves if not leaf.is_held]
+        lines += [f"for n in range(0, {1000 * calls}, 1000):", "    inputs = ["]
+        lines += [f"        {text}," for text in given]
+        lines += ["    ]", "    print([one.numpy() for one in captured(*inputs)])"]
         return "\n".join(lines)
 
 

@@ -76,7 +76,8 @@ def _batchnorm(x: Array, w: Array, b: Array, channels: int) -> Array:
 
 
 def _channels(pool: Pool) -> Choice:
-    name = pool.pick(wide_floats, full, axes(2, 4))
+    """The layer's own statistics are float32."""
+    name = pool.pick(lambda one: one.dtype == "float32", full, axes(2, 4))
     channels = pool[name].shape[1]
     weights = [weight(pool, (channels,), pool[name].dtype) for _ in "wb"]
     return [name, *weights], {"channels": channels}
