@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -84,7 +85,8 @@ def describe(report: Report, seconds: float) -> None:
         message = again.message if again else message
     report.signature = (failure.kind, *sorted({one.op for one in small.statements}))
     if failure.kind != "wrong":
-        report.signature = (failure.kind, message.strip().splitlines()[-1][:60])
+        lines = [line for line in message.splitlines() if line[:1].strip()]
+        report.signature = (failure.kind, re.sub(r"\d+", "n", lines[-1])[:110])
     is_captured = failure.mode == "captured"
     script = small.captured_script(CALLS) if is_captured else small.script()
     title = f"### seed {report.seed}, {report.mode}: {failure.kind}"

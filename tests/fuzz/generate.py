@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-import numpy as np
-
 from fuzz.dtypes import is_float
 from fuzz.lanes import Arithmetic, Discard
 from fuzz.ops import FAMILIES, OPS
@@ -174,11 +172,8 @@ def _loss(pool: Pool) -> tuple[str, ...]:
     found = [
         name
         for name, one in pool.shown.items()
-        if is_float(one.dtype) and one.memory.sources and one.size
+        if is_float(one.dtype) and one.sources and one.size
     ]
     ends = [name for name in found if name not in pool.used] or found
     return tuple(pool.rng.sample(ends, min(len(ends), 3)))
 
-
-def count_elements(program: Program) -> int:
-    return sum(int(np.prod(leaf.shape)) for leaf in program.leaves)

@@ -54,6 +54,7 @@ class Shown:
     at: Array
     dtype: str
     is_repeated: bool = False  # a view of something that shows elements more than once
+    is_detached: bool = False  # no gradient flows through this view
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,6 +63,11 @@ class Shown:
     @property
     def size(self) -> int:
         return self.at.size
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The parameters that a gradient flows to."""
+        return frozenset() if self.is_detached else self.memory.sources
 
     @property
     def is_exact(self) -> bool:

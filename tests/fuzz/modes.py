@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import traceback
@@ -124,6 +125,8 @@ def _comparison(program: Program, state: dict[str, Any], seed: int) -> Compare:
 
 def _raised(program: Program, mode: str, seed: int, error: Exception) -> Failure:
     text = traceback.format_exc(limit=-6)
+    error.__traceback__ = None
+    gc.collect()  # what a failed program leaves unfinished must not reach the next one
     return Failure(program, mode, seed, type(error).__name__, text)
 
 

@@ -70,8 +70,8 @@ def _views(op: Op, one: Statement, x: Shown, arithmetic: Arithmetic) -> list[Sho
 def _detached(one: Statement, x: Shown, arithmetic: Arithmetic) -> Shown:
     """The same elements; under differences they stay what they were, as no gradient flows."""
     x.memory.is_detached = True
-    if arithmetic.frozen is None or not x.memory.sources:
-        return x
+    if arithmetic.frozen is None or not x.sources:
+        return replace(x, is_detached=True)
     value = arithmetic.frozen.setdefault(one.outs[0], x.read().copy())
     return shown(value, x.dtype)
 
@@ -81,7 +81,7 @@ def _write(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic) 
     function = partial(op.reference, **one.args)
     (values,) = arithmetic.compute(function, inputs, (target.dtype,), op.exactness)
     target.write(values)
-    sources = [x.memory.sources for x in inputs]
+    sources = [target.memory.sources, *(x.sources for x in inputs)]
     target.memory.sources = frozenset[str]().union(*sources)
 
 
@@ -93,7 +93,7 @@ def _values(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic)
         function = _meeting(function, names)
     sources = frozenset[str]()
     if op.is_smooth:
-        sources = sources.union(*(x.memory.sources for x in inputs))
+        sources = sources.union(*(x.sources for x in inputs))
     if not inputs:
         array = function()
         lanes = np.broadcast_to(array, (arithmetic.lanes, *array.shape))
@@ -191,6 +191,3 @@ def check_end(program: Program, state: State) -> None:
             raise Discard("a value that is looked at is gone")
         check_tame(state[name].read(), state[name].dtype)
 
-
-def plain(program: Program) -> Program:
-    return replace(program, loss=())

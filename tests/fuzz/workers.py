@@ -21,7 +21,10 @@ def work(pipe: Connection, start: int, count: int, stride: int, without: frozens
     for number in range(count):
         seed = start + number * stride
         pipe.send(("begin", seed))
-        pipe.send(("end", run_case(seed, Choice(without))))
+        report = run_case(seed, Choice(without))
+        pipe.send(("end", report))
+        if report.failure:
+            break  # the next seeds begin in a process where nothing has failed
     pipe.send(("done", None))
 
 

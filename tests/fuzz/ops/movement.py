@@ -169,7 +169,8 @@ def _pad(pool: Pool) -> Choice:
     mode = "constant"
     if pool.chance(0.3) and all(n > 2 for n in shape):
         mode = pool.one_of(("reflect", "replicate", "circular"))
-    return [name], {"around": around, "mode": mode, "value": pool.one_of((0, 0, 1))}
+    value = 0 if pool[name].dtype == "bool" else pool.one_of((0, 0, 1))
+    return [name], {"around": around, "mode": mode, "value": value}
 
 
 def _numpy_pad(x: Array, around: Any, mode: str, value: int) -> Array:
