@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -42,6 +43,7 @@ class Report:
     programs: int = 0
     gradients: int = 0
     discards: int = 0
+    seconds: float = 0.0  # of CPU time, without shrinking
     failure: Failure | None = None
     text: str = ""
     signature: tuple[Any, ...] = field(default_factory=tuple)
@@ -59,6 +61,7 @@ def run_case(seed: int, choice: Choice = Choice(), seconds: float = 30.0) -> Rep
     """Generate, run, compare; a failure is shrunk and written out."""
     mode, wishes, rng = case(seed, choice)
     report = Report(seed, mode)
+    begun = time.process_time()
     if mode == "threads":
         wishes = Wishes(False, choice.operations(True))
         report.programs, report.failure = check_threads(rng.randrange(1 << 40), wishes)
@@ -69,6 +72,7 @@ def run_case(seed: int, choice: Choice = Choice(), seconds: float = 30.0) -> Rep
             report.programs, report.gradients = 1, int(bool(program.loss))
         except Discard:
             report.discards = 1
+    report.seconds = time.process_time() - begun
     if report.failure:
         describe(report, seconds)
     return report

@@ -150,9 +150,9 @@ def _finish(pool: Pool, statements: list[Statement], wishes: Wishes) -> Program:
     rng, alive = pool.rng, list(pool.shown)
     written = [one.inputs[0] for one in statements if OPS[one.op].effect == "write"]
     ends = [name for name in alive if name not in pool.used and not _is_leaf(pool, name)]
-    chosen = [*rng.sample(ends, min(len(ends), rng.choice((2, 3, 4)))), *alive[-1:]]
-    chosen += rng.sample(alive, min(len(alive), rng.choice((0, 1, 2))))
-    chosen += [name for name in written if name in pool.shown][-3:]
+    chosen = [*rng.sample(ends, min(len(ends), rng.choice((1, 2, 2)))), *alive[-1:]]
+    chosen += rng.sample(alive, min(len(alive), rng.choice((0, 1))))
+    chosen += [name for name in written if name in pool.shown][-2:]
     outputs = tuple(dict.fromkeys(chosen))
     loss: tuple[str, ...] = ()
     if wishes.has_gradients:

@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -18,6 +18,7 @@ from fuzz.lanes import Arithmetic, Discard
 from fuzz.programs import Array, Program
 from fuzz.reference import check_end, evaluate, leaf_values, slopes
 from fuzz.run_glassgrad import run, run_captured
+from fuzz.shrink import pruned
 
 CALLS = 4
 THREADS = 4
@@ -112,7 +113,8 @@ def _comparison(program: Program, state: dict[str, Any], seed: int) -> Compare:
     from fuzz.lanes import shown
 
     kept = {n: shown(state[n].read(), state[n].dtype) for n in program.outputs}
-    moved = slopes(program, seed) if program.loss else []
+    needed = pruned(replace(program, outputs=()))
+    moved = slopes(replace(needed, leaves=program.leaves), seed) if program.loss else []
 
     def compare(found: list[Array | None]) -> list[str]:
         return [

@@ -155,33 +155,40 @@ def loss_of(program: Program, arithmetic: Arithmetic, moved: dict[str, Array]) -
 def slopes(program: Program, seed: int) -> list[Slope]:
     """Central differences in float64, along one random direction for each parameter."""
     rng = np.random.default_rng(seed)
-    found = []
     frozen: dict[str, Array] = {}
-    loss_of(program, _unrounded(0.0, 0, frozen), {})
+    loss_of(program, _unrounded(0.0, frozen), {})
+    found = []
     for leaf in program.parameters:
-        base = rounded(leaf.numbers(), leaf.dtype)
-        direction = rng.uniform(0.5, 1.5, leaf.shape) * rng.choice([-1.0, 1.0], leaf.shape)
-        if not leaf.shape or not direction.size:
-            direction = np.ones(leaf.shape)
-
-        def difference(step: float, units: float, turn: int) -> float:
-            sides = [
-                loss_of(program, _unrounded(units, turn, frozen), {leaf.name: base + sign * step * direction})
-                for sign in (1, -1)
-            ]
-            return (sides[0] - sides[1]) / (2 * step)
-
-        wanted, coarse = difference(STEP, 0, 0), difference(3 * STEP, 0, 0)
-        apart = max(abs(difference(STEP, UNITS, turn) - wanted) for turn in (1, 2))
-        error = 4 * abs(wanted - coarse) + 16 * apart + 1e-7
+        signs = rng.choice([-1.0, 1.0], leaf.shape)
+        direction = np.asarray(rng.uniform(0.5, 1.5, leaf.shape) * signs)
+        wanted = _difference(program, leaf, direction, STEP, 0.0, frozen)
+        disturbed = _difference(program, leaf, direction, 3 * STEP, UNITS, frozen)
+        error = 16 * abs(disturbed - wanted) + 1e-7
         if not np.isfinite(error) or error > 0.02 * (abs(wanted) + 1):
             raise Discard("a gradient is ill-conditioned, or not there")
         found.append(Slope(leaf.name, direction, wanted, error))
     return found
 
 
-def _unrounded(units: float, turn: int, frozen: dict[str, Array]) -> Arithmetic:
-    return Arithmetic(1, False, units, turn, frozen)
+def _difference(
+    program: Program,
+    leaf: Leaf,
+    direction: Array,
+    step: float,
+    units: float,
+    frozen: dict[str, Array],
+) -> float:
+    """The slope between two points; rounding errors of some units are the same at both."""
+    base = rounded(leaf.numbers(), leaf.dtype)
+    above, below = (
+        loss_of(program, _unrounded(units, frozen), {leaf.name: base + sign * step * direction})
+        for sign in (1, -1)
+    )
+    return (above - below) / (2 * step)
+
+
+def _unrounded(units: float, frozen: dict[str, Array]) -> Arithmetic:
+    return Arithmetic(1, False, units, frozen=frozen)
 
 
 def check_end(program: Program, state: State) -> None:

@@ -17,6 +17,7 @@ class Tally:
         self.shown = self.begun
         self.modes: Counter[str] = Counter()
         self.programs = self.gradients = self.discards = self.failures = 0
+        self.cpu = 0.0
         self.kinds: Counter[tuple[Any, ...]] = Counter()
 
     def is_over(self) -> bool:
@@ -33,6 +34,7 @@ class Tally:
         self.programs += report.programs
         self.gradients += report.gradients
         self.discards += report.discards
+        self.cpu += report.seconds
         if report.failure:
             self.failures += 1
             self.kinds[report.signature] += 1
@@ -51,8 +53,8 @@ class Tally:
     def counts(self) -> str:
         seconds = time.monotonic() - self.begun
         modes = ", ".join(f"{count} {mode}" for mode, count in sorted(self.modes.items()))
-        rate = self.programs / max(seconds, 1e-9)
-        return f"{seconds:6.0f} s  {self.programs} programs ({modes}), {rate:.1f}/s"
+        rate = self.programs / max(self.cpu, 1e-9)
+        return f"{seconds:6.0f} s  {self.programs} programs ({modes}), {rate:.1f} a second and core"
 
     def summary(self) -> str:
         captured = self.modes["captured"]

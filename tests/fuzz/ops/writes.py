@@ -158,7 +158,7 @@ OTHERS = [
     Op("detach", "{0}.detach()", lambda x: x, _detach, "move", effect="view", weight=0.7,
        is_smooth=False),
     Op("realize", "{0}.realize()", None, lambda pool: ([pool.pick()], {}), effect="none",
-       weight=2),
+       weight=1),
     Op("forget", "del {0}", None, lambda pool: ([pool.pick()], {}), effect="none", weight=0.5),
 ]  # fmt: skip
 STATEMENTS = [*WRITES, *OTHERS]
