@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test verify check format bench clean
+.PHONY: demo test verify fuzz check format bench clean
 
 # A GPT learns to write Python from the standard library's source text, for a bit over a minute.
 demo: $(READY)
@@ -17,6 +17,16 @@ test: check
 # A sample of the tests in which every kernel is also computed by plain loops, and compared.
 verify: $(READY)
 	VERIFY=1 $(BIN)/python -m pytest -n 2 tests/properties tests/nn tests/examples
+
+# Random programs against NumPy, from fresh seeds: make fuzz PROGRAMS=100000 MINUTES=60 JOBS=2 SEED=1
+PROGRAMS ?= 2000
+MINUTES ?= 0
+JOBS ?= 2
+SEED ?=
+WITHOUT ?=
+fuzz: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --programs $(PROGRAMS) --minutes $(MINUTES) \
+		--jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(WITHOUT),--without $(WITHOUT))
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -31,6 +31,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--without", default="", help="modes or operations, with commas between")
     parser.add_argument("--out", type=Path, default=None, help="append failures to this file")
     parser.add_argument("--most", type=int, default=20, help="stop after so many failures")
+    parser.add_argument("--shrink", type=float, default=30.0, help="seconds for each failure")
     options = parser.parse_args(arguments)
     if options.seed is None:
         options.seed = SystemRandom().randrange(1 << 32) << 20

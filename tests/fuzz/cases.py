@@ -11,6 +11,7 @@ from typing import Any
 from fuzz.generate import Wishes, generate
 from fuzz.lanes import Discard
 from fuzz.modes import CALLS, Failure, check, check_threads
+from fuzz.ops import FAMILIES
 from fuzz.programs import Program
 from fuzz.shrink import shrink
 
@@ -20,7 +21,7 @@ GRADIENTS = 0.3  # of all programs
 
 @dataclass(frozen=True)
 class Choice:
-    """What a run leaves out: modes, operations, or "gradient:op", an operation under gradients."""
+    """What a run leaves out: modes, families, operations, or "gradient:op", one under gradients."""
 
     without: frozenset[str] = frozenset()
 
@@ -30,8 +31,10 @@ class Choice:
 
     def operations(self, has_gradients: bool) -> frozenset[str]:
         mark = "gradient:"
-        more = {name.removeprefix(mark) for name in self.without if name.startswith(mark)}
-        return self.without | more if has_gradients else self.without
+        found = {op.name for name in self.without for op in FAMILIES.get(name, ())}
+        if has_gradients:
+            found |= {name.removeprefix(mark) for name in self.without if name.startswith(mark)}
+        return self.without | found
 
 
 @dataclass

@@ -19,12 +19,14 @@ NARROW = ("bfloat16", "float16", "fp8e4m3", "fp8e5m2")
 
 # How often each family is tried, by the theme of a program.
 THEMES: dict[str, dict[str, float]] = {
-    "everything": {"elementwise": 5, "movement": 5, "indexing": 1.5, "reductions": 3,
-                   "contraction": 1.5, "networks": 0.7, "writes": 2},
-    "aliasing": {"elementwise": 2, "movement": 6, "indexing": 1, "reductions": 1.5, "writes": 6},
-    "networks": {"elementwise": 4, "movement": 2, "indexing": 0.5, "reductions": 1.5,
-                 "contraction": 2, "networks": 4, "writes": 0.5},
-    "numbers": {"elementwise": 7, "movement": 3, "reductions": 4, "writes": 2},
+    "everything": {"elementwise": 5, "views": 3.5, "copies": 1.5, "indexing": 1.5, "reductions": 3,
+                   "contraction": 1.5, "networks": 0.7, "writes": 1.5, "others": 0.5},
+    "aliasing": {"elementwise": 2, "views": 4.5, "copies": 1.5, "indexing": 1, "reductions": 1.5,
+                 "writes": 4.5, "others": 1},
+    "networks": {"elementwise": 4, "views": 1.5, "copies": 0.5, "indexing": 0.5, "reductions": 1.5,
+                 "contraction": 2, "networks": 4, "writes": 0.3, "others": 0.2},
+    "numbers": {"elementwise": 7, "views": 2, "copies": 1, "reductions": 4, "writes": 2},
+    "training": {"elementwise": 3, "views": 1, "reductions": 2, "contraction": 3, "networks": 6},
 }  # fmt: skip
 
 
@@ -41,14 +43,17 @@ class Wishes:
 def generate(seed: int, wishes: Wishes = Wishes()) -> Program:
     """A program that follows from the seed alone."""
     rng = Random(seed)
-    pool = _pool(rng, wishes)
-    theme = rng.choices(list(THEMES), (5, 3, 3, 2))[0]
+    weights = (3, 2, 2, 1, 8) if wishes.has_gradients else (5, 3, 3, 3, 0)
+    theme = rng.choices(list(THEMES), weights)[0]
+    pool = _pool(rng, wishes, theme)
     ops = _ops(theme, wishes)
-    pool.leaf(_shape_with_elements(pool), pool.dtype())
+    pool.leaf(_shape_with_elements(pool), rng.choice((*pool.floats, pool.dtype())))
     if wishes.has_gradients:
         _add_parameter(pool)
     statements: list[Statement] = []
     length = rng.randint(wishes.least, wishes.most)
+    if theme == "training":  # a few layers are many kernels
+        length = rng.randint(3, max(3, wishes.most // 2))
     for _ in range(8 * length):
         if len(statements) >= length:
             break
@@ -56,19 +61,21 @@ def generate(seed: int, wishes: Wishes = Wishes()) -> Program:
     return _finish(pool, statements, wishes)
 
 
-def _pool(rng: Random, wishes: Wishes) -> Pool:
+def _pool(rng: Random, wishes: Wishes, theme: str) -> Pool:
     sizes = [rng.choice(SMALL) for _ in range(3)] + [1]
     limit = 400
-    if rng.random() < 0.15:
-        sizes += [rng.choice(LARGE)] * 2
-        limit = 70_000
+    if rng.random() < (
+        0.7 if theme == "training" else 0.2
+    ):  # large enough for tiles, vectors, threads and blocks of rows
+        sizes = [1, rng.choice(SMALL), rng.choice(LARGE), rng.choice(LARGE)]
+        limit = 140_000
     elif rng.random() < 0.1 and not wishes.has_gradients:
         sizes += [0]
     floats: tuple[str, ...] = ("float32",)
     kind = rng.random()
     if kind < 0.15:
         floats = ("float64", "float32")
-    elif kind < 0.4 and not wishes.has_gradients:
+    elif not wishes.has_gradients and kind < (0.8 if theme == "numbers" else 0.35):
         floats = ("float32", rng.choice(NARROW), rng.choice(NARROW))
     seed = rng.randrange(1 << 30)
     return Pool(
@@ -170,10 +177,7 @@ def _is_leaf(pool: Pool, name: str) -> bool:
 def _loss(pool: Pool) -> tuple[str, ...]:
     """Up to three values that depend on parameters."""
     found = [
-        name
-        for name, one in pool.shown.items()
-        if is_float(one.dtype) and one.sources and one.size
+        name for name, one in pool.shown.items() if is_float(one.dtype) and one.sources and one.size
     ]
     ends = [name for name in found if name not in pool.used] or found
     return tuple(pool.rng.sample(ends, min(len(ends), 3)))
-

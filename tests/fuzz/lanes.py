@@ -82,11 +82,17 @@ class Shown:
     def read(self) -> Array:
         """(lanes, *shape)"""
         found = self.memory.lanes[:, self.at]
-        return found if self.dtype == self.memory.dtype else bitcast(found, self.memory.dtype, self.dtype)
+        return (
+            found
+            if self.dtype == self.memory.dtype
+            else bitcast(found, self.memory.dtype, self.dtype)
+        )
 
     def write(self, values: Array) -> None:
         if self.dtype != self.memory.dtype:
-            values = bitcast(np.broadcast_to(values, self._lane_shape()), self.dtype, self.memory.dtype)
+            values = bitcast(
+                np.broadcast_to(values, self._lane_shape()), self.dtype, self.memory.dtype
+            )
         self.memory.lanes[:, self.at] = values
 
     def _lane_shape(self) -> tuple[int, ...]:
@@ -224,7 +230,9 @@ def check_tame(lanes: Array, dtype: str) -> None:
         raise Discard("a value is too large or undefined")
     if len(lanes) > 1:
         apart = np.abs(lanes - lanes[0]).max(0)
-        if not (apart <= LOOSEST[dtype] * (first + first.sum() / max(1, first.size) + TINIEST[dtype])).all():
+        if not (
+            apart <= LOOSEST[dtype] * (first + first.sum() / max(1, first.size) + TINIEST[dtype])
+        ).all():
             raise Discard("a value is ill-conditioned")
 
 

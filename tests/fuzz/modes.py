@@ -22,6 +22,11 @@ from fuzz.shrink import pruned
 
 CALLS = 4
 THREADS = 4
+PROGRAMS_PER_THREAD = 3
+REPEATS = 10  # compiled once, recorded each time
+
+
+Compare = Callable[[list[Array | None]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,10 @@ def around(mode: str, seed: int) -> Any:
 
 def check(program: Program, mode: str, seed: int) -> Failure | None:
     """Run a program in a mode, and compare. Raises Discard if nobody knows what is right."""
-    wanted = _wanted(program, mode, seed)
+    return compared(program, mode, seed, _wanted(program, mode, seed))
+
+
+def compared(program: Program, mode: str, seed: int, wanted: list[Compare]) -> Failure | None:
     try:
         with around(mode, seed):
             if mode == "captured":
@@ -89,9 +97,6 @@ def check(program: Program, mode: str, seed: int) -> Failure | None:
         for message in (f"call {call}: {text}" for text in compare(result))
     ]
     return Failure(program, mode, seed, "wrong", "\n".join(wrong)) if wrong else None
-
-
-Compare = Callable[[list[Array | None]], list[str]]
 
 
 def _wanted(program: Program, mode: str, seed: int) -> list[Compare]:
@@ -135,24 +140,18 @@ def _raised(program: Program, mode: str, seed: int, error: Exception) -> Failure
 # ---------------------------------------------------------------------- threads
 
 
-def check_threads(seed: int, wishes: Wishes, count: int = 3) -> tuple[int, Failure | None]:
-    """Several threads, each with programs of its own that it runs in plain mode."""
+def check_threads(seed: int, wishes: Wishes) -> tuple[int, Failure | None]:
+    """Several threads, each with programs of its own that it runs again and again."""
     rng = Random(seed)
-    work: list[list[tuple[Program, int]]] = []
-    for _ in range(THREADS):
-        seeds = [rng.randrange(1 << 40) for _ in range(count)]
-        made = [(generate(one, _with(wishes, rng)), one) for one in seeds]
-        work.append([(program, one) for program, one in made if _is_known(program, one)])
+    work = [_work_of_thread(rng, wishes) for _ in range(THREADS)]
     failures: list[Failure] = []
 
-    def go(programs: list[tuple[Program, int]]) -> None:
-        for program, one in programs:
-            try:
-                failure = check(program, "threads", one)
-            except Discard:
-                continue
-            if failure:
-                failures.append(failure)
+    def go(programs: list[Work]) -> None:
+        for _ in range(REPEATS):
+            for program, one, wanted in programs:
+                failure = compared(program, "threads", one, wanted)
+                if failure:
+                    failures.append(failure)
 
     before = sys.getswitchinterval()
     threads = [threading.Thread(target=go, args=(programs,)) for programs in work]
@@ -167,13 +166,19 @@ def check_threads(seed: int, wishes: Wishes, count: int = 3) -> tuple[int, Failu
     return sum(map(len, work)), failures[0] if failures else None
 
 
-def _with(wishes: Wishes, rng: Random) -> Wishes:
-    return Wishes(rng.random() < 0.5, wishes.without, 5, 15)
+Work = tuple[Program, int, list[Compare]]
 
 
-def _is_known(program: Program, seed: int) -> bool:
-    """Programs that fail alone are reported by other modes."""
-    try:
-        return check(program, "plain", seed) is None
-    except Discard:
-        return False
+def _work_of_thread(rng: Random, wishes: Wishes) -> list[Work]:
+    """Short programs that are right when they run alone; those that are not, other modes find."""
+    found: list[Work] = []
+    for _ in range(PROGRAMS_PER_THREAD):
+        seed = rng.randrange(1 << 40)
+        program = generate(seed, Wishes(rng.random() < 0.7, wishes.without, 4, 12))
+        try:
+            wanted = _wanted(program, "plain", seed)
+        except Discard:
+            continue
+        if compared(program, "plain", seed, wanted) is None:
+            found.append((program, seed, wanted))
+    return found

@@ -78,6 +78,8 @@ def _detached(one: Statement, x: Shown, arithmetic: Arithmetic) -> Shown:
 
 def _write(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic) -> None:
     target = inputs[0]
+    if target.memory.is_parameter or target.is_repeated:
+        raise Discard("this may not be written to")
     function = partial(op.reference, **one.args)
     (values,) = arithmetic.compute(function, inputs, (target.dtype,), op.exactness)
     target.write(values)
@@ -197,4 +199,3 @@ def check_end(program: Program, state: State) -> None:
         if name not in state:
             raise Discard("a value that is looked at is gone")
         check_tame(state[name].read(), state[name].dtype)
-

@@ -47,8 +47,9 @@ def _descend(
 
 
 def _is_failing(program: Program, fails: Fails) -> bool:
+    is_program = bool(program.parameters if program.loss else program.outputs)
     try:
-        return bool(program.outputs or program.loss) and fails(program)
+        return is_program and fails(program)
     except Exception:  # noqa: BLE001 - the reference cannot run it: it is no program
         return False
 
@@ -227,4 +228,3 @@ def _cast(program: Program, dtype: str, plain: str) -> Program:
         for one in program.statements
     ]
     return replace(program, leaves=tuple(leaves), statements=tuple(statements))
-

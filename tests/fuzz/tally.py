@@ -23,7 +23,9 @@ class Tally:
     def is_over(self) -> bool:
         minutes = (time.monotonic() - self.begun) / 60
         is_late = 0 < self.options.minutes <= minutes
-        return is_late or self.programs >= self.options.programs or self.failures >= self.options.most
+        return (
+            is_late or self.programs >= self.options.programs or self.failures >= self.options.most
+        )
 
     def add(self, report: Any) -> None:
         if isinstance(report, int):
@@ -45,6 +47,7 @@ class Tally:
             print(self.counts(), flush=True)
 
     def _print(self, text: str) -> None:
+        text = f"After {time.monotonic() - self.begun:.0f} s\n\n{text}"
         print(text, flush=True)
         if self.options.out:
             with self.options.out.open("a") as file:
@@ -58,7 +61,9 @@ class Tally:
 
     def summary(self) -> str:
         captured = self.modes["captured"]
-        kinds = [f"  {count} x {' '.join(map(str, kind))}" for kind, count in self.kinds.most_common()]
+        kinds = [
+            f"  {count} x {' '.join(map(str, kind))}" for kind, count in self.kinds.most_common()
+        ]
         return "\n".join(
             [
                 self.counts(),

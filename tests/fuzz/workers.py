@@ -15,15 +15,15 @@ from fuzz.tally import Tally
 BATCH = 200  # seeds that one process runs; then a fresh one takes over
 
 
-def work(pipe: Connection, start: int, count: int, stride: int, without: frozenset[str]) -> None:
+def work(pipe: Connection, start: int, options: Namespace) -> None:
     """Run seeds, and say before each that it begins: the parent sees which one ended us."""
     warnings.simplefilter("ignore")
-    for number in range(count):
-        seed = start + number * stride
+    choice = Choice(frozenset(filter(None, options.without.split(","))))
+    for seed in range(start, start + BATCH * options.jobs, options.jobs):
         pipe.send(("begin", seed))
-        report = run_case(seed, Choice(without))
+        report = run_case(seed, choice, options.shrink)
         pipe.send(("end", report))
-        if report.failure:
+        if report.failure and report.failure.kind != "wrong":
             break  # the next seeds begin in a process where nothing has failed
     pipe.send(("done", None))
 
@@ -31,14 +31,12 @@ def work(pipe: Connection, start: int, count: int, stride: int, without: frozens
 def messages(options: Namespace, tally: Tally) -> Iterator[Any]:
     """Reports of all processes, as they come; a dead process is a report, too."""
     context = get_context("spawn")
-    without = frozenset(filter(None, options.without.split(",")))
     seeds = [options.seed + i for i in range(options.jobs)]  # the next one of each process
     pipes: dict[Any, tuple[int, Any, list[int]]] = {}
 
     def start(job: int) -> None:
         ours, theirs = context.Pipe(duplex=False)
-        given = (theirs, seeds[job], BATCH, options.jobs, without)
-        process = context.Process(target=work, args=given, daemon=True)
+        process = context.Process(target=work, args=(theirs, seeds[job], options), daemon=True)
         process.start()
         theirs.close()
         pipes[ours] = (job, process, [seeds[job]])

@@ -6,19 +6,21 @@ from fuzz.ops.contraction import CONTRACTION
 from fuzz.ops.elementwise import ELEMENTWISE
 from fuzz.ops.indexing import INDEXING
 from fuzz.ops.layers import NETWORKS
-from fuzz.ops.movement import MOVEMENT
+from fuzz.ops.movement import COPIES, VIEWS
 from fuzz.ops.reductions import ALONG
 from fuzz.ops.table import Op
-from fuzz.ops.writes import STATEMENTS
+from fuzz.ops.writes import OTHERS, WRITES
 
 FAMILIES: dict[str, list[Op]] = {
     "elementwise": ELEMENTWISE,
-    "movement": MOVEMENT,
+    "views": VIEWS,
+    "copies": COPIES,
     "indexing": INDEXING,
     "reductions": ALONG,
     "contraction": CONTRACTION,
     "networks": NETWORKS,
-    "writes": STATEMENTS,
+    "writes": WRITES,
+    "others": OTHERS,
 }
 OPS: dict[str, Op] = {op.name: op for family in FAMILIES.values() for op in family}
 assert len(OPS) == sum(map(len, FAMILIES.values())), "two operations have one name"

@@ -91,6 +91,9 @@ def _images(pool: Pool) -> str:
         except Refused:
             pass
     side = pool.one_of((1, 2, 3, 5, 7, 8, 9, 16, 17))
+    if pool.limit >= 100_000 and pool.chance(0.5):
+        side = pool.one_of((16, 32, 64))
+        return pool.leaf((1, pool.one_of((3, 16, 32)), side, side), "float32")
     shape = (pool.one_of((1, 2)), pool.one_of((1, 2, 3, 4, 6)), side, pool.one_of((side, 6, 9)))
     return pool.leaf(shape, pool.float_dtype())
 
@@ -102,9 +105,16 @@ def _conv(pool: Pool) -> Choice:
     groups = pool.one_of([g for g in (1, 1, 2, 3, channels) if channels % g == 0])
     outputs = groups * pool.one_of((1, 1, 2, 3))
     size = pool.one_of((1, 2, 3, 3))
-    stride, dilation, padding = pool.one_of((1, 1, 2, 3)), pool.one_of((1, 1, 2)), pool.one_of((0, 1, 1, 2))
+    stride, dilation, padding = (
+        pool.one_of((1, 1, 2, 3)),
+        pool.one_of((1, 1, 2)),
+        pool.one_of((0, 1, 1, 2)),
+    )
     padding = min(padding, dilation * (size - 1))
-    if min(x.shape[2:]) + 2 * padding < dilation * (size - 1) + 1 or x.size * size * size > 20 * pool.limit:
+    if (
+        min(x.shape[2:]) + 2 * padding < dilation * (size - 1) + 1
+        or x.size * size * size > 20 * pool.limit
+    ):
         raise Refused
     names = [name, weight(pool, (outputs, channels // groups, size, size), x.dtype)]
     return names, {"groups": groups, "stride": stride, "dilation": dilation, "padding": padding}
@@ -129,7 +139,11 @@ def _transposed(pool: Pool) -> Choice:
     x = pool[name]
     channels = x.shape[1]
     groups = pool.one_of([g for g in (1, 1, 2) if channels % g == 0])
-    size, stride, dilation = pool.one_of((1, 2, 3, 4)), pool.one_of((1, 2, 2, 3)), pool.one_of((1, 1, 2))
+    size, stride, dilation = (
+        pool.one_of((1, 2, 3, 4)),
+        pool.one_of((1, 2, 2, 3)),
+        pool.one_of((1, 1, 2)),
+    )
     padding = min(pool.one_of((0, 1, 1)), dilation * (size - 1))
     if x.size * size * size * stride * stride > 20 * pool.limit:
         raise Refused
@@ -201,9 +215,7 @@ def _attention(pool: Pool) -> Choice:
     queries, keys, width = (pool.one_of((1, 1, 2, 3, 5, 7, 8, 17)) for _ in range(3))
     if pool.chance(0.2) and pool.limit > 5000:
         queries = keys = pool.one_of((64, 65, 96))
-    names = [
-        weight(pool, (*batch, n, width), dtype) for n in (queries, keys, keys)
-    ]
+    names = [weight(pool, (*batch, n, width), dtype) for n in (queries, keys, keys)]
     return names, {"causal": queries == keys and pool.chance(0.4)}
 
 

@@ -118,7 +118,7 @@ ARITHMETIC = [
     ),
     _binary(
         "copysign", "{0}.copysign({1} + 0.125)", lambda x, y: np.copysign(x, y + 0.125),
-        choose=_divisor, exactness="move",
+        choose=_divisor, exactness="move", is_smooth=False,
     ),
     _binary("logaddexp", "{0}.logaddexp({1})", np.logaddexp, choose=_divisor, exactness="function"),
     _binary(

@@ -133,7 +133,9 @@ def _numpy_unfold(x: Array, axis: int, size: int, step: int) -> Array:
     return windows[(slice(None),) * axis + (slice(None, None, step),)]
 
 
-def _view(name: str, text: str, reference: Any, choose: Callable[[Pool], Choice], weight: float = 1) -> Op:
+def _view(
+    name: str, text: str, reference: Any, choose: Callable[[Pool], Choice], weight: float = 1
+) -> Op:
     return Op(name, text, reference, choose, "move", effect="view", weight=weight)
 
 
@@ -162,7 +164,8 @@ def _pad(pool: Pool) -> Choice:
     name = pool.pick(axes(1, 4))
     shape = pool[name].shape
     around = tuple(
-        (pool.rng.randrange(3), pool.rng.randrange(3)) if pool.chance(0.5) else (0, 0) for _ in shape
+        (pool.rng.randrange(3), pool.rng.randrange(3)) if pool.chance(0.5) else (0, 0)
+        for _ in shape
     )
     if not pool.fits(tuple(n + sum(a) for n, a in zip(shape, around, strict=True))):
         raise Refused
@@ -270,4 +273,3 @@ COPIES = [
     Op("no dropout", "{0}.dropout(0.5)", _same, lambda pool: ([pool.pick(numbers)], {}), "move",
        weight=0.2),
 ]  # fmt: skip
-MOVEMENT = [*VIEWS, *COPIES]

@@ -9,7 +9,7 @@ import numpy as np
 
 
 from fuzz.ops.table import Choice, Op, boolean, floating, index, summed, with_index
-from fuzz.pool import Pool, axes, exact, floats, full, numbers, smaller, some
+from fuzz.pool import Pool, axes, exact, floats, full, numbers, smaller, some, wide_floats
 from fuzz.programs import Array
 
 
@@ -92,7 +92,7 @@ REDUCTIONS = [
     _reduce("var", "{0}.var({axis}, keepdim={keep}, correction=0)", _variance, floats, some,
             result=floating),
     _reduce("logsumexp", "{0}.logsumexp(" + REDUCE, _logsumexp, floats, some),
-    _reduce("norm", "({0}.square().sum({axis}, keepdim={keep}) + 0.25).sqrt()", _norm, floats,
+    _reduce("norm", "({0}.square().sum({axis}, keepdim={keep}) + 0.25).sqrt()", _norm, wide_floats,
             weight=0.7),
 ]  # fmt: skip
 
@@ -207,8 +207,6 @@ NORMALISED = [
     Op("log_softmax", "{0}.log_softmax({axis})", log_softmax, along(floats, full)),
     Op("layernorm", "{0}.layernorm({axis}, eps=0.03125)", layernorm, along(floats, full)),
     Op("unit", "{0} / ({0}.square().sum({axis}, keepdim=True) + 0.25).sqrt()", _unit,
-       along(floats, full), weight=0.5),
+       along(wide_floats, full), weight=0.5),
 ]  # fmt: skip
 ALONG = [*REDUCTIONS, *SCANS, *ORDER, *NORMALISED]
-
-

@@ -120,7 +120,9 @@ def write_rows(x: Array, where: Array, c: int) -> Array:
     return out
 
 
-def _write(name: str, text: str, reference: Any, choose: Any, weight: float = 1.0, exactness: str = "exact") -> Op:
+def _write(
+    name: str, text: str, reference: Any, choose: Any, weight: float = 1.0, exactness: str = "exact"
+) -> Op:
     return Op(name, text, reference, choose, exactness, same, "write", weight)
 
 
@@ -161,4 +163,3 @@ OTHERS = [
        weight=1),
     Op("forget", "del {0}", None, lambda pool: ([pool.pick()], {}), effect="none", weight=0.5),
 ]  # fmt: skip
-STATEMENTS = [*WRITES, *OTHERS]
