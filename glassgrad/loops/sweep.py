@@ -89,6 +89,8 @@ def _require_sums(nest: Nest, loops: frozenset[UOp], stages: dict[UOp, int]) -> 
         if block in sums:
             is_sum = block.arg is Ops.ADD and len(block.bound) == 1 and block.dtype.kind == "float"
             require(is_sum, "only sums over nothing but rows are carried along")
+            others = sums - {block}
+            require(others.isdisjoint(block.toposort()), "a sum needs another one of all rows")
             continue
         is_once = block.op is not Ops.SCAN and len(loops.intersection(block.bound)) == 1
         require(is_once, "something goes along the rows twice, or in order")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from fuzz.cases import Choice, run_case
 from fuzz.generate import Wishes, generate
 from fuzz.lanes import Arithmetic, Discard
@@ -15,7 +16,6 @@ from fuzz.ops import OPS
 from fuzz.programs import Leaf, Program, Statement
 from fuzz.reference import evaluate
 from fuzz.shrink import pruned, shrink
-
 from glassgrad import Tensor
 
 # Not done yet: threads share what is recorded, realize() cuts gradients, and writes in place to

@@ -144,7 +144,7 @@ VIEWS = [
     _view("permute", "{0}.permute({order})", lambda x, order: x.transpose(order), _permute, 2),
     _view("expand", "{0}.expand({shape})", lambda x, shape: np.broadcast_to(x, shape), _expand, 2),
     _view("flip", "{0}.flip({axis})", lambda x, axis: np.flip(x, axis), _one_axis),
-    _view("unsqueeze", "{0}.unsqueeze({axis})", lambda x, axis: np.expand_dims(x, axis), _new_axis, 2),
+    _view("unsqueeze", "{0}.unsqueeze({axis})", np.expand_dims, _new_axis, 2),
     _view("squeeze", "{0}.squeeze({axis})", lambda x, axis: np.squeeze(x, axis), _squeeze),
     _view("index", "{0}[{index}]", lambda x, index: x[index.key], _get, 4),
     _view("shrink", "{0}.shrink({bounds})",

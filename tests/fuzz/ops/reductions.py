@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-
 from fuzz.ops.table import Choice, Op, boolean, floating, index, summed, with_index
 from fuzz.pool import Pool, axes, exact, floats, full, numbers, smaller, some, wide_floats
 from fuzz.programs import Array
@@ -107,7 +106,7 @@ def _logcumsumexp(x: Array, axis: int) -> Array:
     return np.logaddexp.accumulate(x, axis=axis)
 
 
-def _running(function: Any, is_new: Any) -> Callable[..., tuple[Array, Array]]:
+def _running(function: Any) -> Callable[..., tuple[Array, Array]]:
     """The extreme so far, and where it was last."""
 
     def scan(x: Array, axis: int) -> tuple[Array, Array]:
@@ -124,9 +123,9 @@ SCANS = [
     Op("cumsum", "{0}.cumsum({axis})", _scan(np.cumsum), along(), "exact", summed, weight=1.5),
     Op("cumprod", "{0}.cumprod({axis})", _scan(np.cumprod), along(smaller(60)), "exact", summed,
        weight=0.5),
-    Op("cummax", "{0}.cummax({axis})", _running(np.maximum, np.greater), along(full, numbers, exact),
+    Op("cummax", "{0}.cummax({axis})", _running(np.maximum), along(full, numbers, exact),
        "move", with_index, weight=0.5),
-    Op("cummin", "{0}.cummin({axis})", _running(np.minimum, np.less), along(full, numbers, exact),
+    Op("cummin", "{0}.cummin({axis})", _running(np.minimum), along(full, numbers, exact),
        "move", with_index, weight=0.5),
     Op("logcumsumexp", "{0}.logcumsumexp({axis})", _logcumsumexp, along(floats, full), weight=0.5),
 ]  # fmt: skip

@@ -126,6 +126,11 @@ def _write(
     return Op(name, text, reference, choose, exactness, same, "write", weight)
 
 
+def _whole_values(pool: Pool) -> Choice:
+    names, _ = _whole(pool)
+    return names, {}
+
+
 WRITES = [
     _write("write", "{0} {sign} {1}", write_whole, _whole, 2),
     _write("write scalar", "{0} {sign} {c}", write_constant, _scalar),
@@ -138,14 +143,8 @@ WRITES = [
            lambda pool: ([pool.pick(writable(pool), numbers)], {"c": pool.one_of((0, 1, 2))}), 0.4),
     _write("clamp_", "{0}.clamp_(-1, 1)", lambda x: np.clip(x, -1, 1),
            lambda pool: ([pool.pick(writable(pool), floats)], {}), 0.4, "move"),
-    _write("add_", "{0}.add_({1}, alpha=2)", lambda x, y: x + y * 2, lambda pool: _whole_values(pool),
-           0.4),
+    _write("add_", "{0}.add_({1}, alpha=2)", lambda x, y: x + y * 2, _whole_values, 0.4),
 ]  # fmt: skip
-
-
-def _whole_values(pool: Pool) -> Choice:
-    names, _ = _whole(pool)
-    return names, {}
 
 
 # ---------------------------------------------------------------------- nothing is computed
