@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test verify sweep check format bench clean
+.PHONY: demo test verify sweep fuzz check format bench clean
 
 # A GPT learns to write Python from the standard library's source text, for a bit over a minute.
 demo: $(READY)
@@ -21,6 +21,16 @@ verify: $(READY)
 # Thousands of kernels of realistic sizes are lowered and checked, but neither compiled nor run.
 sweep: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m sweep
+
+# Random programs against NumPy, from fresh seeds: make fuzz PROGRAMS=100000 MINUTES=60 JOBS=2 SEED=1
+PROGRAMS ?= 2000
+MINUTES ?= 0
+JOBS ?= 2
+SEED ?=
+WITHOUT ?=
+fuzz: sweep
+	PYTHONPATH=tests $(BIN)/python -m fuzz --programs $(PROGRAMS) --minutes $(MINUTES) \
+		--jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(WITHOUT),--without $(WITHOUT))
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -47,7 +47,8 @@ def write(
     tensor: Core, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
 ) -> None:
     """Write a value to a tensor, or to a part of it. Whoever shares elements with it sees them."""
-    if 0 in value.shape:  # nothing is written
+    if 0 in value.shape:  # no element: a version of the buffer that writes nothing has no kernel
+        refuse_repeated((*steps_of(tensor), *steps), tensor.shape)
         return
     if (part := _writable_part(tensor.uop)) is not None:
         after = _written(part, value, tuple(steps), origin)

@@ -264,3 +264,11 @@ def test_sums_of_half_precision_are_kept_in_float(dtype: object) -> None:
     exact = expected(*[t.float().numpy() for t in halves], None)
     for one, other in zip(made, exact, strict=True):
         assert np.abs(one - other).max() < 0.03 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (4, 5, 6), (3, 64, 8)])
+def test_a_sum_that_needs_another_one_of_all_rows_is_not_swept(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).integers(-4, 5, shape).astype(np.float32)
+    running = x.astype(np.float64).cumsum(-1)
+    found = Tensor(x).cumsum(-1).var(1, correction=0).numpy()
+    np.testing.assert_allclose(found, running.var(1), rtol=1e-5)

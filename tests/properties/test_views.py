@@ -141,6 +141,20 @@ def test_detached_views_write_again_and_again() -> None:
     assert x.tolist() == [3.0, 4.0]
 
 
+def test_a_write_to_no_elements_keeps_earlier_writes() -> None:
+    a = Tensor(np.array([1.5], np.float32)).realize()
+    b = a.unsqueeze(1)
+    before = b.asinh()
+    b[0:1, 0:1] = 3
+    b[1:1, 0:1] *= 2
+    Tensor.realize(b, before)
+    assert (b.tolist(), a.tolist()) == ([[3.0]], [3.0])
+    assert before.item() == pytest.approx(np.arcsinh(1.5))
+    empty = Tensor(np.zeros((0, 3), np.float32))
+    empty += 1
+    assert empty.tolist() == []
+
+
 @pytest.mark.parametrize("dtype", ["uint32", "int32", "uint8", "uint16"])
 def test_bitcasts_are_views(dtype: str) -> None:
     array = np.array([1.0, 2.0, 3.0], np.float32)

@@ -1,0 +1,108 @@
+"""A seed -> one case: what kind of program, in which mode, and what became of it."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from fuzz.generate import Wishes, generate
+from fuzz.lanes import Discard
+from fuzz.modes import CALLS, Failure, check, check_threads
+from fuzz.ops import FAMILIES
+from fuzz.programs import Program
+from fuzz.shrink import shrink
+
+MODES = {"plain": 25, "captured": 20, "noopt": 10, "recipes": 15, "two cores": 20, "threads": 2}
+GRADIENTS = 0.3  # of all programs
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a run leaves out: modes, families, operations, or "gradient:op", one under gradients."""
+
+    without: frozenset[str] = frozenset()
+
+    @property
+    def modes(self) -> dict[str, int]:
+        return {mode: weight for mode, weight in MODES.items() if mode not in self.without}
+
+    def operations(self, has_gradients: bool) -> frozenset[str]:
+        mark = "gradient:"
+        found = {op.name for name in self.without for op in FAMILIES.get(name, ())}
+        if has_gradients:
+            found |= {name.removeprefix(mark) for name in self.without if name.startswith(mark)}
+        return self.without | found
+
+
+@dataclass
+class Report:
+    """What became of a seed."""
+
+    seed: int
+    mode: str
+    programs: int = 0
+    gradients: int = 0
+    discards: int = 0
+    seconds: float = 0.0  # of CPU time, without shrinking
+    failure: Failure | None = None
+    text: str = ""
+    signature: tuple[Any, ...] = field(default_factory=tuple)
+
+
+def case(seed: int, choice: Choice = Choice()) -> tuple[str, Wishes, Random]:
+    rng = Random(seed)
+    modes = choice.modes
+    mode = rng.choices(list(modes), list(modes.values()))[0]
+    has_gradients = rng.random() < GRADIENTS
+    return mode, Wishes(has_gradients, choice.operations(has_gradients)), rng
+
+
+def run_case(seed: int, choice: Choice = Choice(), seconds: float = 30.0) -> Report:
+    """Generate, run, compare; a failure is shrunk and written out."""
+    mode, wishes, rng = case(seed, choice)
+    report = Report(seed, mode)
+    begun = time.process_time()
+    if mode == "threads":
+        wishes = Wishes(False, choice.operations(True))
+        report.programs, report.failure = check_threads(rng.randrange(1 << 40), wishes)
+    else:
+        program = generate(rng.randrange(1 << 40), wishes)
+        try:
+            report.failure = check(program, mode, seed)
+            report.programs, report.gradients = 1, int(bool(program.loss))
+        except Discard:
+            report.discards = 1
+    report.seconds = time.process_time() - begun
+    if report.failure:
+        describe(report, seconds)
+    return report
+
+
+def describe(report: Report, seconds: float) -> None:
+    """The smallest program that fails alike, what it gives, and how to run it again."""
+    failure = report.failure
+    assert failure is not None
+    small, message = failure.program, failure.message
+    if report.mode != "threads":
+        small = smallest(failure, seconds)
+        again = check(small, failure.mode, failure.seed)
+        message = again.message if again else message
+    report.signature = (failure.kind, *sorted({one.op for one in small.statements}))
+    if failure.kind != "wrong":
+        lines = [line for line in message.splitlines() if line[:1].strip()]
+        report.signature = (failure.kind, re.sub(r"\d+", "n", lines[-1])[:110])
+    is_captured = failure.mode == "captured"
+    script = small.captured_script(CALLS) if is_captured else small.script()
+    title = f"### seed {report.seed}, {report.mode}: {failure.kind}"
+    report.text = "\n".join([title, "", "```python", script, "```", "", message, ""])
+
+
+def smallest(failure: Failure, seconds: float) -> Program:
+    def fails(program: Program) -> bool:
+        found = check(program, failure.mode, failure.seed)
+        return found is not None and found.kind == failure.kind
+
+    return shrink(failure.program, fails, seconds)

@@ -1,0 +1,152 @@
+"""Indexing with tensors: gather, scatter, lookups, one-hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuzz.ops.table import Choice, Op, by_name
+from fuzz.pool import Pool, Refused, axes, full, numbers, smaller
+from fuzz.programs import Array, Shape
+
+
+def places(pool: Pool, shape: Shape, size: int, has_negatives: bool = False) -> str:
+    """Integers that are valid indices of an axis."""
+    if not size:
+        raise Refused
+    low = -size if has_negatives else 0
+    return pool.leaf(shape, pool.one_of(("int32", "int32", "int64")), low, size)
+
+
+def _lookup(pool: Pool) -> Choice:
+    name = pool.pick(full)
+    shape = pool[name].shape
+    where = pool.one_of(((), (pool.size(),), (pool.size(),), (2, 3)))
+    if not pool.fits((*where, *shape[1:])):
+        raise Refused
+    return [name, places(pool, where, shape[0], True)], {}
+
+
+def _lookup_inside(pool: Pool) -> Choice:
+    name = pool.pick(full, axes(2))
+    shape = pool[name].shape
+    where = (pool.size(),)
+    if not pool.fits((shape[0], *where, *shape[2:])):
+        raise Refused
+    return [name, places(pool, where, shape[1], True)], {}
+
+
+def _lookup_twice(pool: Pool) -> Choice:
+    name = pool.pick(full, axes(2))
+    shape = pool[name].shape
+    where = (pool.size(),)
+    if not pool.fits((*where, *shape[2:])):
+        raise Refused
+    return [name, places(pool, where, shape[0]), places(pool, where, shape[1], True)], {}
+
+
+def _along(pool: Pool, shape: Shape, axis: int) -> Shape:
+    """Any length along the axis; no more than there is along the others."""
+    return tuple(
+        pool.size() if i == axis else pool.rng.randint(min(n, 1), n) if pool.chance(0.2) else n
+        for i, n in enumerate(shape)
+    )
+
+
+def _gather(pool: Pool) -> Choice:
+    name = pool.pick(full)
+    shape = pool[name].shape
+    axis = pool.rng.randrange(len(shape))
+    return [name, places(pool, _along(pool, shape, axis), shape[axis])], {"axis": axis}
+
+
+def _part(x: Array, index: Array, axis: int) -> Array:
+    return x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(index.shape))]
+
+
+def _numpy_gather(x: Array, index: Array, axis: int) -> Array:
+    return np.take_along_axis(_part(x, index, axis), index.astype(np.int64), axis)
+
+
+def _scatter(pool: Pool) -> Choice:
+    name = pool.pick(full, numbers, smaller(2000))
+    x = pool[name]
+    axis = pool.rng.randrange(len(x.shape))
+    shape = _along(pool, x.shape, axis)
+    source = pool.leaf(shape, x.dtype)
+    return [name, places(pool, shape, x.shape[axis]), source], {"axis": axis}
+
+
+def _numpy_scatter(operation: Any) -> Any:
+    def scatter(x: Array, index: Array, source: Array, axis: int) -> Array:
+        out = x.copy()
+        key = list(np.indices(index.shape))
+        key[axis] = index.astype(np.int64)
+        if operation is None:
+            out[tuple(key)] = source  # the last one stays
+        else:
+            operation.at(out, tuple(key), source)
+        return out
+
+    return scatter
+
+
+def _one_hot(pool: Pool) -> Choice:
+    shape = (pool.size(),) if pool.chance(0.6) else (2, pool.size())
+    count = max(1, pool.size())
+    if not pool.fits((*shape, count)):
+        raise Refused
+    return [places(pool, shape, count)], {"count": count}
+
+
+def _arange(pool: Pool) -> Choice:
+    dtype = pool.one_of((*pool.floats[:1], "int32", "int64"))
+    return [], {"n": pool.size(), "start": pool.one_of((0, -2)), "dtype": dtype}
+
+
+def _numpy_arange(n: int, start: int, dtype: str) -> Array:
+    kept = np.float64 if dtype.startswith(("f", "b")) else np.dtype(dtype)
+    return np.arange(start, start + n).astype(kept)
+
+
+def _full(pool: Pool) -> Choice:
+    return [], {"shape": pool.shape(), "value": pool.one_of((0, 1, 2)), "dtype": pool.dtype()}
+
+
+def _numpy_full(shape: Shape, value: int, dtype: str) -> Array:
+    kept = np.float64 if dtype.startswith(("f", "bf")) else np.dtype(dtype)
+    return np.full(shape, value, np.float64).astype(kept)
+
+
+def _eye(pool: Pool) -> Choice:
+    n = pool.size()
+    if not pool.fits((n, n)):
+        raise Refused
+    return [], {"n": n, "dtype": pool.float_dtype()}
+
+
+def _keep(x: Array, *more: Any) -> Array:
+    return x
+
+
+INDEXING = [
+    Op("lookup", "{0}[{1}]", lambda x, i: x[i], _lookup, "move", weight=1.5),
+    Op("lookup inside", "{0}[:, {1}]", lambda x, i: x[:, i], _lookup_inside, "move"),
+    Op("lookup twice", "{0}[{1}, {2}]", lambda x, i, j: x[i, j], _lookup_twice, "move"),
+    Op("gather", "{0}.gather({axis}, {1})", _numpy_gather, _gather, "move", weight=1.5),
+    Op("scatter", "{0}.scatter({axis}, {1}, {2})", _numpy_scatter(None), _scatter, "move",
+       weight=0.7),
+    Op("scatter add", "{0}.scatter_add({axis}, {1}, {2})", _numpy_scatter(np.add), _scatter,
+       "exact", weight=0.7),
+    Op("scatter max", '{0}.scatter_reduce({axis}, {1}, {2}, "amax")', _numpy_scatter(np.maximum),
+       _scatter, "move", weight=0.4),
+    Op("one_hot", "{0}.one_hot({count})", lambda i, count: np.eye(count, dtype=np.int32)[i],
+       _one_hot, "move", lambda names, args: "int32", weight=0.5, is_smooth=False),
+    Op("arange", "Tensor.arange({start}, {start} + {n}, dtype={dtype})", _numpy_arange, _arange,
+       "move", by_name, weight=0.5),
+    Op("full", "Tensor.full({shape}, {value}, dtype={dtype})", _numpy_full, _full, "move", by_name,
+       weight=0.4),
+    Op("eye", "Tensor.eye({n}, dtype={dtype})", lambda n, dtype: np.eye(n), _eye, "move", by_name,
+       weight=0.3),
+]  # fmt: skip

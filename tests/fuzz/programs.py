@@ -1,0 +1,150 @@
+"""A program as data, and as the Python text that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+NARROW = ("bfloat16", "fp8e4m3", "fp8e5m2")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An input of random numbers: integers of [low, high) divided by a power of two.
+
+    Such numbers are exact in every dtype that has enough bits, so there is nothing to round.
+    """
+
+    name: str
+    shape: Shape
+    dtype: str = "float32"
+    low: int = -8
+    high: int = 9
+    divisor: int = 4
+    seed: int = 0
+    is_parameter: bool = False
+    is_held: bool = False  # a captured function finds it in its closure, not among its arguments
+
+    def numbers(self, seed: int | None = None) -> Array:
+        rng = np.random.default_rng(self.seed if seed is None else seed)
+        return np.asarray(rng.integers(self.low, self.high, self.shape) / self.divisor)
+
+    def text(self, more: str = "") -> str:
+        """An expression that makes the tensor; `more` is added to the seed."""
+        low, high, shape = self.low, self.high, self.shape
+        numbers = f"np.random.default_rng({self.seed}{more}).integers({low}, {high}, {shape})"
+        if self.divisor != 1:
+            numbers = f"({numbers} / {self.divisor})"
+        first = "float32" if self.dtype in NARROW else self.dtype
+        array = f'Tensor({numbers}.astype("{first}"))'
+        cast = f'.cast("{self.dtype}")' if self.dtype in NARROW else ""
+        parameter = ".requires_grad_()" if self.is_parameter else ""
+        return f"{array}{cast}.realize(){parameter}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One step: which op of the table, what it makes, what it reads, and its constants."""
+
+    op: str
+    outs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    args: dict[str, Any] = field(default_factory=dict)
+
+    def names(self) -> tuple[str, ...]:
+        return (*self.outs, *self.inputs)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Leaves, statements, and which values are looked at in the end.
+
+    With a `loss`, the gradients of the parameters are looked at, too.
+    """
+
+    leaves: tuple[Leaf, ...]
+    statements: tuple[Statement, ...]
+    outputs: tuple[str, ...]
+    loss: tuple[str, ...] = ()
+    is_together: bool = True  # all outputs are realized by one call
+
+    @property
+    def parameters(self) -> tuple[Leaf, ...]:
+        return tuple(leaf for leaf in self.leaves if leaf.is_parameter) if self.loss else ()
+
+    def with_seeds(self, offset: int) -> Program:
+        """The same program of other numbers; what is held stays."""
+        leaves = [
+            leaf if leaf.is_held or not offset else replace(leaf, seed=leaf.seed + 1000 * offset)
+            for leaf in self.leaves
+        ]
+        return replace(self, leaves=tuple(leaves))
+
+    def without_unused(self) -> Program:
+        """Leaves that nobody reads are gone."""
+        used = {name for one in self.statements for name in one.inputs}
+        used.update(self.outputs, self.loss)
+        return replace(self, leaves=tuple(leaf for leaf in self.leaves if leaf.name in used))
+
+    def lines(self) -> Iterator[str]:
+        """The statements as Python, without leaves and results."""
+        from fuzz.ops import OPS
+
+        for one in self.statements:
+            yield OPS[one.op].text_of(one)
+        if self.loss:
+            for leaf in self.parameters:
+                yield f"{leaf.name}.grad = None"
+            yield f"loss = {' + '.join(loss_term(name) for name in self.loss)}"
+            yield "loss.backward()"
+
+    def results(self) -> list[str]:
+        """Expressions of what is compared."""
+        return [*self.outputs, *(f"{leaf.name}.grad" for leaf in self.parameters)]
+
+    def function(self) -> str:
+        """The program as a function of those leaves that are not held."""
+        names = ", ".join(leaf.name for leaf in self.leaves if not leaf.is_held)
+        wanted = self.results()
+        found = [f"found = [{', '.join(wanted)}]"]
+        if self.is_together:
+            found.append("Tensor.realize(*[one for one in found if one is not None])")
+        held = [leaf.name for leaf in self.leaves if leaf.is_held]
+        first = [f"global {', '.join(held)}"] if held else []
+        body = indent([*first, *self.lines(), *found, "return found"])
+        return "\n".join([f"def program({names}):", *body])
+
+    def script(self) -> str:
+        """The program as a few lines that anybody can run."""
+        lines = ["import numpy as np", "from glassgrad import Tensor, nn", ""]
+        lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves]
+        lines += [*self.lines()]
+        if self.is_together:
+            lines.append(f"Tensor.realize({', '.join(self.results())})")
+        lines += [f"print({text}.numpy())" for text in self.results()]
+        return "\n".join(lines)
+
+    def captured_script(self, calls: int) -> str:
+        """The same with a captured function that is called several times."""
+        lines = ["import numpy as np", "from glassgrad import Tensor, TinyJit, nn", ""]
+        lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves if leaf.is_held]
+        lines += [self.function(), "captured = TinyJit(program)"]
+        given = [leaf.text(" + n") for leaf in self.leaves if not leaf.is_held]
+        lines += [f"for n in range(0, {1000 * calls}, 1000):", "    inputs = ["]
+        lines += [f"        {text}," for text in given]
+        lines += ["    ]", "    print([one.numpy() for one in captured(*inputs)])"]
+        return "\n".join(lines)
+
+
+def loss_term(name: str) -> str:
+    """Every element counts differently."""
+    return f"({name}.float() * ({name}.float() + 0.5)).mean()"
+
+
+def indent(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
