@@ -29,7 +29,7 @@ from glassgrad.tensor.outside import Known, holders, readers, renew
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.structure import Hole, rebuilt
 from glassgrad.tensor.versions import OVERWRITTEN
-from glassgrad.tensor.views import show
+from glassgrad.tensor.views import Whole, show
 from glassgrad.tensor.watched import (
     Before,
     Constants,
@@ -244,14 +244,15 @@ class Captured:
     @exclusive
     def _settle(self, arguments: Sequence[Core], made: list[list[UOp]]) -> None:
         """What a replay did to tensors that it does not return."""
+        done: set[Whole] = set()
         for held, storage in self.renewed:
             tensor = held()
             # Most often nothing was made of the old contents: then nobody could tell.
             if tensor is not None and getrefcount(tensor.uop) > 2:
                 if tensor.uop.arg.storage is storage:
-                    renew(tensor)
+                    renew(tensor, done)
         for number in self.written:
-            renew(arguments[number])
+            renew(arguments[number], done)
         if self.poisoned:
             self._poison()
         for held, output in self.stored:

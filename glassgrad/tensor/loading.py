@@ -33,6 +33,7 @@ from glassgrad.tensor.plain import differing, key_text, unpack_result
 from glassgrad.tensor.realize import realize
 from glassgrad.tensor.structure import rebuilt, spread
 from glassgrad.tensor.tensor import Tensor
+from glassgrad.tensor.views import Whole
 
 BUFFER = Ops.BUFFER
 
@@ -144,11 +145,12 @@ class Entry:
         if self.random.starts:
             self.random.advance()
         self.replayed.run()
+        done: set[Whole] = set()
         for known in self.known:
             if known.is_written:
-                known.renew()
+                known.renew(done)
         for number in self.written:
-            renew(arguments[number])
+            renew(arguments[number], done)
         results = [output.tensor_of(Tensor, made, arguments) for output in self.outputs]
         return rebuilt(self.template, iter(results))
 

@@ -16,7 +16,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.realize import realize
 from glassgrad.tensor.versions import OVERWRITTEN
-from glassgrad.tensor.views import show
+from glassgrad.tensor.views import Whole, show
 
 BUFFER = Ops.BUFFER
 
@@ -48,26 +48,36 @@ class Known:
             origin=self.reader,
         )
 
-    def renew(self) -> None:
+    def renew(self, done: set[Whole]) -> None:
         for held in self.holders:
             if (tensor := held()) is not None and tensor.uop.arg.storage is self.storage:
-                renew(tensor)
+                renew(tensor, done)
 
 
 ALONE = 3  # references to a node that only a tensor holds: its own, a variable's and a call's
 
 
-def renew(tensor: Core) -> None:
+def renew(tensor: Core, done: set[Whole]) -> None:
     """The memory was written: what the tensor holds from now on is another version.
 
-    If nothing was made of the old one, nobody could tell them apart.
+    If nothing was made of the old one, nobody could tell them apart. Views of one value get the
+    version of that, once; `done` are the values that have theirs.
     """
-    uop = tensor.uop
-    if getrefcount(uop) == ALONE:
+    whole = tensor._whole
+    if whole is not None and whole.uop.op is BUFFER:
+        if whole not in done:
+            done.add(whole)
+            whole.show(_next_version(whole.uop))
         return
+    uop = tensor.uop
+    if getrefcount(uop) > ALONE:
+        show(tensor, _next_version(uop))
+
+
+def _next_version(uop: UOp) -> UOp:
     old: View = uop.arg
     OVERWRITTEN.add(old)
-    show(tensor, UOp(BUFFER, old.dtype, (), old.renewed()))
+    return UOp(BUFFER, old.dtype, (), old.renewed())
 
 
 def readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:

@@ -391,3 +391,19 @@ def test_values_made_inside_can_be_written_in_place(function) -> None:
         assert x.tolist() == [n + 0.5, -n, 2.0]
     for found, expected in results:  # each has memory of its own
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_a_view_of_a_tensor_that_replays_write_is_returned() -> None:
+    outside = Tensor([1.0, 2.0]).realize()
+
+    @TinyJit
+    def put(x: Tensor) -> Tensor:
+        outside[0:1] = x
+        return outside.reshape(2, 1)
+
+    for n in range(5):
+        found = put(Tensor([float(n)]).realize())
+        assert (found.tolist(), outside.tolist()) == ([[n], [2]], [n, 2])
+        outside += 1
+        assert outside.tolist() == [n + 1, 3]
+        outside -= 1
