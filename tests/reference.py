@@ -9,6 +9,7 @@ import numpy as np
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import AxisError
+from glassgrad.base.rounding import convert
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.lower.sine import cosine_argument
@@ -61,7 +62,8 @@ def _evaluate(node: UOp, values: list[Array]) -> Array:
 
 
 def _const(node: UOp) -> Array:
-    return np.array(node.arg).astype(numpy_dtype(node.dtype))
+    # ml_dtypes rounds by way of float32, twice
+    return np.array(convert(node.arg, node.dtype)).astype(numpy_dtype(node.dtype))
 
 
 def _buffer(node: UOp) -> Array:
