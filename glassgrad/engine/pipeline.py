@@ -175,16 +175,15 @@ def launch_of(kernel: Kernel, executable: Executable) -> Launch:
 def write_source(kernel: Kernel, target: Target, shape: Shape | None = None) -> Source:
     """Kernel ──▶ Nest ──▶ Program ──▶ Source; `shape` gives the loops their shape."""
     # A process that finds all its sources on disk starts sooner without these.
-    from glassgrad.lower import lower
+    from glassgrad.engine.length import lowered
     from glassgrad.render import render
 
     check(kernel.body, "kernel")
     enter("loops", kernel)
     nest = (shape or Attempt(chooser()))(kernel, target)
     check(nest.body, "kernel")
+    nest, program = lowered(kernel, nest, target, partial(enter, "lower"))
     report_nest(kernel, nest)
-    enter("lower", nest)
-    program = lower(nest, target)
     check(program.uops, "program")
     report_program(program)
     enter("render", program)

@@ -6,6 +6,7 @@ from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves import apply_moves
 from glassgrad.loops.nest import blocks_of
@@ -14,7 +15,10 @@ from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 # What an op becomes when it is expanded, in instructions; all others are about one.
 OP_WORK = {Ops.EXP2: 20, Ops.LOG2: 25, Ops.SIN: 100, Ops.POW: 150, Ops.THREEFRY: 120}
 LIGHT, HEAVY, HEAVIEST = 40, 100, 130  # instructions for an element
+GATHERED = 14  # instructions for a lane whose place is looked up: bounds, address, load, insert
+MAX_UNROLLED = 2048  # instructions of copies: more gain nothing, but take long to compile
 
+FREE = frozenset((Ops.RANGE, Ops.INDEX))  # no instructions of their own
 VALUES = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
 
@@ -80,6 +84,36 @@ class Draft:
         """Instructions for one element, roughly."""
         return sum([OP_WORK.get(node.op, 1) for node in self.own_nodes(block)])
 
+    def per_step(self, axis: UOp) -> float:
+        """Instructions that one more element along an axis takes, in all blocks that depend on it:
+        a part of a vector where the axis has the lanes, else whole vectors.
+        """
+        total = 0.0
+        for block in blocks_of(self.nest.body):
+            if block.op is Ops.SCAN or (axis not in block.bound and axis not in block.ranges):
+                continue
+            unrolled = {r for r in (*block.bound, *block.ranges) if r.kind.is_unrolled}
+            copies = prod([r.size for r in unrolled if r is not axis]) / self.lanes(block)
+            if not self._has_lanes_along(block, axis):
+                copies = max(copies, self.vectors(block))
+            total += self.work_along(block, axis) * copies
+            total += GATHERED * len(self.looked_up(block, axis)) * copies * self.lanes(block)
+        return total
+
+    def looked_up(self, block: UOp, axis: UOp) -> list[UOp]:
+        """Places of loads that depend on what is in memory: lanes are loaded one by one."""
+        return [index for index in self.loads(block) if _is_looked_up(index, axis)]
+
+    def work_along(self, block: UOp, axis: UOp) -> int:
+        """Instructions for one element that depend on an axis; all others are computed once."""
+        own = [node for node in self.own_nodes(block) if axis in node.ranges]
+        return sum([OP_WORK.get(node.op, 1) for node in own if node.op not in FREE])
+
+    def _has_lanes_along(self, block: UOp, axis: UOp) -> bool:
+        if block.op is not Ops.REDUCE and axis in block.bound:
+            return written_stride(block, axis) == 1
+        return all(stride(index, axis) in (0, 1) for index in self.loads(block))
+
     def own_nodes(self, block: UOp) -> list[UOp]:
         """What a block computes itself, sources first."""
         found = self._nodes.get(block)
@@ -94,6 +128,13 @@ class Draft:
             if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE):
                 total += prod(r.size for r in {*node.ranges, *node.bound})
         return total
+
+
+def _is_looked_up(index: UOp, axis: UOp) -> bool:
+    if axis not in index.ranges:
+        return False
+    places = [i for i in index.indices if axis in i.ranges and i.op is not Ops.RANGE]
+    return any(n.op is Ops.LOAD and axis in n.ranges for i in places for n in i.toposort())
 
 
 def _is_block(node: UOp) -> bool:

@@ -12,7 +12,7 @@ from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.collecting import collect_in_memory
 from glassgrad.loops.contraction import contraction_recipe
-from glassgrad.loops.draft import Draft
+from glassgrad.loops.draft import HEAVIEST, MAX_UNROLLED, Draft
 from glassgrad.loops.epilogue import shorten_epilogue
 from glassgrad.loops.lanes import NEAR
 from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, may_repeat, next_number
@@ -117,7 +117,20 @@ def _written(draft: Draft, op: Ops, done: set[int]) -> Iterator[tuple[UOp, UOp]]
     for block in draft.blocks(op):
         axis = _written_along(block)
         if axis is not None and axis.kind is AxisKind.LOOP and axis.axis not in done:
-            yield block, axis
+            if not _is_for_others(draft, block, axis):
+                yield block, axis
+
+
+def _is_for_others(draft: Draft, block: UOp, axis: UOp) -> bool:
+    """Do blocks with rows of their own share this axis? Lanes are theirs: copies of a row for every
+    lane of one number would be written one by one.
+    """
+    for mate in blocks(draft.nest, axis):
+        if mate.op in (Ops.STORE, Ops.STAGE):
+            row = _written_along(mate)
+            if row is not None and row not in block.bound and row.size >= draft.lanes(mate):
+                return True
+    return False
 
 
 def _is_plain(draft: Draft, block: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> bool:
@@ -129,10 +142,23 @@ def _is_plain(draft: Draft, block: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> b
 
 def _cut(draft: Draft, block: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> int:
     """How many elements along an axis at once, beside those of other axes."""
-    wide = 2 if _collects(draft, axis) else 1
+    sums = _collected(draft, axis)
+    wide = 2 if sums else 1
     copies = prod(r.size if r.kind is AxisKind.UPCAST else cuts.get(r, 1) for r in block.bound)
     vectors = max(1, draft.vectors(block) * wide // copies)
-    return _amount(draft, axis, draft.lanes(block) * vectors)
+    if any(draft.work_along(found, axis) >= HEAVIEST for found in sums):
+        vectors = 1
+    if draft.looked_up(block, axis):
+        vectors = 1
+    return _amount(draft, axis, _bounded(draft, axis, draft.lanes(block) * vectors))
+
+
+def _bounded(draft: Draft, axis: UOp, amount: int) -> int:
+    """So many elements at once, or fewer, if that would be too many instructions."""
+    each = draft.per_step(axis)
+    while amount > 1 and amount * each > MAX_UNROLLED:
+        amount //= 2
+    return amount
 
 
 def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
@@ -181,9 +207,15 @@ def _is_masked(block: UOp, axis: UOp) -> bool:
 
 
 def _conditions(block: UOp) -> list[UOp]:
-    """All that must hold for something to be read."""
+    """All that must hold for something to be read, as far as loops alone decide it."""
     nodes = block.toposort()
-    return [c for node in nodes if node.op is Ops.INDEX for c in conditions_of(node.gate)]
+    found = [c for node in nodes if node.op is Ops.INDEX for c in conditions_of(node.gate)]
+    return [condition for condition in found if not _is_looked_at(condition)]
+
+
+def _is_looked_at(condition: UOp) -> bool:
+    """Does it depend on what is in memory?"""
+    return any(node.op is Ops.LOAD for node in condition.toposort())
 
 
 def _is_written_out(draft: Draft, block: UOp, axis: UOp, steps: int) -> bool:
@@ -232,10 +264,10 @@ def _written_along(block: UOp) -> UOp | None:
     return None
 
 
-def _collects(draft: Draft, axis: UOp) -> bool:
-    """Are sums collected side by side along this axis? Each step then reads a run of memory."""
+def _collected(draft: Draft, axis: UOp) -> list[UOp]:
+    """Sums that are collected side by side along this axis: each step reads a run of memory."""
     collecting = draft.blocks(Ops.REDUCE) + draft.blocks(Ops.SCAN)
-    return any(axis in block.ranges for block in collecting)
+    return [block for block in collecting if axis in block.ranges]
 
 
 def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
@@ -261,7 +293,8 @@ def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
     steps = 1
     for short in reversed(inside):
         steps *= short.size
-        if steps > SHORT or _skips_rows(draft, block, short, steps // short.size):
+        is_long = steps > SHORT or draft.work_along(block, short) >= HEAVIEST
+        if is_long or _skips_rows(draft, block, short, steps // short.size):
             break
         draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
     return set()

@@ -17,10 +17,10 @@ from glassgrad.lower.streaming import stream
 from glassgrad.lower.unused import without_unused
 
 
-def lower(nest: Nest, target: Target) -> Program:
-    """The instructions of a kernel, in order."""
+def lower(nest: Nest, target: Target, room: int | None = None) -> Program:
+    """The instructions of a kernel, in order; TooLongError if there is no room for so many."""
     body = strip_mine_sums(prepare(nest.body, target))
-    emitter = Emitter(target, body, nest.rewrites)
+    emitter = Emitter(target, body, nest.rewrites, room)
     for loop in nest.outer:
         emitter.open(loop)
     for statements in _groups(body, nest.rewrites):

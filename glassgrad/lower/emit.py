@@ -48,11 +48,13 @@ ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.IN
 class Emitter:
     """The state of the walk: open loops, what was computed, numbers given out."""
 
-    def __init__(self, target: Target, body: UOp, rewrites: bool = False) -> None:
+    def __init__(
+        self, target: Target, body: UOp, rewrites: bool = False, room: int | None = None
+    ) -> None:
         self.target = target
         self.body = body
         self.rewrites = rewrites
-        self.scopes = Scopes()
+        self.scopes = Scopes(room)
         self.index_dtype = target.index_dtype
         self.accumulators = 0
         self.loop_count = 0

@@ -25,11 +25,19 @@ class Scope:
     emitted: set[UOp] = field(default_factory=set)
 
 
-class Scopes:
-    """The stack of open loops, outermost first; scope 0 is the function itself."""
+class TooLongError(Exception):
+    """A nest becomes more instructions than were asked for."""
 
-    def __init__(self) -> None:
+
+class Scopes:
+    """The stack of open loops, outermost first; scope 0 is the function itself.
+
+    More than `room` instructions are a TooLongError.
+    """
+
+    def __init__(self, room: int | None = None) -> None:
         self.stack = [Scope(0)]
+        self.room = 1 << 62 if room is None else room
         self.depth: dict[UOp, int] = {}  # open RANGE -> its place in the stack
         self._scope_of: dict[UOp, Scope] = {}  # instruction -> where it was put last
 
@@ -63,6 +71,9 @@ class Scopes:
             scope.emitted.add(uop)
             scope.lines.append(uop)
             self._scope_of[uop] = scope
+            self.room -= 1
+            if self.room < 0:
+                raise TooLongError
         return uop
 
     def emit_here(self, uop: UOp) -> UOp:
