@@ -25,6 +25,7 @@ from random_elementwise import (
 )
 from random_movement import (
     step_assign,
+    step_assign_twice,
     step_contiguous,
     step_expand,
     step_flip,
@@ -84,6 +85,21 @@ STEPS: dict[Step, int] = {  # and how often each is tried
     step_one_hot: 1,
     step_contiguous: 2,
     step_assign: 3,
+}
+
+
+WRITES: dict[Step, int] = {  # several writes to few buffers, and readers of every version
+    step_leaf: 3,
+    step_assign: 6,
+    step_assign_twice: 6,
+    step_arithmetic: 4,
+    step_reduce: 6,
+    step_scan: 1,
+    step_flip: 2,
+    step_permute: 1,
+    step_reshape: 1,
+    step_shrink: 1,
+    step_contiguous: 1,
 }
 
 

@@ -170,3 +170,30 @@ def step_assign(pool: Pool) -> Value:
     value = pool.add(UOp(Ops.ASSIGN, target.dtype, (target, uop), chain), was_exact and x.exact)
     pool.newest[buffer] = value.uop
     return value
+
+
+KEPT = (Ops.REDUCE, Ops.SCAN, Ops.CONTIGUOUS)
+
+
+def step_assign_twice(pool: Pool) -> Value:
+    """What is computed once is written twice to one buffer, at other places or in other order."""
+    rng = pool.rng
+    buffer = rng.choice(list(pool.newest))
+    room = buffer.shape
+
+    def fits(value: Value) -> bool:
+        is_kept = value.uop.op in KEPT and value.dtype is buffer.dtype and is_full(value)
+        sizes = zip(value.shape, room, strict=False)
+        return is_kept and len(value.shape) == len(room) and all(n <= most for n, most in sizes)
+
+    x = pool.pick(fits)
+    for _ in range(2):
+        starts = [rng.randrange(most - n + 1) for n, most in zip(x.shape, room, strict=True)]
+        box = tuple([(start, start + n) for start, n in zip(starts, x.shape, strict=True)])
+        chain: list[tuple[Ops, Any]] = [] if x.shape == room else [(Ops.SHRINK, box)]
+        if rng.random() < 0.6:
+            chain.append((Ops.FLIP, random_axes(rng, len(box))))
+        target = pool.newest[buffer]
+        value = pool.add(UOp(Ops.ASSIGN, target.dtype, (target, x.uop), tuple(chain)), False)
+        pool.newest[buffer] = value.uop
+    return value

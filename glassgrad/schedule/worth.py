@@ -11,7 +11,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.schedule.blocks import FEW, SMALL_BYTES, contracts, go_in_blocks
 from glassgrad.schedule.cluster import Cluster, Loop, crossing, is_scanned, leads_to, loop_size
 from glassgrad.schedule.effects import older_versions
-from glassgrad.schedule.movement import Indices
+from glassgrad.schedule.movement import Indices, destination
 from glassgrad.schedule.statement import Statement
 
 MOST_STATEMENTS = 8  # more are no faster, and take the compiler longer than they save
@@ -108,7 +108,12 @@ def _effects_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:
 
 
 def _written_together(one: Statement, two: Statement, shared: list[Loop]) -> bool:
-    """Do two writes to a buffer meet every element in the same iteration of the shared loops?"""
+    """Does the same iteration of the shared loops write an element both times, if two writes to a
+    buffer have elements in common?
+    """
+    places = zip(destination(one.node, one.axes), destination(two.node, two.axes), strict=True)
+    if any(a.vmax < b.vmin or b.vmax < a.vmin for a, b in places):
+        return True
     is_plain = not one.node.arg and not two.node.arg
     return is_plain and all(loop[one] == loop[two] for loop in shared)
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from kernel_reference import check_kernel_shape, run_schedule
-from random_graphs import describe, differences, random_graph
+from random_graphs import WRITES, describe, differences, random_graph
 from random_recipes import RandomChooser
 from reference import Array, evaluate_all
 from schedules import TARGET
@@ -73,3 +73,20 @@ def test_any_legal_recipe_gives_what_the_graph_means(
         compare(seed, roots, got, want, f"recipes {chooser.recipes}")
         made += sum(len(recipe) for recipe in chooser.recipes)
     assert made > BATCH, "hardly any move was legal"
+
+
+@pytest.mark.parametrize("batch", range(8))
+def test_many_writes_to_few_buffers_give_what_the_graph_means(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of them with random recipes."""
+    usual = pipeline.chooser
+    for seed in range(batch * BATCH, batch * BATCH + BATCH):
+        chooser = RandomChooser(seed)
+        choose = (lambda chooser=chooser: chooser) if seed % 2 else usual
+        monkeypatch.setattr(pipeline, "chooser", choose)
+        roots = random_graph(Random(seed), 4 + seed % 16, 64, WRITES)
+        want = evaluate_all(roots)
+        pipeline.PLANS.clear()
+        got = [view.numpy() for view in realize(roots)]
+        compare(seed, roots, got, want, f"recipes {chooser.recipes}")

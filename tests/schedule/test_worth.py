@@ -79,3 +79,11 @@ def test_writes_to_the_same_places_share_a_kernel() -> None:
     x = leaf(np.zeros(5))
     total = reduce(leaf(np.arange(25.0).reshape(5, 5)), Ops.ADD, 0)
     assert len(right([assign(assign(x, total), total * 2.0)]).kernels) == 1
+
+
+def test_writes_to_other_parts_of_a_buffer_share_a_kernel() -> None:
+    x = leaf(np.zeros(10))
+    total = reduce(leaf(np.arange(25.0).reshape(5, 5)), Ops.ADD, 0)
+    halves = [(Ops.SHRINK, ((start, start + 5),)) for start in (0, 5)]
+    both = assign(assign(x, total, halves[0]), total, halves[1], (Ops.FLIP, (0,)))
+    assert len(right([both]).kernels) == 1
