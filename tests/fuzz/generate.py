@@ -124,6 +124,8 @@ def _try(pool: Pool, name: str, statements: list[Statement]) -> None:
             raise
         statements.append(statement)
         pool.used.update(inputs)
+        if written:  # nobody has read what is there now
+            pool.used.discard(inputs[0])
     except (Refused, Discard):
         del pool.leaves[leaves:]
         pool.count, pool.shown = count, known

@@ -17,7 +17,8 @@ NARROW = ("bfloat16", "fp8e4m3", "fp8e5m2")
 class Leaf:
     """An input of random numbers: integers of [low, high) divided by a power of two.
 
-    Such numbers are exact in every dtype that has enough bits, so there is nothing to round.
+    Such numbers are exact in every dtype that has enough bits, so there is nothing to round. Fine
+    fractions are odd multiples: none of them is 0, 1 or another place where a function has a kink.
     """
 
     name: str
@@ -32,12 +33,19 @@ class Leaf:
 
     def numbers(self, seed: int | None = None) -> Array:
         rng = np.random.default_rng(self.seed if seed is None else seed)
-        return np.asarray(rng.integers(self.low, self.high, self.shape) / self.divisor)
+        whole = rng.integers(self.low, self.high, self.shape)
+        return np.asarray((whole + 0.5 if self.is_fine else whole) / self.divisor)
+
+    @property
+    def is_fine(self) -> bool:
+        return self.divisor > 4
 
     def text(self, more: str = "") -> str:
         """An expression that makes the tensor; `more` is added to the seed."""
         low, high, shape = self.low, self.high, self.shape
         numbers = f"np.random.default_rng({self.seed}{more}).integers({low}, {high}, {shape})"
+        if self.is_fine:
+            numbers = f"({numbers} + 0.5)"
         if self.divisor != 1:
             numbers = f"({numbers} / {self.divisor})"
         first = "float32" if self.dtype in NARROW else self.dtype

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from fuzz.dtypes import is_float
 from fuzz.lanes import Arithmetic, Discard
 from fuzz.ops import OPS
 from fuzz.ops.table import Index
@@ -110,8 +111,7 @@ def simpler(program: Program) -> Iterator[Program]:
             if 0 < smaller < size:
                 yield _resized(program, size, smaller)
     for dtype in sorted({leaf.dtype for leaf in program.leaves} - {"float32", "int32", "bool"}):
-        yield _cast(program, dtype, "float32")
-        yield _cast(program, dtype, "int32")
+        yield _cast(program, dtype, "float32" if is_float(dtype) else "int32")
     for leaf in program.leaves:
         if leaf.is_held:
             yield _with_leaf(program, replace(leaf, is_held=False))
