@@ -163,11 +163,13 @@ def _bounded(draft: Draft, axis: UOp, amount: int) -> int:
 
 def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
     across = _read_across(draft, block, axis, {})
-    if across is not None:
+    if across is not None and draft.work(block) < HEAVIEST:
         _turn_around(draft, block, axis, across)
     elif is_scanned(draft.nest, axis):
         _vectorize_scan(draft, block, axis)
-    elif _is_written_out(draft, block, axis, _steps_at_once(block, axis)):
+    elif _is_masked(block, axis) and _is_written_out(
+        draft, block, axis, _steps_at_once(block, axis)
+    ):
         _unroll_masked(draft, axis, draft.lanes(block))
     else:
         draft.attempt(Opt(OptOps.UPCAST, axis.axis, _cut(draft, block, axis, {})))
