@@ -31,6 +31,8 @@ def _plain(node: UOp) -> UOp:
     op = node.op
     if op in TRANSPARENT:
         return node.src[0]
+    if op is Ops.ASSIGN and 0 in node.src[1].shape:
+        return node.src[0]  # nothing would write this version: its readers wait for the one before
     if op is RESHAPE and node.src[0].op is RESHAPE:
         node = UOp(RESHAPE, node.dtype, (node.src[0].src[0],), node.arg)
     if op is RESHAPE and node.src[0].shape == node.shape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from reference import evaluate
-from schedules import leaf, reduce, right
+from schedules import assign, leaf, reduce, right
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.facts import identity
@@ -78,3 +78,14 @@ def test_odd_shapes_are_scheduled(shape: tuple[int, ...]) -> None:
 def test_values_without_elements_need_no_kernel() -> None:
     made = right([leaf(np.ones((0, 4))) + 1.0])
     assert made.kernels == ()
+
+
+def test_a_write_of_no_elements_is_the_version_before_it() -> None:
+    x = leaf(np.arange(6.0))
+    doubled = assign(x, x * 2.0)
+    nothing = UOp(Ops.SHRINK, x.dtype, (x,), ((1, 1),))
+    again = assign(doubled, nothing, (Ops.SHRINK, ((3, 3),)))
+    assert normalize([again]) == [doubled]
+    made = right([again + 1.0, again])
+    assert [node.op for node in made.outputs] == [Ops.ADD, Ops.ASSIGN]
+    right([assign(leaf(np.arange(6.0)), nothing, (Ops.SHRINK, ((3, 3),)))])
