@@ -135,6 +135,7 @@ class Arithmetic:
         inputs: Sequence[Shown],
         dtypes: tuple[str, ...],
         exactness: str,
+        floor: float = 0.0,
     ) -> list[Array]:
         """The results of one operation in every lane; dtypes are those of the results."""
         arrays = [one.read() for one in inputs]
@@ -150,7 +151,7 @@ class Arithmetic:
             for lane in range(self.lanes):
                 outs = first
                 if (lane or not self.is_rounded) and not is_same:
-                    outs = self._disturbed(function, inputs, arrays, dtypes, exactness, lane)
+                    outs = self._disturbed(function, inputs, arrays, dtypes, exactness, floor, lane)
                 for out, x in zip(found, outs, strict=True):
                     out[lane] = x
         for out, dtype in zip(found, dtypes, strict=True):
@@ -164,6 +165,7 @@ class Arithmetic:
         arrays: list[Array],
         dtypes: tuple[str, ...],
         exactness: str,
+        floor: float,
         lane: int,
     ) -> list[Array]:
         is_noisy = exactness != "move" and self.units > 0
@@ -172,17 +174,20 @@ class Arithmetic:
             names = [one.dtype for one in inputs]
             given = [self._noise(x, _inside(n)) for x, n in zip(given, names, strict=True)]
         outs = _outputs(function, given)
-        return [self._noise(x, n) if is_noisy else x for x, n in zip(outs, dtypes, strict=True)]
+        return [
+            self._noise(x, n, floor) if is_noisy else x for x, n in zip(outs, dtypes, strict=True)
+        ]
 
     def _round(self, x: Array, dtype: str) -> Array:
         return rounded(x, dtype) if is_float(dtype) else x
 
-    def _noise(self, x: Array, dtype: str) -> Array:
+    def _noise(self, x: Array, dtype: str, floor: float = 0.0) -> Array:
         if not is_float(dtype):
             return x
         units = self.units if dtype in ("float32", "float64") else self.units / UNITS
         sizes = self.rng.uniform(0.5, 1.0, x.shape) * self.rng.choice([-1.0, 1.0], x.shape)
-        return x * (1 + units * EPSILON[dtype] * sizes)
+        inside = EPSILON[_inside(dtype)] * floor
+        return x + units * sizes * (EPSILON[dtype] * np.abs(x) + inside)
 
 
 def _is_coarse(one: Shown) -> bool:

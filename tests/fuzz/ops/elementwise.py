@@ -120,7 +120,8 @@ ARITHMETIC = [
         "copysign", "{0}.copysign({1} + 0.125)", lambda x, y: np.copysign(x, y + 0.125),
         choose=_divisor, exactness="move", is_smooth=False,
     ),
-    _binary("logaddexp", "{0}.logaddexp({1})", np.logaddexp, choose=_divisor, exactness="function"),
+    _binary("logaddexp", "{0}.logaddexp({1})", np.logaddexp, choose=_divisor, exactness="function",
+            floor=1.0),
     _binary(
         "lerp", "{0}.lerp({1}, 0.25)", lambda x, y: x + (y - x) * 0.25,
         choose=_divisor, exactness="function",
@@ -261,7 +262,7 @@ FUNCTION_TABLE: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "hardsigmoid": ("{0}.hardsigmoid()", lambda x: np.clip(x / 6 + 0.5, 0, 1)),
 }
 FUNCTIONS = [
-    *(Op(name, text, reference, single(floats), weight=0.35)
+    *(Op(name, text, reference, single(floats), weight=0.35, floor=float("log" in name))
       for name, (text, reference) in FUNCTION_TABLE.items()),
     Op("erf", "{0}.erf()", _erf, single(floats, smaller(500)), weight=0.3),
     Op("exact gelu", '{0}.gelu("none")', lambda x: 0.5 * x * (1 + _erf(x / np.sqrt(2))),
