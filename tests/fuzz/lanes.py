@@ -172,22 +172,34 @@ class Arithmetic:
         given = [array[lane] for array in arrays]
         if is_noisy:
             names = [one.dtype for one in inputs]
-            given = [self._noise(x, _inside(n)) for x, n in zip(given, names, strict=True)]
+            if exactness == "exact":  # one operation; others may round on the way
+                names = [_inside(name) for name in names]
+            given = [self._noise(x, name) for x, name in zip(given, names, strict=True)]
         outs = _outputs(function, given)
+        if not is_noisy:
+            return outs
+        largest = max(x.size for x in given)
         return [
-            self._noise(x, n, floor) if is_noisy else x for x, n in zip(outs, dtypes, strict=True)
+            self._noise(x, n, floor, _growth(largest, x.size))
+            for x, n in zip(outs, dtypes, strict=True)
         ]
 
     def _round(self, x: Array, dtype: str) -> Array:
         return rounded(x, dtype) if is_float(dtype) else x
 
-    def _noise(self, x: Array, dtype: str, floor: float = 0.0) -> Array:
+    def _noise(self, x: Array, dtype: str, floor: float = 0.0, growth: float = 1.0) -> Array:
         if not is_float(dtype):
             return x
         units = self.units if dtype in ("float32", "float64") else self.units / UNITS
         sizes = self.rng.uniform(0.5, 1.0, x.shape) * self.rng.choice([-1.0, 1.0], x.shape)
         inside = EPSILON[_inside(dtype)] * floor
-        return x + units * sizes * (EPSILON[dtype] * np.abs(x) + inside)
+        summed = EPSILON[_inside(dtype)] * np.abs(x)
+        return x + units * sizes * (EPSILON[dtype] * np.abs(x) + inside + (growth - 1) * summed)
+
+
+def _growth(read: int, made: int) -> float:
+    """Errors of a sum in plain order grow as the root of its length; short ones have none."""
+    return max(1.0, (read / max(1, made)) ** 0.5 / 4)
 
 
 def _is_coarse(one: Shown) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf
+from math import erf, erfc
 from typing import Any
 
 import numpy as np
@@ -225,7 +225,12 @@ def _softplus(x: Array) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    """x (1 + tanh(z)) / 2, without the cancellation."""
+    return x * _sigmoid(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+
+
+def _exact_gelu(x: Array) -> Array:
+    return 0.5 * x * np.vectorize(erfc, otypes=[np.float64])(-x / np.sqrt(2))
 
 
 FUNCTION_TABLE: dict[str, tuple[str, Callable[[Array], Array]]] = {
@@ -265,7 +270,7 @@ FUNCTIONS = [
     *(Op(name, text, reference, single(floats), weight=0.35, floor=float("log" in name))
       for name, (text, reference) in FUNCTION_TABLE.items()),
     Op("erf", "{0}.erf()", _erf, single(floats, smaller(500)), weight=0.3),
-    Op("exact gelu", '{0}.gelu("none")', lambda x: 0.5 * x * (1 + _erf(x / np.sqrt(2))),
+    Op("exact gelu", '{0}.gelu("none")', _exact_gelu,
        single(floats, smaller(500)), weight=0.3),
     Op("float function", "{0}.sqrt()", lambda x: np.sqrt(x.astype(np.float64)),
        single(whole, lambda one: not len(one.memory.lanes) or bool((one.read() >= 0).all())),
