@@ -21,7 +21,10 @@ GRADIENTS = 0.3  # of all programs
 
 @dataclass(frozen=True)
 class Choice:
-    """What a run leaves out: modes, families, operations, or "gradient:op", one under gradients."""
+    """What a run leaves out: modes, families, operations, "gradients", or one under gradients.
+
+    The last is written "gradient:realize".
+    """
 
     without: frozenset[str] = frozenset()
 
@@ -56,7 +59,7 @@ def case(seed: int, choice: Choice = Choice()) -> tuple[str, Wishes, Random]:
     rng = Random(seed)
     modes = choice.modes
     mode = rng.choices(list(modes), list(modes.values()))[0]
-    has_gradients = rng.random() < GRADIENTS
+    has_gradients = rng.random() < GRADIENTS and "gradients" not in choice.without
     return mode, Wishes(has_gradients, choice.operations(has_gradients)), rng
 
 

@@ -135,6 +135,7 @@ class Arithmetic:
         inputs: Sequence[Shown],
         dtypes: tuple[str, ...],
         exactness: str,
+        floor: float = 0.0,
     ) -> list[Array]:
         """The results of one operation in every lane; dtypes are those of the results."""
         arrays = [one.read() for one in inputs]
@@ -143,12 +144,14 @@ class Arithmetic:
             if self.is_rounded:
                 first = [self._round(x, dtype) for x, dtype in zip(first, dtypes, strict=True)]
             is_exact = all(one.is_exact for one in inputs)
+            if not is_exact and not all(map(is_float, dtypes)) and any(map(_is_coarse, inputs)):
+                raise Discard("a decision depends on narrow floats that were rounded")
             is_same = is_exact and _stays_exact(function, arrays, first, dtypes, exactness)
             found = [np.empty((self.lanes, *x.shape), x.dtype) for x in first]
             for lane in range(self.lanes):
                 outs = first
                 if (lane or not self.is_rounded) and not is_same:
-                    outs = self._disturbed(function, inputs, arrays, dtypes, exactness, lane)
+                    outs = self._disturbed(function, inputs, arrays, dtypes, exactness, floor, lane)
                 for out, x in zip(found, outs, strict=True):
                     out[lane] = x
         for out, dtype in zip(found, dtypes, strict=True):
@@ -162,25 +165,46 @@ class Arithmetic:
         arrays: list[Array],
         dtypes: tuple[str, ...],
         exactness: str,
+        floor: float,
         lane: int,
     ) -> list[Array]:
         is_noisy = exactness != "move" and self.units > 0
         given = [array[lane] for array in arrays]
         if is_noisy:
             names = [one.dtype for one in inputs]
-            given = [self._noise(x, _inside(n)) for x, n in zip(given, names, strict=True)]
+            if exactness == "exact":  # one operation; others may round on the way
+                names = [_inside(name) for name in names]
+            given = [self._noise(x, name) for x, name in zip(given, names, strict=True)]
         outs = _outputs(function, given)
-        return [self._noise(x, n) if is_noisy else x for x, n in zip(outs, dtypes, strict=True)]
+        if not is_noisy:
+            return outs
+        largest = max(x.size for x in given)
+        return [
+            self._noise(x, n, floor, _growth(largest, x.size))
+            for x, n in zip(outs, dtypes, strict=True)
+        ]
 
     def _round(self, x: Array, dtype: str) -> Array:
         return rounded(x, dtype) if is_float(dtype) else x
 
-    def _noise(self, x: Array, dtype: str) -> Array:
+    def _noise(self, x: Array, dtype: str, floor: float = 0.0, growth: float = 1.0) -> Array:
         if not is_float(dtype):
             return x
         units = self.units if dtype in ("float32", "float64") else self.units / UNITS
         sizes = self.rng.uniform(0.5, 1.0, x.shape) * self.rng.choice([-1.0, 1.0], x.shape)
-        return x * (1 + units * EPSILON[dtype] * sizes)
+        inside = EPSILON[_inside(dtype)] * floor
+        summed = EPSILON[_inside(dtype)] * np.abs(x)
+        return x + units * sizes * (EPSILON[dtype] * np.abs(x) + inside + (growth - 1) * summed)
+
+
+def _growth(read: int, made: int) -> float:
+    """Errors of a sum in plain order grow as the root of its length; short ones have none."""
+    return max(1.0, (read / max(1, made)) ** 0.5 / 4)
+
+
+def _is_coarse(one: Shown) -> bool:
+    """So few digits that equal numbers are common, and then rounding decides."""
+    return is_float(one.dtype) and one.dtype not in ("float32", "float64") and not one.is_exact
 
 
 def _inside(dtype: str) -> str:

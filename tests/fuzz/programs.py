@@ -128,13 +128,11 @@ class Program:
         return "\n".join([f"def program({names}):", *body])
 
     def script(self) -> str:
-        """The program as a few lines that anybody can run."""
+        """The program as a few lines that anybody can run: values in it end as they did."""
         lines = ["import numpy as np", "from glassgrad import Tensor, nn", ""]
         lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves]
-        lines += [*self.lines()]
-        if self.is_together:
-            lines.append(f"Tensor.realize({', '.join(self.results())})")
-        lines += [f"print({text}.numpy())" for text in self.results()]
+        given = ", ".join(leaf.name for leaf in self.leaves if not leaf.is_held)
+        lines += [self.function(), f"print([one.numpy() for one in program({given})])"]
         return "\n".join(lines)
 
     def captured_script(self, calls: int) -> str:

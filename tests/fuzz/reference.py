@@ -81,7 +81,7 @@ def _write(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic) 
     if target.memory.is_parameter or target.is_repeated:
         raise Discard("this may not be written to")
     function = partial(op.reference, **one.args)
-    (values,) = arithmetic.compute(function, inputs, (target.dtype,), op.exactness)
+    (values,) = arithmetic.compute(function, inputs, (target.dtype,), op.exactness, op.floor)
     target.write(values)
     sources = [target.memory.sources, *(x.sources for x in inputs)]
     target.memory.sources = frozenset[str]().union(*sources)
@@ -100,7 +100,7 @@ def _values(op: Op, one: Statement, inputs: list[Shown], arithmetic: Arithmetic)
         array = function()
         lanes = np.broadcast_to(array, (arithmetic.lanes, *array.shape))
         return [shown(lanes, dtypes[0])]
-    found = arithmetic.compute(function, inputs, dtypes, op.exactness)
+    found = arithmetic.compute(function, inputs, dtypes, op.exactness, op.floor)
     return [
         shown(lanes, dtype, sources if is_float(dtype) else frozenset())
         for lanes, dtype in zip(found, dtypes, strict=True)
@@ -158,35 +158,29 @@ def slopes(program: Program, seed: int) -> list[Slope]:
     """Central differences in float64, along one random direction for each parameter."""
     rng = np.random.default_rng(seed)
     frozen: dict[str, Array] = {}
-    loss_of(program, _unrounded(0.0, frozen), {})
+    middle = loss_of(program, _unrounded(0.0, frozen), {})
     found = []
     for leaf in program.parameters:
         signs = rng.choice([-1.0, 1.0], leaf.shape)
         direction = np.asarray(rng.uniform(0.5, 1.5, leaf.shape) * signs)
-        wanted = _difference(program, leaf, direction, STEP, 0.0, frozen)
-        disturbed = _difference(program, leaf, direction, 3 * STEP, UNITS, frozen)
-        error = 16 * abs(disturbed - wanted) + 1e-7
+        above, below = _sides(program, leaf, STEP * direction, 0.0, frozen)
+        wanted, kink = (above - below) / (2 * STEP), abs(above - 2 * middle + below) / STEP
+        higher, lower = _sides(program, leaf, 3 * STEP * direction, UNITS, frozen)
+        error = 16 * abs((higher - lower) / (6 * STEP) - wanted) + 2 * kink + 1e-7
         if not np.isfinite(error) or error > 0.02 * (abs(wanted) + 1):
             raise Discard("a gradient is ill-conditioned, or not there")
         found.append(Slope(leaf.name, direction, wanted, error))
     return found
 
 
-def _difference(
-    program: Program,
-    leaf: Leaf,
-    direction: Array,
-    step: float,
-    units: float,
-    frozen: dict[str, Array],
-) -> float:
-    """The slope between two points; rounding errors of some units are the same at both."""
+def _sides(
+    program: Program, leaf: Leaf, move: Array, units: float, frozen: dict[str, Array]
+) -> tuple[float, float]:
+    """The loss on both sides of a parameter; rounding errors are the same in both."""
     base = rounded(leaf.numbers(), leaf.dtype)
-    above, below = (
-        loss_of(program, _unrounded(units, frozen), {leaf.name: base + sign * step * direction})
-        for sign in (1, -1)
-    )
-    return (above - below) / (2 * step)
+    above = loss_of(program, _unrounded(units, frozen), {leaf.name: base + move})
+    below = loss_of(program, _unrounded(units, frozen), {leaf.name: base - move})
+    return above, below
 
 
 def _unrounded(units: float, frozen: dict[str, Array]) -> Arithmetic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf
+from math import erf, erfc
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,8 @@ ARITHMETIC = [
         "copysign", "{0}.copysign({1} + 0.125)", lambda x, y: np.copysign(x, y + 0.125),
         choose=_divisor, exactness="move", is_smooth=False,
     ),
-    _binary("logaddexp", "{0}.logaddexp({1})", np.logaddexp, choose=_divisor, exactness="function"),
+    _binary("logaddexp", "{0}.logaddexp({1})", np.logaddexp, choose=_divisor, exactness="function",
+            floor=1.0),
     _binary(
         "lerp", "{0}.lerp({1}, 0.25)", lambda x, y: x + (y - x) * 0.25,
         choose=_divisor, exactness="function",
@@ -224,7 +225,12 @@ def _softplus(x: Array) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    """x (1 + tanh(z)) / 2, without the cancellation."""
+    return x * _sigmoid(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+
+
+def _exact_gelu(x: Array) -> Array:
+    return 0.5 * x * np.vectorize(erfc, otypes=[np.float64])(-x / np.sqrt(2))
 
 
 FUNCTION_TABLE: dict[str, tuple[str, Callable[[Array], Array]]] = {
@@ -261,10 +267,10 @@ FUNCTION_TABLE: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "hardsigmoid": ("{0}.hardsigmoid()", lambda x: np.clip(x / 6 + 0.5, 0, 1)),
 }
 FUNCTIONS = [
-    *(Op(name, text, reference, single(floats), weight=0.35)
+    *(Op(name, text, reference, single(floats), weight=0.35, floor=float("log" in name))
       for name, (text, reference) in FUNCTION_TABLE.items()),
     Op("erf", "{0}.erf()", _erf, single(floats, smaller(500)), weight=0.3),
-    Op("exact gelu", '{0}.gelu("none")', lambda x: 0.5 * x * (1 + _erf(x / np.sqrt(2))),
+    Op("exact gelu", '{0}.gelu("none")', _exact_gelu,
        single(floats, smaller(500)), weight=0.3),
     Op("float function", "{0}.sqrt()", lambda x: np.sqrt(x.astype(np.float64)),
        single(whole, lambda one: not len(one.memory.lanes) or bool((one.read() >= 0).all())),

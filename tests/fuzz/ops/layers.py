@@ -216,14 +216,15 @@ def _binary(x: Array, y: Array) -> Array:
 
 
 LOSSES = [
-    Op("cross_entropy", "{0}.cross_entropy({1})", lambda x, i: -_chosen(x, i).mean(), _logits),
+    Op("cross_entropy", "{0}.cross_entropy({1})", lambda x, i: -_chosen(x, i).mean(), _logits,
+       floor=1.0),
     Op("sparse cross-entropy", "{0}.sparse_categorical_crossentropy({1})",
-       lambda x, i: -_chosen(x, i).mean(), _logits, weight=0.5),
+       lambda x, i: -_chosen(x, i).mean(), _logits, weight=0.5, floor=1.0),
     Op("no reduction", '{0}.cross_entropy({1}, reduction="none")', lambda x, i: -_chosen(x, i),
-       _logits, weight=0.5),
+       _logits, weight=0.5, floor=1.0),
     Op("nll_loss", "{0}.log_softmax().nll_loss({1})", lambda x, i: -_chosen(x, i).mean(), _logits,
-       weight=0.5),
+       weight=0.5, floor=1.0),
     Op("binary_crossentropy_logits", "{0}.binary_crossentropy_logits({1})", _binary,
-       _probabilities, weight=0.5),
+       _probabilities, weight=0.5, floor=1.0),
 ]  # fmt: skip
 NETWORKS = [*LAYERS, *LOSSES]

@@ -90,7 +90,7 @@ REDUCTIONS = [
             result=boolean, weight=0.4, is_smooth=False),
     _reduce("var", "{0}.var({axis}, keepdim={keep}, correction=0)", _variance, floats, some,
             result=floating),
-    _reduce("logsumexp", "{0}.logsumexp(" + REDUCE, _logsumexp, floats, some),
+    _reduce("logsumexp", "{0}.logsumexp(" + REDUCE, _logsumexp, floats, some, floor=1.0),
     _reduce("norm", "({0}.square().sum({axis}, keepdim={keep}) + 0.25).sqrt()", _norm, wide_floats,
             weight=0.7),
 ]  # fmt: skip
@@ -127,7 +127,8 @@ SCANS = [
        "move", with_index, weight=0.5),
     Op("cummin", "{0}.cummin({axis})", _running(np.minimum), along(full, numbers, exact),
        "move", with_index, weight=0.5),
-    Op("logcumsumexp", "{0}.logcumsumexp({axis})", _logcumsumexp, along(floats, full), weight=0.5),
+    Op("logcumsumexp", "{0}.logcumsumexp({axis})", _logcumsumexp, along(floats, full), weight=0.5,
+       floor=1.0),
 ]  # fmt: skip
 
 # ---------------------------------------------------------------------- order
@@ -203,7 +204,7 @@ def _unit(x: Array, axis: int) -> Array:
 
 NORMALISED = [
     Op("softmax", "{0}.softmax({axis})", softmax, along(floats, full), weight=1.5),
-    Op("log_softmax", "{0}.log_softmax({axis})", log_softmax, along(floats, full)),
+    Op("log_softmax", "{0}.log_softmax({axis})", log_softmax, along(floats, full), floor=1.0),
     Op("layernorm", "{0}.layernorm({axis}, eps=0.03125)", layernorm, along(floats, full)),
     Op("unit", "{0} / ({0}.square().sum({axis}, keepdim=True) + 0.25).sqrt()", _unit,
        along(wide_floats, full), weight=0.5),

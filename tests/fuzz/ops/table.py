@@ -34,6 +34,7 @@ class Op:
     weight: float = 1.0
     meets: bool = False  # inputs are cast to the dtype that they meet in
     is_smooth: bool = True  # gradients flow through it
+    floor: float = 0.0  # numbers inside of it are this large, and their rounding errors are seen
 
     def text_of(self, one: Statement) -> str:
         args = {name: show(value) for name, value in one.args.items()}
