@@ -11,6 +11,7 @@ import pytest
 from random_graphs import random_graph
 from schedules import TARGET, assign, leaf, reduce
 
+from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
@@ -196,3 +197,17 @@ def test_nothing_is_left_for_the_collector() -> None:
 
 def clusters_and_statements() -> list[object]:
     return [found for found in gc.get_objects() if type(found) in (Cluster, Statement)]
+
+
+def test_a_value_of_old_contents_that_waits_for_another_write_can_run() -> None:
+    a = Tensor(np.ones((1, 7), np.float32)).realize()
+    b = Tensor(np.ones((1, 4), np.float32)).realize()
+
+    def program() -> Tensor:
+        old = a / (a.abs() + 1)  # no tensor holds it afterwards
+        a[:, ::2] *= b
+        b.add_(b, alpha=2)
+        return old + b.sum()
+
+    np.testing.assert_array_equal(program().numpy(), np.full((1, 7), 12.5))
+    np.testing.assert_array_equal(a.numpy(), np.ones((1, 7)))
