@@ -179,7 +179,7 @@ def difference(before: UOp, after: UOp, rewrites: bool = False) -> str | None:
 
 def _by_slot(body: UOp) -> dict[int, list[UOp]]:
     found: dict[int, list[UOp]] = {}
-    for store in body.src:
+    for store in dict.fromkeys(body.src):  # the same node twice is one line of a program
         if store.op is STORE:
             found.setdefault(param_of(store).arg.slot, []).append(store)
     return found

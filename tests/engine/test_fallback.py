@@ -113,9 +113,9 @@ def break_proof(patch: pytest.MonkeyPatch) -> None:
     moved: list[bool] = []
     lower, check = glassgrad.lower.lower, pipeline.check
 
-    def noting(nest: Nest, target: Any) -> Any:
+    def noting(nest: Nest, target: Any, room: int | None = None) -> Any:
         moved.append(bool(nest.recipe))
-        return lower(nest, target)
+        return lower(nest, target, room)
 
     def is_refused(_: object, stage: str) -> bool:
         return stage == "program" and moved[-1]

@@ -337,3 +337,11 @@ def is_argument(line: UOp) -> bool:
     while pointer.op in (Ops.INDEX, Ops.AFTER):
         pointer = pointer.src[0]
     return pointer.op is Ops.PARAM
+
+
+def test_a_store_that_is_listed_twice_is_one_line() -> None:
+    x = in_memory(24)
+    x.assign(x * x)
+    kernel = kernel_of(x)
+    twice = Nest(sink(*kernel.body.src, *kernel.body.src), kernel.outer, rewrites=True)
+    assert len([n for n in lower(twice, TARGET).uops if n.op is Ops.STORE]) == 1
