@@ -55,7 +55,7 @@ class Parameters:
 
     def __init__(self) -> None:
         self._nodes: frozenset[UOp] | None = None
-        self._unreached: set[UOp] = set()  # nodes from which no gradient gets to a parameter
+        self._unreached: set[UOp] = set()  # nodes from which no gradient gets to another parameter
 
     @property
     def nodes(self) -> frozenset[UOp]:
@@ -69,10 +69,12 @@ class Parameters:
         seen, stack = {value}, list(_sources(value))
         while stack:
             node = stack.pop()
-            if node in seen or node in self._unreached or node.dtype.kind != "float":
+            if node in seen or node.dtype.kind != "float":
                 continue
             if node in self.nodes or node.realized in self.nodes:
                 return True
+            if node in self._unreached:
+                continue
             seen.add(node)
             stack.extend(_sources(node))
         self._unreached |= seen

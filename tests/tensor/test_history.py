@@ -72,6 +72,15 @@ def test_a_parameter_that_is_computed_after_its_use_gets_its_gradient() -> None:
     assert gradient_of(w, (before + w * w).sum()) == [7, 11, 15]
 
 
+def test_a_parameter_that_is_computed_with_a_value_gets_its_gradient() -> None:
+    layer = nn.Embedding(5, 2)
+    rows = layer(Tensor([4, 0, 4]))
+    rows.numpy()
+    rows.sum().backward()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [2, 2]]
+
+
 def test_gradient_finds_targets_that_were_computed_after_their_use() -> None:
     w = Tensor([1.0, 2.0]) * 2
     y = (w * w).sum()
