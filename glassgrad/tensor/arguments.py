@@ -12,12 +12,12 @@ import sys
 from types import CodeType, FrameType
 
 from glassgrad.base.origin import is_in_package
-from glassgrad.devices.registry import Device
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.allocator import is_file, is_host
 from glassgrad.memory.view import View
-from glassgrad.tensor.place import canonical
+from glassgrad.tensor.core import device_of
 
 MAX_CHANGES = 2  # of a number, before it is read from memory
 MAX_OPERATORS = 10_000
@@ -41,8 +41,11 @@ class _Operator:
 _OPERATORS: dict[tuple[int, int], _Operator] = {}
 
 
-def as_argument(number: UOp) -> UOp:
-    """The constant itself, or a buffer with its value if it changes where the user wrote it."""
+def as_argument(number: UOp, other: UOp) -> UOp:
+    """The constant itself, or a buffer with its value if it changes where the user wrote it.
+
+    `other` is what it is combined with.
+    """
     if number.dtype.name not in FORMATS or recorder() is not None:
         return number
     frame = _caller()
@@ -58,9 +61,10 @@ def as_argument(number: UOp) -> UOp:
     if known.value != number.arg:
         known.value = number.arg
         known.changes += 1
-    if known.changes < MAX_CHANGES or len(Device.opened) > 1:
+    if known.changes < MAX_CHANGES:
         return number
-    return _in_memory(number)
+    device = device_of(other)
+    return _in_memory(number, device) if is_host(device) and not is_file(device) else number
 
 
 def _caller() -> FrameType:
@@ -71,7 +75,7 @@ def _caller() -> FrameType:
     return frame
 
 
-def _in_memory(number: UOp) -> UOp:
+def _in_memory(number: UOp, device: str) -> UOp:
     raw = bytearray(struct.pack(FORMATS[number.dtype.name], number.arg))
-    view = View.from_host(raw, number.dtype, (), canonical(None))
+    view = View.from_host(raw, number.dtype, (), device)
     return UOp(Ops.BUFFER, number.dtype, (), view)

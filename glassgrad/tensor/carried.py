@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from operator import attrgetter
 from weakref import WeakSet, ref
 
 from glassgrad.base.errors import GraphWarning
@@ -22,6 +23,7 @@ from glassgrad.tensor.core import Core, living
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
 EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.LATER, Ops.THREEFRY))
+NUMBER = attrgetter("number")
 MAX_CHEAP_NODES = 32  # elementwise operations on the way to a value that is computed twice
 UPDATED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
 _LINES: set[Origin] = set()  # where values were made that later computations read
@@ -42,11 +44,11 @@ class ReadOnce:
         return bool(self._held)
 
     def nodes(self) -> list[UOp]:
-        """Those that are alive and still not in memory, in the order of their creation."""
+        """Those that are alive and still not in memory."""
         found = [node for held in list(self._held.values()) if (node := held()) is not None]
         for node in [node for node in found if node.realized is not None]:
             self._held.pop(node.number, None)
-        return sorted([node for node in found if node.realized is None], key=lambda n: n.number)
+        return [node for node in found if node.realized is None]
 
 
 READ_ONCE = ReadOnce()
@@ -74,7 +76,7 @@ def carried(values: Sequence[UOp], nodes: set[UOp]) -> list[UOp]:
             else:
                 READ_ONCE.add(node)
     own = set(values)
-    return sorted([node for node in found if node not in own], key=lambda node: node.number)
+    return sorted([node for node in found if node not in own], key=NUMBER)
 
 
 def lazy_tensors() -> list[Core]:

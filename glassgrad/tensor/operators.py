@@ -49,7 +49,7 @@ class Operators(Movement):
                 raise DTypeError(f"cannot {what} bools", hint="use ^, or cast to int first")
             op = LOGICAL[op]
         if right.op is CONST:
-            right = as_argument(right)
+            right = as_argument(right, left)
         src = (right, left) if reverse else (left, right)
         return self._made(record(op, left.dtype, src))
 
@@ -81,7 +81,7 @@ class Operators(Movement):
         left, right = self._pair(x, "divide")
         left, right = as_float(left), as_float(right)
         if right.op is CONST:
-            right = as_argument(right)
+            right = as_argument(right, left)
         return self._made(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
 
     def neg(self) -> Self:
