@@ -19,7 +19,7 @@ from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.arena import Life, assign_offsets
 from glassgrad.engine.bad_index import BadIndex, Cells, look_for_bad_index, words_of
 from glassgrad.engine.launching import calls_of, launch_one_by_one
-from glassgrad.engine.plan import first_write
+from glassgrad.engine.plan import Guard, guard
 from glassgrad.engine.recording import Run
 from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import Bound
@@ -41,8 +41,8 @@ class Capture:
     """Launches over places. Bases are the given storages, the made ones, and last the arena.
 
     `made` are not the storages that runs made, but others of their sizes that have no memory.
-    `guarded` launches find bad indices before the first one writes to what is given; the `saved`
-    of the given storages are written before all indices are known to be good.
+    After the `guarded` launches all indices are known to be good; the given storages that those
+    overwrite are `saved`.
     """
 
     launches: list[Launch]
@@ -83,28 +83,22 @@ def join(
             slots = tuple([places.setdefault(place, len(places)) for place in found])
             launches.append(replace(launch, slots=slots))
     like = [Storage(s.device, s.size, s.dtype) for s in fresh]
-    guard = _guard(runs, list(given)) if cells else (0, ())
-    capture = Capture(launches, list(places), list(given), like, arena_bytes, device, cells, *guard)
+    safe = _guard(runs, list(given))
+    capture = Capture(launches, list(places), list(given), like, arena_bytes, device, cells, *safe)
     return capture, {storage: number for number, storage in enumerate(fresh)}
 
 
-def _guard(runs: Sequence[Run], given: list[Storage]) -> tuple[int, tuple[int, ...]]:
-    """How many launches come before the first one that writes to a given storage; the storages that
-    are written before all indices are known to be good.
-    """
+def _guard(runs: Sequence[Run], given: list[Storage]) -> Guard:
+    """How given storages are protected from bad indices."""
     numbers = {storage: number for number, storage in enumerate(given)}
-    writes = [
-        [numbers[s] for place in places if (s := run.views[place].storage) in numbers]
-        for run in runs
-        for places in run.plan.writes
-    ]
-    split, start, is_late = first_write(writes), 0, False
+    checks: list[tuple[int, bool]] = []
+    writes: list[list[int]] = []
     for run in runs:
-        late = [c for c in run.plan.cells if start + c.launch >= split and not c.is_known]
-        is_late = is_late or bool(late)
-        start += len(run.plan.launches)
-    saved = {number for found in writes for number in found} if is_late else set()
-    return (split if split < len(writes) else 0), tuple(sorted(saved))
+        checks += [(len(writes) + c.launch, c.is_known) for c in run.plan.cells]
+        for places in run.plan.writes:
+            storages = [run.views[place].storage for place in places]
+            writes.append([numbers[storage] for storage in storages if storage in numbers])
+    return guard(checks, writes)
 
 
 def _lives(runs: Sequence[Run], outside: Container[object]) -> dict[object, Life]:

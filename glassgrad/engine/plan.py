@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import DType
 from glassgrad.base.records import field, frozen, mutable, replace
@@ -45,9 +45,20 @@ class Made:
         return whole if shape == room else replace(whole, shape=shape)
 
 
-def first_write(writes: Sequence[Sequence[int]]) -> int:
-    """The first launch that writes to one of these; as many as there are, if none does."""
-    return next((number for number, found in enumerate(writes) if found), len(writes))
+class Guard(NamedTuple):
+    """All indices are known to be good after `split` launches; what those write is saved before."""
+
+    split: int
+    saved: tuple[int, ...]
+
+
+def guard(checks: Sequence[tuple[int, bool]], writes: Sequence[Sequence[int]]) -> Guard:
+    """`checks` are launches that check indices, and whether an earlier one has checked the same;
+    `writes` says for each launch what it overwrites.
+    """
+    new = [launch for launch, is_known in checks if not is_known]
+    split = max(new) + 1 if new and any(writes) else 0
+    return Guard(split, tuple(sorted({place for found in writes[:split] for place in found})))
 
 
 @mutable
@@ -65,21 +76,15 @@ class Plan:
     batches: list[Any] = field(default_factory=list)  # prepared calls that nobody uses now
 
     @cached_property
-    def phases(self) -> list[list[Launch]]:
-        """The launches; those that write to memory which was there before come behind those that
-        find bad indices.
-        """
-        split = first_write(self.writes) if self.cells else 0
-        parts = [self.launches[:split], self.launches[split:]]
-        return [part for part in parts if part] or [[]]
+    def guard(self) -> Guard:
+        """How memory that was there before is protected from bad indices."""
+        return guard([(c.launch, c.is_known) for c in self.cells], self.writes)
 
     @cached_property
-    def saved(self) -> list[int]:
-        """The incoming buffers that are written before all indices are known to be good."""
-        split = first_write(self.writes)
-        if all(cells.launch < split or cells.is_known for cells in self.cells):
-            return []
-        return sorted({place for places in self.writes for place in places})
+    def phases(self) -> list[list[Launch]]:
+        """The launches; where indices are checked, those behind the last check come apart."""
+        parts = [self.launches[: self.guard.split], self.launches[self.guard.split :]]
+        return [part for part in parts if part] or [[]]
 
     @cached_property
     def orders(self) -> list[list[int]]:

@@ -67,7 +67,7 @@ def _launch_checked(
     was there before, or it holds again what it held.
     """
     found = [(cells, words_of(views[cells.place])) for cells in plan.cells]
-    with as_before([views[number].storage for number in plan.saved], BadIndex):
+    with as_before([views[number].storage for number in plan.guard.saved], BadIndex):
         _launch(plan, addresses, device, values, lambda: look_for_bad_index(found))
 
 

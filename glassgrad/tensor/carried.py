@@ -10,7 +10,7 @@ takes long to compute, the second time that it is read.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 from weakref import WeakSet, ref
 
@@ -62,21 +62,23 @@ def follow(changed: dict[UOp, UOp]) -> None:
     UPDATED.update([now for node in list(UPDATED) if (now := changed.get(node)) is not None])
 
 
-def carried(values: Sequence[UOp], nodes: set[UOp]) -> list[UOp]:
-    """Those of the nodes under the values that are to be computed into memory with them."""
+def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp]:
+    """Those of the nodes under the values that are to be computed into memory with them.
+
+    `lazy` are tensors that hold other values which are not in memory.
+    """
     again = [node for node in READ_ONCE.nodes() if node in nodes and _is_expensive(node)]
     for node in again:
         _learn(node.origin)
     found = dict.fromkeys([*again, *(node for node in list(UPDATED) if _is_kept(node, nodes))])
-    for tensor in lazy_tensors():
+    for tensor in lazy:
         node = tensor.uop
         if node in nodes and node not in found:
             if _is_kept_at_once(tensor):
                 found[node] = None
             else:
                 READ_ONCE.add(node)
-    own = set(values)
-    return sorted([node for node in found if node not in own], key=NUMBER)
+    return sorted([node for node in found if node not in values], key=NUMBER)
 
 
 def lazy_tensors() -> list[Core]:

@@ -182,9 +182,11 @@ def compute(wanted: Sequence[Core]) -> None:
 
 def _carried(values: list[UOp]) -> list[UOp]:
     """The values under these that later computations will read again."""
-    if not READ_ONCE and not lazy_tensors():
+    own = set(values)
+    lazy = [tensor for tensor in lazy_tensors() if tensor.uop not in own]
+    if not lazy and not READ_ONCE:
         return []
-    return carried(values, set(walk(values)))
+    return carried(own, set(walk(values)), lazy)
 
 
 def _cut_at(nodes: Sequence[UOp]) -> None:
