@@ -33,10 +33,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.fixture(autouse=True)
 def nothing_was_recorded_before() -> None:
-    """What a test records does not depend on the tests before it (see tensor/composite.py)."""
-    found = sys.modules.get("glassgrad.tensor.composite")
-    if found is not None:
-        found.KNOWN.clear()
+    """What a test records does not depend on the tests before it (see tensor/composite.py, and what
+    tensor/arguments.py and tensor/carried.py learn of lines of a program).
+    """
+    for module, name in (
+        ("composite", "KNOWN"), ("arguments", "OPERATORS"), ("carried", "CARRIED_LINES"),
+        ("carried", "GROWTH"),
+    ):  # fmt: skip
+        found = sys.modules.get(f"glassgrad.tensor.{module}")
+        if found is not None:
+            getattr(found, name).clear()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

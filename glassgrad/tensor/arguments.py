@@ -20,7 +20,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import device_of
 
 MAX_CHANGES = 2  # of a number, before it is read from memory
-MAX_OPERATORS = 10_000
+MAXOPERATORS = 10_000
 METHODS = frozenset(
     f"glassgrad.tensor.{name}" for name in ("operators", "elementwise", "in_place", "familiar")
 )
@@ -38,7 +38,7 @@ class _Operator:
         self.changes = 0
 
 
-_OPERATORS: dict[tuple[int, int], _Operator] = {}
+OPERATORS: dict[tuple[int, int], _Operator] = {}
 
 
 def as_argument(number: UOp, other: UOp) -> UOp:
@@ -52,11 +52,11 @@ def as_argument(number: UOp, other: UOp) -> UOp:
     if is_in_package(frame):
         return number
     key = (id(frame.f_code), frame.f_lasti)
-    known = _OPERATORS.get(key)
+    known = OPERATORS.get(key)
     if known is None:
-        if len(_OPERATORS) >= MAX_OPERATORS:
-            _OPERATORS.clear()
-        _OPERATORS[key] = _Operator(frame.f_code, number.arg)
+        if len(OPERATORS) >= MAXOPERATORS:
+            OPERATORS.clear()
+        OPERATORS[key] = _Operator(frame.f_code, number.arg)
         return number
     if known.value != number.arg:
         known.value = number.arg

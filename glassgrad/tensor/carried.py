@@ -26,7 +26,7 @@ EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.LATER, Ops.THREEFRY))
 NUMBER = attrgetter("number")
 MAX_CHEAP_NODES = 32  # elementwise operations on the way to a value that is computed twice
 UPDATED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
-_LINES: set[Origin] = set()  # where values were made that later computations read
+CARRIED_LINES: set[Origin] = set()  # where values were made that later computations read
 MAX_LINES = 1000
 
 
@@ -34,21 +34,20 @@ class ReadOnce:
     """The values that were computed inside of others while a tensor held them."""
 
     def __init__(self) -> None:
-        self._held: dict[int, ref[UOp]] = {}
+        self._held: dict[ref[UOp], None] = {}
 
     def add(self, node: UOp) -> None:
-        number = node.number
-        self._held[number] = ref(node, lambda _: self._held.pop(number, None))
+        self._held[ref(node, self._held.pop)] = None
 
     def __bool__(self) -> bool:
         return bool(self._held)
 
     def nodes(self) -> list[UOp]:
         """Those that are alive and still not in memory."""
-        found = [node for held in list(self._held.values()) if (node := held()) is not None]
-        for node in [node for node in found if node.realized is not None]:
-            self._held.pop(node.number, None)
-        return [node for node in found if node.realized is None]
+        pairs = [(held, node) for held in list(self._held) if (node := held()) is not None]
+        for held, _ in [pair for pair in pairs if pair[1].realized is not None]:
+            self._held.pop(held, None)
+        return [node for _, node in pairs if node.realized is None]
 
 
 READ_ONCE = ReadOnce()
@@ -87,7 +86,7 @@ def lazy_tensors() -> list[Core]:
 
 
 def _is_kept_at_once(tensor: Core) -> bool:
-    if not tensor.is_param and tensor.uop.origin not in _LINES:
+    if not tensor.is_param and tensor.uop.origin not in CARRIED_LINES:
         return False
     ops = _ops_under(tensor.uop)
     return not EXPENSIVE.isdisjoint(ops) or (tensor.is_param and BUFFER in ops)
@@ -126,9 +125,9 @@ def _ops_under(value: UOp) -> set[Ops]:
 def _learn(line: Origin | None) -> None:
     """What is made on this line is read again: the next time it is kept when it is first read."""
     if line is not None:
-        if len(_LINES) >= MAX_LINES:
-            _LINES.clear()
-        _LINES.add(line)
+        if len(CARRIED_LINES) >= MAX_LINES:
+            CARRIED_LINES.clear()
+        CARRIED_LINES.add(line)
 
 
 class Growth:

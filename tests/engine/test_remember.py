@@ -18,7 +18,8 @@ from glassgrad.ir.stages import Kernel
 
 
 def kernel(*shape: int, factor: float = 2.0) -> Kernel:
-    return planned((memory(*shape) * factor).sum(1)).kernels[0]
+    x = memory(*shape)
+    return planned((x * x.const_like(factor)).sum(1)).kernels[0]
 
 
 def test_equal_kernels_are_written_alike_and_different_ones_are_not() -> None:

@@ -66,6 +66,6 @@ def test_graphs_beyond_the_most_are_counted_only(monkeypatch) -> None:
     monkeypatch.setattr(recording, "MOST_GRAPHS", 2)
     with recorded() as seen:
         for number in range(5):
-            (memory(8) + 10.5 + number).realize()
+            (memory(8 + number) + 10.5).realize()
     assert len(seen.graphs) == 2
     assert seen.left_out == 3
