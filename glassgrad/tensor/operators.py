@@ -48,7 +48,7 @@ class Operators(Movement):
             if op not in LOGICAL:
                 raise DTypeError(f"cannot {what} bools", hint="use ^, or cast to int first")
             op = LOGICAL[op]
-        if right.op is CONST:
+        if right.op is CONST and isinstance(other, (int, float)):
             right = as_argument(right, left)
         src = (right, left) if reverse else (left, right)
         return self._made(record(op, left.dtype, src))
@@ -80,7 +80,7 @@ class Operators(Movement):
     def _quotient(self, x: Any, reverse: bool = False) -> Self:
         left, right = self._pair(x, "divide")
         left, right = as_float(left), as_float(right)
-        if right.op is CONST:
+        if right.op is CONST and isinstance(x, (int, float)):
             right = as_argument(right, left)
         return self._made(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
 
