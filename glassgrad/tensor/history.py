@@ -18,6 +18,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, note
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.gradient import after_write, flow_sources
+from glassgrad.tensor.later import SEEING
 from glassgrad.tensor.versions import OVERWRITTEN
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
@@ -51,7 +52,9 @@ class History(NamedTuple):
 
 
 class Parameters:
-    """The parameters that are alive, looked up when they are first asked for."""
+    """The parameters that are alive, and those whose gradients are not written out yet, looked up
+    when they are first asked for.
+    """
 
     def __init__(self) -> None:
         self._nodes: frozenset[UOp] | None = None
@@ -61,7 +64,8 @@ class Parameters:
     def nodes(self) -> frozenset[UOp]:
         if self._nodes is None:
             floats = (t for t in living() if t.is_param and t.uop.dtype.kind == "float")
-            self._nodes = frozenset([tensor.uop for tensor in floats])
+            pending = [node for gradients in list(SEEING) for node in gradients.src[2:]]
+            self._nodes = frozenset([*pending, *(tensor.uop for tensor in floats)])
         return self._nodes
 
     def are_behind(self, value: UOp) -> bool:
@@ -96,10 +100,10 @@ def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp
             _warn(value.origin)
 
 
-def with_history(value: UOp) -> UOp:
-    """A graph in which computed buffers are the operations that computed them."""
+def with_history(*values: UOp) -> list[UOp]:
+    """Graphs in which computed buffers are the operations that computed them."""
     done: dict[UOp, UOp] = {}
-    for node in _with_histories(value):
+    for node in _with_histories(values):
         history: History | None = node.history
         old = node.src if history is None else history.src
         src = tuple([done.get(source, source) for source in old])
@@ -110,7 +114,7 @@ def with_history(value: UOp) -> UOp:
             made.origin = made.origin or node.origin
             if node.realized is not None and node.realized.arg not in OVERWRITTEN:
                 note(made, node.realized)
-    return done.get(value, value)
+    return [done.get(value, value) for value in values]
 
 
 @contextmanager
@@ -141,10 +145,10 @@ def _sources(node: UOp) -> Sequence[UOp]:
     return flow_sources(node)
 
 
-def _with_histories(value: UOp) -> list[UOp]:
-    """All nodes under a value and under the histories of its buffers, sources first."""
-    seen = {value}
-    stack = [value]
+def _with_histories(values: Iterable[UOp]) -> list[UOp]:
+    """All nodes under values and under the histories of their buffers, sources first."""
+    seen = set(values)
+    stack = list(seen)
     while stack:
         node = stack.pop()
         history: History | None = node.history

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from threading import get_ident
 from typing import NamedTuple, cast
-from weakref import ref
+from weakref import WeakSet, ref
 
 from glassgrad.base.config import NO_GRAD, Context
 from glassgrad.base.dtype import DType, dtypes
@@ -35,6 +35,7 @@ Written = Callable[..., Sequence[UOp]]
 
 
 WRITING: list[int] = []  # the threads that write graphs, once for each
+SEEING: WeakSet[UOp] = WeakSet()  # functions that will look at what their first argument is made of
 
 
 @contextmanager
@@ -199,6 +200,8 @@ def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     made.origin = made.origin or node.origin
     if node.op is ASSIGN:
         WRITERS[src[0]] = ref(made)
+    elif node in SEEING:
+        SEEING.add(made)
     return made
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fuzz.generate import Wishes, generate
 from fuzz.lanes import Discard
-from fuzz.modes import CALLS, Failure, check, check_threads
+from fuzz.modes import Failure, check, check_threads, seeds_of
 from fuzz.ops import FAMILIES
 from fuzz.programs import Program
 from fuzz.shrink import shrink
@@ -97,8 +97,7 @@ def describe(report: Report, seconds: float) -> None:
     if failure.kind != "wrong":
         lines = [line for line in message.splitlines() if line[:1].strip()]
         report.signature = (failure.kind, re.sub(r"\d+", "n", lines[-1])[:110])
-    is_captured = failure.mode == "captured"
-    script = small.captured_script(CALLS) if is_captured else small.script()
+    script = small.script(seeds_of(failure.mode), failure.mode == "captured")
     title = f"### seed {report.seed}, {report.mode}: {failure.kind}"
     report.text = "\n".join([title, "", "```python", script, "```", "", message, ""])
 

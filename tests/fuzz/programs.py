@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -127,23 +127,14 @@ class Program:
         body = indent([*first, *self.lines(), *found, "return found"])
         return "\n".join([f"def program({names}):", *body])
 
-    def script(self) -> str:
-        """The program as a few lines that anybody can run: values in it end as they did."""
-        lines = ["import numpy as np", "from glassgrad import Tensor, nn", ""]
-        lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves]
-        given = ", ".join(leaf.name for leaf in self.leaves if not leaf.is_held)
-        lines += [self.function(), f"print([one.numpy() for one in program({given})])"]
-        return "\n".join(lines)
-
-    def captured_script(self, calls: int) -> str:
-        """The same with a captured function that is called several times."""
+    def script(self, seeds: Sequence[int] = (0,), is_captured: bool = False) -> str:
+        """The program as a few lines that anybody can run: calls with inputs of these seeds."""
         lines = ["import numpy as np", "from glassgrad import Tensor, TinyJit, nn", ""]
         lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves if leaf.is_held]
-        lines += [self.function(), "captured = TinyJit(program)"]
-        given = [leaf.text(" + n") for leaf in self.leaves if not leaf.is_held]
-        lines += [f"for n in range(0, {1000 * calls}, 1000):", "    inputs = ["]
-        lines += [f"        {text}," for text in given]
-        lines += ["    ]", "    print([one.numpy() for one in captured(*inputs)])"]
+        lines += [self.function(), *(["program = TinyJit(program)"] if is_captured else [])]
+        lines += [f"for n in {tuple(1000 * seed for seed in seeds)}:", "    inputs = ["]
+        lines += [f"        {leaf.text(' + n')}," for leaf in self.leaves if not leaf.is_held]
+        lines += ["    ]", "    print([one.numpy() for one in program(*inputs)])"]
         return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,23 +36,21 @@ def defined(program: Program, names: dict[str, Any]) -> Any:
     return names["program"]
 
 
-def run(program: Program) -> list[Array | None]:
-    """Once, eagerly."""
-    names = names_for(program)
-    given = [names[leaf.name] for leaf in program.leaves if not leaf.is_held]
-    return arrays(defined(program, names)(*given))
+def run(program: Program, seeds: Sequence[int], is_captured: bool) -> list[list[Array | None]]:
+    """Several calls of one function, eager or captured, with inputs of these seeds.
 
-
-def run_captured(program: Program, calls: int) -> list[list[Array | None]]:
-    """Several calls of a captured function, with other inputs each time."""
+    An eager program runs more than once, too: the second time most of it is recognised.
+    """
     from glassgrad import TinyJit
 
     names = names_for(program)
-    captured = TinyJit(defined(program, names))
+    function = defined(program, names)
+    if is_captured:
+        function = TinyJit(function)
     found = []
-    for call in range(calls):
-        moved = program.with_seeds(call)
+    for seed in seeds:
+        moved = program.with_seeds(seed)
         fresh = names_for(moved)
         given = [fresh[leaf.name] for leaf in moved.leaves if not leaf.is_held]
-        found.append(arrays(captured(*given)))
+        found.append(arrays(function(*given)))
     return found

@@ -58,7 +58,7 @@ def test_a_planted_bug_is_found_and_shrunk(
         pytest.fail("the bug was not found")
     script = report.text.split("```python")[1].split("```")[0]
     assert f".{name}(" in script
-    assert len(script.strip().splitlines()) <= 14
+    assert len(script.strip().splitlines()) <= 17
 
 
 def test_a_planted_wrong_gradient_is_found() -> None:
