@@ -11,14 +11,14 @@ from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
+from glassgrad.tensor.collect import overwritten, walk
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.gradient import gradients, is_usual, reached
 from glassgrad.tensor.history import with_history
-from glassgrad.tensor.later import SEEING, Later, chosen, written_out
+from glassgrad.tensor.later import Later, chosen, written_out
 from glassgrad.tensor.linear_algebra import LinearAlgebra
-from glassgrad.tensor.realize import overwritten, walk
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
 from glassgrad.tensor.versions import current
 
@@ -153,7 +153,7 @@ def _differentiable(tensor: Core) -> tuple[Core, list[UOp]]:
     nodes = toposort((tensor.uop,))
     if all(node.history is None for node in nodes):
         return tensor, nodes
-    tensor = Core._handed(*with_history(tensor.uop))
+    tensor = Core._handed(with_history(tensor.uop))
     return tensor, toposort((tensor.uop,))
 
 
@@ -208,15 +208,12 @@ def _later_gradients(
     if not wanted:
         return {}
     results = record(LATER, dtypes.void, (value, seed, *wanted), GRADIENTS)
-    SEEING.add(results)
     return {node: chosen(results, number, node) for number, node in enumerate(wanted)}
 
 
 def _gradients(value: UOp, seed: UOp, *inputs: UOp) -> list[UOp]:
-    """Written when it is needed: what is between the inputs and the value may be in memory by now."""
-    value, *nodes = with_history(value, *inputs)
-    found = gradients(value, nodes, seed)
-    return [found[node] for node in nodes]
+    found = gradients(value, inputs, seed)
+    return [found[node] for node in inputs]
 
 
 GRADIENTS = Later(_gradients, sees_graph=True)

@@ -69,6 +69,7 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp
     again = [node for node in READ_ONCE.nodes() if node in nodes and _is_expensive(node)]
     for node in again:
         _learn(node.origin)
+    UPDATED.difference_update([node for node in UPDATED if node.realized is not None])
     found = dict.fromkeys([*again, *(node for node in list(UPDATED) if _is_kept(node, nodes))])
     for tensor in lazy:
         node = tensor.uop

@@ -12,14 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
+from glassgrad.base.dtype import DType
 from glassgrad.base.errors import GraphWarning
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, note
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.gradient import after_write, flow_sources
-from glassgrad.tensor.later import SEEING
+from glassgrad.tensor.derivatives import after_write
+from glassgrad.tensor.gradient import flow_sources
 from glassgrad.tensor.versions import OVERWRITTEN
+from glassgrad.tensor.views import Whole
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 MAX_DEPTH = 500  # computed values one behind the other, before a loop is suspected to forget none
@@ -40,11 +42,7 @@ class History(NamedTuple):
         """The operation as a node over these sources. Its value is in the buffer, unless that was
         overwritten.
         """
-        if self.op is ASSIGN:  # computing it a second time must not write
-            target, value = src
-            made = after_write(target, value, self.arg)
-        else:
-            made = UOp(self.op, buffer.dtype, src, self.arg)
+        made = _again(self.op, buffer.dtype, src, self.arg)
         made.origin = made.origin or self.origin
         if made.op is not BUFFER and buffer.arg not in OVERWRITTEN:
             note(made, buffer)
@@ -52,9 +50,7 @@ class History(NamedTuple):
 
 
 class Parameters:
-    """The parameters that are alive, and those whose gradients are not written out yet, looked up
-    when they are first asked for.
-    """
+    """The parameters that are alive, looked up when they are first asked for."""
 
     def __init__(self) -> None:
         self._nodes: frozenset[UOp] | None = None
@@ -64,8 +60,7 @@ class Parameters:
     def nodes(self) -> frozenset[UOp]:
         if self._nodes is None:
             floats = (t for t in living() if t.is_param and t.uop.dtype.kind == "float")
-            pending = [node for gradients in list(SEEING) for node in gradients.src[2:]]
-            self._nodes = frozenset([*pending, *(tensor.uop for tensor in floats)])
+            self._nodes = frozenset([tensor.uop for tensor in floats])
         return self._nodes
 
     def are_behind(self, value: UOp) -> bool:
@@ -100,21 +95,21 @@ def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp
             _warn(value.origin)
 
 
-def with_history(*values: UOp) -> list[UOp]:
-    """Graphs in which computed buffers are the operations that computed them."""
+def with_history(value: UOp) -> UOp:
+    """A graph in which computed buffers are the operations that computed them."""
     done: dict[UOp, UOp] = {}
-    for node in _with_histories(values):
+    for node in _with_histories(value):
         history: History | None = node.history
         old = node.src if history is None else history.src
         src = tuple([done.get(source, source) for source in old])
         if history is not None:
             done[node] = history.node(node, src)
         elif src != old:
-            done[node] = made = UOp(node.op, node.dtype, src, node.arg)
+            done[node] = made = _again(node.op, node.dtype, src, node.arg)
             made.origin = made.origin or node.origin
             if node.realized is not None and node.realized.arg not in OVERWRITTEN:
                 note(made, node.realized)
-    return [done.get(value, value) for value in values]
+    return done.get(value, value)
 
 
 @contextmanager
@@ -137,6 +132,23 @@ def forget_history(first_number: int) -> None:
             tensor.uop.history = None
 
 
+def is_differentiable(holder: Core | Whole) -> bool:
+    """Whether gradients may flow on through what a tensor holds. A parameter that was written to is
+    a leaf again, as after every step of an optimiser.
+    """
+    if isinstance(holder, Whole):
+        return True
+    return holder._is_asked is None or (holder._is_asked and holder.uop.op is not ASSIGN)
+
+
+def _again(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+    """An operation on other nodes of the same values; computing it a second time must not write."""
+    if op is ASSIGN:
+        target, value = src
+        return after_write(target, value, arg)
+    return UOp(op, dtype, src, arg)
+
+
 def _sources(node: UOp) -> Sequence[UOp]:
     """Where a gradient flows from a node; from a computed buffer to what it was computed from."""
     if node.op is BUFFER:
@@ -145,10 +157,10 @@ def _sources(node: UOp) -> Sequence[UOp]:
     return flow_sources(node)
 
 
-def _with_histories(values: Iterable[UOp]) -> list[UOp]:
-    """All nodes under values and under the histories of their buffers, sources first."""
-    seen = set(values)
-    stack = list(seen)
+def _with_histories(value: UOp) -> list[UOp]:
+    """All nodes under a value and under the histories of its buffers, sources first."""
+    seen = {value}
+    stack = [value]
     while stack:
         node = stack.pop()
         history: History | None = node.history

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from threading import get_ident
 from typing import NamedTuple, cast
-from weakref import WeakSet, ref
+from weakref import ref
 
 from glassgrad.base.config import NO_GRAD, Context
 from glassgrad.base.dtype import DType, dtypes
@@ -35,7 +35,6 @@ Written = Callable[..., Sequence[UOp]]
 
 
 WRITING: list[int] = []  # the threads that write graphs, once for each
-SEEING: WeakSet[UOp] = WeakSet()  # functions that will look at what their first argument is made of
 
 
 @contextmanager
@@ -132,14 +131,22 @@ def written_out(
     return changed
 
 
-def read_instead(changed: dict[UOp, UOp]) -> None:
-    """Let living tensors be made of other nodes of the same values."""
-    for node in unwritten_nodes([holder.uop for holder in holders()]):
-        if node not in changed and not changed.keys().isdisjoint(node.src):
-            made = _rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
-            changed[node] = made
-            if (held := current(node)) is not None:
-                note(made, held)
+def read_instead(changed: dict[UOp, UOp], spares_gradients: bool = False) -> None:
+    """Let living tensors be made of other nodes of the same values.
+
+    With `spares_gradients`, what gradients are gradients of that are not written yet stays as it
+    is: through the other nodes none would flow.
+    """
+    nodes, under = _nodes([holder.uop for holder in holders()], [])
+    for node in nodes:
+        if node in changed or changed.keys().isdisjoint(node.src):
+            continue
+        if spares_gradients and (node in under or (node.op is LATER and node.arg.sees_graph)):
+            continue
+        made = _rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
+        changed[node] = made
+        if (held := current(node)) is not None:
+            note(made, held)
     _hold_instead(changed)
 
 
@@ -200,8 +207,6 @@ def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     made.origin = made.origin or node.origin
     if node.op is ASSIGN:
         WRITERS[src[0]] = ref(made)
-    elif node in SEEING:
-        SEEING.add(made)
     return made
 
 

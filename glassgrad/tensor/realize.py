@@ -1,15 +1,12 @@
-"""lazy tensors -> tensors in memory: which values must be computed together, and what they become.
+"""lazy tensors -> tensors in memory: values are computed, and living tensors hold their buffers.
 
-Writing to a buffer is the delicate part. An ASSIGN that is computed must never be computed again,
-and every living tensor that still reads what the buffer held before is computed in the same call,
-before the write. A View stands for one version of the contents, so old versions are known by it.
+A View stands for one version of the contents of a buffer, so old versions are known by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -25,20 +22,21 @@ from glassgrad.ir.size import UNBOUND, bindings
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
-from glassgrad.tensor.carried import READ_ONCE, carried, lazy_tensors, watch_growth
+from glassgrad.tensor.carried import READ_ONCE, UPDATED, carried, lazy_tensors, watch_growth
+from glassgrad.tensor.collect import collect, prepared, refuse_overwritten, walk
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.failed import forget_writes
-from glassgrad.tensor.history import Parameters, retain
+from glassgrad.tensor.history import Parameters, is_differentiable, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import read_instead, written_out
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
+from glassgrad.tensor.saved import save_contents
 from glassgrad.tensor.slices import Windows
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
-from glassgrad.tensor.views import Whole
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
@@ -46,8 +44,6 @@ if TYPE_CHECKING:
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
-NUMBER = attrgetter("number")
-UNCHANGED = frozenset((RESHAPE, DETACH, Ops.CUSTOM))
 MOST_NAMED = 8  # tensors in a message about memory
 
 
@@ -147,7 +143,7 @@ def look(tensor: Core) -> View:
         compute([tensor])
         held = current(tensor.uop)
     assert held is not None, tensor.uop
-    _refuse_overwritten((held,))
+    refuse_overwritten((held,))
     view: View = held.arg
     return view
 
@@ -169,6 +165,7 @@ def compute(wanted: Sequence[Core]) -> None:
     """Compute tensors; they hold buffers from then on."""
     if not wanted:
         return
+    save_contents()
     values = [tensor.uop for tensor in wanted]
     more = _carried(values)
     try:
@@ -184,7 +181,7 @@ def _carried(values: list[UOp]) -> list[UOp]:
     """The values under these that later computations will read again."""
     own = set(values)
     lazy = [tensor for tensor in lazy_tensors() if tensor.uop not in own]
-    if not lazy and not READ_ONCE:
+    if not (lazy or READ_ONCE or UPDATED):
         return []
     return carried(own, set(walk(values)), lazy)
 
@@ -198,7 +195,7 @@ def _cut_at(nodes: Sequence[UOp]) -> None:
     for node in [node for node in nodes if current(node) is not None]:
         changed[node] = buffer = node.realized
         retain(node, buffer, parameters)
-    read_instead(changed)
+    read_instead(changed, spares_gradients=True)
 
 
 def _compute(wanted: Sequence[Core], values: list[UOp]) -> None:
@@ -279,49 +276,22 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
     gone.
     """
     pairs = [(holder, buffer) for holder in holders() if (buffer := held.get(holder.uop))]
-    parameters = Parameters()
-    for holder, _ in [pair for pair in pairs if _is_differentiable(pair[0])]:
-        retain(holder.uop, held[holder.uop], parameters, leaves)
     for buffer in ended:
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
         note(root, buffer)
         if root.op is ASSIGN and (writer := WRITERS.get(root)) is not None:
             WRITERS[buffer] = writer
+    parameters = Parameters()
+    for holder, buffer in pairs:
+        if is_differentiable(holder):
+            retain(holder.uop, buffer, parameters, leaves)
     for holder, buffer in pairs:
         holder.uop = buffer
 
 
-def _is_differentiable(holder: Core | Whole) -> bool:
-    """Whether gradients may flow on through what a tensor holds. A parameter that was written to is
-    a leaf again, as after every step of an optimiser.
-    """
-    if isinstance(holder, Whole):
-        return True
-    return holder._is_asked is None or (holder._is_asked and holder.uop.op is not ASSIGN)
-
-
 def _held_values() -> list[UOp]:
     return [holder.uop for holder in holders()]
-
-
-def overwritten(nodes: Iterable[UOp]) -> UOp | None:
-    """A buffer among these nodes whose contents are gone, if there is one."""
-    if not OVERWRITTEN:
-        return None
-    return next((n for n in nodes if n.op is BUFFER and n.arg in OVERWRITTEN), None)
-
-
-def _refuse_overwritten(nodes: Iterable[UOp]) -> None:
-    """Writes wait for their readers, but replays of a captured function know of none."""
-    lost = overwritten(nodes)
-    if lost is not None:
-        raise CaptureError(
-            f"a value of shape {lost.shape} that this is made of has been overwritten by a replay "
-            "of a captured function",
-            hint="realize() before the replay what is made of the old value, or return it from "
-            "the function",
-        )
 
 
 def _settle(tensor: Core) -> bool:
@@ -334,7 +304,7 @@ def _settle(tensor: Core) -> bool:
     if holder is not None and holder is not tensor._home:  # it would change under this value
         tensor.uop = UOp(CONTIGUOUS, found.dtype, (found,))
         return False
-    if _is_differentiable(tensor):
+    if is_differentiable(tensor):
         retain(tensor.uop, found, Parameters())
     tensor.uop = found
     return True
@@ -352,114 +322,3 @@ def _resolved_target(write: UOp) -> UOp:
     while target.op is ASSIGN and current(target) is None:
         target = target.src[0]
     return current(target) or target
-
-
-def walk(roots: Iterable[UOp]) -> list[UOp]:
-    """Everything that is still to compute under the roots, sources first; what is known ends it."""
-    seen: set[UOp] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            if node.realized is None or current(node) is None:
-                stack.extend(node.src)
-    return sorted(seen, key=NUMBER)
-
-
-# ---------------------------------------------------------------------- what belongs together
-
-
-def collect(
-    values: Sequence[UOp],
-) -> tuple[list[UOp], list[UOp], list[UOp], dict[UOp, UOp]]:
-    """All values to compute in one call, the writes among them, all nodes under them, and what
-    nodes became whose graphs had to be written.
-
-    Of several writes to one buffer the last is a value of its own, and the others happen on the
-    way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
-    """
-    became = written_out(values)
-    roots = dict.fromkeys([became.get(value, value) for value in values])
-    nodes = walk(roots)
-    _refuse_overwritten(nodes)
-    found = _unwritten(nodes)
-    if not found:  # nothing changes, so nobody else is concerned
-        return list(roots), [], nodes, became
-    held = holders()
-    nodes = walk([holder.uop for holder in held])
-    while True:
-        writes = dict.fromkeys(found)
-        old = {write.src[0] for write in writes}
-        old |= {now for target in old if (now := current(target)) is not None}
-        reads = _reads(nodes, writes, old)
-        for holder in [one for one in held if one.uop in reads]:
-            if holder.uop in old:
-                roots.pop(holder.uop, None)
-                holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,))
-            roots[holder.uop] = None
-        needed = walk(roots)
-        found = _unwritten(needed)
-        if len(found) == len(writes):
-            break
-    last = [write for write in writes if write not in old]
-    return list(dict.fromkeys([*roots, *last])), list(writes), needed, became
-
-
-def _unwritten(nodes: list[UOp]) -> list[UOp]:
-    """The writes that did not happen yet."""
-    return [node for node in nodes if node.op is ASSIGN and current(node) is None]
-
-
-def _reads(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]:
-    """The nodes that read a version of a buffer that one of these writes replaces."""
-    reads: set[UOp] = set()
-    for node in nodes:
-        if node in old:
-            reads.add(node)
-        elif node.realized is not None:
-            if node.realized in old:
-                reads.add(node)
-        elif node not in writes and not reads.isdisjoint(node.src):
-            reads.add(node)
-    return reads
-
-
-# ---------------------------------------------------------------------- the graph to compute
-
-
-def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[UOp]:
-    """The roots over buffers where values are in memory, without the names of constants.
-
-    `nodes` are all that is under them, sources first, if that is known.
-
-    Different roots stay different: two parameters that begin as the same zeros get memory each.
-    """
-    done: dict[UOp, UOp] = {}  # only what changes
-    for node in walk(roots) if nodes is None else nodes:
-        if node.realized is not None:
-            done[node] = node.realized
-        elif node.op is DETACH and node.arg is not None:
-            done[node] = done.get(node.src[0], node.src[0])
-        elif done and not done.keys().isdisjoint(node.src):
-            src = tuple([done.get(source, source) for source in node.src])
-            done[node] = UOp(node.op, node.dtype, src, node.arg)
-            done[node].origin = done[node].origin or node.origin
-    seen: dict[UOp, int] = {}
-    values = []
-    for root in roots:
-        value = done.get(root, root)
-        times = seen[value] = seen.get(value, -1) + 1
-        if times or (value.op is not ASSIGN and _lies_in_buffer(value)):
-            value = UOp(CONTIGUOUS, value.dtype, (value,), times)
-        values.append(value)
-    return values
-
-
-def _lies_in_buffer(value: UOp) -> bool:
-    """Is a value nothing but what a buffer holds, or will hold when it is written? As a result it
-    is memory of its own: nothing would order later writes to the buffer and reads of the result.
-    """
-    while value.op in UNCHANGED:
-        value = value.src[0]
-    return value.op is BUFFER or value.op is ASSIGN

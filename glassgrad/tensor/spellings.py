@@ -11,7 +11,7 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.backward import Backward
-from glassgrad.tensor.realize import walk
+from glassgrad.tensor.collect import walk
 from glassgrad.tensor.record import cast_to, record, scalar
 
 

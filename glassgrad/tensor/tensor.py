@@ -12,6 +12,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import C_TYPES, View
+from glassgrad.tensor.collect import collect, prepared, walk
 from glassgrad.tensor.copies import copy_of, pickled
 from glassgrad.tensor.core import Core, copied, device_of
 from glassgrad.tensor.data import file_node, node_of
@@ -21,7 +22,7 @@ from glassgrad.tensor.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.lending import lend
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.realize import collect, look, prepared, realize, walk
+from glassgrad.tensor.realize import look, realize
 from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.versions import current
 from glassgrad.tensor.writes import make_writable, write

@@ -21,11 +21,12 @@ from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.carried import UPDATED
+from glassgrad.tensor.collect import walk
 from glassgrad.tensor.copies import own
 from glassgrad.tensor.core import Core, device_of, holders, living
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.realize import compute, in_memory, realize, walk, writable, written
+from glassgrad.tensor.realize import compute, in_memory, realize, writable, written
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, storage_of
 from glassgrad.tensor.views import (
     Step,

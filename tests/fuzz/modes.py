@@ -122,6 +122,8 @@ def _comparison(program: Program, state: dict[str, Any], seed: int) -> Compare:
     kept = {n: shown(state[n].read(), state[n].dtype) for n in program.outputs}
     needed = pruned(replace(program, outputs=()))
     moved = slopes(replace(needed, leaves=program.leaves), seed) if program.loss else []
+    if moved and not any(slope.wanted for slope in moved):
+        raise Discard("backward() refuses a loss that depends on no parameter")
 
     def compare(found: list[Array | None]) -> list[str]:
         return [

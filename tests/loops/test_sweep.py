@@ -27,7 +27,7 @@ from glassgrad.loops.moves import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps, Recipe
 from glassgrad.schedule import blocks, swept, worth
-from glassgrad.tensor.realize import collect, prepared
+from glassgrad.tensor.collect import collect, prepared
 
 Array = np.ndarray
 SHAPE = (16, 256, 32)

@@ -12,7 +12,7 @@ from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule, worth
-from glassgrad.tensor.realize import collect
+from glassgrad.tensor.collect import collect
 
 ONE_CORE = replace(TARGET, cores=1)
 

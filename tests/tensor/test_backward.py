@@ -7,7 +7,7 @@ import pytest
 from glassgrad import Tensor
 from glassgrad.base.errors import GradientError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.realize import collect, prepared
+from glassgrad.tensor.collect import collect, prepared
 
 ON_BOTH_ROADS = True
 

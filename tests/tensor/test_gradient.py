@@ -14,7 +14,8 @@ from slopes import Function, check, slopes, weighted
 from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.gradient import RULES, fit, full, gradients
+from glassgrad.tensor.derivatives import RULES, fit, full
+from glassgrad.tensor.gradient import gradients
 
 X, Y = distinct((2, 3)), distinct((2, 3), seed=1) + 0.137
 P, Q = positive((2, 3)), positive((2, 3), seed=1)

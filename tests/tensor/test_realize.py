@@ -11,7 +11,7 @@ import pytest
 import glassgrad.tensor.realize
 from glassgrad import Context, GlobalCounters, Tensor
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.realize import collect, prepared
+from glassgrad.tensor.collect import collect, prepared
 from glassgrad.tensor.versions import current
 
 ON_BOTH_ROADS = True
