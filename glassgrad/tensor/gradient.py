@@ -13,7 +13,7 @@ from glassgrad.tensor.record import marked
 ASSIGN, COPY, CUSTOM, LATER = Ops.ASSIGN, Ops.COPY, Ops.CUSTOM, Ops.LATER
 UNUSUAL = frozenset((COPY, CUSTOM, Ops.BIND))
 ALL_ELEMENTS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
-FLOWING = frozenset(op for op, rules in RULES.items() if all(rules))  # into every source
+FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {ASSIGN}  # to all sources
 
 # CUSTOM(value, …): the node, its gradient, the nodes that gradients matter for -> gradients of any
 # nodes under it. See tensor/custom.py.

@@ -13,7 +13,6 @@ from functools import lru_cache
 from operator import attrgetter
 from threading import get_ident
 from typing import NamedTuple, cast
-from weakref import ref
 
 from glassgrad.base.config import NO_GRAD, Context
 from glassgrad.base.dtype import DType, dtypes
@@ -26,7 +25,7 @@ from glassgrad.tensor.carried import follow
 from glassgrad.tensor.core import Core, holders
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import cast_to, record
-from glassgrad.tensor.versions import WRITERS, current
+from glassgrad.tensor.versions import current, replace_write
 
 LATER, ASSIGN, BUFFER, CONST = Ops.LATER, Ops.ASSIGN, Ops.BUFFER, Ops.CONST
 VOID = dtypes.void
@@ -143,7 +142,7 @@ def read_instead(changed: dict[UOp, UOp], spares_gradients: bool = False) -> Non
             continue
         if spares_gradients and (node in under or (node.op is LATER and node.arg.sees_graph)):
             continue
-        made = _rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
+        made = rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
         changed[node] = made
         if (held := current(node)) is not None:
             note(made, held)
@@ -181,7 +180,7 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
                     continue
             assert (made.shape, made.dtype) == (node.shape, node.dtype), (node, made)
         elif src != node.src:
-            made = _rebuilt(node, src)
+            made = rebuilt(node, src)
         else:
             continue
         changed[node] = made
@@ -201,12 +200,12 @@ def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
     return results
 
 
-def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """The same operation on other nodes of the same values."""
     made = UOp(node.op, node.dtype, src, node.arg)
     made.origin = made.origin or node.origin
     if node.op is ASSIGN:
-        WRITERS[src[0]] = ref(made)
+        replace_write(node, made)
     return made
 
 

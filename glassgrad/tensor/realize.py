@@ -36,7 +36,7 @@ from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
 from glassgrad.tensor.saved import save_contents
 from glassgrad.tensor.slices import Windows
-from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current
+from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, replaced_writes
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ def compute(wanted: Sequence[Core]) -> None:
     """Compute tensors; they hold buffers from then on."""
     if not wanted:
         return
+    if replaced := replaced_writes():
+        read_instead(replaced)
     save_contents()
     values = [tensor.uop for tensor in wanted]
     more = _carried(values)

@@ -7,7 +7,7 @@ written is made of instead.
 
 from __future__ import annotations
 
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
@@ -15,8 +15,8 @@ from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.collect import walk
 from glassgrad.tensor.core import holders
 from glassgrad.tensor.history import Parameters, is_differentiable
-from glassgrad.tensor.later import read_instead
-from glassgrad.tensor.versions import WRITERS, current
+from glassgrad.tensor.later import read_instead, rebuilt
+from glassgrad.tensor.versions import current, replaced_writes
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
 REDUCE, ADD = Ops.REDUCE, Ops.ADD
@@ -35,11 +35,9 @@ def save_contents() -> None:
         old, value = write.src
         reads = _reads(old, value)
         if any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads):
-            made = UOp(ASSIGN, write.dtype, (old, _with_copies(old, value)), write.arg)
-            made.origin = made.origin or write.origin
+            made = rebuilt(write, (old, _with_copies(old, value)))
             CHECKED.add(made)
-            WRITERS[old] = ref(made)
-            read_instead({write: made})
+            read_instead(replaced_writes())
 
 
 def _next_write() -> UOp | None:
@@ -88,7 +86,6 @@ def _with_copies(old: UOp, value: UOp) -> UOp:
             copy.origin = copy.origin or node.origin
         elif current(node) is None and not done.keys().isdisjoint(node.src):
             src = tuple([done.get(source, source) for source in node.src])
-            done[node] = made = UOp(node.op, node.dtype, src, node.arg)
-            made.origin = made.origin or node.origin
+            done[node] = rebuilt(node, src)
     UPDATED.update([done[part] for part in parts])
     return done[value]

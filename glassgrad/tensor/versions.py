@@ -13,6 +13,26 @@ from glassgrad.memory.view import View
 ASSIGN, BUFFER = Ops.ASSIGN, Ops.BUFFER
 OVERWRITTEN: WeakSet[View] = WeakSet()  # a View stands for one version of the contents
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
+REPLACED: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()  # a write -> the same of other nodes
+
+
+def replace_write(write: UOp, made: UOp) -> None:
+    """Only one of two nodes of the same write may be carried out. Another thread may just now be
+    making something of the first: it will read the second instead.
+    """
+    WRITERS[made.src[0]] = ref(made)
+    REPLACED[write] = made
+
+
+def replaced_writes() -> dict[UOp, UOp]:
+    """What became of the writes that somebody still reads and that were replaced."""
+    found: dict[UOp, UOp] = {}
+    for write, made in list(REPLACED.items()):
+        last = made
+        while (later := REPLACED.get(last)) is not None:
+            last = later
+        found[write] = last
+    return found
 
 
 def storage_of(target: UOp) -> Storage:

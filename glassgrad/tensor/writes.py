@@ -58,15 +58,16 @@ def write(
         else:
             _show(tensor, after)
         return
-    chain = (*steps_of(tensor), *steps)
-    refuse_repeated(chain, tensor.shape)
-    before = node_of_whole(tensor)
-    value, chain = _through_bitcasts(before, value, chain)
-    if not chain and _target(tensor, before) is None:
+    before, chain = node_of_whole(tensor), (*steps_of(tensor), *steps)
+    if chain:
+        refuse_repeated(chain, tensor.shape)
+        value, chain = _through_bitcasts(before, value, chain)
+    target = _target(tensor, before)
+    if target is None and not chain:
         after = own(value)
         UPDATED.add(after)
     else:
-        after = _written(make_writable(tensor), value, chain, origin)
+        after = _written(target or _made_writable(tensor), value, chain, origin)
     _show(tensor, after)
 
 
@@ -75,18 +76,20 @@ def make_writable(tensor: Core) -> UOp:
     """The version of a buffer that a write to this tensor replaces. What is only computed, or in
     memory that is not this tensor's to write to, gets memory of its own first.
     """
+    return _target(tensor, node_of_whole(tensor)) or _made_writable(tensor)
+
+
+def _made_writable(tensor: Core) -> UOp:
     before = node_of_whole(tensor)
-    if is_file(device_of(before)) and current(before) is None:
+    place = device_of(before)
+    if is_file(place) and current(before) is None:
         file = Core._handed(before)
         realize((file,))
-        before = file.uop
-        _show(tensor, before)
-    target = _target(tensor, before)
-    if target is None:
-        place = device_of(before)
-        view = View.empty(canonical(None) if is_file(place) else place, before.shape, before.dtype)
-        target = written(UOp(BUFFER, before.dtype, (), view), before)
-        _show(tensor, target)
+        _show(tensor, file.uop)
+        return make_writable(tensor)
+    view = View.empty(canonical(None) if is_file(place) else place, before.shape, before.dtype)
+    target = written(UOp(BUFFER, before.dtype, (), view), before)
+    _show(tensor, target)
     return target
 
 
@@ -122,6 +125,8 @@ def _is_held_by_others(tensor: Core, target: UOp) -> bool:
 
 def _writable_part(uop: UOp) -> UOp | None:
     """The part of a file that this value is, if it may be written: the file is its own version."""
+    if uop.op is BUFFER and not is_file(uop.arg.storage.device):
+        return None
     part = file_window(uop)
     return None if part is None or part.readonly else UOp(BUFFER, uop.dtype, (), part)
 

@@ -158,3 +158,21 @@ def test_views_of_one_tensor_made_by_many_threads_share_it() -> None:
 
         in_threads(work)
         assert x.tolist() == [1, 2, 3, 4]
+
+
+def test_a_write_is_done_once_while_other_threads_compute() -> None:
+    """Computing replaces nodes of pending writes of all threads, which may just now read them."""
+
+    def work(_: int) -> None:
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            a, c = Tensor([3.0]).realize(), Tensor([2.0] * 3, requires_grad=True).realize()
+            b = Tensor.ones(4, 3).contiguous().realize()
+            b[0:3] += c
+            d = b.reshape(12)
+            b[:3] *= a
+            d += a
+            (d * d).sum().backward()
+            assert d.tolist() == [12.0] * 9 + [4.0] * 3
+
+    in_threads(work)
