@@ -63,10 +63,11 @@ class Recorder:
     they stay what they were. `counters` are the buffers that say where random numbers begin, which
     do change. `sized` are the results whose shapes variables decide, with those shapes.
     `nodes` are all that was computed, as it was written. `touched` are the tensors whose gradients
-    were set or added to.
+    were set or added to. `older` are the ids of the tensors that were there before.
     """
 
     is_strict: bool
+    older: frozenset[int] = frozenset()
     runs: list[Run] = field(default_factory=list)
     numbers: list[Numbers] = field(default_factory=list)
     counters: list[tuple[UOp, int]] = field(default_factory=list)
@@ -108,9 +109,9 @@ LOOKERS.append(_refuse_value)
 
 
 @contextmanager
-def recording(is_strict: bool) -> Iterator[Recorder]:
+def recording(is_strict: bool, older: frozenset[int] = frozenset()) -> Iterator[Recorder]:
     """Watch this thread."""
-    made = THREAD.recorder = Recorder(is_strict)
+    made = THREAD.recorder = Recorder(is_strict, older)
     try:
         yield made
     finally:

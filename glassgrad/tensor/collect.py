@@ -17,6 +17,7 @@ from glassgrad.tensor.later import written_out
 from glassgrad.tensor.versions import OVERWRITTEN, current
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
+GIVEN = "given"  # to a tensor that did not ask for a copy: no copy that anyone else makes is the same
 NUMBER = attrgetter("number")
 UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
 
@@ -60,7 +61,7 @@ def collect(
         for holder in [one for one in held if one.uop in reads]:
             if holder.uop in old:
                 roots.pop(holder.uop, None)
-                holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,))
+                holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), GIVEN)
             roots[holder.uop] = None
         needed = walk(roots)
         found = _unwritten(needed)

@@ -30,7 +30,7 @@ from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.tensor.again import MISSED, Again, again
 from glassgrad.tensor.captured import Captured
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.guards import Guards, Seen
 from glassgrad.tensor.history import as_leaves, forget_history
@@ -144,7 +144,8 @@ class TinyJit(Generic[P, R]):
         finish_writes()
         before = Before.now(tensors, values)
         returned: list[Core] = []
-        with recording(is_strict=earlier is not None) as watching, as_leaves(tensors):
+        older = frozenset(map(id, living()))
+        with recording(earlier is not None, older) as watching, as_leaves(tensors):
             result = call()
             spread(result, returned, is_key=False)
             realize([*returned, *written_lazily()])

@@ -24,6 +24,7 @@ SAME_SIZE = OpGroup.MOVEMENT - {GATHER, Ops.EXPAND, Ops.WINDOW}
 LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
     ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
 }  # fmt: skip
+SAVED = "saved"  # no other copy of the same contents is the same node: others may write to theirs
 CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
 
 
@@ -82,7 +83,7 @@ def _with_copies(old: UOp, value: UOp) -> UOp:
     for node in walk((value,)):
         if _is(node, old) or (node.op in SAME_SIZE and node.src[0] in parts):
             parts.add(node)
-            done[node] = copy = UOp(CONTIGUOUS, node.dtype, (node,))
+            done[node] = copy = UOp(CONTIGUOUS, node.dtype, (node,), SAVED)
             copy.origin = copy.origin or node.origin
         elif current(node) is None and not done.keys().isdisjoint(node.src):
             src = tuple([done.get(source, source) for source in node.src])

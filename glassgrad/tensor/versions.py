@@ -21,7 +21,9 @@ def replace_write(write: UOp, made: UOp) -> None:
     making something of the first: it will read the second instead.
     """
     WRITERS[made.src[0]] = ref(made)
-    REPLACED[write] = made
+    REPLACED.pop(made, None)
+    if made is not write:
+        REPLACED[write] = made
 
 
 def replaced_writes() -> dict[UOp, UOp]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from glassgrad.base.origin import Origin
-from glassgrad.engine.recording import recorder
+from glassgrad.engine.recording import Recorder, recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
@@ -110,16 +110,22 @@ def _target(tensor: Core, before: UOp) -> UOp | None:
         return None
     # Elsewhere the other tensor may be given a copy instead, but a captured function must not move
     # tensors that were there before.
-    return None if recorder() is not None and _is_held_by_others(tensor, target) else target
+    watching = recorder()
+    is_kept = watching is not None and _is_held_before(watching, tensor, target)
+    return None if is_kept else target
 
 
-def _is_held_by_others(tensor: Core, target: UOp) -> bool:
-    """Whether a tensor that shares no elements with this one has the same value in this memory."""
+def _is_held_before(watching: Recorder, tensor: Core, target: UOp) -> bool:
+    """Whether a tensor that was there before a captured call, and that shares no elements with this
+    one, has the same value in this memory.
+    """
     held, whole = current(target) or target, tensor._whole
     return any(
         current(other.uop) is held
         for other in living()
-        if other is not tensor and (whole is None or other._whole is not whole)
+        if other is not tensor
+        and (whole is None or other._whole is not whole)
+        and id(other) in watching.older
     )
 
 

@@ -109,19 +109,23 @@ def _wanted(program: Program, mode: str, seed: int) -> list[Compare]:
     for inputs in seeds_of(mode):
         moved = program.with_seeds(inputs)
         state = {**leaf_values(moved, arithmetic), **held}
+        first = {name: one.read()[0].copy() for name, one in held.items()}
         held = {leaf.name: state[leaf.name] for leaf in program.leaves if leaf.is_held}
         evaluate(moved, arithmetic, state)
         check_end(moved, state)
-        found.append(_comparison(moved, state, seed))
+        found.append(_comparison(moved, state, seed, first))
     return found
 
 
-def _comparison(program: Program, state: dict[str, Any], seed: int) -> Compare:
+def _comparison(
+    program: Program, state: dict[str, Any], seed: int, held: dict[str, Array]
+) -> Compare:
+    """`held` are the numbers in held leaves when the call began, where calls went before."""
     from fuzz.lanes import shown
 
     kept = {n: shown(state[n].read(), state[n].dtype) for n in program.outputs}
     needed = pruned(replace(program, outputs=()))
-    moved = slopes(replace(needed, leaves=program.leaves), seed) if program.loss else []
+    moved = slopes(replace(needed, leaves=program.leaves), seed, held) if program.loss else []
     if moved and not any(slope.wanted for slope in moved):
         raise Discard("backward() refuses a loss that depends on no parameter")
 

@@ -154,18 +154,22 @@ def loss_of(program: Program, arithmetic: Arithmetic, moved: dict[str, Array]) -
     return total
 
 
-def slopes(program: Program, seed: int) -> list[Slope]:
-    """Central differences in float64, along one random direction for each parameter."""
+def slopes(program: Program, seed: int, held: dict[str, Array] | None = None) -> list[Slope]:
+    """Central differences in float64, along one random direction for each parameter.
+
+    `held` are numbers of leaves that are not those of their seeds.
+    """
+    others = held or {}
     rng = np.random.default_rng(seed)
     frozen: dict[str, Array] = {}
-    middle = loss_of(program, _unrounded(0.0, frozen), {})
+    middle = loss_of(program, _unrounded(0.0, frozen), others)
     found = []
     for leaf in program.parameters:
         signs = rng.choice([-1.0, 1.0], leaf.shape)
         direction = np.asarray(rng.uniform(0.5, 1.5, leaf.shape) * signs)
-        above, below = _sides(program, leaf, STEP * direction, 0.0, frozen)
+        above, below = _sides(program, leaf, STEP * direction, 0.0, frozen, others)
         wanted, kink = (above - below) / (2 * STEP), abs(above - 2 * middle + below) / STEP
-        higher, lower = _sides(program, leaf, 3 * STEP * direction, UNITS, frozen)
+        higher, lower = _sides(program, leaf, 3 * STEP * direction, UNITS, frozen, others)
         error = 16 * abs((higher - lower) / (6 * STEP) - wanted) + 2 * kink + 1e-7
         if not np.isfinite(error) or error > 0.02 * (abs(wanted) + 1):
             raise Discard("a gradient is ill-conditioned, or not there")
@@ -174,12 +178,17 @@ def slopes(program: Program, seed: int) -> list[Slope]:
 
 
 def _sides(
-    program: Program, leaf: Leaf, move: Array, units: float, frozen: dict[str, Array]
+    program: Program,
+    leaf: Leaf,
+    move: Array,
+    units: float,
+    frozen: dict[str, Array],
+    others: dict[str, Array],
 ) -> tuple[float, float]:
     """The loss on both sides of a parameter; rounding errors are the same in both."""
     base = rounded(leaf.numbers(), leaf.dtype)
-    above = loss_of(program, _unrounded(units, frozen), {leaf.name: base + move})
-    below = loss_of(program, _unrounded(units, frozen), {leaf.name: base - move})
+    above = loss_of(program, _unrounded(units, frozen), {**others, leaf.name: base + move})
+    below = loss_of(program, _unrounded(units, frozen), {**others, leaf.name: base - move})
     return above, below
 
 

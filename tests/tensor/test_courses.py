@@ -309,6 +309,17 @@ def calls_of(step: Step) -> int:
     return calls
 
 
+def test_a_tensor_that_is_given_a_copy_shares_none_that_others_make() -> None:
+    for _ in range(3):
+        old = Tensor([1.5, 2.5]).realize()
+        copy = old.contiguous()
+        new = old.cast("float32")
+        new -= 1
+        new.realize()
+        old += 5
+        assert [x.tolist() for x in (new, old, copy)] == [[0.5, 1.5], [6.5, 7.5], [1.5, 2.5]]
+
+
 def test_a_step_that_is_known_makes_few_calls() -> None:
     step, _ = network(MAKERS["Adam"])
     for _ in range(4):
