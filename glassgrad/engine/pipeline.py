@@ -37,7 +37,7 @@ from glassgrad.engine.verify import needs_references, with_references
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.spec import check
-from glassgrad.ir.stages import Executable, Kernel, Launch, Source, Target
+from glassgrad.ir.stages import Check, Executable, Kernel, Launch, Source, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 
@@ -82,10 +82,21 @@ def launch(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]
     try:
         return run(*made)
     except BadIndex as bad:  # lines belong to this graph, and the plan may be an equal one's
-        from glassgrad.schedule import schedule
+        raise bad.explained(_checks_here(bad, made, values())) from None
 
-        checks = schedule(values(), made.device.target).checks
-        raise bad.explained(checks[bad.launch]) from None
+
+def _checks_here(bad: BadIndex, made: Ready, values: Sequence[UOp]) -> tuple[Check, ...]:
+    """Those of this graph that are the bad launch's. The plan's own where a plan of this graph
+    would have others: an equal graph, made in another order, may be divided differently.
+    """
+    from glassgrad.schedule import schedule
+
+    kernels = [checks for checks in schedule(values, made.device.target).checks if checks]
+    cells = made.plan.cells
+    sizes = [[check.arg for check in checks] for checks in kernels]
+    if sizes == [[check.arg for check in found.checks] for found in cells]:
+        return kernels[[found.launch for found in cells].index(bad.launch)]
+    return bad.checks
 
 
 def plan_for(

@@ -17,7 +17,7 @@ from glassgrad.tensor.later import written_out
 from glassgrad.tensor.versions import OVERWRITTEN, current
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
-GIVEN = "given"  # to a tensor that did not ask for a copy: no copy that anyone else makes is the same
+GIVEN = "given"  # a copy for a tensor that did not ask for one; it is nobody else's
 NUMBER = attrgetter("number")
 UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
 
