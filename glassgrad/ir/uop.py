@@ -75,7 +75,7 @@ class UOp:
 
     __slots__ = (
         "__weakref__", "_bounds", "_linear", "_order", "_ranges", "arg", "dtype", "history",
-        "number", "op", "origin", "realized", "shape", "src",
+        "number", "op", "origin", "parameters", "realized", "shape", "src",
     )  # fmt: skip
 
     op: Ops
@@ -87,6 +87,7 @@ class UOp:
     origin: Any  # where the user made this value: see base/origin.py
     realized: Any  # the BUFFER node that holds this value, once it has been computed
     history: Any  # of a BUFFER: what it was computed from, if a gradient may flow there
+    parameters: Any  # weak references to those who held it as a parameter, if there were any
     _bounds: tuple[Any, Any] | None
     _ranges: frozenset[UOp] | None
     _linear: Any  # see ir/linear.py
@@ -108,8 +109,8 @@ class UOp:
         node.dtype = dtype
         node.src = src
         node.arg = arg
-        node.origin = node.realized = node.history = node._bounds = None
-        node._ranges = node._linear = node._order = None
+        node.origin = node.realized = node.history = node.parameters = None
+        node._bounds = node._ranges = node._linear = node._order = None
         node.shape = SHAPE_OF[op](node)
         node.number = next(_numbers)
         held = _Held(node, _forget)

@@ -85,7 +85,7 @@ def _simple(captured: Captured, table: Table, lock: RLock, guards: Seen) -> Agai
             tensor = new(kind)
             tensor.uop = node
             tensor.grad = None
-            tensor.is_param = False
+            tensor._is_param = False
             tensor._is_asked = tensor._whole = tensor._home = None
             living = Living(tensor, forget)
             living.thread = get_ident()

@@ -18,7 +18,8 @@ from glassgrad.base.errors import GraphWarning
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.lazy import lazy_holders
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
@@ -83,7 +84,8 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp
 
 def lazy_tensors() -> list[Core]:
     """The tensors whose value is not in memory."""
-    return [t for t in living() if t.uop.op not in NOT_LAZY and t.uop.realized is None]
+    tensors = [holder for holder in lazy_holders() if isinstance(holder, Core)]
+    return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
 
 
 def _is_kept_at_once(tensor: Core) -> bool:

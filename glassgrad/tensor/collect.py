@@ -14,6 +14,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import holders
 from glassgrad.tensor.later import written_out
+from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.versions import OVERWRITTEN, current
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
@@ -61,7 +62,7 @@ def collect(
         for holder in [one for one in held if one.uop in reads]:
             if holder.uop in old:
                 roots.pop(holder.uop, None)
-                holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), GIVEN)
+                hold(holder, UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), GIVEN))
             roots[holder.uop] = None
         needed = walk(roots)
         found = _unwritten(needed)

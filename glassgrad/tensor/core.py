@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from threading import get_ident
 from typing import Any, Self, cast
-from weakref import ref
 
 from glassgrad.base.config import NO_GRAD
 from glassgrad.base.dtype import ConstType, DType, dtypes
@@ -16,6 +15,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
 from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.lazy import LAZY, Identity, mark_parameter
 from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak_dtype
@@ -26,20 +26,23 @@ CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))
 ENDS = frozenset((BUFFER, CONST, DETACH))  # where no gradient flows on
 
 
-class Living(ref["Core"]):
-    """A weak reference, equal to itself alone, that knows which thread made its tensor."""
+class Living(Identity):
+    """A weak reference that knows which thread made its tensor."""
 
     __slots__ = ("thread",)
     thread: int
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
 
 
 # Assigning to a buffer must find the lazy tensors that still read what it held. In order of age:
 # what is computed together is then the same list in every run.
 LIVING: dict[Living, None] = {}
-forget = LIVING.pop
 _new = object.__new__
+
+
+def forget(held: Living) -> None:
+    """A tensor is gone."""
+    LIVING.pop(held, None)
+    LAZY.pop(held, None)
 
 
 def living() -> list[Core]:
@@ -63,11 +66,20 @@ class Core(metaclass=Modes):
     It is False if somebody refused (requires_grad=False, detach(), NO_GRAD), else None.
     """
 
-    __slots__ = ("__weakref__", "_home", "_is_asked", "_steps", "_whole", "grad", "is_param", "uop")
+    __slots__ = (
+        "__weakref__",
+        "_home",
+        "_is_asked",
+        "_is_param",
+        "_steps",
+        "_whole",
+        "grad",
+        "uop",
+    )
 
     uop: UOp
     grad: Self | None
-    is_param: bool
+    _is_param: bool
     _is_asked: bool | None
     _whole: Whole | None  # what it shares elements with others of; views.py
     _steps: Steps  # from there to here
@@ -76,11 +88,13 @@ class Core(metaclass=Modes):
     def _hold(self, uop: UOp, is_param: bool) -> None:
         self.uop = uop
         self.grad = None
-        self.is_param = is_param
         self._is_asked = self._whole = self._home = None
         held = Living(self, forget)
         held.thread = get_ident()
         LIVING[held] = None
+        if uop.op is not BUFFER:
+            LAZY[held] = None
+        self.is_param = is_param
 
     def _made(self, uop: UOp) -> Self:
         """The tensor of a node that an operation on this one made."""
@@ -119,11 +133,13 @@ class Core(metaclass=Modes):
         made = _new(cls)
         made.uop = uop
         made.grad = None
-        made.is_param = False
+        made._is_param = False
         made._is_asked = made._whole = made._home = None
         held = Living(made, forget)
         held.thread = get_ident()
         LIVING[held] = None
+        if uop.op is not BUFFER:
+            LAZY[held] = None
         return made
 
     @classmethod
@@ -132,6 +148,17 @@ class Core(metaclass=Modes):
         made = cls._of(uop, requires_grad is not False)
         made._is_asked = requires_grad
         return made
+
+    @property
+    def is_param(self) -> bool:
+        """Whether backward() leaves a gradient here."""
+        return self._is_param
+
+    @is_param.setter
+    def is_param(self, is_param: bool) -> None:
+        self._is_param = is_param
+        if is_param:
+            mark_parameter(self)
 
     # ------------------------------------------------------------------ facts
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Check
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.core import holders
 from glassgrad.tensor.later import read_instead, unwritten_nodes
+from glassgrad.tensor.lazy import lazy_holders
 from glassgrad.tensor.versions import WRITERS
 
 ASSIGN, CHECK = Ops.ASSIGN, Ops.CHECK
@@ -20,7 +20,7 @@ def forget_writes(check: Check) -> None:
     """Let tensors be as they were before all writes of values that depend on this CHECK."""
     failed: dict[UOp, UOp] = {}
     depends: set[UOp] = set()
-    for node in unwritten_nodes([holder.uop for holder in holders()]):
+    for node in unwritten_nodes([holder.uop for holder in lazy_holders()]):
         if node.op is ASSIGN:
             target, value = node.src
             if value in depends:

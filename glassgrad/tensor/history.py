@@ -20,6 +20,7 @@ from glassgrad.ir.uop import UOp, note
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.derivatives import after_write
 from glassgrad.tensor.gradient import flow_sources
+from glassgrad.tensor.lazy import is_parameter
 from glassgrad.tensor.versions import OVERWRITTEN
 from glassgrad.tensor.views import Whole
 
@@ -50,18 +51,10 @@ class History(NamedTuple):
 
 
 class Parameters:
-    """The parameters that are alive, looked up when they are first asked for."""
+    """Which values depend on parameters that are alive."""
 
     def __init__(self) -> None:
-        self._nodes: frozenset[UOp] | None = None
         self._unreached: set[UOp] = set()  # nodes from which no gradient gets to another parameter
-
-    @property
-    def nodes(self) -> frozenset[UOp]:
-        if self._nodes is None:
-            floats = (t for t in living() if t.is_param and t.uop.dtype.kind == "float")
-            self._nodes = frozenset([tensor.uop for tensor in floats])
-        return self._nodes
 
     def are_behind(self, value: UOp) -> bool:
         """Whether a gradient of this value flows to a parameter other than itself."""
@@ -70,7 +63,7 @@ class Parameters:
             node = stack.pop()
             if node in seen or node.dtype.kind != "float":
                 continue
-            if node in self.nodes or node.realized in self.nodes:
+            if is_parameter(node) or (node.realized is not None and is_parameter(node.realized)):
                 return True
             if node in self._unreached:
                 continue

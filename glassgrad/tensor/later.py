@@ -22,8 +22,9 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
 from glassgrad.tensor.carried import follow
-from glassgrad.tensor.core import Core, holders
+from glassgrad.tensor.core import Core
 from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.lazy import hold, lazy_holders
 from glassgrad.tensor.record import cast_to, record
 from glassgrad.tensor.versions import current, replace_write
 
@@ -124,7 +125,7 @@ def written_out(
     from then on. What changed is given back, and what it became. With `only`, others than functions
     of this class stay.
     """
-    changed = _changed([*values, *[holder.uop for holder in holders()]], graphs, only)
+    changed = _changed([*values, *[holder.uop for holder in lazy_holders()]], graphs, only)
     if changed:
         _hold_instead(changed)
     return changed
@@ -136,7 +137,7 @@ def read_instead(changed: dict[UOp, UOp], spares_gradients: bool = False) -> Non
     With `spares_gradients`, what gradients are gradients of that are not written yet stays as it
     is: through the other nodes none would flow.
     """
-    nodes, under = _nodes([holder.uop for holder in holders()], [])
+    nodes, under = _nodes([holder.uop for holder in lazy_holders()], [])
     for node in nodes:
         if node in changed or changed.keys().isdisjoint(node.src):
             continue
@@ -156,9 +157,9 @@ def unwritten_nodes(values: Iterable[UOp]) -> list[UOp]:
 
 def _hold_instead(changed: dict[UOp, UOp]) -> None:
     """Let living tensors hold what their nodes became."""
-    for holder in holders():
+    for holder in lazy_holders():
         if (made := changed.get(holder.uop)) is not None:
-            holder.uop = made
+            hold(holder, made)
     follow(changed)
 
 

@@ -18,6 +18,7 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.realize import look
 from glassgrad.tensor.versions import current
 from glassgrad.tensor.views import moved, node_of_whole, steps_of
@@ -70,7 +71,7 @@ def _make_exclusive(tensor: Core) -> None:
         copy = Core._handed(UOp(Ops.CONTIGUOUS, node.dtype, (node,), 1))
         storage = root_of(look(copy).storage)
         if whole is None:
-            tensor.uop = copy.uop
+            hold(tensor, copy.uop)
         else:
             whole.show(copy.uop)
     elif whole is not None:

@@ -32,6 +32,7 @@ from glassgrad.tensor.failed import forget_writes
 from glassgrad.tensor.history import Parameters, is_differentiable, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import read_instead, written_out
+from glassgrad.tensor.lazy import hold, lazy_holders
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
 from glassgrad.tensor.saved import save_contents
@@ -157,7 +158,7 @@ def finish_writes() -> None:
 @exclusive
 def written_lazily() -> list[Core]:
     """The tensors whose writes may not have happened yet."""
-    return [Core._handed(held.uop) for held in holders() if held.uop.op is ASSIGN]
+    return [Core._handed(held.uop) for held in lazy_holders() if held.uop.op is ASSIGN]
 
 
 @exclusive
@@ -277,7 +278,7 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
     """Let living tensors hold what was computed from the leaves. The contents of ended buffers are
     gone.
     """
-    pairs = [(holder, buffer) for holder in holders() if (buffer := held.get(holder.uop))]
+    pairs = [(holder, buffer) for holder in lazy_holders() if (buffer := held.get(holder.uop))]
     for buffer in ended:
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
@@ -304,7 +305,7 @@ def _settle(tensor: Core) -> bool:
     storage = found.arg.storage
     holder = storage.holder if storage.base is None else storage.base.holder
     if holder is not None and holder is not tensor._home:  # it would change under this value
-        tensor.uop = UOp(CONTIGUOUS, found.dtype, (found,))
+        hold(tensor, UOp(CONTIGUOUS, found.dtype, (found,)))
         return False
     if is_differentiable(tensor):
         retain(tensor.uop, found, Parameters())

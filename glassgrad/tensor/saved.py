@@ -7,16 +7,17 @@ written is made of instead.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from weakref import WeakSet
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.collect import walk
-from glassgrad.tensor.core import holders
 from glassgrad.tensor.history import Parameters, is_differentiable
 from glassgrad.tensor.later import read_instead, rebuilt
-from glassgrad.tensor.versions import current, replaced_writes
+from glassgrad.tensor.lazy import lazy_holders
+from glassgrad.tensor.versions import current
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
 REDUCE, ADD = Ops.REDUCE, Ops.ADD
@@ -25,32 +26,43 @@ LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
     ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
 }  # fmt: skip
 SAVED = "saved"  # no other copy of the same contents is the same node: others may write to theirs
+NUMBER = attrgetter("number")
 CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
 
 
 def save_contents() -> None:
     """Let the values of pending writes read copies of old contents that gradients will need."""
     parameters = Parameters()
-    while (write := _next_write()) is not None:
-        CHECKED.add(write)
+    writes = _new_writes()
+    CHECKED.update(writes)
+    waiting = [write for write in writes if _needs_contents(write, parameters)]
+    for i, write in enumerate(waiting):
         old, value = write.src
-        reads = _reads(old, value)
-        if any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads):
-            made = rebuilt(write, (old, _with_copies(old, value)))
-            CHECKED.add(made)
-            read_instead(replaced_writes())
+        changed = {write: rebuilt(write, (old, _with_copies(old, value)))}
+        read_instead(changed)
+        CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
+        waiting[i + 1 :] = [changed.get(later, later) for later in waiting[i + 1 :]]
 
 
-def _next_write() -> UOp | None:
-    """A write that did not happen yet, that gradients may flow through, and that is not checked."""
-    for holder in holders():
+def _new_writes() -> list[UOp]:
+    """The writes that did not happen yet, that gradients may flow through, and that are not checked
+    yet, first ones first.
+    """
+    found: set[UOp] = set()
+    for holder in lazy_holders():
         node = holder.uop
         if node.op is ASSIGN and is_differentiable(holder):
             while node.op is ASSIGN and current(node) is None:
                 if node not in CHECKED:
-                    return node
+                    found.add(node)
                 node = node.src[0]
-    return None
+    return sorted(found, key=NUMBER)
+
+
+def _needs_contents(write: UOp, parameters: Parameters) -> bool:
+    """Whether a gradient will need what the write replaces."""
+    reads = _reads(*write.src)
+    return any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads)
 
 
 def _reads(old: UOp, value: UOp) -> dict[UOp, None]:

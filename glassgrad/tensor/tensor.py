@@ -19,6 +19,7 @@ from glassgrad.tensor.data import file_node, node_of
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.in_place import InPlace
 from glassgrad.tensor.indexing import looked_up, plan_of, replaced
+from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.lending import lend
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical
@@ -142,7 +143,7 @@ class Tensor(InPlace, Border):
             raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
         if self._whole is not None:
             self._whole.leave(self)
-        self.uop = x.uop
+        hold(self, x.uop)
         return self
 
     def clone(self, device: str | None = None) -> Self:

@@ -29,11 +29,13 @@ def replace_write(write: UOp, made: UOp) -> None:
 def replaced_writes() -> dict[UOp, UOp]:
     """What became of the writes that somebody still reads and that were replaced."""
     found: dict[UOp, UOp] = {}
+    if not REPLACED.data:  # type: ignore[attr-defined]
+        return found
     for write, made in list(REPLACED.items()):
         last = made
         while (later := REPLACED.get(last)) is not None:
             last = later
-        found[write] = last
+        found[write] = REPLACED[write] = last
     return found
 
 

@@ -16,6 +16,7 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.record import record
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ class Whole:
 
     __slots__ = ("__weakref__", "members", "uop")
 
+    uop: UOp
+
     def __init__(self, first: Core) -> None:
-        self.uop = first.uop
+        hold(self, first.uop)
         self.members: dict[ref[Core], None] = {}
         self.join(first, ())
 
@@ -62,9 +65,9 @@ class Whole:
     @exclusive
     def show(self, uop: UOp) -> None:
         """New contents, which every member sees its part of."""
-        self.uop = uop
+        hold(self, uop)
         for tensor in self.tensors():
-            tensor.uop = moved(uop, tensor._steps)
+            hold(tensor, moved(uop, tensor._steps))
 
 
 def moved(uop: UOp, steps: Sequence[Step]) -> UOp:
@@ -87,12 +90,12 @@ def read_as(uop: UOp, dtype: Any) -> UOp:
 def show(tensor: Core, uop: UOp) -> None:
     """New contents for a tensor that is all of a value; whoever views it sees them."""
     if tensor._whole is None:
-        tensor.uop = uop
+        hold(tensor, uop)
     elif not tensor._steps:
         tensor._whole.show(uop)
     else:
         tensor._whole.leave(tensor)
-        tensor.uop = uop
+        hold(tensor, uop)
 
 
 def node_of_whole(tensor: Core) -> UOp:

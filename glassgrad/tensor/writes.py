@@ -25,6 +25,7 @@ from glassgrad.tensor.collect import walk
 from glassgrad.tensor.copies import own
 from glassgrad.tensor.core import Core, device_of, holders, living
 from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import compute, in_memory, realize, writable, written
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, storage_of
@@ -54,7 +55,7 @@ def write(
     if (part := _writable_part(tensor.uop)) is not None:
         after = _written(part, value, tuple(steps), origin)
         if steps_of(tensor):
-            tensor.uop = after
+            hold(tensor, after)
         else:
             _show(tensor, after)
         return
@@ -95,7 +96,7 @@ def _made_writable(tensor: Core) -> UOp:
 
 def _show(tensor: Core, uop: UOp) -> None:
     if tensor._whole is None:
-        tensor.uop = uop
+        hold(tensor, uop)
     else:
         tensor._whole.show(uop)
 
@@ -160,7 +161,7 @@ def _renew(storages: Iterable[Storage]) -> None:
         if isinstance(holder, Whole):
             holder.show(after)
         elif holder._whole is None:
-            holder.uop = after
+            hold(holder, after)
 
 
 def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]:
@@ -212,7 +213,7 @@ def _settled(storages: set[Storage], value: UOp) -> UOp:
     reads = _readers(walk([value, *[holder.uop for holder in held]]), storages)
     early = [one for one in held if one.uop in reads and not _sees_writes(one, storages)]
     for holder in [one for one in early if in_memory(one.uop) is not None]:
-        holder.uop = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,))
+        hold(holder, UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,)))
     wanted = [holder if isinstance(holder, Core) else Core._handed(holder.uop) for holder in early]
     if value in reads:
         aside = Core._handed(UOp(CONTIGUOUS, value.dtype, (value,)))

@@ -14,9 +14,9 @@ from glassgrad.base.errors import DeviceError, GradientError
 from glassgrad.base.origin import here
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
-from glassgrad.tensor.core import living
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.later import later
+from glassgrad.tensor.lazy import lazy_holders
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.tensor import Tensor
 from glassgrad.tensor.writes import write
@@ -104,8 +104,8 @@ class Optimizer:
         """
         written = self._moved()
         own = {id(tensor) for tensor in written}
-        waiting = [t for t in living() if t.uop.op is ASSIGN and id(t) not in own]
-        return [*written, *(t for t in waiting if isinstance(t, Tensor))]
+        lazy = [tensor for tensor in lazy_holders() if isinstance(tensor, Tensor)]
+        return [*written, *(t for t in lazy if t.uop.op is ASSIGN and id(t) not in own)]
 
     def gradients(self) -> list[Tensor]:
         """The gradient of every parameter; it is an error if one has none."""
