@@ -34,13 +34,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 @pytest.fixture(autouse=True)
 def nothing_was_recorded_before() -> None:
     """What a test records does not depend on the tests before it (see tensor/composite.py, and what
-    tensor/arguments.py and tensor/carried.py learn of lines of a program).
+    tensor/arguments.py, tensor/carried.py and engine/lifting.py learn of a program).
     """
     for module, name in (
-        ("composite", "KNOWN"), ("arguments", "OPERATORS"), ("carried", "CARRIED_LINES"),
-        ("carried", "GROWTH"),
+        ("tensor.composite", "KNOWN"), ("tensor.arguments", "OPERATORS"),
+        ("tensor.carried", "CARRIED_LINES"), ("tensor.carried", "GROWTH"),
+        ("engine.lifting", "KNOWN"),
     ):  # fmt: skip
-        found = sys.modules.get(f"glassgrad.tensor.{module}")
+        found = sys.modules.get(f"glassgrad.{module}")
         if found is not None:
             getattr(found, name).clear()
 

@@ -27,6 +27,7 @@ from glassgrad.engine.debug import (
 )
 from glassgrad.engine.estimate import estimate
 from glassgrad.engine.fallback import Attempt, Shape, compile_simpler
+from glassgrad.engine.lifting import lifted
 from glassgrad.engine.place import device_of, move_between_devices
 from glassgrad.engine.plan import Plan
 from glassgrad.engine.plans import plan_name, recall_plan, remember_plan
@@ -65,6 +66,10 @@ def ready(values: Sequence[UOp], device: str | None = None) -> Ready:
     machine = device_of(found.leaves, device)
     key = (machine.name, found.key)
     plan = PLANS.get(key)
+    if plan is None and recorder() is None and (general := lifted(values, machine.name)):
+        values, found = general, signature(general)
+        key = (machine.name, found.key)
+        plan = PLANS.get(key)
     if plan is None:
         with collector_paused():
             name = plan_name(found, machine)

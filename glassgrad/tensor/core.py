@@ -88,13 +88,15 @@ class Core(metaclass=Modes):
     def _hold(self, uop: UOp, is_param: bool) -> None:
         self.uop = uop
         self.grad = None
+        self._is_param = is_param
         self._is_asked = self._whole = self._home = None
         held = Living(self, forget)
         held.thread = get_ident()
         LIVING[held] = None
         if uop.op is not BUFFER:
             LAZY[held] = None
-        self.is_param = is_param
+        if is_param:
+            mark_parameter(self)
 
     def _made(self, uop: UOp) -> Self:
         """The tensor of a node that an operation on this one made."""
