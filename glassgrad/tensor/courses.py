@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache import PLANS, Cache
+from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.outline import Outline
@@ -22,7 +23,8 @@ class Course(NamedTuple):
     """What was done for an outline, by the numbers of its nodes and leaves.
 
     `ends` are the values that were computed: the nodes that stand for one, and whether its view is
-    the written buffer's own. `ended` are the leaves whose contents are overwritten.
+    the written buffer's own. `ended` are the leaves whose contents are overwritten, `bound` the
+    values of variables that numbers of the graph became.
     """
 
     plan: Plan
@@ -31,6 +33,7 @@ class Course(NamedTuple):
     ends: tuple[tuple[tuple[int, ...], bool], ...]
     ended: tuple[int, ...]
     clearings: int
+    bound: Bound
 
 
 WIDER = "wider"  # what the living tensors hold decides as well
@@ -138,5 +141,6 @@ def remember(found: Found, done: Done) -> None:
             tuple([(tuple(numbers[root]), is_same) for root, is_same in done.ends.items()]),
             tuple([places[buffer] for buffer in done.ended]),
             PLANS.clearings,
+            made.values,
         )
         _remember(found.key, course)

@@ -18,7 +18,7 @@ from glassgrad.engine.bad_index import OutOfRangeError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
-from glassgrad.ir.size import UNBOUND, bindings
+from glassgrad.ir.size import bindings
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import file_window
 from glassgrad.memory.view import View
@@ -223,7 +223,7 @@ def _compute_with(windows: Windows, wanted: Sequence[Core], values: list[UOp]) -
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves
     given = [leaves[i] for i in course.leaves]
-    made = _pipeline().Ready(course.plan, given, course.device, UNBOUND)
+    made = _pipeline().Ready(course.plan, given, course.device, course.bound)
     views = run_again(made, lambda: prepared(collect(values)[0]))
     held: dict[UOp, UOp] = {}
     for (numbers, is_same), view in zip(course.ends, views, strict=True):

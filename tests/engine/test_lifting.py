@@ -106,7 +106,7 @@ LOOPS: dict[str, Callable[[int], tuple[Tensor, np.ndarray]]] = {
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_is_right_and_compiles_a_few_times(name: str, written: list[object]) -> None:
     counts = []
-    for i in range(1, 12):
+    for i in (*range(1, 12), 9, 9, 10, 10, 9):  # what was computed before is recognised
         found, expected = LOOPS[name](i)
         assert found.shape == expected.shape
         np.testing.assert_allclose(found.numpy(), expected, rtol=2e-5, atol=1e-6)
