@@ -87,9 +87,16 @@ class Plan:
         return [part for part in parts if part] or [[]]
 
     @cached_property
-    def orders(self) -> list[list[int]]:
-        """The places of all slots of the launches of each phase."""
-        return [[found for launch in part for found in launch.slots] for part in self.phases]
+    def orders(self) -> list[list[int] | None]:
+        """The places of all slots of the launches of each phase; None where variables lie between
+        them.
+        """
+        return [
+            None
+            if any(launch.variables for launch in part)
+            else [found for launch in part for found in launch.slots]
+            for part in self.phases
+        ]
 
     @cached_property
     def operations(self) -> int:

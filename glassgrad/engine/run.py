@@ -101,7 +101,7 @@ def _batches(plan: Plan, addresses: list[int], device: Device, values: Bound) ->
     except IndexError:
         return [device.prepare(calls_of(part, addresses, values)) for part in plan.phases]
     for batch, launches, order in zip(batches, plan.phases, plan.orders, strict=True):
-        if values:
+        if order is None:
             words = [
                 word
                 for launch in launches

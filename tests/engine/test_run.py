@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from schedules import assign, leaf
 
-from glassgrad import Tensor
+from glassgrad import Tensor, Variable
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.events import KernelLaunched, listen
-from glassgrad.engine import cache
+from glassgrad.engine import cache, pipeline
 from glassgrad.engine.pipeline import realize
+from glassgrad.engine.run import run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
@@ -123,3 +124,14 @@ def test_many_threads_realize_at_once(is_cold: bool) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_plan_with_variables_is_not_launched_without_their_values() -> None:
+    size = Variable("n", 1, 8).bind(3)
+    x = Tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).realize()
+    for _ in range(2):  # the second time the words of the first launch are there
+        value = (x[:size] * 2).sum().uop
+        plan, leaves, device, values = pipeline.ready([value])
+        run(plan, leaves, device, values)
+    with pytest.raises(KeyError):
+        run(plan, leaves, device)
