@@ -25,6 +25,7 @@ from glassgrad.tensor.counting import Counters
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.handed import Made, Output, Window
 from glassgrad.tensor.layouts import layouts, refuse_others
+from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.outside import Known, holders, readers, renew
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.structure import Hole, rebuilt
@@ -267,7 +268,7 @@ class Captured:
         """Lazy tensors that the captured call left behind know nothing of this one: refuse them."""
         for held in self.poisoned:
             if (tensor := held()) is not None:
-                tensor.uop = _gone(tensor.uop.shape, tensor.uop.dtype)
+                hold(tensor, _gone(tensor.uop.shape, tensor.uop.dtype))
         self.poisoned = []
 
 

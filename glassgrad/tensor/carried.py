@@ -19,7 +19,7 @@ from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.lazy import lazy_holders
+from glassgrad.tensor.views import Whole
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
@@ -82,9 +82,9 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp
     return sorted([node for node in found if node not in values], key=NUMBER)
 
 
-def lazy_tensors() -> list[Core]:
-    """The tensors whose value is not in memory."""
-    tensors = [holder for holder in lazy_holders() if isinstance(holder, Core)]
+def lazy_tensors(holders: Iterable[Core | Whole]) -> list[Core]:
+    """The tensors among these whose value is not in memory."""
+    tensors = [holder for holder in holders if isinstance(holder, Core)]
     return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
 
 

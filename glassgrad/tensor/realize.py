@@ -38,6 +38,7 @@ from glassgrad.tensor.record import bound, record
 from glassgrad.tensor.saved import save_contents
 from glassgrad.tensor.slices import Windows
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, replaced_writes
+from glassgrad.tensor.views import Whole
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
@@ -168,9 +169,12 @@ def compute(wanted: Sequence[Core]) -> None:
         return
     if replaced := replaced_writes():
         read_instead(replaced)
-    save_contents()
+    lazy = lazy_holders()
+    if any(holder.uop.op is ASSIGN for holder in lazy):
+        save_contents(lazy)
+        lazy = lazy_holders()
     values = [tensor.uop for tensor in wanted]
-    more = _carried(values)
+    more = _carried(values, lazy)
     try:
         _compute(wanted, [*values, *more])
     except OutOfRangeError as error:
@@ -180,13 +184,13 @@ def compute(wanted: Sequence[Core]) -> None:
         _cut_at(more)
 
 
-def _carried(values: list[UOp]) -> list[UOp]:
+def _carried(values: list[UOp], lazy: Iterable[Core | Whole]) -> list[UOp]:
     """The values under these that later computations will read again."""
     own = set(values)
-    lazy = [tensor for tensor in lazy_tensors() if tensor.uop not in own]
-    if not (lazy or READ_ONCE or UPDATED):
+    others = [holder for holder in lazy if holder.uop not in own]
+    if not (others or READ_ONCE or UPDATED.data):  # type: ignore[attr-defined]
         return []
-    return carried(own, set(walk(values)), lazy)
+    return carried(own, set(walk(values)), lazy_tensors(others))
 
 
 def _cut_at(nodes: Sequence[UOp]) -> None:
@@ -239,7 +243,7 @@ def _settle_all(wanted: Sequence[Core], values: Sequence[UOp], held: dict[UOp, U
     for tensor, value in zip(wanted, values, strict=False):
         if current(tensor.uop) is None and value in held:
             note(tensor.uop, held[value])
-            tensor.uop = held[value]
+            hold(tensor, held[value])
 
 
 def _compute_anew(values: Sequence[UOp], found: Found | None) -> dict[UOp, UOp]:
@@ -290,7 +294,7 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
         if is_differentiable(holder):
             retain(holder.uop, buffer, parameters, leaves)
     for holder, buffer in pairs:
-        holder.uop = buffer
+        hold(holder, buffer)
 
 
 def _held_values() -> list[UOp]:
@@ -309,7 +313,7 @@ def _settle(tensor: Core) -> bool:
         return False
     if is_differentiable(tensor):
         retain(tensor.uop, found, Parameters())
-    tensor.uop = found
+    hold(tensor, found)
     return True
 
 

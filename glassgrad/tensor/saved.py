@@ -7,6 +7,7 @@ written is made of instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import attrgetter
 from weakref import WeakSet
 
@@ -14,10 +15,11 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.collect import walk
+from glassgrad.tensor.core import Core
 from glassgrad.tensor.history import Parameters, is_differentiable
 from glassgrad.tensor.later import read_instead, rebuilt
-from glassgrad.tensor.lazy import lazy_holders
 from glassgrad.tensor.versions import current
+from glassgrad.tensor.views import Whole
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
 REDUCE, ADD = Ops.REDUCE, Ops.ADD
@@ -30,10 +32,10 @@ NUMBER = attrgetter("number")
 CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
 
 
-def save_contents() -> None:
+def save_contents(lazy: Iterable[Core | Whole]) -> None:
     """Let the values of pending writes read copies of old contents that gradients will need."""
     parameters = Parameters()
-    writes = _new_writes()
+    writes = _new_writes(lazy)
     CHECKED.update(writes)
     waiting = [write for write in writes if _needs_contents(write, parameters)]
     for i, write in enumerate(waiting):
@@ -44,12 +46,12 @@ def save_contents() -> None:
         waiting[i + 1 :] = [changed.get(later, later) for later in waiting[i + 1 :]]
 
 
-def _new_writes() -> list[UOp]:
+def _new_writes(lazy: Iterable[Core | Whole]) -> list[UOp]:
     """The writes that did not happen yet, that gradients may flow through, and that are not checked
     yet, first ones first.
     """
     found: set[UOp] = set()
-    for holder in lazy_holders():
+    for holder in lazy:
         node = holder.uop
         if node.op is ASSIGN and is_differentiable(holder):
             while node.op is ASSIGN and current(node) is None:

@@ -62,3 +62,13 @@ def test_a_parameter_is_known_by_the_node_that_it_holds() -> None:
     y = (w * 3).realize()
     y.sum().backward()
     assert w.grad.tolist() == [3.0]
+
+
+def test_a_parameter_that_is_computed_later_stays_one() -> None:
+    for make_real in (Tensor.realize, Tensor.numpy, lambda w: (w + 1).numpy()):
+        w = Tensor.rand(3, requires_grad=True) * 2
+        w.requires_grad_()
+        make_real(w)
+        y = (w * 2).realize()
+        y.sum().backward()
+        assert w.grad.tolist() == [2.0, 2.0, 2.0]
