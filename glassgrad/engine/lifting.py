@@ -22,9 +22,10 @@ from glassgrad.memory.view import View
 CONST, BUFFER, ASSIGN, BIND = Ops.CONST, Ops.BUFFER, Ops.ASSIGN, Ops.BIND
 SHRINK, PAD, RESHAPE, CUSTOM = Ops.SHRINK, Ops.PAD, Ops.RESHAPE, Ops.CUSTOM
 STARTS = frozenset((SHRINK, PAD))
+FUNCTIONS = frozenset((Ops.EXP2, Ops.SIN))  # whose lowering recognises what they are given
 MAX_CHANGES = 2  # of a number, before it is lifted
 MAX_LIFTED = 32  # different numbers of a graph: each is an argument of the kernels that read it
-BOOL = dtypes.bool
+LEFT_OUT = frozenset((dtypes.bool, dtypes.index))
 
 
 class Number(NamedTuple):
@@ -61,10 +62,11 @@ KNOWN: Cache[History] = Cache(256)  # by the graph without its numbers
 def lifted(roots: Sequence[UOp], device: str) -> list[UOp] | None:
     """The graph with its changing numbers as arguments, if it was met before with others."""
     nodes = list(_nodes(roots))
-    numbers = [number for node in nodes for number in _numbers_of(node)]
+    fixed = {source for node in nodes if node.op in FUNCTIONS for source in node.src}
+    numbers = [number for node in nodes for number in _numbers_of(node, fixed)]
     if not numbers:
         return None
-    key = _key(nodes, roots)
+    key = _key(nodes, roots, fixed)
     history = KNOWN.get(key)
     if history is None:
         history = KNOWN[key] = History(numbers)
@@ -80,7 +82,7 @@ def lifted(roots: Sequence[UOp], device: str) -> list[UOp] | None:
         else None
         for i, number in enumerate(numbers)
     ]
-    return _with_arguments(nodes, roots, iter(given))
+    return _with_arguments(nodes, roots, fixed, iter(given))
 
 
 def _argument(number: Number, label: int, device: str) -> Any:
@@ -93,20 +95,21 @@ def _argument(number: Number, label: int, device: str) -> Any:
     return UOp(BUFFER, kind, (), View.from_host(raw, kind, (), device))
 
 
-def _with_arguments(nodes: list[UOp], roots: Sequence[UOp], given: Iterator[Any]) -> list[UOp]:
+def _with_arguments(
+    nodes: list[UOp], roots: Sequence[UOp], fixed: set[UOp], given: Iterator[Any]
+) -> list[UOp]:
     """The graph with arguments in place of numbers; None leaves a number as it is."""
     made: dict[UOp, UOp] = {}
     for node in nodes:
-        count = len(_numbers_of(node))
         if node.realized is not None:
             made[node] = made[node.realized]
             continue
-        numbers = [next(given) for _ in range(count)]
+        numbers = [next(given) for _ in _numbers_of(node, fixed)]
         src = tuple([made.get(source, source) for source in node.src])
         if all(number is None for number in numbers) and src == node.src:
             made[node] = node
             continue
-        src, arg = _filled(node, src, numbers)
+        src, arg = _filled(node, fixed, src, numbers)
         made[node] = UOp(node.op, node.dtype, _with_variables(node, src, arg), arg)
         made[node].origin = made[node].origin or node.origin
     return [made.get(root, root) for root in roots]
@@ -127,30 +130,37 @@ def _with_variables(node: UOp, src: tuple[UOp, ...], arg: Any) -> tuple[UOp, ...
 # ---------------------------------------------------------------------- the numbers of a node
 
 
-def _numbers_of(node: UOp) -> list[Number]:
-    """The constants among the sources of a node, then the starts in its arg."""
+def _numbers_of(node: UOp, fixed: set[UOp]) -> list[Number]:
+    """The constants among the sources of a node, then the starts in its arg. Those of
+    `fixed` nodes stay: e^x is 2^(x·log2 e), and the lowering of 2^ looks for that number.
+    """
     if node.op is BUFFER or node.realized is not None:
         return []
     found = [
         Number(to_bits(source.arg, source.dtype), source.dtype)
         for source in node.src
-        if _is_number(source)
+        if _is_number(source) and node not in fixed
     ]
     for op, arg, shape in _movements(node):
         found += [Number(pair[0], top) for pair, top in _starts(op, arg, shape) if top]
     return found
 
 
-def _filled(node: UOp, src: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any, Any]:
+def _filled(
+    node: UOp, fixed: set[UOp], src: Sequence[Any], numbers: Sequence[Any]
+) -> tuple[Any, Any]:
     """The sources and the arg of a node with these in place of its numbers."""
     rest = iter(numbers)
 
-    def take(own: Any) -> Any:
+    def take(old: Any) -> Any:
         number = next(rest)
-        return own if number is None else number
+        return old if number is None else number
 
     filled = tuple(
-        [take(new) if _is_number(old) else new for old, new in zip(node.src, src, strict=True)]
+        [
+            take(new) if _is_number(old) and node not in fixed else new
+            for old, new in zip(node.src, src, strict=True)
+        ]
     )
     steps = []
     for op, arg, shape in _movements(node):
@@ -167,7 +177,7 @@ def _filled(node: UOp, src: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any,
 
 
 def _is_number(source: UOp) -> bool:
-    return source.op is CONST and source.dtype is not BOOL
+    return source.op is CONST and source.dtype not in LEFT_OUT
 
 
 def _movements(node: UOp) -> Iterator[tuple[Ops, Any, tuple[int, ...]]]:
@@ -221,7 +231,7 @@ def _sources(node: UOp) -> list[UOp]:
     return [source for source in below if source.op is not CONST]
 
 
-def _key(nodes: Sequence[UOp], roots: Sequence[UOp]) -> tuple[Any, ...]:
+def _key(nodes: Sequence[UOp], roots: Sequence[UOp], fixed: set[UOp]) -> tuple[Any, ...]:
     """Equal for graphs that differ in numbers alone."""
     places = {node: i for i, node in enumerate(nodes)}
     storages: dict[int, int] = {}
@@ -236,8 +246,9 @@ def _key(nodes: Sequence[UOp], roots: Sequence[UOp]) -> tuple[Any, ...]:
         elif node.op is BIND:
             words.append(node.src[0].arg)
         else:
-            kinds = [number.kind for number in _numbers_of(node)]
-            src, arg = _filled(node, [places.get(source, source) for source in node.src], kinds)
+            kinds = [number.kind for number in _numbers_of(node, fixed)]
+            places_of_sources = [places.get(source, source) for source in node.src]
+            src, arg = _filled(node, fixed, places_of_sources, kinds)
             words.append((node.op, node.dtype, arg.hex() if type(arg) is float else arg, src))
     return (*words, *[places.get(root, root) for root in roots])
 

@@ -15,7 +15,8 @@ from fuzz.ops import FAMILIES
 from fuzz.programs import Program
 from fuzz.shrink import shrink
 
-MODES = {"plain": 25, "captured": 20, "noopt": 10, "recipes": 15, "two cores": 20, "threads": 2}
+MODES = {"plain": 25, "captured": 20, "noopt": 10, "recipes": 15, "two cores": 20, "threads": 2,
+         "lifted": 10}  # fmt: skip
 GRADIENTS = 0.3  # of all programs
 
 

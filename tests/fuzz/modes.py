@@ -67,9 +67,24 @@ def random_recipes(seed: int) -> Iterator[None]:
         pipeline.chooser = before
 
 
+@contextmanager
+def lifted_numbers() -> Iterator[None]:
+    """Every constant and every start of a slice is an argument of the launch."""
+    from glassgrad.engine import lifting
+
+    before = lifting.MAX_CHANGES, lifting.MAX_LIFTED
+    lifting.MAX_CHANGES, lifting.MAX_LIFTED = 0, 200
+    try:
+        yield
+    finally:
+        lifting.MAX_CHANGES, lifting.MAX_LIFTED = before
+
+
 def around(mode: str, seed: int) -> Any:
     if mode == "noopt":
         return settings(NOOPT=1, THREADS=1)
+    if mode == "lifted":
+        return lifted_numbers()
     if mode == "recipes":
         return random_recipes(seed)
     return settings(THREADS=2 if mode == "two cores" else 1)
