@@ -201,10 +201,10 @@ def _base(write: UOp) -> UOp:
 def _starts(op: Ops, arg: Any, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], int]]:
     """Each axis of a slice or of padding, and how large its start may be; 0 if it is fixed."""
     for (begin, end), size in zip(arg, shape, strict=True):
-        sizes = (begin, end, size)
-        top = begin + end if op is PAD else size - (end - begin)
-        is_plain = not any(isinstance(one, Size) for one in sizes) and end > begin * (op is SHRINK)
-        yield (begin, end), top if is_plain else 0
+        if any(isinstance(one, Size) for one in (begin, end, size)):
+            yield (begin, end), 0
+        else:
+            yield (begin, end), begin + end if op is PAD else size - (end - begin)
 
 
 # ---------------------------------------------------------------------- the graph without them

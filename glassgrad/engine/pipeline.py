@@ -14,6 +14,7 @@ from glassgrad.base.collector import collector_paused
 from glassgrad.base.config import Context
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device
+from glassgrad.engine.arguments import with_all_arguments
 from glassgrad.engine.bad_index import BadIndex
 from glassgrad.engine.cache import KERNELS, PLANS, signature
 from glassgrad.engine.choose import chooser
@@ -199,6 +200,7 @@ def write_source(kernel: Kernel, target: Target, shape: Shape | None = None) -> 
     nest = (shape or Attempt(chooser()))(kernel, target)
     check(nest.body, "kernel")
     nest, program = lowered(kernel, nest, target, partial(enter, "lower"))
+    program = with_all_arguments(program, kernel)
     report_nest(kernel, nest)
     check(program.uops, "program")
     report_program(program)
