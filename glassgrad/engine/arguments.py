@@ -25,8 +25,10 @@ def with_all_arguments(program: Program, kernel: Kernel) -> Program:
 def _arguments(kernel: Kernel) -> list[UOp]:
     found = []
     for uop in kernel.body.toposort():
-        if uop.op is PARAM or uop.op is VARIABLE:
+        if uop.op is PARAM:
             found.append(uop)
+        elif uop.op is VARIABLE:
+            found.append(uop.replace(dtype=dtypes.int64))
         elif uop.op is CHECK:  # reports to a slot of its own
             found.append(UOp(PARAM, dtypes.int64, (), Param(uop.arg[1], (1,), (1,))))
     return found

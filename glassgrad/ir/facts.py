@@ -111,6 +111,15 @@ def bounds(node: UOp) -> tuple[Any, Any]:
     return smallest, largest
 
 
+def _checked_bounds(low: int, high: int, size: int) -> tuple[int, int]:
+    """The bounds of an index that is 0 where it lies outside. One that may lie outside of an axis of
+    one element is no constant, or nobody would look at it.
+    """
+    if 0 <= low and high < size:
+        return low, high
+    return 0, max(min(high, size - 1), 1)
+
+
 def _alu_bounds(node: UOp) -> tuple[Any, Any] | None:
     if node.src[0].dtype.kind == "float":
         return None
@@ -118,7 +127,7 @@ def _alu_bounds(node: UOp) -> tuple[Any, Any] | None:
     if node.op is Ops.CAST:
         return low, high
     if node.op is Ops.CHECK:
-        return min(max(low, 0), node.arg[0] - 1), max(min(high, node.arg[0] - 1), 0)
+        return _checked_bounds(low, high, node.arg[0])
     if node.op is Ops.NEG:
         return -high, -low
     if node.op is Ops.WHERE:

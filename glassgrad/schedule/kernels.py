@@ -136,7 +136,7 @@ def _without_unused(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, 
     """Arguments numbered anew where one is left over: it was read where nobody asks, after all."""
     nodes = body.toposort()
     used = {n.arg.slot for n in nodes if n.op is Ops.PARAM}
-    used |= {slot for slot, value in enumerate(slots) if value is CELLS}
+    used |= {n.arg[1] for n in nodes if n.op is Ops.CHECK}
     if len(used) == len(slots):
         return body, slots
     number = {slot: i for i, slot in enumerate(sorted(used))}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import glassgrad.tensor.realize
 from glassgrad import Tensor, dtypes
+from glassgrad.base.errors import AxisError
 
 SHAPES = st.lists(st.sampled_from((1, 2, 3, 5)), min_size=0, max_size=4).map(tuple)
 
@@ -215,3 +216,17 @@ def test_what_is_written_gets_its_gradient() -> None:
     assert y.grad is not None
     assert x.grad.tolist() == [0, 20, 0]
     assert y.grad.tolist() == [300, 3]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("is_summed", [False, True])
+def test_computed_indices_are_checked_on_axes_of_any_size(size: int, is_summed: bool) -> None:
+    x, other = Tensor(np.ones(size, np.float32)).realize(), Tensor([1.0, 2.0, 3.0]).realize()
+    source = (x * 2).sum(0, keepdim=True).expand(size) if is_summed else x * 2
+    for index in (0, size, -1, -size - 1):
+        lazy = Tensor([index]).realize() * 1
+        if -size <= index < size:
+            assert (other - source[lazy]).tolist() == (other - source[[index]]).tolist()
+        else:
+            with pytest.raises(AxisError, match=f"for axis 0 of size {size}"):
+                (other - source[lazy]).realize()
