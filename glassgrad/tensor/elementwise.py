@@ -8,6 +8,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.named import also_named
 from glassgrad.tensor.operators import Operators
@@ -280,6 +281,7 @@ class Elementwise(Operators):
 
     # ------------------------------------------------------------------ dtype and place
 
+    @exclusive
     def detach(self) -> Self:
         """The same values; no gradient flows through.
 
