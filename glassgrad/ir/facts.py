@@ -112,8 +112,8 @@ def bounds(node: UOp) -> tuple[Any, Any]:
 
 
 def _checked_bounds(low: int, high: int, size: int) -> tuple[int, int]:
-    """The bounds of an index that is 0 where it lies outside. One that may lie outside of an axis of
-    one element is no constant, or nobody would look at it.
+    """The bounds of an index that is 0 where it lies outside. On an axis of one element it is no
+    constant if it may lie outside, or nobody would look at it.
     """
     if 0 <= low and high < size:
         return low, high

@@ -9,6 +9,7 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.joining import Joining
 from glassgrad.tensor.record import dtype_of, record
 
@@ -20,6 +21,7 @@ class Bitcasts(Joining):
 
     __slots__ = ()
 
+    @exclusive
     def bitcast(self, dtype: DTypeLike) -> Self:
         """The same bytes read as another dtype, the least significant ones first.
 
@@ -43,6 +45,7 @@ class Bitcasts(Joining):
         parts = self._split(ratio, theirs) if mine > theirs else self._joint(ratio, theirs)
         return self._as_view(parts._read_as(wanted).uop, (Ops.BITCAST, wanted))
 
+    @exclusive
     def _read_as(self, dtype: DType) -> Self:
         if dtype is self.uop.dtype:
             return self._as_view(self.uop)

@@ -4,7 +4,8 @@ A value that is only a step on the way to another one is computed inside of that
 next one that needs it. What a program carries from one computation to the next would then be
 computed again each time, from the beginning of the program on. So these are kept when they are
 read: parameters and tensors that were written to, random weights among them; and everything that
-takes long to compute, the second time that it is read.
+takes long to compute, the second time that it is read. A parameter that is not read itself, but is
+made of what is computed, is computed along with it.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp
                 found[node] = None
             else:
                 READ_ONCE.add(node)
+        elif node not in found and tensor.is_param and _reads_expensive(node, nodes):
+            found[node] = None
     return sorted([node for node in found if node not in values], key=NUMBER)
 
 
@@ -93,6 +96,22 @@ def _is_kept_at_once(tensor: Core) -> bool:
         return False
     ops = _ops_under(tensor.uop)
     return not EXPENSIVE.isdisjoint(ops) or (tensor.is_param and BUFFER in ops)
+
+
+def _reads_expensive(parameter: UOp, nodes: set[UOp]) -> bool:
+    """Whether a lazy parameter is made of expensive values that are computed now: those of the
+    step before, as in `w = (w - rate * w.grad).detach()` before the loss is looked at.
+    """
+    seen, stack = {parameter}, [parameter]
+    while stack:
+        node = stack.pop()
+        if node.realized is not None:
+            continue
+        if node.op in EXPENSIVE and node in nodes:
+            return True
+        stack += [source for source in node.src if source not in seen]
+        seen.update(node.src)
+    return False
 
 
 def _is_kept(updated: UOp, nodes: set[UOp]) -> bool:

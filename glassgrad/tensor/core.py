@@ -14,7 +14,6 @@ from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
-from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.lazy import LAZY, Identity, mark_parameter
 from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.place import canonical
@@ -106,9 +105,12 @@ class Core(metaclass=Modes):
             made._is_asked = False
         return made
 
-    @exclusive
     def _as_view(self, uop: UOp, *steps: Step) -> Self:
-        """The tensor of a node that shows elements of this one: these steps lead to it."""
+        """The tensor of a node that shows elements of this one: these steps lead to it.
+
+        Whoever calls this is exclusive from reading this tensor's node on: a write by another
+        thread between the two would leave a view that shows the old contents.
+        """
         made = self._made(uop)
         whole = self._whole
         if whole is None:

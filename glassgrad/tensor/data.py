@@ -23,9 +23,10 @@ from glassgrad.tensor.place import beside
 from glassgrad.tensor.record import cast_to, record, scalar
 from glassgrad.tensor.writes import settle
 
-BUFFER, CONTIGUOUS, DETACH = Ops.BUFFER, Ops.CONTIGUOUS, Ops.DETACH
+BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
 FEW = 1024  # numbers; for more, NumPy is worth its loading
 ARRAY_LETTERS = frozenset("?bBhHiIqQfd")  # formats that Python's array has, and bool
+UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 _names = count(1)
 
 
@@ -52,8 +53,8 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
     if hasattr(data, "__array_interface__") and hasattr(data, "__array__"):  # NumPy's
         return _of_array(data, dtype, device)
     if available(data):
-        shared = seen(data, device)
-        return cast_to(record(CONTIGUOUS, shared.dtype, (shared,)), dtype or shared.dtype)
+        uop = _of_exporter(data, device)
+        return uop if dtype is None else cast_to(uop, dtype)
     raise DTypeError(
         f"cannot make a Tensor of {'None' if data is None else f'a {type(data).__name__}'}",
         hint="use a number, a nested list, an array, or anything that shares its memory",
@@ -68,6 +69,16 @@ def seen(exporter: Any, device: str, dtype: DType | None = None, shape: Any = No
     if recorder() is not None:  # to be able to say where data got into a captured function
         made.origin = here()
     return copied(made, device)
+
+
+def _of_exporter(data: Any, device: str) -> UOp:
+    """A copy, made now, of memory that an object lends: a memoryview, a tensor of PyTorch."""
+    view = View.from_host(data, device=beside(device))
+    settle(view.storage)
+    bits = View(
+        view.storage, UNSIGNED[view.dtype.itemsize], *view.window
+    )  # NumPy lacks some dtypes
+    return seen(bits.numpy().copy(order="C"), device, view.dtype)
 
 
 def _of_memory(data: bytes, dtype: DType | None, device: str) -> UOp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.familiar import Familiar
 
 
@@ -13,6 +14,7 @@ class InPlace(Familiar):
 
     __slots__ = ()
 
+    @exclusive
     def add_(self: Any, other: Any, *, alpha: float = 1) -> Any:
         """x += alpha · other
 
@@ -21,6 +23,7 @@ class InPlace(Familiar):
         """
         return self._write(self + (other if alpha == 1 else other * alpha))
 
+    @exclusive
     def sub_(self: Any, other: Any, *, alpha: float = 1) -> Any:
         """x -= alpha · other
 
@@ -29,6 +32,7 @@ class InPlace(Familiar):
         """
         return self._write(self - (other if alpha == 1 else other * alpha))
 
+    @exclusive
     def mul_(self: Any, other: Any) -> Any:
         """x *= other
 
@@ -37,6 +41,7 @@ class InPlace(Familiar):
         """
         return self._write(self * other)
 
+    @exclusive
     def div_(self: Any, other: Any) -> Any:
         """x /= other
 
@@ -45,6 +50,7 @@ class InPlace(Familiar):
         """
         return self._write(self / other)
 
+    @exclusive
     def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
         """Written again with elements that lie between these.
 

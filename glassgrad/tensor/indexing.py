@@ -14,6 +14,7 @@ from glassgrad.ir.size import Size
 from glassgrad.memory.allocator import is_host
 from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
@@ -175,6 +176,7 @@ class Indexing(Bitcasts):
         moved = self._stepped(plan.steps)
         return looked_up(moved, plan) if plan.lookups else moved
 
+    @exclusive
     def _stepped(self, steps: list[Step]) -> Self:
         uop = self.uop
         for op, arg in steps:

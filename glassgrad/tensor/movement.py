@@ -10,6 +10,7 @@ from glassgrad.base.errors import AxisError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, broadcast
 from glassgrad.tensor.core import Core
+from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import (
     axes_of,
     axis_of,
@@ -35,6 +36,7 @@ class Movement(Core):
 
     # ------------------------------------------------------------------ primitives
 
+    @exclusive
     def reshape(self, *shape: Any) -> Self:
         """The elements in row-major order as another shape; one size may be -1.
 
@@ -87,12 +89,14 @@ class Movement(Core):
             )
         return self._permuted(axes)
 
+    @exclusive
     def _permuted(self, axes: tuple[int, ...]) -> Self:
         uop = self.uop
         if axes == tuple(range(len(axes))):
             return self._as_view(uop)
         return self._as_view(record(PERMUTE, uop.dtype, (uop,), axes), (PERMUTE, axes))
 
+    @exclusive
     def expand(self, *shape: Any) -> Self:
         """Axes of size 1 repeated; -1 or None keeps a size; new axes come in front.
 
@@ -120,6 +124,7 @@ class Movement(Core):
             steps += ((EXPAND, wanted),)
         return self._as_view(expanded(self.uop, wanted), *steps)
 
+    @exclusive
     def flip(self, axis: Any, *args: int) -> Self:
         """The elements along some axes in reverse.
 
@@ -158,6 +163,7 @@ class Movement(Core):
                 )
         return self._shrunk(pairs)
 
+    @exclusive
     def _shrunk(self, pairs: Pairs) -> Self:
         if all(pair == (0, size) for pair, size in zip(pairs, self.shape, strict=True)):
             return self._as_view(self.uop)
@@ -177,6 +183,7 @@ class Movement(Core):
             return self._made(kept.uop)
         return self._made(record(PAD, self.uop.dtype, (kept.uop,), around))
 
+    @exclusive
     def _window(self, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Self:
         """Sliding windows along an axis; the place in the window is a new last axis."""
         arg = (axis, size, stride, dilation)
@@ -213,6 +220,7 @@ class Movement(Core):
         axis = axis_of(dim, self.ndim)
         return self.reshape(*self.shape[:axis], *sizes_of((sizes,)), *self.shape[axis + 1 :])
 
+    @exclusive
     def squeeze(self, dim: int | None = None) -> Self:
         """Axes of size 1 left out: all of them, or one.
 
@@ -226,6 +234,7 @@ class Movement(Core):
             return self._as_view(self.uop)
         return self.reshape(self.shape[:axis] + self.shape[axis + 1 :])
 
+    @exclusive
     def unsqueeze(self, dim: int) -> Self:
         """A new axis of size 1.
 

@@ -75,7 +75,7 @@ class Spellings(Backward):
         >>> Tensor([1, 2]).usum(Tensor([3, 4]), 5).tolist()
         [9, 11]
         """
-        total = self
+        total = self._made(self.uop)  # also without others a value of its own
         for other in uops:
             total = total + other
         return total
@@ -86,7 +86,7 @@ class Spellings(Backward):
         >>> Tensor([1, 2]).uprod(Tensor([3, 4]), 5).tolist()
         [15, 40]
         """
-        total = self
+        total = self._made(self.uop)
         for other in uops:
             total = total * other
         return total

@@ -104,6 +104,7 @@ class Tensor(InPlace, Border):
             )
         return expanded(value, shape)
 
+    @exclusive
     def __setitem__(self, indices: Any, value: Any) -> None:
         if isinstance(indices, Tensor) and indices.dtype is dtypes.bool and _is_number(value):
             self._fill(indices, value)
@@ -323,40 +324,53 @@ class Tensor(InPlace, Border):
         return html(self)
 
     # ------------------------------------------------------------------ in-place operators
+    # Exclusive as a whole: no other thread writes between the read and the write.
 
+    @exclusive
     def __iadd__(self, x: Any) -> Self:
         return self.assign(self + x)
 
+    @exclusive
     def __isub__(self, x: Any) -> Self:
         return self.assign(self - x)
 
+    @exclusive
     def __imul__(self, x: Any) -> Self:
         return self.assign(self * x)
 
+    @exclusive
     def __itruediv__(self, x: Any) -> Self:
         return self.assign(self / x)
 
+    @exclusive
     def __ifloordiv__(self, x: Any) -> Self:
         return self.assign(self // x)
 
+    @exclusive
     def __ipow__(self, x: Any) -> Self:
         return self.assign(self**x)
 
+    @exclusive
     def __iand__(self, x: Any) -> Self:
         return self.assign(self & x)
 
+    @exclusive
     def __ior__(self, x: Any) -> Self:
         return self.assign(self | x)
 
+    @exclusive
     def __ixor__(self, x: Any) -> Self:
         return self.assign(self ^ x)
 
+    @exclusive
     def __ilshift__(self, x: Any) -> Self:
         return self.assign(self << x)
 
+    @exclusive
     def __irshift__(self, x: Any) -> Self:
         return self.assign(self >> x)
 
+    @exclusive
     def __imatmul__(self, x: Any) -> Self:
         return self.assign(self @ x)
 

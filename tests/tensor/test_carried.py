@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pytest
 
 from glassgrad import GlobalCounters, Tensor, nn
 from glassgrad.base.errors import GraphWarning
@@ -16,6 +17,34 @@ def kernels_of(work) -> int:
     before = GlobalCounters.kernel_count
     work()
     return GlobalCounters.kernel_count - before
+
+
+@pytest.mark.parametrize("ends", ["detach", "no_grad", "gradient"])
+def test_descent_that_binds_a_new_weight_before_it_looks_takes_the_same_kernels(ends: str) -> None:
+    rng = np.random.default_rng(1)
+    x = Tensor(rng.random((20, 3), dtype=np.float32)).realize()
+    y = Tensor(rng.random((20, 1), dtype=np.float32)).realize()
+    w = Tensor.zeros(3, 1, requires_grad=True)
+    wanted = np.zeros((3, 1), np.float32)
+
+    def step() -> float:
+        nonlocal w
+        loss = ((x @ w - y) ** 2).mean()
+        if ends == "gradient":
+            w = (w - 0.1 * loss.gradient(w)[0]).detach()
+        else:
+            loss.backward()
+            with Tensor.no_grad():
+                w = w - 0.1 * w.grad if ends == "no_grad" else (w - 0.1 * w.grad).detach()
+        w.requires_grad_(True)
+        return loss.item()
+
+    counts = [kernels_of(step) for _ in range(8)]
+    a, b = x.numpy(), y.numpy()
+    for _ in counts:
+        wanted -= 0.1 * 2 * a.T @ (a @ wanted - b) / 20
+    np.testing.assert_allclose(w.numpy(), wanted, rtol=1e-4)
+    assert len(set(counts[2:])) == 1 and counts[-1] <= 3
 
 
 def test_plain_descent_takes_the_same_kernels_in_every_step() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from arrays import FLOATS, INTS, SHAPES, numbers, same
@@ -74,6 +78,21 @@ def test_memoryviews_are_tensors_with_their_format() -> None:
     tensor = Tensor(raw)
     assert tensor.dtype is dtypes.int16
     assert tensor.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("lend", [memoryview, np.asarray, lambda x: array("f", x.ravel())])
+def test_memory_that_others_lend_is_copied_when_the_tensor_is_made(
+    lend: Callable[[Any], Any],
+) -> None:
+    x = np.ones((2, 3), np.float32)
+    lent = lend(x)
+    tensor, doubled = Tensor(lent), Tensor(lent) * 2
+    np.asarray(lent)[...] = 0
+    assert tensor.tolist() == np.ones(tensor.shape).tolist()
+    assert doubled.tolist() == np.full(tensor.shape, 2.0).tolist()
+    tensor += 1
+    tensor.realize()
+    assert not np.asarray(lent).any()
 
 
 def test_numpy_scalars_keep_their_dtype() -> None:

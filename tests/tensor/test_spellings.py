@@ -69,6 +69,9 @@ def test_constants_and_sums_of_many() -> None:
     x = Tensor([1.0, 2.0])
     assert x.ufix(3).tolist() == 3.0
     assert x.usum().tolist() == [1, 2]
+    alone = x.usum()
+    alone += 10
+    assert x.tolist() == [1, 2]
     assert x.usum(x, 1).tolist() == [3, 5]
     assert x.uprod(x, x).tolist() == [1, 8]
     assert (x.max_shape, x.max_numel()) == ((2,), 2)

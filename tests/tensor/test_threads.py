@@ -176,3 +176,27 @@ def test_a_write_is_done_once_while_other_threads_compute() -> None:
             assert d.tolist() == [12.0] * 9 + [4.0] * 3
 
     in_threads(work)
+
+
+def add_to_part(x: Tensor) -> None:
+    x[1:3] += 1
+
+
+@pytest.mark.parametrize(
+    "add_one",
+    [
+        lambda x: x.__iadd__(1),
+        lambda x: x.add_(1),
+        lambda x: x[1:3].sub_(-1),
+        add_to_part,
+    ],
+)
+def test_no_update_of_a_shared_tensor_is_lost(add_one: Callable[[Tensor], object]) -> None:
+    x = Tensor(np.zeros(4, np.float32)).realize()
+
+    def work(number: int) -> None:
+        for _ in range(40):
+            add_one(x)
+
+    in_threads(work)
+    assert x.tolist()[1:3] == [40.0 * COUNT] * 2
