@@ -22,11 +22,8 @@ from glassgrad.tensor.core import device_of
 MAX_CHANGES = 2  # of a number, before it is read from memory
 MAXOPERATORS = 10_000
 METHODS = frozenset(
-    f"glassgrad.tensor.{name}"
-    for name in (
-        "operators", "elementwise", "in_place", "familiar", "named", "tensor", "exclusive",
-    )
-)  # fmt: skip
+    f"glassgrad.tensor.{name}" for name in ("operators", "elementwise", "in_place", "familiar")
+)
 FORMATS = {"float32": "f", "float64": "d"}
 
 
@@ -41,20 +38,20 @@ class _Operator:
         self.changes = 0
 
 
-OPERATORS: dict[tuple[int, int, str], _Operator] = {}
+OPERATORS: dict[tuple[int, int], _Operator] = {}
 
 
-def as_argument(number: UOp, other: UOp, role: str = "") -> UOp:
+def as_argument(number: UOp, other: UOp) -> UOp:
     """The constant itself, or a buffer with its value if it changes where the user wrote it.
 
-    `other` is what it is combined with. The role tells apart the numbers that one call takes.
+    `other` is what it is combined with.
     """
     if number.dtype.name not in FORMATS or recorder() is not None:
         return number
     frame = _caller()
     if is_in_package(frame):
         return number
-    key = (id(frame.f_code), frame.f_lasti, role)
+    key = (id(frame.f_code), frame.f_lasti)
     known = OPERATORS.get(key)
     if known is None:
         if len(OPERATORS) >= MAXOPERATORS:

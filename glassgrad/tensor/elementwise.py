@@ -8,7 +8,6 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.arguments import as_argument
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.gradient import Slope
 from glassgrad.tensor.named import also_named
@@ -259,10 +258,7 @@ class Elementwise(Operators):
 
     def _bound(self, op: Ops, bound: Any) -> Self:
         """At least or at most a bound. A value that is equal to it has a gradient of 1."""
-        left, right = self._pair(bound, "clamp")
-        if right.op is Ops.CONST and isinstance(bound, (int, float)) and bound == bound:
-            right = as_argument(right, left, op.name)
-        x, limit = self._made(left), self._made(right)
+        x, limit = map(self._made, self._pair(bound, "clamp"))
         if x.uop.dtype.kind != "float":
             return self._binary(op, bound, "clamp")
         is_outside = x < limit if op is MAX else limit < x

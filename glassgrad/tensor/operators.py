@@ -115,10 +115,7 @@ class Operators(Movement):
         """
         left, right = self._pair(x, what)
         if right.is_const and right.dtype.kind == "float":
-            if right.op is CONST and isinstance(x, (int, float)):
-                right = as_argument(right, left)
-            if right.is_const:
-                right = record(DETACH, right.dtype, (right,))
+            right = record(DETACH, right.dtype, (right,))
         return self._made(record(op, left.dtype, (left, right)))
 
     # ------------------------------------------------------------------ bits
@@ -207,8 +204,6 @@ class Operators(Movement):
                 sides = (theirs, self) if reverse else (self, theirs)
                 return _across_signs(op, *sides)
         left, right = self._pair(other, "compare")
-        if right.op is CONST and isinstance(other, (int, float)):
-            right = as_argument(right, left)
         return self._made(record(op, BOOL, (right, left) if reverse else (left, right)))
 
     def eq(self, x: Any) -> Self:
@@ -253,10 +248,6 @@ class Operators(Movement):
         dtypes.float
         """
         yes, no = _selected(self, x, y)
-        if yes.op is CONST and isinstance(x, (int, float)):
-            yes = as_argument(yes, self.uop, "where true")
-        if no.op is CONST and isinstance(y, (int, float)):
-            no = as_argument(no, self.uop, "where false")
         return self._made(record(WHERE, yes.dtype, (cast_to(self.uop, BOOL), yes, no)))
 
     def cast(self, dtype: DTypeLike) -> Self:
