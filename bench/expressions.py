@@ -267,7 +267,12 @@ def warm_up() -> None:
     import_compiler()
     target = Device[Device.DEFAULT].target
     x = A(16, 16)
-    for values in ([x @ x], [x.softmax()], G(lambda x: x.conv2d(x).sum(), A(4, 4, 4, 4)), [x.sort()[0]]):
+    for values in (
+        [x @ x],
+        [x.softmax()],
+        G(lambda x: x.conv2d(x).sum(), A(4, 4, 4, 4)),
+        [x.sort()[0]],
+    ):
         for kernel in Tensor.schedule(*values).kernels:
             compile_text(write_source(kernel, target).text)
 
@@ -294,9 +299,13 @@ def main(*words: str) -> None:
         print(f"{total * 1e3:5.0f} ms {count:3} kernels  {parts}  {text}")
     print()
     for spent, name, parts, text in kernels[:shown]:
-        print(f"{spent * 1e3:5.0f} ms  write {parts.get('write', 0) * 1e3:4.0f} llvm {parts.get('llvm', 0) * 1e3:4.0f} lines {parts.get('lines', 0)} {name[:40]}  {text}")
+        print(
+            f"{spent * 1e3:5.0f} ms  write {parts.get('write', 0) * 1e3:4.0f} llvm {parts.get('llvm', 0) * 1e3:4.0f} lines {parts.get('lines', 0)} {name[:40]}  {text}"
+        )
     total = sum(e[0] for e in expressions)
-    print(f"{len(expressions)} expressions {total:.2f} s; {len(kernels)} kernels {sum(k[0] for k in kernels):.2f} s")
+    print(
+        f"{len(expressions)} expressions {total:.2f} s; {len(kernels)} kernels {sum(k[0] for k in kernels):.2f} s"
+    )
 
 
 if __name__ == "__main__":
