@@ -17,12 +17,13 @@ from functools import cache
 from math import prod
 from threading import Lock
 from time import process_time, thread_time
-from typing import Any
+from typing import Any, NamedTuple
 
-from glassgrad import Tensor, dtypes, nn
+from glassgrad import Tensor, nn
 
-TYPICAL_KERNEL, LARGEST_KERNEL = 0.050, 0.150  # seconds
+LARGEST_KERNEL = 0.150  # seconds
 LARGEST_EXPRESSION = 0.300
+SHOWN = 30  # of the slowest
 EXPRESSIONS = """
 A(64,10) @ A(10,1)
 A(200,3) @ A(3,5)
@@ -162,6 +163,9 @@ def G(function: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:  # noqa
     return [value, *value.gradient(*inputs)]
 
 
+NAMES = {"Tensor": Tensor, "nn": nn, "A": A, "I": I, "G": G}
+
+
 class Watch:
     """Thread time in each stage, for each kernel."""
 
@@ -175,10 +179,8 @@ class Watch:
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             start = thread_time()
-            result = None
             try:
-                result = function(*args, **kwargs)
-                return result
+                return function(*args, **kwargs)
             finally:
                 spent = thread_time() - start
                 with self.lock:
@@ -230,9 +232,9 @@ def measured(text: str) -> dict[str, Any]:
     watch.wrap(glassgrad.lower, "lower", "lower")
     watch.wrap(glassgrad.render, "render", "render")
     watch.wrap_kernels()
-    function = eval("lambda: " + text, globals())  # noqa: S307
+    function = eval("lambda: " + text, NAMES)
     for made in re.findall(r"[AI]\([0-9, ]*\)", text):  # memory is there before the clock starts
-        eval(made, globals())  # noqa: S307
+        eval(made, NAMES)
     start = process_time()
     tensors = flat(function())
     Tensor.realize(*tensors)
@@ -261,8 +263,8 @@ def in_child(text: str) -> dict[str, Any]:
 def warm_up() -> None:
     """Everything is imported, and LLVM has started, before the first child."""
     from glassgrad.devices.native import compile_text
-    from glassgrad.engine.pipeline import import_compiler, write_source
     from glassgrad.devices.registry import Device
+    from glassgrad.engine.pipeline import import_compiler, write_source
 
     import_compiler()
     target = Device[Device.DEFAULT].target
@@ -277,9 +279,28 @@ def warm_up() -> None:
             compile_text(write_source(kernel, target).text)
 
 
+class Spent(NamedTuple):
+    """Seconds of a kernel: writing its source and compiling it."""
+
+    name: str
+    expression: str
+    write: float
+    llvm: float
+    lines: float
+
+    @property
+    def total(self) -> float:
+        return self.write + self.llvm
+
+    def __str__(self) -> str:
+        parts = f"write {self.write * 1e3:4.0f} llvm {self.llvm * 1e3:4.0f} lines {self.lines:4.0f}"
+        return f"{self.total * 1e3:5.0f} ms  {parts}  {self.name[:40]}  {self.expression}"
+
+
 def main(*words: str) -> None:
     warm_up()
-    kernels, expressions = [], []
+    kernels: list[Spent] = []
+    expressions: list[tuple[float, str]] = []
     for text in EXPRESSIONS:
         if words and not any(word in text for word in words):
             continue
@@ -287,24 +308,27 @@ def main(*words: str) -> None:
         if "error" in found:
             print(f"{text}: {found['error']}")
             continue
-        expressions.append((found["total"], text, found["stages"], len(found["kernels"])))
+        stages = " ".join([f"{name} {s * 1e3:4.0f}" for name, s in found["stages"].items()])
+        total = found["total"]
+        line = f"{total * 1e3:5.0f} ms {len(found['kernels']):3} kernels  {stages}  {text}"
+        expressions.append((total, line))
         for name, parts in found["kernels"].items():
-            spent = parts.get("write", 0) + parts.get("llvm", 0)
-            kernels.append((spent, name, parts, text))
-    expressions.sort(key=lambda e: e[0], reverse=True)
-    kernels.sort(key=lambda e: e[0], reverse=True)
-    shown = int(os.environ.get("SHOWN", 30))
-    for total, text, stages, count in expressions[:shown]:
-        parts = " ".join(f"{name} {spent * 1e3:4.0f}" for name, spent in stages.items())
-        print(f"{total * 1e3:5.0f} ms {count:3} kernels  {parts}  {text}")
+            spent = [parts.get(part, 0.0) for part in ("write", "llvm", "lines")]
+            kernels.append(Spent(name, text, *spent))
+    expressions.sort(reverse=True)
+    kernels.sort(key=lambda kernel: kernel.total, reverse=True)
+    for _, line in expressions[:SHOWN]:
+        print(line)
     print()
-    for spent, name, parts, text in kernels[:shown]:
-        print(
-            f"{spent * 1e3:5.0f} ms  write {parts.get('write', 0) * 1e3:4.0f} llvm {parts.get('llvm', 0) * 1e3:4.0f} lines {parts.get('lines', 0)} {name[:40]}  {text}"
-        )
-    total = sum(e[0] for e in expressions)
+    for kernel in kernels[:SHOWN]:
+        print(kernel)
+    large = sum(total > LARGEST_EXPRESSION for total, _ in expressions)
+    slow = sum(kernel.total > LARGEST_KERNEL for kernel in kernels)
+    seconds = sum(total for total, _ in expressions)
     print(
-        f"{len(expressions)} expressions {total:.2f} s; {len(kernels)} kernels {sum(k[0] for k in kernels):.2f} s"
+        f"{len(expressions)} expressions, {seconds:.2f} s, {large} above "
+        f"{LARGEST_EXPRESSION * 1e3:.0f} ms; {len(kernels)} kernels, {slow} above "
+        f"{LARGEST_KERNEL * 1e3:.0f} ms"
     )
 
 

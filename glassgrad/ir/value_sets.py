@@ -275,7 +275,7 @@ def _tried(value: Linear, conditions: list[UOp], loops: list[UOp], sizes: list[i
     total: list[int] = []
     for step in product(*map(range, sizes)):
         known: dict[UOp, Any] = dict(zip(loops, step, strict=True))
-        if all([_evaluated(condition, known) for condition in conditions]):
+        if all(_evaluated(condition, known) for condition in conditions):
             total.append(sum([f * _evaluated(atom, known) for atom, f in value.terms.items()]))
     elements = sorted(set(total))
     if not elements:
