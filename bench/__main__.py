@@ -7,6 +7,7 @@ from importlib import import_module
 
 SECTIONS = (
     "start", "hub", "matmul", "tensor_ops", "memory_speed", "scaling", "gpt_step", "compile_time",
+    "expressions",
 )  # fmt: skip
 
 for name in sys.argv[1:] or SECTIONS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise, product
 from math import gcd, prod
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
 MAX_ENUMERATED = 1 << 16  # iterations of loops that are tried one by one where no rule helps
+MAX_IN_PYTHON = 2048  # iterations: more are tried with NumPy, whose import takes 100 ms
 DIVIDING = frozenset((Ops.FLOORDIV, Ops.FLOORMOD))
 CONST, RANGE, MIN = Ops.CONST, Ops.RANGE, Ops.MIN
 
@@ -268,7 +270,25 @@ def _enumerated(value: Linear, conditions: list[UOp]) -> Steps:
 
 
 def _tried(value: Linear, conditions: list[UOp], loops: list[UOp], sizes: list[int]) -> Steps:
-    import numpy  # hardly any kernel comes here
+    if prod(sizes) > MAX_IN_PYTHON:
+        return _tried_at_once(value, conditions, loops, sizes)
+    total: list[int] = []
+    for step in product(*map(range, sizes)):
+        known: dict[UOp, Any] = dict(zip(loops, step, strict=True))
+        if all(_evaluated(condition, known) for condition in conditions):
+            total.append(sum([f * _evaluated(atom, known) for atom, f in value.terms.items()]))
+    elements = sorted(set(total))
+    if not elements:
+        raise Unproved("a condition holds nowhere")
+    is_once = len(total) == len(elements)
+    apart = [after - before for before, after in pairwise(elements)] or [1]
+    return Steps(gcd(*apart), max(apart), elements[0], elements[-1], is_once)
+
+
+def _tried_at_once(
+    value: Linear, conditions: list[UOp], loops: list[UOp], sizes: list[int]
+) -> Steps:
+    import numpy  # hardly any kernel comes here, and importing it takes 100 ms
 
     grid = numpy.indices(sizes).reshape(len(sizes), -1)
     known = dict(zip(loops, grid, strict=True))

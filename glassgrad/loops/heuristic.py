@@ -210,8 +210,8 @@ def _is_masked(block: UOp, axis: UOp) -> bool:
 
 def _conditions(block: UOp) -> list[UOp]:
     """All that must hold for something to be read, as far as loops alone decide it."""
-    nodes = block.toposort()
-    found = [c for node in nodes if node.op is Ops.INDEX for c in conditions_of(node.gate)]
+    gates = dict.fromkeys([node.gate for node in block.toposort() if node.op is Ops.INDEX])
+    found = dict.fromkeys([c for gate in gates for c in conditions_of(gate)])
     return [condition for condition in found if not _is_looked_at(condition)]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import FALSE, all_of
-from glassgrad.ir.facts import substitute
+from glassgrad.ir.facts import NOTHING, substitute
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, const
 from glassgrad.schedule.movement import Conditions, Indices, gathered, move, stretch
@@ -43,6 +43,7 @@ class Expressions:
         self.cell = cell
         self.done: dict[Place, UOp] = {}
         self.atoms: dict[UOp, list[Place]] = {}
+        self.gates: dict[UOp, frozenset[UOp]] = {}
 
     def build(self, node: UOp, indices: Indices, opened: bool = False) -> UOp:
         """The expression for node at indices; `opened`: compute it even if it is read."""
@@ -174,7 +175,22 @@ class Expressions:
             return value
         inner = source._replace(conditions=more)
         gate = all_of(self._resolved(inner, self._atoms(inner))[1])
-        return value if gate is None else gate.where(_opened(value, gate), const(0, value.dtype))
+        if gate is None:
+            return value
+        if gate in self._gates_under(value):
+            value = _opened(value, gate)
+        return gate.where(value, const(0, value.dtype))
+
+    def _gates_under(self, value: UOp) -> frozenset[UOp]:
+        """The gates of all loads in an expression; each of its nodes is looked at once."""
+        known = self.gates
+        for node in value.toposort(stop=known.__contains__):
+            if node not in known:
+                gate = node.src[0].gate if node.op is LOAD else None
+                own = NOTHING if gate is None else frozenset((gate,))
+                is_last = _is_in_order(node)
+                known[node] = own.union(*[] if is_last else [known[n] for n in node.src])
+        return known[value]
 
 
 def _opened(value: UOp, gate: UOp) -> UOp:

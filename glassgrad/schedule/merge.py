@@ -27,6 +27,8 @@ from glassgrad.schedule.statement import Statement
 from glassgrad.schedule.swept import may_sweep, rows_summed
 from glassgrad.schedule.worth import may_join, may_merge
 
+MOST_SIBLINGS = 4  # clusters with the same reads that a later one is compared with
+
 
 def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
     """One cluster per kernel, in an order in which they can run."""
@@ -140,20 +142,31 @@ def _outside(shared: list[Loop]) -> list[Loop]:
 
 
 def _merge_siblings(kept: dict[UOp, Statement], home: Home, target: Target) -> None:
-    """Clusters that walk through the same large value in the same way become one."""
-    seen: dict[tuple[UOp, Indices, Indices, Indices], Statement] = {}
+    """Clusters that walk through the same large value in the same way become one. Some of them may
+    wait for others, as distances from a mean wait for the mean, and still join each other.
+    """
+    seen: dict[tuple[UOp, Indices, Indices, Indices], list[Statement]] = {}
     for statement in kept.values():
         for value, places in statement.reads.items():
             if prod(value.shape) * value.dtype.itemsize < SMALL_BYTES:
                 continue
             for indices in places:
                 key = (value, indices, statement.axes, statement.reduced)
-                other = seen.setdefault(key, statement)
-                one, two = home[other], home[statement]
-                if one is not two:
-                    shared = _same_loops(one, two, other, statement)
-                    if shared is not None and may_join(one, two, shared, target):
-                        _merge(one, two, shared, home)
+                others = seen.setdefault(key, [])
+                if not any(_joins(other, statement, home, target) for other in others):
+                    others.append(statement)
+                    del others[:-MOST_SIBLINGS]
+
+
+def _joins(first: Statement, second: Statement, home: Home, target: Target) -> bool:
+    """Are two statements in one cluster, or can theirs be merged now?"""
+    one, two = home[first], home[second]
+    if one is not two:
+        shared = _same_loops(one, two, first, second)
+        if shared is None or not may_join(one, two, shared, target):
+            return False
+        _merge(one, two, shared, home)
+    return True
 
 
 def _same_loops(

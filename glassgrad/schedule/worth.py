@@ -37,7 +37,8 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
         return go_in_blocks(one, two, shared, target)
     size = prod(loop_size(loop) for loop in shared)
     largest = max(_bytes(s) for s in one.statements + two.statements)
-    if size < FEW and largest > SMALL_BYTES and target.cores > 1:
+    fewest = FEW if target.cores > 1 else 2  # rows that share a kernel; one alone saves nothing
+    if size < fewest and largest > SMALL_BYTES:
         return False
     if _inner_is_strided(one, shared) or _inner_is_strided(two, shared):
         return False

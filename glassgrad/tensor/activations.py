@@ -95,10 +95,14 @@ class Activations(Inverse):
         """
 
         def gated(x: Self) -> Self:
-            tail, small = _small_exp(x)
-            near = (x < 0).where(small, 1.0)
-            value = tail.where(x * near * small, x * near / (small + 1.0))
-            return with_slope(value, x, Slope(_silu_slope), _logistic(x, tail, small))
+            # exp(-x), or far below 0, where that overflows, exp(x / 2): sigmoid(x) is its square,
+            # and x times one factor after the other rounds a denormal result once.
+            tail = x < TAIL[x.uop.dtype]
+            power = (tail.where(x * -0.5, x) * -LOG2_E)._unary(Ops.EXP2)
+            share = tail.where(power, (power + 1.0).reciprocal())
+            rest = tail.where(power, 1.0)
+            whole = with_slope(share * rest, x, LOGISTIC_SLOPE)
+            return with_slope(x * share * rest, x, Slope(_silu_slope), whole)
 
         return self._smooth(gated)
 

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import evaluate
-from schedules import leaf, reduce
+from schedules import TARGET, leaf, memory, reduce
 
+from glassgrad.base.records import replace
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import long
+from glassgrad.schedule import long, schedule
 from glassgrad.schedule.long import FEW_RESULTS, LARGE, LONG, PARTS, split_long, split_scan
+from glassgrad.tensor.collect import collect
 
 REDUCING = (Ops.ADD, Ops.MAX, Ops.MIN)
 
@@ -156,3 +158,12 @@ def test_a_scan_in_parts_is_the_scan(
     made = split_scan(node)
     assert made is not node
     np.testing.assert_array_equal(evaluate(made), evaluate(node))
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_variance_of_many_values_reads_them_twice(cores: int) -> None:
+    """For their mean, and for distances from it, whose sum and sum of squares share a kernel."""
+    x = memory(1 << 20)
+    roots, *_ = collect([x.var().uop])
+    made = schedule(roots, replace(TARGET, cores=cores))
+    assert [x.uop in buffers for buffers in made.buffers].count(True) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from arrays import same
 
 from glassgrad import Tensor
+from glassgrad.ir.ops import Ops
 
 REFERENCE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu6": lambda x: np.clip(x, 0, 6),
@@ -61,3 +63,9 @@ def test_slopes_far_from_zero_are_0_and_1(name: str) -> None:
     x = Tensor([-1e15, -1e5, 1e5, 1e15])
     (slope,) = getattr(x, name)().sum().gradient(x)
     assert slope.tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_silu_takes_one_exponential_one_division_and_three_selections() -> None:
+    (kernel,) = Tensor.schedule(Tensor.empty(100).realize().silu()).kernels
+    ops = Counter(node.op for node in kernel.body.toposort())
+    assert [ops[op] for op in (Ops.EXP2, Ops.RECIPROCAL, Ops.FDIV, Ops.WHERE)] == [1, 1, 0, 3]
