@@ -14,10 +14,9 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import holders
 from glassgrad.tensor.later import written_out
-from glassgrad.tensor.versions import OVERWRITTEN, current
+from glassgrad.tensor.versions import GIVEN, OVERWRITTEN, current
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
-GIVEN = "given"  # a copy for a tensor that did not ask for one; it is nobody else's
 NUMBER = attrgetter("number")
 UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
 

@@ -20,7 +20,7 @@ from glassgrad.ir.uop import UOp, note
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.derivatives import after_write
 from glassgrad.tensor.gradient import flow_sources
-from glassgrad.tensor.versions import OVERWRITTEN
+from glassgrad.tensor.versions import MOVED, OVERWRITTEN, copied_version, surviving_copy
 from glassgrad.tensor.views import Whole
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
@@ -60,7 +60,10 @@ class Parameters:
     def nodes(self) -> frozenset[UOp]:
         if self._nodes is None:
             floats = (t for t in living() if t.is_param and t.uop.dtype.kind == "float")
-            self._nodes = frozenset([tensor.uop for tensor in floats])
+            nodes = {tensor.uop for tensor in floats}
+            given = [version for n in nodes if (version := copied_version(n)) is not None]
+            earlier = [old for old, held in list(MOVED.items()) if held() in nodes]
+            self._nodes = frozenset([*nodes, *given, *earlier])
         return self._nodes
 
     def are_behind(self, value: UOp) -> bool:
@@ -87,6 +90,8 @@ def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp
     """
     if buffer.history is not None or value.op in (BUFFER, CONST) or value.dtype.kind != "float":
         return
+    if (version := copied_version(value)) is not None and version.history is None:
+        return  # a parameter that was given a copy of itself is a leaf still
     if parameters.are_behind(value):
         depths = [leaf.history.depth for leaf in leaves if leaf.history is not None]
         depth = 1 + max(depths, default=0)
@@ -104,6 +109,8 @@ def with_history(value: UOp) -> UOp:
         src = tuple([done.get(source, source) for source in old])
         if history is not None:
             done[node] = history.node(node, src)
+        elif (copy := surviving_copy(node)) is not None:
+            done[node] = copy
         elif src != old:
             done[node] = made = _again(node.op, node.dtype, src, node.arg)
             made.origin = made.origin or node.origin

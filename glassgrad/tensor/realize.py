@@ -36,7 +36,14 @@ from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
 from glassgrad.tensor.saved import save_contents
 from glassgrad.tensor.slices import Windows
-from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, replaced_writes
+from glassgrad.tensor.versions import (
+    MOVED,
+    OVERWRITTEN,
+    WRITERS,
+    copied_version,
+    current,
+    replaced_writes,
+)
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
@@ -278,6 +285,9 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
     gone.
     """
     pairs = [(holder, buffer) for holder in holders() if (buffer := held.get(holder.uop))]
+    for root, buffer in held.items():
+        if (version := copied_version(root)) is not None:
+            MOVED[version] = ref(buffer)
     for buffer in ended:
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():

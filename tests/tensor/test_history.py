@@ -267,3 +267,16 @@ def test_what_was_written_over_is_no_part_of_a_value() -> None:
         h.assign(Tensor([1.0, 1.0, 1.0]))
         with pytest.raises(GradientError, match="depends on no parameter"):
             h.sum().backward()
+
+
+@pytest.mark.parametrize("factor", [1.0, None])
+def test_a_parameter_that_was_given_a_copy_of_itself_keeps_its_gradient(
+    factor: float | None,
+) -> None:
+    w = parameter()
+    same, tail = w.roll(0), w[1:]
+    same[:2] += 10  # in the memory of w, which gets a copy
+    y = tail * (tail if factor is None else factor)
+    same.realize()
+    assert gradient_of(w, y.sum()) == ([0, 1, 1] if factor else [0, 4, 6])
+    assert w.tolist() == [1, 2, 3]
