@@ -124,7 +124,7 @@ def _comparison(
     from fuzz.lanes import shown
 
     kept = {n: shown(state[n].read(), state[n].dtype) for n in program.outputs}
-    needed = pruned(replace(program, outputs=()))
+    needed = pruned(replace(program, outputs=(), keeps_unused=False))
     moved = slopes(replace(needed, leaves=program.leaves), seed, held) if program.loss else []
     if moved and not any(slope.wanted for slope in moved):
         raise Discard("backward() refuses a loss that depends on no parameter")

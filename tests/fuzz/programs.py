@@ -80,6 +80,7 @@ class Program:
     outputs: tuple[str, ...]
     loss: tuple[str, ...] = ()
     is_together: bool = True  # all outputs are realized by one call
+    keeps_unused: bool = False  # it fails only while values that nobody looks at are alive
 
     @property
     def parameters(self) -> tuple[Leaf, ...]:
@@ -132,8 +133,8 @@ class Program:
         lines = ["import numpy as np", "from glassgrad import Tensor, TinyJit, nn", ""]
         lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves if leaf.is_held]
         lines += [self.function(), *(["program = TinyJit(program)"] if is_captured else [])]
-        lines += [f"for n in {tuple(1000 * seed for seed in seeds)}:", "    inputs = ["]
-        lines += [f"        {leaf.text(' + n')}," for leaf in self.leaves if not leaf.is_held]
+        lines += [f"for offset in {tuple(1000 * seed for seed in seeds)}:", "    inputs = ["]
+        lines += [f"        {leaf.text(' + offset')}," for leaf in self.leaves if not leaf.is_held]
         lines += ["    ]", "    print([one.numpy() for one in program(*inputs)])"]
         return "\n".join(lines)
 
