@@ -382,3 +382,18 @@ def test_a_view_of_an_argument_that_a_call_leaves_behind_is_one_of_the_next_argu
     for number in range(4):
         assert double(row(number, 0)).tolist() == [2 * number, 0]
         assert views[-1].tolist() == [number, 0]
+
+
+def test_a_value_equal_to_an_argument_that_was_written_is_not_written_in_its_memory() -> None:
+    @jit
+    def change(x: Tensor, y: Tensor) -> Tensor:
+        x -= y
+        same = x.pad((0, 0))
+        same[0:1] = 7
+        x += same.max()
+        return same
+
+    for number in range(5):
+        x = row(number + 1, 5)
+        assert change(x, row(1, 1)).tolist() == [7, 4]
+        assert x.tolist() == [number + 7, 11]
