@@ -2,21 +2,22 @@
 
 `x *= k` overwrites what the derivative with respect to k consists of. As long as the write has not
 happened, gradients read the old version; afterwards they read the copy, which the value that was
-written is made of instead.
+written is made of instead. So do other values that were made of the old version and are not computed yet.
 """
 
 from __future__ import annotations
 
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.collect import walk
-from glassgrad.tensor.core import holders
+from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.history import Parameters, is_differentiable
-from glassgrad.tensor.later import read_instead, rebuilt
+from glassgrad.tensor.later import hold_instead, read_instead, rebuilt
 from glassgrad.tensor.versions import current, replaced_writes
+from glassgrad.tensor.views import Whole
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
 REDUCE, ADD = Ops.REDUCE, Ops.ADD
@@ -26,29 +27,75 @@ LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
 }  # fmt: skip
 SAVED = "saved"  # no other copy of the same contents is the same node: others may write to theirs
 CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
+HELD: WeakKeyDictionary[UOp, Core] = WeakKeyDictionary()  # copy -> what holds it until it is made
 
 
 def save_contents() -> None:
     """Let the values of pending writes read copies of old contents that gradients will need."""
     parameters = Parameters()
-    while (write := _next_write()) is not None:
+    replaced: dict[UOp, None] = {}
+    while (found := _next_write()) is not None:
+        holder, write = found
         CHECKED.add(write)
         old, value = write.src
+        if not _is_trained(holder):
+            replaced[old] = None
         reads = _reads(old, value)
         if any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads):
             made = rebuilt(write, (old, _with_copies(old, value)))
             CHECKED.add(made)
             read_instead(replaced_writes())
+    for old in replaced:
+        _save_for_readers(old, parameters)
 
 
-def _next_write() -> UOp | None:
-    """A write that did not happen yet, that gradients may flow through, and that is not checked."""
+def _is_trained(holder: Core | Whole) -> bool:
+    """Whether this is a parameter: after a step of an optimiser nobody asks for the gradients of
+    values that were computed before.
+    """
+    if isinstance(holder, Whole) or not holder.is_param:
+        return False
+    return holder._is_asked is True or not any(tensor._is_asked for tensor in living())
+
+
+def _save_for_readers(old: UOp, parameters: Parameters) -> None:
+    """Let values that are not computed yet read a copy of a version that a write ends, if their
+    derivatives need it. The copy is held, so that it is made before the write.
+    """
+    nodes = walk([holder.uop for holder in holders()])
+    reads: dict[UOp, None] = {}
+    for node in nodes:
+        if _is(node, old):
+            reads[node] = None
+        elif current(node) is None and not (node.op is ASSIGN and _is(node.src[0], old)):
+            if not reads.keys().isdisjoint(node.src):
+                reads[node] = None
+    if not any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads):
+        return
+    copy = UOp(CONTIGUOUS, old.dtype, (old,), SAVED)
+    copy.origin = copy.origin or old.origin
+    changed = {node: copy for node in reads if _is(node, old)}
+    for node in reads:
+        if node not in changed:
+            src = tuple([changed.get(source, source) for source in node.src])
+            changed[node] = rebuilt(node, src)
+    CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
+    for node in [node for node in reads if _is(node, old)]:
+        del changed[node]
+    hold_instead(changed)
+    if replaced := replaced_writes():
+        read_instead(replaced)
+    HELD[copy] = Core._handed(copy)
+
+
+def _next_write() -> tuple[Core | Whole, UOp] | None:
+    """A holder and a write that did not happen yet, that gradients may flow through, and that is not checked."""
     for holder in holders():
         node = holder.uop
         if node.op is ASSIGN and is_differentiable(holder):
             while node.op is ASSIGN and current(node) is None:
                 if node not in CHECKED:
-                    return node
+                    return holder, node
                 node = node.src[0]
     return None
 

@@ -16,6 +16,7 @@ from glassgrad.base.errors import GradientError, GraphWarning
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
 from glassgrad.tensor.history import MAX_DEPTH
+from glassgrad.tensor.saved import HELD
 
 ON_BOTH_ROADS = True
 
@@ -280,3 +281,27 @@ def test_a_parameter_that_was_given_a_copy_of_itself_keeps_its_gradient(
     same.realize()
     assert gradient_of(w, y.sum()) == ([0, 1, 1] if factor else [0, 4, 6])
     assert w.tolist() == [1, 2, 3]
+
+
+def test_values_that_wait_keep_what_their_derivatives_read_when_it_is_written_to() -> None:
+    w, x, places = parameter(), Tensor([2.0, 3.0, 4.0]).realize(), Tensor([0, 2]).realize()
+    product, taken = w * x, w[places]
+    taken[:1] *= 2
+    x += x
+    places *= 0
+    Tensor.realize(x, places)
+    assert gradient_of(w, product.sum() + taken.sum()) == [4, 3, 5]
+    assert (x.tolist(), places.tolist()) == ([4, 6, 8], [0, 0])
+
+
+def test_steps_of_training_copy_no_weights_for_losses_that_wait() -> None:
+    w = parameter()
+    losses = []
+    for _ in range(3):
+        losses.append((w * w).sum())
+        losses[-1].backward()
+        w -= w.grad.detach() * 0.25
+        w.grad = None
+        w.realize()
+    assert not HELD
+    assert np.allclose([loss.item() for loss in losses], [14, 3.5, 0.875])
