@@ -2,7 +2,8 @@
 
 `x *= k` overwrites what the derivative with respect to k consists of. As long as the write has not
 happened, gradients read the old version; afterwards they read the copy, which the value that was
-written is made of instead. So do other values that were made of the old version and are not computed yet.
+written is made of instead. So do other values that were made of the old version and are not computed
+yet.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
 
 
 def _next_write() -> tuple[Core | Whole, UOp] | None:
-    """A holder and a write that did not happen yet, that gradients may flow through, and that is not checked."""
+    """A write that did not happen yet, that gradients may flow through and that is not checked,
+    and who holds it.
+    """
     for holder in holders():
         node = holder.uop
         if node.op is ASSIGN and is_differentiable(holder):
