@@ -2,8 +2,8 @@
 
 `x *= k` overwrites what the derivative with respect to k consists of. As long as the write has not
 happened, gradients read the old version; afterwards they read the copy, which the value that was
-written is made of instead. So do other values that were made of the old version and are not computed
-yet.
+written is made of instead. So do other values that were made of the old version and that are not
+computed yet.
 """
 
 from __future__ import annotations
