@@ -20,7 +20,7 @@ from glassgrad.tensor.history import with_history
 from glassgrad.tensor.later import Later, chosen, written_out
 from glassgrad.tensor.linear_algebra import LinearAlgebra
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
-from glassgrad.tensor.versions import current
+from glassgrad.tensor.versions import MOVED, current
 
 DETACH, LATER = Ops.DETACH, Ops.LATER
 
@@ -151,7 +151,7 @@ class Backward(LinearAlgebra):
 def _differentiable(tensor: Core) -> tuple[Core, list[UOp]]:
     """The tensor over all that it was computed from, in memory or not, and its nodes."""
     nodes = toposort((tensor.uop,))
-    if all(node.history is None for node in nodes):
+    if all(node.history is None and node not in MOVED for node in nodes):
         return tensor, nodes
     tensor = Core._handed(with_history(tensor.uop))
     return tensor, toposort((tensor.uop,))

@@ -90,7 +90,9 @@ class Captured:
         sized = watching.sized
         given = before.arguments
         self.outputs = [self._output(tensor, given, sized, numbers) for tensor in returned]
-        self.stored = [(ref(tensor), self._output(tensor, [], sized, numbers)) for tensor in stored]
+        left = [(ref(tensor), self._output(tensor, given, sized, numbers)) for tensor in stored]
+        # Where a call leaves views of memory outside, replays leave them as they are.
+        self.stored = [(held, output) for held, output in left if output.tensor is None]
         self._keep(numbers, {output.made for output in self.outputs}, stored)
         self.gradients = [self._gradient(*found) for found in before.new_gradients(watching)]
         self.has_effects = bool(
@@ -258,9 +260,9 @@ class Captured:
             self._poison()
         for held, output in self.stored:
             if (tensor := held()) is not None:
-                show(tensor, made[output.made][output.number])
+                show(tensor, output.node_of(made, arguments))
         for gradient in self.gradients:
-            gradient.settle(made)
+            gradient.settle(made, arguments)
         for found in self.kept:
             found.settle()
 
@@ -286,7 +288,7 @@ class Gradient(NamedTuple):
         tensor = self.held()
         return tensor is None or (tensor.grad is not None) == self.was_there
 
-    def settle(self, made: list[list[UOp]]) -> None:
+    def settle(self, made: list[list[UOp]], arguments: Sequence[Core]) -> None:
         tensor, left = self.held(), self.left
         if tensor is None:
             return
@@ -295,8 +297,8 @@ class Gradient(NamedTuple):
         elif isinstance(left, UOp):
             if tensor.grad is None:
                 tensor.grad = tensor._handed(left)
-        elif tensor.grad is None or tensor.grad.uop is not made[left.made][left.number]:
-            tensor.grad = tensor._handed(made[left.made][left.number])
+        elif tensor.grad is None or tensor.grad.uop is not left.node_of(made, arguments):
+            tensor.grad = tensor._handed(left.node_of(made, arguments))
 
 
 def _gone(shape: Ints, dtype: DType) -> UOp:

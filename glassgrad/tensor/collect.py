@@ -15,10 +15,9 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import holders
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.lazy import hold
-from glassgrad.tensor.versions import OVERWRITTEN, current
+from glassgrad.tensor.versions import GIVEN, OVERWRITTEN, current, moved_to
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
-GIVEN = "given"  # a copy for a tensor that did not ask for one; it is nobody else's
 NUMBER = attrgetter("number")
 UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
 
@@ -62,7 +61,9 @@ def collect(
         for holder in [one for one in held if one.uop in reads]:
             if holder.uop in old:
                 roots.pop(holder.uop, None)
-                hold(holder, UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), GIVEN))
+                copy = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), GIVEN)
+                moved_to(copy, copy)
+                hold(holder, copy)
             roots[holder.uop] = None
         needed = walk(roots)
         found = _unwritten(needed)

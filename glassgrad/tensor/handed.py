@@ -145,10 +145,17 @@ class Output(NamedTuple):
     def tensor_of(self, kind: Any, made: list[list[UOp]], arguments: Sequence[Core]) -> Any:
         if self.tensor is not None:
             return self.tensor
-        if self.argument is None:
-            return kind._handed(made[self.made][self.number])
-        if self.window is None:
+        if self.argument is not None and self.window is None:
             return arguments[self.argument]
-        view: View = arguments[self.argument].uop.arg
+        return kind._handed(self.node_of(made, arguments))
+
+    def node_of(self, made: list[list[UOp]], arguments: Sequence[Core]) -> UOp:
+        """The buffer of something that was made, or of an argument or a part of one."""
+        if self.argument is None:
+            return made[self.made][self.number]
+        argument: UOp = arguments[self.argument].uop
+        if self.window is None:
+            return argument
+        view: View = argument.arg
         moved = self.window._replace(offset=self.window.offset + view.offset)
-        return kind._handed(moved.on(view.storage, UNBOUND))
+        return moved.on(view.storage, UNBOUND)

@@ -21,7 +21,7 @@ from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.derivatives import after_write
 from glassgrad.tensor.gradient import flow_sources
 from glassgrad.tensor.lazy import is_parameter
-from glassgrad.tensor.versions import OVERWRITTEN
+from glassgrad.tensor.versions import MOVED, OVERWRITTEN, copied_version, surviving_copy
 from glassgrad.tensor.views import Whole
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
@@ -63,7 +63,7 @@ class Parameters:
             node = stack.pop()
             if node in seen or node.dtype.kind != "float":
                 continue
-            if is_parameter(node) or (node.realized is not None and is_parameter(node.realized)):
+            if _holds_parameter(node):
                 return True
             if node in self._unreached:
                 continue
@@ -73,6 +73,15 @@ class Parameters:
         return False
 
 
+def _holds_parameter(node: UOp) -> bool:
+    """Whether a parameter holds this value, or a copy of it that it was given before a write."""
+    if is_parameter(node) or (node.realized is not None and is_parameter(node.realized)):
+        return True
+    given = MOVED.get(node)
+    copy = None if given is None else given()
+    return copy is not None and is_parameter(copy)
+
+
 def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp] = ()) -> None:
     """Let the buffer that holds a value keep what it was computed from, if gradients flow there.
 
@@ -80,6 +89,8 @@ def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp
     """
     if buffer.history is not None or value.op in (BUFFER, CONST) or value.dtype.kind != "float":
         return
+    if (version := copied_version(value)) is not None and version.history is None:
+        return  # a parameter that was given a copy of itself is a leaf still
     if parameters.are_behind(value):
         depths = [leaf.history.depth for leaf in leaves if leaf.history is not None]
         depth = 1 + max(depths, default=0)
@@ -97,6 +108,8 @@ def with_history(value: UOp) -> UOp:
         src = tuple([done.get(source, source) for source in old])
         if history is not None:
             done[node] = history.node(node, src)
+        elif (copy := surviving_copy(node)) is not None:
+            done[node] = copy
         elif src != old:
             done[node] = made = _again(node.op, node.dtype, src, node.arg)
             made.origin = made.origin or node.origin

@@ -127,7 +127,7 @@ def written_out(
     """
     changed = _changed([*values, *[holder.uop for holder in lazy_holders()]], graphs, only)
     if changed:
-        _hold_instead(changed)
+        hold_instead(changed)
     return changed
 
 
@@ -147,7 +147,7 @@ def read_instead(changed: dict[UOp, UOp], spares_gradients: bool = False) -> Non
         changed[node] = made
         if (held := current(node)) is not None:
             note(made, held)
-    _hold_instead(changed)
+    hold_instead(changed)
 
 
 def unwritten_nodes(values: Iterable[UOp]) -> list[UOp]:
@@ -155,7 +155,7 @@ def unwritten_nodes(values: Iterable[UOp]) -> list[UOp]:
     return _nodes(values, [])[0]
 
 
-def _hold_instead(changed: dict[UOp, UOp]) -> None:
+def hold_instead(changed: dict[UOp, UOp]) -> None:
     """Let living tensors hold what their nodes became."""
     for holder in lazy_holders():
         if (made := changed.get(holder.uop)) is not None:

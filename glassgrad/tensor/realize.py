@@ -37,7 +37,13 @@ from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
 from glassgrad.tensor.saved import save_contents
 from glassgrad.tensor.slices import Windows
-from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, replaced_writes
+from glassgrad.tensor.versions import (
+    OVERWRITTEN,
+    WRITERS,
+    current,
+    moved_to,
+    replaced_writes,
+)
 from glassgrad.tensor.views import Whole
 from glassgrad.tensor.zeros import fresh_zeros
 
@@ -295,6 +301,8 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
             retain(holder.uop, buffer, parameters, leaves)
     for holder, buffer in pairs:
         hold(holder, buffer)
+    for root, buffer in held.items():
+        moved_to(root, buffer)
 
 
 def _held_values() -> list[UOp]:

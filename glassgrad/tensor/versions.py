@@ -10,10 +10,37 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 
-ASSIGN, BUFFER = Ops.ASSIGN, Ops.BUFFER
+ASSIGN, BUFFER, CONTIGUOUS = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS
 OVERWRITTEN: WeakSet[View] = WeakSet()  # a View stands for one version of the contents
 WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
+MOVED: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # old version -> its given copy
 REPLACED: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()  # a write -> the same of other nodes
+
+
+GIVEN = "given"  # a copy for a tensor that did not ask for one; it is nobody else's
+
+
+def copied_version(node: UOp) -> UOp | None:
+    """The version that a given copy is of; None if the node is no such copy."""
+    if node.op is not CONTIGUOUS or node.arg != GIVEN:
+        return None
+    source: UOp = node.src[0]
+    return source if source.op is BUFFER else source.realized
+
+
+def moved_to(copy: UOp, held: UOp) -> None:
+    """Remember where a given copy of a version is; other nodes are none."""
+    if (version := copied_version(copy)) is not None:
+        MOVED[version] = ref(held)
+
+
+def surviving_copy(version: UOp) -> UOp | None:
+    """The buffer that contents which were overwritten were copied to, if it still holds them."""
+    held = MOVED.get(version)
+    found = None if held is None else held()
+    if found is None or found.op is not BUFFER or found.arg in OVERWRITTEN:
+        return None
+    return found
 
 
 def replace_write(write: UOp, made: UOp) -> None:

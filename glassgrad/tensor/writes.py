@@ -122,7 +122,7 @@ def _is_held_before(watching: Recorder, tensor: Core, target: UOp) -> bool:
     """
     held, whole = current(target) or target, tensor._whole
     return any(
-        current(other.uop) is held
+        (current(other.uop) or other.uop) is held
         for other in living()
         if other is not tensor
         and (whole is None or other._whole is not whole)

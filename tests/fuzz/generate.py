@@ -26,6 +26,7 @@ THEMES: dict[str, dict[str, float]] = {
     "networks": {"elementwise": 4, "views": 1.5, "copies": 0.5, "indexing": 0.5, "reductions": 1.5,
                  "contraction": 2, "networks": 4, "writes": 0.3, "others": 0.2},
     "numbers": {"elementwise": 7, "views": 2, "copies": 1, "reductions": 4, "writes": 2},
+    "narrow": {"elementwise": 3, "views": 1, "reductions": 8, "writes": 6, "others": 0.5},
     "training": {"elementwise": 3, "views": 1, "reductions": 2, "contraction": 3, "networks": 6},
 }  # fmt: skip
 
@@ -43,7 +44,7 @@ class Wishes:
 def generate(seed: int, wishes: Wishes = Wishes()) -> Program:
     """A program that follows from the seed alone."""
     rng = Random(seed)
-    weights = (3, 2, 2, 1, 8) if wishes.has_gradients else (5, 3, 3, 3, 0)
+    weights = (3, 2, 2, 1, 0, 8) if wishes.has_gradients else (5, 3, 3, 3, 1.5, 0)
     theme = rng.choices(list(THEMES), weights)[0]
     pool = _pool(rng, wishes, theme)
     ops = _ops(theme, wishes)
@@ -73,7 +74,9 @@ def _pool(rng: Random, wishes: Wishes, theme: str) -> Pool:
         sizes += [0]
     floats: tuple[str, ...] = ("float32",)
     kind = rng.random()
-    if kind < 0.15:
+    if theme == "narrow":
+        floats = (*(rng.choice(NARROW),) * 3, "float32")
+    elif kind < 0.15:
         floats = ("float64", "float32")
     elif not wishes.has_gradients and kind < (0.8 if theme == "numbers" else 0.35):
         floats = ("float32", rng.choice(NARROW), rng.choice(NARROW))

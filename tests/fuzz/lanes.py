@@ -121,6 +121,8 @@ class Arithmetic:
     is_rounded: bool = True
     units: float = UNITS
     seed: int = 0
+    side: np.random.Generator | None = None  # of errors that another evaluation does not share
+    spread: float = 0.0  # how large these are beside those that it shares
     rng: np.random.Generator = field(init=False)
     frozen: dict[str, Array] | None = None  # what detached values were when nothing was moved
 
@@ -191,10 +193,18 @@ class Arithmetic:
         if not is_float(dtype):
             return x
         units = self.units if dtype in ("float32", "float64") else self.units / UNITS
-        sizes = self.rng.uniform(0.5, 1.0, x.shape) * self.rng.choice([-1.0, 1.0], x.shape)
+        sizes = _signed(self.rng, x.shape)
+        if self.side is not None:
+            sizes *= 1 + self.spread * _signed(self.side, x.shape)
         inside = EPSILON[_inside(dtype)] * floor
         summed = EPSILON[_inside(dtype)] * np.abs(x)
         return x + units * sizes * (EPSILON[dtype] * np.abs(x) + inside + (growth - 1) * summed)
+
+
+def _signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Numbers of either sign between a half and 1."""
+    found = np.asarray(rng.random(shape) - 0.5)
+    return found + np.copysign(0.5, found)
 
 
 def _growth(read: int, made: int) -> float:

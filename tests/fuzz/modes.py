@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from fuzz.compare import gradient_differences, value_differences
 from fuzz.generate import Wishes, generate
 from fuzz.lanes import Arithmetic, Discard
@@ -20,7 +22,7 @@ from fuzz.reference import check_end, evaluate, leaf_values, slopes
 from fuzz.run_glassgrad import run
 from fuzz.shrink import pruned
 
-SEEDS = {"captured": (0, 1, 2, 3)}  # of the inputs of each call
+SEEDS = {"captured": (0, 1, 2, 1)}  # of the inputs of each call
 USUAL_SEEDS = (0, 1, 0)
 THREADS = 4
 PROGRAMS_PER_THREAD = 3
@@ -121,14 +123,24 @@ def _wanted(program: Program, mode: str, seed: int) -> list[Compare]:
     found: list[Compare] = []
     arithmetic = Arithmetic(seed=seed)
     held: dict[str, Any] = {}
+    known: dict[int, Compare] = {}  # while what is held stays what it was
     for inputs in seeds_of(mode):
+        if inputs in known:
+            found.append(known[inputs])
+            continue
         moved = program.with_seeds(inputs)
         state = {**leaf_values(moved, arithmetic), **held}
         first = {name: one.read()[0].copy() for name, one in held.items()}
         held = {leaf.name: state[leaf.name] for leaf in program.leaves if leaf.is_held}
+        before = [one.memory.lanes.copy() for one in held.values()]
         evaluate(moved, arithmetic, state)
         check_end(moved, state)
         found.append(_comparison(moved, state, seed, first))
+        after = [one.memory.lanes for one in held.values()]
+        if all(map(np.array_equal, before, after)):
+            known[inputs] = found[-1]
+        else:
+            known.clear()
     return found
 
 
@@ -139,7 +151,7 @@ def _comparison(
     from fuzz.lanes import shown
 
     kept = {n: shown(state[n].read(), state[n].dtype) for n in program.outputs}
-    needed = pruned(replace(program, outputs=()))
+    needed = pruned(replace(program, outputs=(), keeps_unused=False))
     moved = slopes(replace(needed, leaves=program.leaves), seed, held) if program.loss else []
     if moved and not any(slope.wanted for slope in moved):
         raise Discard("backward() refuses a loss that depends on no parameter")

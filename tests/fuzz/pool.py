@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from random import Random
 from typing import Any, TypeVar
-
-import numpy as np
 
 from fuzz.dtypes import INTS, UINTS, is_float
 from fuzz.lanes import Arithmetic, Shown
@@ -48,7 +47,7 @@ class Pool:
         return self.rng.choice(choices)
 
     def fits(self, shape: Shape) -> bool:
-        return int(np.prod(shape, dtype=np.int64)) <= self.limit
+        return prod(shape) <= self.limit
 
     def pick(self, *conditions: Callable[[Shown], Any]) -> str:
         """A value, more often a late or an unused one: programs grow deep."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,8 @@ class Leaf:
     is_held: bool = False  # a captured function finds it in its closure, not among its arguments
 
     def numbers(self, seed: int | None = None) -> Array:
-        rng = np.random.default_rng(self.seed if seed is None else seed)
-        whole = rng.integers(self.low, self.high, self.shape)
-        return np.asarray((whole + 0.5 if self.is_fine else whole) / self.divisor)
+        chosen = self.seed if seed is None else seed
+        return _numbers(self.shape, self.low, self.high, self.divisor, self.is_fine, chosen)
 
     @property
     def is_fine(self) -> bool:
@@ -53,6 +53,14 @@ class Leaf:
         cast = f'.cast("{self.dtype}")' if self.dtype in NARROW else ""
         parameter = ".requires_grad_()" if self.is_parameter else ""
         return f"{array}{cast}.realize(){parameter}"
+
+
+@lru_cache(maxsize=256)
+def _numbers(shape: Shape, low: int, high: int, divisor: int, is_fine: bool, seed: int) -> Array:
+    whole = np.random.default_rng(seed).integers(low, high, shape)
+    found = np.asarray((whole + 0.5 if is_fine else whole) / divisor)
+    found.flags.writeable = False
+    return found
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,7 @@ class Program:
     outputs: tuple[str, ...]
     loss: tuple[str, ...] = ()
     is_together: bool = True  # all outputs are realized by one call
+    keeps_unused: bool = False  # it fails only while values that nobody looks at are alive
 
     @property
     def parameters(self) -> tuple[Leaf, ...]:
@@ -132,8 +141,8 @@ class Program:
         lines = ["import numpy as np", "from glassgrad import Tensor, TinyJit, nn", ""]
         lines += [f"{leaf.name} = {leaf.text()}" for leaf in self.leaves if leaf.is_held]
         lines += [self.function(), *(["program = TinyJit(program)"] if is_captured else [])]
-        lines += [f"for n in {tuple(1000 * seed for seed in seeds)}:", "    inputs = ["]
-        lines += [f"        {leaf.text(' + n')}," for leaf in self.leaves if not leaf.is_held]
+        lines += [f"for offset in {tuple(1000 * seed for seed in seeds)}:", "    inputs = ["]
+        lines += [f"        {leaf.text(' + offset')}," for leaf in self.leaves if not leaf.is_held]
         lines += ["    ]", "    print([one.numpy() for one in program(*inputs)])"]
         return "\n".join(lines)
 

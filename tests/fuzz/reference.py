@@ -162,7 +162,7 @@ def slopes(program: Program, seed: int, held: dict[str, Array] | None = None) ->
     others = held or {}
     rng = np.random.default_rng(seed)
     frozen: dict[str, Array] = {}
-    middle = loss_of(program, _unrounded(0.0, frozen), others)
+    middle = loss_of(program, _unrounded(0.0, frozen, 0), others)
     found = []
     for leaf in program.parameters:
         signs = rng.choice([-1.0, 1.0], leaf.shape)
@@ -185,15 +185,19 @@ def _sides(
     frozen: dict[str, Array],
     others: dict[str, Array],
 ) -> tuple[float, float]:
-    """The loss on both sides of a parameter; rounding errors are the same in both."""
+    """The loss on both sides of a parameter; rounding errors are nearly the same."""
     base = rounded(leaf.numbers(), leaf.dtype)
-    above = loss_of(program, _unrounded(units, frozen), {**others, leaf.name: base + move})
-    below = loss_of(program, _unrounded(units, frozen), {**others, leaf.name: base - move})
+    above = loss_of(program, _unrounded(units, frozen, 1), {**others, leaf.name: base + move})
+    below = loss_of(program, _unrounded(units, frozen, 2), {**others, leaf.name: base - move})
     return above, below
 
 
-def _unrounded(units: float, frozen: dict[str, Array]) -> Arithmetic:
-    return Arithmetic(1, False, units, frozen=frozen)
+def _unrounded(units: float, frozen: dict[str, Array], side: int) -> Arithmetic:
+    """Float64, with errors of so many units. A derivative rounds its own terms, which may cancel
+    where no value does: so errors on two sides differ by what a step changes.
+    """
+    rng = np.random.default_rng(side) if units else None
+    return Arithmetic(1, False, units, side=rng, spread=3 * STEP, frozen=frozen)
 
 
 def check_end(program: Program, state: State) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from fuzz.programs import Array, Program
+from fuzz.programs import Array, Leaf, Program
 
 
-def names_for(program: Program) -> dict[str, Any]:
-    """What a program's text may use, and its leaves."""
+def names_for(leaves: Iterable[Leaf]) -> dict[str, Any]:
+    """What a program's text may use, and leaves."""
     import glassgrad
     from glassgrad import Tensor, nn
 
     found: dict[str, Any] = {"np": np, "Tensor": Tensor, "nn": nn, "glassgrad": glassgrad}
-    for leaf in program.leaves:
+    for leaf in leaves:
         found[leaf.name] = eval(leaf.text(), found)
     return found
 
@@ -43,14 +43,14 @@ def run(program: Program, seeds: Sequence[int], is_captured: bool) -> list[list[
     """
     from glassgrad import TinyJit
 
-    names = names_for(program)
+    names = names_for(leaf for leaf in program.leaves if leaf.is_held)
     function = defined(program, names)
     if is_captured:
         function = TinyJit(function)
     found = []
     for seed in seeds:
-        moved = program.with_seeds(seed)
-        fresh = names_for(moved)
-        given = [fresh[leaf.name] for leaf in moved.leaves if not leaf.is_held]
+        passed = [leaf for leaf in program.with_seeds(seed).leaves if not leaf.is_held]
+        fresh = names_for(passed)
+        given = [fresh[leaf.name] for leaf in passed]
         found.append(arrays(function(*given)))
     return found

@@ -20,7 +20,10 @@ Fails = Callable[[Program], bool]
 def shrink(program: Program, fails: Fails, seconds: float = 60.0) -> Program:
     """Try smaller programs until none of them fails, or the time is over."""
     end = time.monotonic() + seconds
-    program = pruned(program)
+    small = pruned(program)
+    if small != program and not _is_failing(small, fails):
+        small = replace(program, keeps_unused=True)
+    program = small
     is_changed = True
     while is_changed and time.monotonic() < end:
         is_changed = False
@@ -145,6 +148,8 @@ def without(program: Program, dropped: set[int]) -> Program:
 
 def pruned(program: Program) -> Program:
     """Without values that nobody looks at. Writes and the like stay while their target does."""
+    if program.keeps_unused:
+        return program.without_unused()
     needed = {*program.outputs, *program.loss}
     kept: list[Statement] = []
     is_changed = True

@@ -356,3 +356,44 @@ def test_two_results_take_turns_in_memory_while_the_last_one_is_held() -> None:
     again = [f(x) for _ in range(4)]
     assert all(one.uop.arg.address != array.ctypes.data for one in again)
     assert array.tolist() == [2, 3]
+
+
+def test_a_view_of_memory_outside_that_a_call_leaves_behind_stays_what_it_is() -> None:
+    weight, views = row(1, 2), []
+
+    @jit
+    def add(x: Tensor) -> Tensor:
+        views.append(weight.reshape(2))
+        return x + weight
+
+    for number in range(4):
+        assert add(row(number, 0)).tolist() == [number + 1, 2]
+        assert weight.tolist() == views[-1].tolist() == [1, 2]
+
+
+def test_a_view_of_an_argument_that_a_call_leaves_behind_is_one_of_the_next_argument() -> None:
+    views = []
+
+    @jit
+    def double(x: Tensor) -> Tensor:
+        views.append(x.reshape(2))
+        return x * 2
+
+    for number in range(4):
+        assert double(row(number, 0)).tolist() == [2 * number, 0]
+        assert views[-1].tolist() == [number, 0]
+
+
+def test_a_value_equal_to_an_argument_that_was_written_is_not_written_in_its_memory() -> None:
+    @jit
+    def change(x: Tensor, y: Tensor) -> Tensor:
+        x -= y
+        same = x.pad((0, 0))
+        same[0:1] = 7
+        x += same.max()
+        return same
+
+    for number in range(5):
+        x = row(number + 1, 5)
+        assert change(x, row(1, 1)).tolist() == [7, 4]
+        assert x.tolist() == [number + 7, 11]

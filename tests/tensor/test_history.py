@@ -16,6 +16,7 @@ from glassgrad.base.errors import GradientError, GraphWarning
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
 from glassgrad.tensor.history import MAX_DEPTH
+from glassgrad.tensor.saved import HELD
 
 ON_BOTH_ROADS = True
 
@@ -267,3 +268,40 @@ def test_what_was_written_over_is_no_part_of_a_value() -> None:
         h.assign(Tensor([1.0, 1.0, 1.0]))
         with pytest.raises(GradientError, match="depends on no parameter"):
             h.sum().backward()
+
+
+@pytest.mark.parametrize("factor", [1.0, None])
+def test_a_parameter_that_was_given_a_copy_of_itself_keeps_its_gradient(
+    factor: float | None,
+) -> None:
+    w = parameter()
+    same, tail = w.roll(0), w[1:]
+    same[:2] += 10  # in the memory of w, which gets a copy
+    y = tail * (tail if factor is None else factor)
+    same.realize()
+    assert gradient_of(w, y.sum()) == ([0, 1, 1] if factor else [0, 4, 6])
+    assert w.tolist() == [1, 2, 3]
+
+
+def test_values_that_wait_keep_what_their_derivatives_read_when_it_is_written_to() -> None:
+    w, x, places = parameter(), Tensor([2.0, 3.0, 4.0]).realize(), Tensor([0, 2]).realize()
+    product, taken = w * x, w[places]
+    taken[:1] *= 2
+    x += x
+    places *= 0
+    Tensor.realize(x, places)
+    assert gradient_of(w, product.sum() + taken.sum()) == [4, 3, 5]
+    assert (x.tolist(), places.tolist()) == ([4, 6, 8], [0, 0])
+
+
+def test_steps_of_training_copy_no_weights_for_losses_that_wait() -> None:
+    w = parameter()
+    losses = []
+    for _ in range(3):
+        losses.append((w * w).sum())
+        losses[-1].backward()
+        w -= w.grad.detach() * 0.25
+        w.grad = None
+        w.realize()
+    assert not HELD
+    assert np.allclose([loss.item() for loss in losses], [14, 3.5, 0.875])

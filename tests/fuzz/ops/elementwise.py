@@ -271,7 +271,7 @@ FUNCTIONS = [
       for name, (text, reference) in FUNCTION_TABLE.items()),
     Op("erf", "{0}.erf()", _erf, single(floats, smaller(500)), weight=0.3),
     Op("exact gelu", '{0}.gelu("none")', _exact_gelu,
-       single(floats, smaller(500)), weight=0.3),
+       single(floats, smaller(500)), weight=0.3, floor=0.5),
     Op("float function", "{0}.sqrt()", lambda x: np.sqrt(x.astype(np.float64)),
        single(whole, lambda one: not len(one.memory.lanes) or bool((one.read() >= 0).all())),
        result=floating, weight=0.3, is_smooth=False),

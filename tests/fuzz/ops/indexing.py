@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.ops.table import Choice, Op, by_name
-from fuzz.pool import Pool, Refused, axes, full, numbers, smaller
+from fuzz.pool import Pool, Refused, axes, full, numbers, smaller, wide_floats
 from fuzz.programs import Array, Shape
 
 
@@ -130,6 +130,52 @@ def _keep(x: Array, *more: Any) -> Array:
     return x
 
 
+def _masked(pool: Pool) -> Choice:
+    """A mask of the same shape; as many elements as asked for, since others have other shapes."""
+    name = pool.pick(full, numbers, smaller(2000))
+    mask = pool.leaf(pool[name].shape, "bool")
+    return [name, mask], {"size": max(1, pool.size())}
+
+
+def _numpy_masked(x: Array, mask: Array, size: int) -> Array:
+    found = x[mask][:size]
+    return np.concatenate([found, np.zeros(size - len(found), x.dtype)])
+
+
+def _enlarged(pool: Pool) -> Choice:
+    name = pool.pick(full, numbers, axes(3, 4))
+    shape = pool[name].shape
+    times = tuple(pool.one_of((1, 2, 3)) for _ in shape[2:])
+    if not pool.fits((pool[name].size, *times)):
+        raise Refused
+    return [name], {"size": tuple(n * k for n, k in zip(shape[2:], times, strict=True))}
+
+
+def _nearest(x: Array, size: Shape) -> Array:
+    for axis, n in enumerate(size, 2):
+        x = np.repeat(x, n // x.shape[axis], axis)
+    return x
+
+
+def _linear(x: Array, size: Shape) -> Array:
+    """Centres of pixels lie at halves; beyond the outermost ones nothing changes."""
+    for axis, n in enumerate(size, 2):
+        length = x.shape[axis]
+        at = np.clip((np.arange(n) + 0.5) * length / n - 0.5, 0, length - 1)
+        low = np.floor(at).astype(np.int64)
+        share = (at - low).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+        first, second = (np.take(x, np.minimum(low + k, length - 1), axis) for k in (0, 1))
+        x = first * (1 - share) + second * share
+    return x
+
+
+def _enlarged_floats(pool: Pool) -> Choice:
+    names, args = _enlarged(pool)
+    if not wide_floats(pool[names[0]]):
+        raise Refused
+    return names, args
+
+
 INDEXING = [
     Op("lookup", "{0}[{1}]", lambda x, i: x[i], _lookup, "move", weight=1.5),
     Op("lookup inside", "{0}[:, {1}]", lambda x, i: x[:, i], _lookup_inside, "move"),
@@ -145,6 +191,11 @@ INDEXING = [
        _one_hot, "move", lambda names, args: "int32", weight=0.5, is_smooth=False),
     Op("arange", "Tensor.arange({start}, {start} + {n}, dtype={dtype})", _numpy_arange, _arange,
        "move", by_name, weight=0.5),
+    Op("masked_select", "{0}.masked_select({1}, size={size})", _numpy_masked, _masked, "move",
+       weight=0.6),
+    Op("nearest", '{0}.interpolate({size}, mode="nearest")', _nearest, _enlarged, "move",
+       weight=0.4),
+    Op("linear", '{0}.interpolate({size}, mode="linear")', _linear, _enlarged_floats, weight=0.4),
     Op("full", "Tensor.full({shape}, {value}, dtype={dtype})", _numpy_full, _full, "move", by_name,
        weight=0.4),
     Op("eye", "Tensor.eye({n}, dtype={dtype})", lambda n, dtype: np.eye(n), _eye, "move", by_name,

@@ -86,6 +86,13 @@ def _rows(pool: Pool) -> Choice:
     return [name, where], {"c": pool.one_of((0, 1, 2))}
 
 
+def _masked(pool: Pool) -> Choice:
+    name = pool.pick(writable(pool), full, numbers)
+    shape = pool[name].shape
+    mask = pool.leaf(shape[: pool.rng.randint(1, len(shape))], "bool")
+    return [name, mask], {"c": pool.one_of((0, 1, 2))}
+
+
 def _assign(pool: Pool) -> Choice:
     name = pool.pick(writable(pool))
     one = pool[name]
@@ -137,6 +144,7 @@ WRITES = [
     _write("write part", "{0}[{index}] {sign} {1}", write_part, _part, 2.5),
     _write("write part scalar", "{0}[{index}] {sign} {c}", write_part_constant, _part_scalar, 1.5),
     _write("write rows", "{0}[{1}] = {c}", write_rows, _rows, 0.5),
+    _write("write masked", "{0}[{1}] = {c}", write_rows, _masked, 0.5),
     _write("assign", "{0}.assign({1}.expand({0}.shape))",
            lambda x, y: np.broadcast_to(y, x.shape), _assign, exactness="move"),
     _write("fill_", "{0}.fill_({c})", lambda x, c: np.full_like(x, c),
