@@ -7,6 +7,7 @@ there with a buffer.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
 
@@ -30,6 +31,7 @@ class Identity(ref[Any]):
 
 LAZY: dict[Identity, None] = {}  # in the order in which they became lazy
 _forget = LAZY.pop
+_marking = Lock()
 
 
 def hold(holder: Core | Whole, uop: UOp) -> None:
@@ -37,7 +39,7 @@ def hold(holder: Core | Whole, uop: UOp) -> None:
     holder.uop = uop
     if uop.op is not BUFFER:
         LAZY[Identity(holder, _forget)] = None
-    if getattr(holder, "is_param", False):
+    if holder._is_param:
         mark_parameter(cast(Any, holder))
 
 
@@ -57,7 +59,9 @@ def mark_parameter(tensor: Core) -> None:
     """Let the node that a parameter holds know of it."""
     node = tensor.uop
     if node.parameters is None:
-        node.parameters = {}
+        with _marking:  # zeros of two threads may be one node
+            if node.parameters is None:
+                node.parameters = {}
     node.parameters[Identity(tensor, node.parameters.pop)] = None
 
 

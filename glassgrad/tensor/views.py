@@ -35,6 +35,7 @@ class Whole:
     __slots__ = ("__weakref__", "members", "uop")
 
     uop: UOp
+    _is_param = False  # tensors are
 
     def __init__(self, first: Core) -> None:
         hold(self, first.uop)
