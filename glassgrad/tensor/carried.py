@@ -4,14 +4,15 @@ A value that is only a step on the way to another one is computed inside of that
 next one that needs it. What a program carries from one computation to the next would then be
 computed again each time, from the beginning of the program on. So these are kept when they are
 read: parameters and tensors that were written to, random weights among them; and everything that
-takes long to compute, the second time that it is read. A parameter that is not read itself, but is
-made of what is computed, is computed along with it.
+takes long to compute, the second time that it is read. So is what was made of a value that a tensor
+held when it was read and that no tensor holds any more, as the next value of a running average is.
+A parameter that is not read itself, but is made of what is computed, is computed along with it.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from weakref import WeakSet, ref
 
@@ -73,10 +74,16 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp
         _learn(node.origin)
     UPDATED.difference_update([node for node in UPDATED if node.realized is not None])
     found = dict.fromkeys([*again, *(node for node in list(UPDATED) if _is_kept(node, nodes))])
+    lazy = list(lazy)
+    held = values.union([tensor.uop for tensor in lazy])
+    dropped = {node for node in READ_ONCE.nodes() if node in nodes and node not in held}
     for tensor in lazy:
         node = tensor.uop
         if node in nodes and node not in found:
             if _is_kept_at_once(tensor):
+                found[node] = None
+            elif dropped and not dropped.isdisjoint(_nodes_under(node)):
+                _learn(node.origin)
                 found[node] = None
             else:
                 READ_ONCE.add(node)
@@ -92,26 +99,28 @@ def lazy_tensors(holders: Iterable[Core | Whole]) -> list[Core]:
 
 
 def _is_kept_at_once(tensor: Core) -> bool:
-    if not tensor.is_param and tensor.uop.origin not in CARRIED_LINES:
-        return False
-    ops = _ops_under(tensor.uop)
-    return not EXPENSIVE.isdisjoint(ops) or (tensor.is_param and BUFFER in ops)
+    if tensor.uop.origin in CARRIED_LINES:
+        return True
+    ops = _ops_under(tensor.uop) if tensor.is_param else frozenset()
+    return not EXPENSIVE.isdisjoint(ops) or BUFFER in ops
 
 
 def _reads_expensive(parameter: UOp, nodes: set[UOp]) -> bool:
     """Whether a lazy parameter is made of expensive values that are computed now: those of the
     step before, as in `w = (w - rate * w.grad).detach()` before the loss is looked at.
     """
-    seen, stack = {parameter}, [parameter]
+    return any(node.op in EXPENSIVE and node in nodes for node in _nodes_under(parameter))
+
+
+def _nodes_under(value: UOp) -> Iterator[UOp]:
+    """All that is computed for a value."""
+    seen, stack = {value}, [value]
     while stack:
         node = stack.pop()
-        if node.realized is not None:
-            continue
-        if node.op in EXPENSIVE and node in nodes:
-            return True
-        stack += [source for source in node.src if source not in seen]
-        seen.update(node.src)
-    return False
+        if node.realized is None:
+            yield node
+            stack += [source for source in node.src if source not in seen]
+            seen.update(node.src)
 
 
 def _is_kept(updated: UOp, nodes: set[UOp]) -> bool:

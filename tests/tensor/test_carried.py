@@ -143,3 +143,22 @@ def test_a_graph_that_keeps_growing_warns_once_with_its_line() -> None:
             total.sum().item()  # every sum is made of all that were kept
     assert [one.category for one in caught] == [GraphWarning]
     assert "total.sum().item()" in str(caught[0].message)
+
+
+def test_a_running_average_that_is_looked_at_takes_the_same_kernels_in_every_step() -> None:
+    rng = np.random.default_rng(1)
+    values = [rng.random((30, 4), dtype=np.float32) for _ in range(12)]
+    average, expected, counts, seen = Tensor.zeros(30, 4), np.zeros((30, 4), np.float32), [], []
+    for value in values:
+        x = Tensor(value).realize()
+
+        def step(x: Tensor = x) -> None:
+            nonlocal average
+            average = average * 0.9 + x * 0.1
+            seen.append(average.sum().item())
+
+        counts.append(kernels_of(step))
+        expected = expected * 0.9 + value * 0.1
+        np.testing.assert_allclose(seen[-1], expected.sum(), rtol=1e-4)
+    assert len(set(counts[3:])) == 1
+    np.testing.assert_allclose(average.numpy(), expected, rtol=1e-4)
