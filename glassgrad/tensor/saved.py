@@ -29,6 +29,7 @@ SAME_SIZE = OpGroup.MOVEMENT - {GATHER, Ops.EXPAND, Ops.WINDOW}
 LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
     ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
 }  # fmt: skip
+VERSIONS = frozenset((Ops.BUFFER, ASSIGN))
 SAVED = "saved"  # no other copy of the same contents is the same node: others may write to theirs
 NUMBER = attrgetter("number")
 CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
@@ -128,8 +129,13 @@ def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
 
 
 def _is(node: UOp, old: UOp) -> bool:
-    held = current(node)
-    return node is old or (held is not None and held is current(old))
+    """Whether a node is this version of a buffer. An operation whose value lies there is none: it
+    can be computed again, and gradients flow through it.
+    """
+    if node is old:
+        return True
+    held = current(node) if node.op in VERSIONS else None
+    return held is not None and held is current(old)
 
 
 def _needs_value(node: UOp, reads: dict[UOp, None]) -> bool:

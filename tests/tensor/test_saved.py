@@ -23,3 +23,14 @@ def test_many_writes_that_wait_are_each_changed_once(monkeypatch: pytest.MonkeyP
     x.sum().backward()
     expected = 30 * np.array([2.0, 3.0]) ** 29 * 0.5**30 * [1.0, 2.0]
     np.testing.assert_allclose(rate.grad.numpy(), expected, rtol=1e-4)
+
+
+def test_gradients_flow_through_a_computed_value_that_a_write_replaces() -> None:
+    start = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
+    places = Tensor([0, 1, 2, 3]).realize()
+    for make in (lambda a: a.gather(0, places), lambda a: a * 1.0, lambda a: a.exp2().log2()):
+        a = Tensor(start, requires_grad=True)
+        value = make(a).realize()
+        value[1:2] = 3
+        ((a[:2] ** 2).sum() + (value**2).sum()).backward()
+        np.testing.assert_allclose(a.grad.numpy(), [4, 4, 6, 8], rtol=1e-5)
