@@ -17,6 +17,9 @@ from glassgrad.schedule.statement import Statement
 MOST_STATEMENTS = 8  # more are no faster, and take the compiler longer than they save
 MOST_BLOCKED = 12  # where a product is among them: each step has loops of its own
 MOST_OPS = 1000
+# Instructions for an element of a value that is stored in any case, as random weights are: longer
+# code would be unrolled with the loops of its reader, and compiling it takes longer than it saves.
+MAX_OPS_IN_OTHER_LOOPS = 64
 
 
 def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
@@ -33,6 +36,8 @@ def may_merge(one: Cluster, two: Cluster, shared: list[Loop], target: Target) ->
         return False
     if len(shared) == len(one.outer) == len(two.outer):
         return True
+    if any(s.is_stored and s.ops > MAX_OPS_IN_OTHER_LOOPS for s in one.statements):
+        return False
     if any(s.is_contraction for s in one.statements + two.statements):
         return go_in_blocks(one, two, shared, target)
     size = prod(loop_size(loop) for loop in shared)
@@ -125,6 +130,8 @@ def _scans_allow(one: Cluster, two: Cluster, shared: list[Loop]) -> bool:
     scans = [s for s in statements if s.scanned is not None]
     if not scans:
         return True
+    if any(s.is_stored and s.ops > MAX_OPS_IN_OTHER_LOOPS for s in one.statements):
+        return False
     if any(s.is_contraction for s in statements):
         return False
     ordered = [loop for loop in shared if is_scanned(loop)]
