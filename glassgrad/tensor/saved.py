@@ -18,13 +18,13 @@ from glassgrad.tensor.carried import UPDATED
 from glassgrad.tensor.collect import walk
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.history import Parameters, is_differentiable
-from glassgrad.tensor.later import hold_instead, read_instead, rebuilt
+from glassgrad.tensor.later import hold_instead, read_instead, rebuilt, written_out
 from glassgrad.tensor.lazy import lazy_holders
 from glassgrad.tensor.versions import current, replaced_writes
 from glassgrad.tensor.views import Whole
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
-REDUCE, ADD = Ops.REDUCE, Ops.ADD
+REDUCE, ADD, LATER = Ops.REDUCE, Ops.ADD, Ops.LATER
 SAME_SIZE = OpGroup.MOVEMENT - {GATHER, Ops.EXPAND, Ops.WINDOW}
 LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
     ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
@@ -103,6 +103,10 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
             if not reads.keys().isdisjoint(node.src):
                 reads[node] = None
     if not _are_needed(reads, parameters):
+        return
+    if any(node.op is LATER and node.arg.sees_graph for node in reads):
+        # What a gradient is a gradient of is changed as a whole once its graph is written.
+        _save_for_readers(written_out().get(old, old), parameters)
         return
     copy = UOp(CONTIGUOUS, old.dtype, (old,), SAVED)
     copy.origin = copy.origin or old.origin

@@ -34,3 +34,18 @@ def test_gradients_flow_through_a_computed_value_that_a_write_replaces() -> None
         value[1:2] = 3
         ((a[:2] ** 2).sum() + (value**2).sum()).backward()
         np.testing.assert_allclose(a.grad.numpy(), [4, 4, 6, 8], rtol=1e-5)
+
+
+def test_gradients_that_wait_see_the_contents_before_a_write_to_an_equal_value() -> None:
+    for shape in ((1,), (4,)):
+        a = Tensor(np.ones(shape, np.float32) * 2, requires_grad=True)
+        same = a.cast("float32")
+        mean = same.mean(0, keepdim=True)
+        same += 5.0
+        repeated = mean.repeat(3)
+        mean.realize()
+        (repeated * (repeated + 0.5)).sum().backward()
+        Tensor.realize(a.grad, same)
+        np.testing.assert_allclose(a.grad.numpy(), np.full(shape, 3 * 4.5 / shape[0]), rtol=1e-6)
+        np.testing.assert_array_equal(same.numpy(), np.full(shape, 7.0))
+        np.testing.assert_array_equal(a.numpy(), np.full(shape, 2.0))
