@@ -9,7 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_file
 from glassgrad.memory.view import View
-from glassgrad.memory.window import Window, expanded, flipped, permuted, reshaped, shrunk
+from glassgrad.memory.window import Window, expanded, flipped, permuted, reshaped, shrunk, windowed
 
 BUFFER, BITCAST = Ops.BUFFER, Ops.BITCAST
 Movement = Callable[[Window, Any], Window | None]
@@ -19,6 +19,7 @@ MOVEMENTS: dict[Ops, Movement] = {
     Ops.EXPAND: expanded,
     Ops.SHRINK: shrunk,
     Ops.FLIP: flipped,
+    Ops.WINDOW: windowed,
     Ops.DETACH: lambda window, _: window,
     BITCAST: lambda window, _: window,  # items keep their size
 }
@@ -27,7 +28,7 @@ MOVEMENTS: dict[Ops, Movement] = {
 def window_of(node: UOp) -> View | None:
     """The elements of a node as they lie in a buffer that is there; None if they lie nowhere."""
     moves: list[UOp] = []
-    while node.realized is None and node.op in MOVEMENTS:
+    while node.realized is None and node.op in MOVEMENTS and len(node.src) == 1:
         moves.append(node)
         node = node.src[0]
     held = node if node.op is BUFFER else node.realized

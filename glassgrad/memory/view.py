@@ -122,6 +122,15 @@ class View:
         """Another window on the same storage."""
         return View(self.storage, self.dtype, *window)
 
+    def apart(self) -> View:
+        """The same elements in a storage of their own, a part of this one: who writes to either
+        finds that it is seen twice.
+        """
+        before, behind = reach(self.shape, self.strides)
+        first = self.offset - before
+        part = self.storage.part(before + behind + 1, self.dtype, first * self.dtype.itemsize)
+        return View(part, self.dtype, self.shape, self.strides, before)
+
     def renewed(self) -> View:
         """The same window as a new version: what readers see after a write."""
         return View(self.storage, self.dtype, self.shape, self.strides, self.offset)

@@ -41,6 +41,19 @@ def flipped(window: Window, axes: Ints) -> Window:
     return Window(window.shape, tuple(strides), offset)
 
 
+def windowed(window: Window, arg: tuple[int, int, int, int]) -> Window:
+    """Windows that slide along an axis: as many as there are, and behind all axes what is in each.
+
+    So every n-th element of an axis is a window of one element that goes n elements on.
+    """
+    axis, size, step, dilation = arg
+    count = (window.shape[axis] - dilation * (size - 1) - 1) // step + 1
+    shape, strides = list(window.shape), list(window.strides)
+    shape[axis], strides[axis] = count, strides[axis] * step
+    inside = window.strides[axis] * dilation
+    return Window((*shape, size), (*strides, inside), window.offset)
+
+
 def expanded(window: Window, shape: Ints) -> Window:
     """Axes of size 1 repeated, and new ones in front: their stride is 0."""
     missing = len(shape) - len(window.shape)

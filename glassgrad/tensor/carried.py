@@ -21,7 +21,7 @@ from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.views import Whole
+from glassgrad.tensor.views import Whole, shows_lent_memory
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
@@ -93,8 +93,9 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp
 
 
 def lazy_tensors(holders: Iterable[Core | Whole]) -> list[Core]:
-    """The tensors among these whose value is not in memory."""
+    """The tensors among these whose value is not in memory, and may be kept there."""
     tensors = [holder for holder in holders if isinstance(holder, Core)]
+    tensors = [tensor for tensor in tensors if not shows_lent_memory(tensor)]
     return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
 
 

@@ -18,6 +18,7 @@ from glassgrad.base.errors import CaptureError
 from glassgrad.engine.bundle import write_bundle
 from glassgrad.engine.c_text import CText, c_name
 from glassgrad.engine.packing import Library, Row, pack, pack_size, pool_code
+from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.captured import Captured
@@ -146,7 +147,8 @@ class Packed:
         return self.storages.setdefault(tensor.uop.arg.storage, len(self.storages))
 
     def _named(self, name: str, tensor: Core) -> Row:
-        number = self.storages.get(tensor.uop.arg.storage)
+        held = tensor.uop.op is Ops.BUFFER
+        number = self.storages.get(tensor.uop.arg.storage) if held else None
         if number is None:
             raise CaptureError(
                 f"state {name!r}, of shape {tensor.shape}, is nothing that the captured function "

@@ -34,8 +34,9 @@ from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.guards import Guards, Seen
 from glassgrad.tensor.history import as_leaves, forget_history
-from glassgrad.tensor.realize import finish_writes, realize, written_lazily
+from glassgrad.tensor.realize import all_in_memory, finish_writes, realize, written_lazily
 from glassgrad.tensor.structure import spread
+from glassgrad.tensor.views import leave_lent_memory
 from glassgrad.tensor.watched import Before, Constants, found_lazy
 
 P = ParamSpec("P")
@@ -103,18 +104,26 @@ class TinyJit(Generic[P, R]):
             values = bindings(tuple(tensors))
             tensors = [found for found in tensors if type(found) is not Size]
         with self._lock:
-            lazy = [tensor for tensor in tensors if tensor.uop.op is not BUFFER]
-            if lazy:
-                realize(lazy)
-            guards = self._read_guards()
-            found = self.captures.get((*key, guards.key))
-            if found is not None and found.accepts(tensors) and found.is_valid():
-                self.captures.move_to_end((*key, guards.key))
-                if not kwargs and not values and list(map(id, args)) == list(map(id, tensors)):
-                    self._expect(found, guards)
-                return found(tensors, values)  # type: ignore[no-any-return]
+            is_plain = not kwargs and list(map(id, args)) == list(map(id, tensors))
             call = partial(self.fxn, *args, **kwargs)
-            return self._watch(key, guards, found, tensors, values, call)
+            lazy = [tensor for tensor in tensors if tensor.uop.op is not BUFFER]
+            if not lazy:
+                return self._replay_or_watch(key, tensors, values, call, is_plain)
+            with all_in_memory(lazy):
+                return self._replay_or_watch(key, tensors, values, call, is_plain)
+
+    def _replay_or_watch(
+        self, key: Any, tensors: list[Core], values: Bound, call: Callable[[], R], is_plain: bool
+    ) -> R:
+        """A call whose arguments are in memory; `is_plain` if they are tensors and nothing else."""
+        guards = self._read_guards()
+        found = self.captures.get((*key, guards.key))
+        if found is not None and found.accepts(tensors) and found.is_valid():
+            self.captures.move_to_end((*key, guards.key))
+            if is_plain and not values:
+                self._expect(found, guards)
+            return found(tensors, values)  # type: ignore[no-any-return]
+        return self._watch(key, guards, found, tensors, values, call)
 
     def _expect(self, found: Captured, guards: Seen) -> None:
         """Be ready for the same capture once more."""
@@ -149,6 +158,8 @@ class TinyJit(Generic[P, R]):
             result = call()
             spread(result, returned, is_key=False)
             realize([*returned, *written_lazily()])
+            for one in [tensor for tensor in returned if id(tensor) not in older]:
+                leave_lent_memory(one)
             forget_history(before.first_number)  # a replay makes none either
         guards = guards.without_changed()
         if earlier is None or found_lazy(before):

@@ -19,10 +19,9 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.lazy import hold
-from glassgrad.tensor.realize import look
-from glassgrad.tensor.versions import current
-from glassgrad.tensor.views import moved, node_of_whole, steps_of
-from glassgrad.tensor.writes import root_of
+from glassgrad.tensor.realize import look, stand_in
+from glassgrad.tensor.versions import current, storage_of
+from glassgrad.tensor.views import moved, node_of_whole, root_of, steps_of
 
 T = TypeVar("T", bound=Core)
 
@@ -63,7 +62,7 @@ def lend(tensor: Core) -> View:
 def _make_exclusive(tensor: Core) -> None:
     """Compute all of what a tensor is a view of, in memory that no other value lies in."""
     whole = tensor._whole
-    storage = root_of(look(tensor if whole is None else Core._handed(whole.uop)).storage)
+    storage = root_of(look(tensor if whole is None else stand_in(whole.uop)).storage)
     node = node_of_whole(tensor)
     if storage.holder is not None and storage.holder is tensor._home:
         return
@@ -90,6 +89,12 @@ def _is_held_by_others(tensor: Core, storage: Storage) -> bool:
     for other in living():
         if other is not tensor and (whole is None or other._whole is not whole):
             held = current(other.uop)
-            if held is not None and root_of(held.arg.storage) is storage:
+            if held is None and other.uop.op is Ops.ASSIGN:  # a write that waits
+                found = storage_of(other.uop)
+            elif held is not None:
+                found = held.arg.storage
+            else:
+                continue
+            if root_of(found) is storage:
                 return True
     return False

@@ -30,7 +30,7 @@ from glassgrad.tensor.layouts import Layout, layouts, refuse_others
 from glassgrad.tensor.lending import claim_together
 from glassgrad.tensor.outside import Known, renew
 from glassgrad.tensor.plain import differing, key_text, unpack_result
-from glassgrad.tensor.realize import realize
+from glassgrad.tensor.realize import all_in_memory
 from glassgrad.tensor.structure import rebuilt, spread
 from glassgrad.tensor.tensor import Tensor
 from glassgrad.tensor.views import Whole
@@ -80,8 +80,8 @@ class Loaded:
         tensors = [found for found in tensors if type(found) is not Size]
         with self._lock:
             entry = self._found.get(key) or self._find(key)
-            realize([tensor for tensor in tensors if tensor.uop.op is not BUFFER])
-            return entry(tensors, values)
+            with all_in_memory([tensor for tensor in tensors if tensor.uop.op is not BUFFER]):
+                return entry(tensors, values)
 
     def _find(self, key: tuple[Any, Any, int]) -> Entry:
         """The capture for a call: of two that differ only in it, the one of this training mode."""

@@ -16,7 +16,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.realize import realize
 from glassgrad.tensor.versions import OVERWRITTEN
-from glassgrad.tensor.views import Whole, show
+from glassgrad.tensor.views import Whole, root_of, show
 
 BUFFER = Ops.BUFFER
 
@@ -37,7 +37,7 @@ class Known:
             if (tensor := held()) is not None:
                 if tensor.uop.op is not BUFFER:
                     realize([tensor])
-                is_here = tensor.uop.arg.storage is self.storage
+                is_here = tensor.uop.op is BUFFER and tensor.uop.arg.storage is self.storage
                 here, moved = here or is_here, moved or not is_here
         if here:
             return not moved
@@ -67,11 +67,19 @@ def renew(tensor: Core, done: set[Whole]) -> None:
     if whole is not None and whole.uop.op is BUFFER:
         if whole not in done:
             done.add(whole)
+            OVERWRITTEN.update(_windows(whole))
             whole.show(_next_version(whole.uop))
         return
     uop = tensor.uop
     if getrefcount(uop) > ALONE:
         show(tensor, _next_version(uop))
+
+
+def _windows(whole: Whole) -> list[View]:
+    """What views see of the memory of a value through windows on it."""
+    root = root_of(whole.uop.arg.storage)
+    seen = [t.uop.arg for t in whole.tensors() if t.uop.op is BUFFER]
+    return [view for view in seen if root_of(view.storage) is root]
 
 
 def _next_version(uop: UOp) -> UOp:

@@ -5,7 +5,8 @@ A View stands for one version of the contents of a buffer, so old versions are k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,14 +21,15 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings
 from glassgrad.ir.uop import UOp, note
-from glassgrad.ir.window import file_window
+from glassgrad.ir.window import MOVEMENTS, file_window, window_of
+from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.carried import READ_ONCE, UPDATED, carried, lazy_tensors, watch_growth
 from glassgrad.tensor.collect import collect, prepared, refuse_overwritten, walk
 from glassgrad.tensor.composite import Composite
 from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.courses import WRITTEN, Course, Done, Found, recognised, remember
-from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.exclusive import GRAPHS, exclusive
 from glassgrad.tensor.failed import forget_writes
 from glassgrad.tensor.history import Parameters, is_differentiable, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
@@ -44,7 +46,7 @@ from glassgrad.tensor.versions import (
     moved_to,
     replaced_writes,
 )
-from glassgrad.tensor.views import Whole
+from glassgrad.tensor.views import Whole, holder_of, moved, root_of, shows_lent_memory
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
@@ -147,13 +149,48 @@ def look(tensor: Core) -> View:
             hint="return the tensor, and look at it outside",
         )
     held = in_memory(tensor.uop)
-    if held is None:
-        compute([tensor])
-        held = current(tensor.uop)
-    assert held is not None, tensor.uop
+    if held is None or shows_lent_memory(tensor):
+        if not _settle(tensor):
+            compute([tensor])
+        held = current(tensor.uop) or _copied_now(tensor.uop)
     refuse_overwritten((held,))
     view: View = held.arg
     return view
+
+
+@exclusive
+def _copied_now(uop: UOp) -> UOp:
+    """A copy of what a view shows of memory that others write to. It is nobody's value: the next
+    one who looks is given another.
+    """
+    copy = Core._handed(UOp(CONTIGUOUS, uop.dtype, (uop,)))
+    compute([copy])
+    held = current(copy.uop)
+    assert held is not None, uop
+    return held
+
+
+@contextmanager
+def all_in_memory(tensors: Iterable[Core]) -> Iterator[None]:
+    """Compute tensors, as arguments of a captured function. Views of memory that others write to
+    hold copies only meanwhile, if no strides say where what they show lies.
+    """
+    tensors = list(tensors)
+    realize(tensors)
+    shown = [(one, one.uop) for one in tensors if one.uop.op is not BUFFER]
+    if not shown:
+        yield
+        return
+    with GRAPHS:
+        copies = [_copied_now(uop) for _, uop in shown]
+        for (tensor, _), copy in zip(shown, copies, strict=True):
+            hold(tensor, copy)
+        try:
+            yield
+        finally:
+            for (tensor, uop), copy in zip(shown, copies, strict=True):
+                if tensor.uop is copy:
+                    hold(tensor, uop)
 
 
 @exclusive
@@ -165,7 +202,14 @@ def finish_writes() -> None:
 @exclusive
 def written_lazily() -> list[Core]:
     """The tensors whose writes may not have happened yet."""
-    return [Core._handed(held.uop) for held in lazy_holders() if held.uop.op is ASSIGN]
+    return [stand_in(held.uop) for held in lazy_holders() if held.uop.op is ASSIGN]
+
+
+def stand_in(uop: UOp) -> Core:
+    """A tensor to compute what others hold; it sees the memory that others write to, as they do."""
+    made = Core._handed(uop)
+    made._home = holder_of(uop)
+    return made
 
 
 @exclusive
@@ -248,7 +292,8 @@ def _settle_all(wanted: Sequence[Core], values: Sequence[UOp], held: dict[UOp, U
     """Another thread may have written the graphs of tensors: they then hold other nodes now."""
     for tensor, value in zip(wanted, values, strict=False):
         if current(tensor.uop) is None and value in held:
-            note(tensor.uop, held[value])
+            if not _shows_lent_memory(tensor.uop):
+                note(tensor.uop, held[value])
             hold(tensor, held[value])
 
 
@@ -288,11 +333,18 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
     """Let living tensors hold what was computed from the leaves. The contents of ended buffers are
     gone.
     """
-    pairs = [(holder, buffer) for holder in lazy_holders() if (buffer := held.get(holder.uop))]
+    lent = {root for root in held if _shows_lent_memory(root)}
+    pairs = [
+        (holder, buffer)
+        for holder in lazy_holders()
+        if (buffer := held.get(holder.uop))
+        and not (holder.uop in lent and isinstance(holder, Core) and shows_lent_memory(holder))
+    ]
     for buffer in ended:
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
-        note(root, buffer)
+        if root not in lent:
+            note(root, buffer)
         if root.op is ASSIGN and (writer := WRITERS.get(root)) is not None:
             WRITERS[buffer] = writer
     parameters = Parameters()
@@ -305,24 +357,73 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
         moved_to(root, buffer)
 
 
+def _shows_lent_memory(node: UOp) -> bool:
+    """Whether a node is elements of memory that others may write to: what was read of them once is
+    the value of the tensor that asked, and not of the views that hold the same node.
+    """
+    first = node
+    while node.op in MOVEMENTS:
+        node = node.src[0]
+    return node is not first and holder_of(node) is not None
+
+
 def _held_values() -> list[UOp]:
     return [holder.uop for holder in holders()]
 
 
 def _settle(tensor: Core) -> bool:
     """Whether the tensor is in memory already, or needs none that was written to."""
+    if shows_lent_memory(tensor):
+        watching = recorder()
+        if watching is None or id(tensor) in watching.older:
+            _look_through(tensor)
+            return True
+        if tensor.uop.op is not BUFFER:
+            hold(tensor, UOp(CONTIGUOUS, tensor.dtype, (tensor.uop,)))  # replays copy it, too
+            return False
+    elif (whole := tensor._whole) is not None and holder_of(whole.uop) not in (None, tensor._home):
+        copy = UOp(CONTIGUOUS, whole.uop.dtype, (whole.uop,))  # the views are of a value
+        whole.show(copy)
+        compute([Core._handed(copy)])
     found = in_memory(tensor.uop) or fresh_zeros(tensor.uop)
-    if found is None:
+    node = found or tensor.uop
+    if holder_of(node) not in (None, tensor._home):  # it would change under this value
+        hold(tensor, UOp(CONTIGUOUS, node.dtype, (node,)))
         return False
-    storage = found.arg.storage
-    holder = storage.holder if storage.base is None else storage.base.holder
-    if holder is not None and holder is not tensor._home:  # it would change under this value
-        hold(tensor, UOp(CONTIGUOUS, found.dtype, (found,)))
+    if found is None:
         return False
     if is_differentiable(tensor):
         retain(tensor.uop, found, Parameters())
     hold(tensor, found)
     return True
+
+
+def _look_through(view: Core) -> None:
+    """Let a view of memory that others see hold a window on it. A copy would not show what they
+    write; where strides cannot say which elements these are, the view stays what it is.
+    """
+    whole = view._whole
+    assert whole is not None
+    if current(whole.uop) is None:  # a write waits
+        compute([Core._handed(whole.uop)])
+    held = current(whole.uop)
+    assert held is not None, whole.uop
+    if view.uop.op is BUFFER and _root(view.uop) is _root(held):
+        return
+    shown = moved(held, view._steps)
+    window = window_of(shown)
+    if window is None:
+        hold(view, shown)
+        return
+    buffer = UOp(BUFFER, shown.dtype, (), window.apart())
+    buffer.origin = view.uop.origin
+    if is_differentiable(view):
+        retain(shown, buffer, Parameters())
+    hold(view, buffer)
+
+
+def _root(buffer: UOp) -> Storage:
+    return root_of(buffer.arg.storage)
 
 
 def _base(uop: UOp) -> UOp:

@@ -15,6 +15,7 @@ from weakref import ref
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import Storage
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.record import record
@@ -22,6 +23,7 @@ from glassgrad.tensor.record import record
 if TYPE_CHECKING:
     from glassgrad.tensor.core import Core
 
+ASSIGN, BUFFER = Ops.ASSIGN, Ops.BUFFER
 BITCAST, DETACH, EXPAND, WINDOW = Ops.BITCAST, Ops.DETACH, Ops.EXPAND, Ops.WINDOW
 RESHAPE = Ops.RESHAPE
 Step = tuple[Ops, Any]
@@ -47,10 +49,14 @@ class Whole:
         self.members[ref(tensor, self._leave)] = None
 
     def _leave(self, member: ref[Core]) -> None:
-        """A tensor is gone. One that is left alone shares nothing: it is a value again."""
+        """A tensor is gone. One that is left alone shares nothing, and is a value again, unless it
+        shows a part of memory that others see.
+        """
         self.members.pop(member, None)
         if len(self.members) == 1:
             for last in self.tensors():
+                if shows_lent_memory(last):
+                    return
                 last._whole = None
             self.members.clear()
 
@@ -106,6 +112,35 @@ def node_of_whole(tensor: Core) -> UOp:
 
 def steps_of(tensor: Core) -> Steps:
     return () if tensor._whole is None else tensor._steps
+
+
+def root_of(storage: Storage) -> Storage:
+    """The storage that a part of one lies in."""
+    return storage if storage.base is None else storage.base
+
+
+def shows_lent_memory(tensor: Core) -> bool:
+    """Whether a tensor is a view of memory that others see and may write to at any time."""
+    whole, home = tensor._whole, tensor._home
+    if home is None or whole is None or not tensor._steps or 0 in tensor.uop.shape:
+        return False
+    return holder_of(whole.uop) is home
+
+
+def leave_lent_memory(tensor: Core) -> None:
+    """Let a view that a captured function returns be the copy that it holds: replays return one."""
+    whole = tensor._whole
+    if whole is not None and shows_lent_memory(tensor):
+        whole.leave(tensor)
+        tensor._home = None
+
+
+def holder_of(node: UOp) -> object | None:
+    """Who may write to the memory that a node is or is written to, if others see it."""
+    while node.op is ASSIGN and node.realized is None:  # a write that waits
+        node = node.src[0]
+    held = node if node.op is BUFFER else node.realized
+    return None if held is None else root_of(held.arg.storage).holder
 
 
 def refuse_repeated(steps: Sequence[Step], shape: tuple[int, ...]) -> None:

@@ -27,7 +27,7 @@ from glassgrad.tensor.core import Core, device_of, holders, living
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.lazy import hold
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.realize import compute, in_memory, realize, writable, written
+from glassgrad.tensor.realize import compute, in_memory, realize, stand_in, writable, written
 from glassgrad.tensor.versions import OVERWRITTEN, WRITERS, current, storage_of
 from glassgrad.tensor.views import (
     Step,
@@ -37,6 +37,7 @@ from glassgrad.tensor.views import (
     node_of_whole,
     read_as,
     refuse_repeated,
+    root_of,
     steps_of,
 )
 
@@ -145,7 +146,7 @@ def _written(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UO
     if not others and not is_file(storage.device):
         return written(target, value, chain, origin)
     value = _settled({storage, *others}, value)
-    done = Core._handed(written(current(target) or target, value, chain, origin))
+    done = stand_in(written(current(target) or target, value, chain, origin))
     realize((done,))
     _renew(others)
     return done.uop
@@ -202,11 +203,6 @@ def _meet(one: Storage, other: Storage) -> bool:
     return one.is_allocated() and other.is_allocated() and touch(one, other)
 
 
-def root_of(storage: Storage) -> Storage:
-    """The storage that a part of one lies in."""
-    return storage if storage.base is None else storage.base
-
-
 def _settled(storages: set[Storage], value: UOp) -> UOp:
     """Compute whatever still needs what these storages hold; the value comes back apart of them."""
     held = holders()
@@ -230,7 +226,8 @@ def _sees_writes(holder: Core | Whole, storages: set[Storage]) -> bool:
     if held is None or held.arg.storage not in storages or _is_moved(held):
         return False
     owner = root_of(held.arg.storage).holder
-    return owner is None or whole is holder or owner is cast(Core, holder)._home
+    seen_by = holder.tensors() if isinstance(holder, Whole) else [holder]
+    return owner is None or any(owner is tensor._home for tensor in seen_by)
 
 
 def _is_moved(uop: UOp) -> bool:

@@ -37,6 +37,8 @@ def movements(draw: st.DrawFn) -> UOp:
             Ops.RESHAPE: draw(st.sampled_from([shape, (1, *shape), (int(np.prod(shape)),)])),
             Ops.EXPAND: tuple([2 if n == 1 else n for n in shape]),
         }
+        if shape and shape[0] > 2:
+            moves[Ops.WINDOW] = (0, draw(st.integers(1, 2)), draw(st.integers(1, 3)), 2)
         op = draw(st.sampled_from(list(moves)))
         node = UOp(op, node.dtype, (node,), moves[op])
     return node

@@ -15,6 +15,7 @@ from glassgrad.memory.window import (
     reshaped,
     shrunk,
     span,
+    windowed,
 )
 
 ROWS = Window((2, 3), (3, 1), 0)
@@ -40,6 +41,8 @@ def test_plain_windows_do_not_meet_themselves() -> None:
 
 def test_movements_say_where_elements_are() -> None:
     assert shrunk(ROWS, ((1, 2), (1, 3))) == Window((1, 2), (3, 1), 4)
+    assert windowed(ROWS, (1, 1, 2, 1)) == Window((2, 2, 1), (3, 2, 1), 0)  # every second column
+    assert windowed(ROWS, (1, 2, 1, 1)) == Window((2, 2, 2), (3, 1, 1), 0)
     assert flipped(ROWS, (0,)) == Window((2, 3), (-3, 1), 3)
     assert expanded(Window((3,), (1,), 4), (2, 3)) == Window((2, 3), (0, 1), 4)
     assert reshaped(ROWS, (3, 2)) == Window((3, 2), (2, 1), 0)

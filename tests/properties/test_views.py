@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from glassgrad import Tensor
+from glassgrad import Tensor, TinyJit
 
 
 class Model(NamedTuple):
@@ -35,6 +35,7 @@ VIEWS: list[Callable[[Any], Any]] = [
     lambda x: x.reshape(-1),
     lambda x: x.reshape(x.shape),
     lambda x: x.T if x.ndim == 2 else x.reshape(1, *x.shape),
+    lambda x: x.T.reshape(-1) if x.ndim == 2 else x.reshape(-1, 1),
     lambda x: x[: x.shape[0] - 1] if x.shape[0] > 1 else x[:],
     lambda x: x[::2],
     lambda x: x[::-1],
@@ -54,12 +55,18 @@ pick = st.integers(0, 1 << 20)
 
 
 class Sharing(RuleBasedStateMachine):
-    """Views, values, writes and computing in any order."""
+    """Views, values, writes and computing in any order; others write to memory of theirs."""
 
     def __init__(self) -> None:
         super().__init__()
         array = np.arange(6, dtype=np.float32).reshape(2, 3)
-        self.rows: list[tuple[Tensor, Model]] = [(Tensor(array), Model.of(array))]
+        self.theirs = array * 10
+        self.doubled = {s: TinyJit(lambda x: x * 2) for s in [(2, 3), (3, 2), (6,)]}
+        self.shared = Model.of(self.theirs)
+        self.rows: list[tuple[Tensor, Model]] = [
+            (Tensor(array), Model.of(array)),
+            (Tensor.from_memory(self.theirs), self.shared),
+        ]
 
     def row(self, number: int) -> tuple[Tensor, Model]:
         return self.rows[number % len(self.rows)]
@@ -100,13 +107,30 @@ class Sharing(RuleBasedStateMachine):
     @rule(number=pick)
     def write_from_outside(self, number: int) -> None:
         tensor, model = self.row(number)
-        if 0 not in tensor.shape and len(set(np.diff(model.at.reshape(-1)))) <= 1:
-            seen = np.asarray(tensor)
-            mine = tensor._whole  # lazy values would see the write, and realized views would not
-            for other in [t for t, _ in self.rows if mine is None or t._whole is not mine]:
-                other.realize()
+        seen = np.asarray(tensor)
+        if np.shares_memory(seen, np.asarray(tensor)):  # where strides cannot say it, it is a copy
+            self.compute_values()
             seen[...] = 3.0
             model.write(3.0)
+
+    @rule(number=pick)
+    def others_write(self, number: int) -> None:
+        self.compute_values()
+        for memory in (self.theirs.reshape(-1), self.shared.memory):
+            memory[number % 6] = -7.0
+
+    def compute_values(self) -> None:
+        """What is written next is not seen by values that are in memory by then."""
+        for tensor, _ in self.rows:
+            tensor.realize()
+
+    @rule(number=pick)
+    def call(self, number: int) -> None:
+        tensor, model = self.row(number)
+        for double in 3 * [self.doubled.get(tensor.shape)]:
+            if double is None:
+                return
+            assert double(tensor).tolist() == (model.read() * 2).tolist()
 
     @rule(number=pick)
     def look(self, number: int) -> None:
@@ -205,3 +229,99 @@ def test_a_part_of_a_file_is_written_before_the_file_was_made(tmp_path: Any) -> 
     t = Tensor([0, 1, 2, 3]).to(f"DISK:{tmp_path / 'f'}")
     t[1:3].assign(Tensor([7, 8])).realize()
     assert t.tolist() == [0, 7, 8, 3]
+
+
+MOVES: list[Callable[[Any], Any]] = [
+    lambda x: x.reshape(2, 3)[1],
+    lambda x: x[::2],
+    lambda x: x[::-1],
+    lambda x: x.reshape(2, 3).T,
+    lambda x: x.reshape(2, 3).T.reshape(-1),  # strides cannot say where these elements lie
+]
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("source", ["array", "dlpack", "lent"])
+def test_a_computed_view_sees_what_others_write(move: Callable[[Any], Any], source: str) -> None:
+    numbers = np.arange(6, dtype=np.float32)
+    if source == "lent":
+        x = Tensor(numbers)
+        numbers = np.asarray(x)
+    else:
+        x = Tensor.from_memory(numbers) if source == "array" else Tensor.from_dlpack(numbers)
+    view = move(x)
+    double = TinyJit(lambda x: x * 2)
+    kept = view * 10
+    looks: list[Callable[[], Any]] = [
+        lambda: view.tolist(),
+        lambda: view.numpy().tolist(),
+        lambda: view.realize().tolist(),
+        lambda: (double(view) / 2).tolist(),
+        lambda: (view + 0).tolist(),
+        lambda: np.asarray(view).tolist(),
+    ]
+    kept.realize()
+    before = move(numbers).tolist()
+    for number, look in enumerate(2 * looks):
+        numbers[:] = np.arange(6) * number - 1
+        assert look() == move(numbers).tolist()
+    assert kept.tolist() == (np.array(before) * 10).tolist()
+
+
+def test_a_view_that_outlives_its_tensor_still_shares() -> None:
+    numbers = np.arange(4, dtype=np.float32)
+    view = Tensor.from_memory(numbers)[1:]
+    view += 1
+    assert view.tolist() == [2.0, 3.0, 4.0]
+    assert numbers.tolist() == [0.0, 2.0, 3.0, 4.0]
+    numbers[3] = 9
+    assert view.tolist() == [2.0, 3.0, 9.0]
+
+
+def test_values_made_of_a_computed_view_keep_the_old_contents() -> None:
+    numbers = np.arange(4, dtype=np.float32)
+    x = Tensor.from_memory(numbers)
+    view = x[1:].realize()
+    before, same = view * 10, view.float()
+    x += 1
+    view += 1
+    assert numbers.tolist() == [1.0, 3.0, 4.0, 5.0]
+    assert before.tolist() == [10.0, 20.0, 30.0]
+    assert same.tolist() == [1.0, 2.0, 3.0]
+    assert view.tolist() == [3.0, 4.0, 5.0]
+
+
+def test_gradients_flow_through_a_computed_view_of_shared_memory() -> None:
+    x = Tensor.from_memory(np.arange(4, dtype=np.float32))
+    view = x[1:].realize()
+    (view * view).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+def test_captures_copy_the_views_that_they_make() -> None:
+    numbers = np.arange(4, dtype=np.float32)
+    whole = Tensor.from_memory(numbers)
+    outside = whole[2:].realize()
+
+    @TinyJit
+    def f(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        inside = x[1:].realize()
+        return inside, inside.sum() + outside.sum() + y
+
+    for number in range(4):
+        numbers[3] = number
+        given = np.full(3, number, np.float32)
+        part, total = f(Tensor.from_memory(given), Tensor([1.0]))
+        assert total.tolist() == [2 * number + 2 + number + 1]
+        given[1] = 77
+        assert part.tolist() == [number, number]
+
+
+def test_a_value_in_memory_that_is_lent_waits_for_no_write_of_others() -> None:
+    x = Tensor(np.arange(3, dtype=np.float32))
+    same = x**1
+    x[0] = -5.0
+    seen = np.asarray(same)
+    x.realize()
+    seen[...] = 3.0
+    assert (x.tolist(), same.tolist()) == ([-5.0, 1.0, 2.0], [3.0, 3.0, 3.0])
