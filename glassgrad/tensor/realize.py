@@ -5,15 +5,13 @@ A View stands for one version of the contents of a buffer, so old versions are k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from glassgrad.base.collector import collector_paused
-from glassgrad.base.errors import CaptureError, OutOfMemoryError
+from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
 from glassgrad.engine.bad_index import OutOfRangeError
 from glassgrad.engine.recording import recorder
@@ -35,8 +33,8 @@ from glassgrad.tensor.history import Parameters, is_differentiable, retain
 from glassgrad.tensor.keeping import values_to_keep, worth_memory
 from glassgrad.tensor.later import read_instead, written_out
 from glassgrad.tensor.lazy import hold, lazy_holders
-from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import bound, record
+from glassgrad.tensor.running import pipeline, run, run_again
 from glassgrad.tensor.saved import save_contents
 from glassgrad.tensor.slices import Windows
 from glassgrad.tensor.versions import (
@@ -50,7 +48,7 @@ from glassgrad.tensor.views import Whole, holder_of, moved, root_of, shows_lent_
 from glassgrad.tensor.zeros import fresh_zeros
 
 if TYPE_CHECKING:
-    from glassgrad.engine.pipeline import Ready
+    pass
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
@@ -78,51 +76,6 @@ def written(
     write = record(ASSIGN, target.dtype, (target, value), chain, origin)
     WRITERS[target] = ref(write)
     return write
-
-
-def run(values: Sequence[UOp]) -> tuple[tuple[View, ...], Ready | None]:
-    """Walk the whole road; the views, and the plan that made them."""
-    try:
-        made: Ready = _pipeline().ready(values)
-    except OutOfMemoryError as error:  # of what comes from another device
-        raise _with_largest(error) from None
-    return run_again(made, lambda: values), made
-
-
-def run_again(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
-    """Run a plan; `values` gives the graph that it is for, if an error must name its lines."""
-    try:
-        views: tuple[View, ...] = _pipeline().launch(made, values)
-    except OutOfMemoryError as error:
-        raise _with_largest(error) from None
-    return views
-
-
-@cache
-def _pipeline() -> ModuleType:
-    """All stages, imported when the first value is computed."""
-    from glassgrad.devices import ahead
-
-    with collector_paused():
-        is_new = canonical(None) == "CPU" and ahead.begin()
-        from glassgrad.engine import pipeline
-
-        if is_new:
-            pipeline.import_compiler()
-    return pipeline
-
-
-def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
-    """The error, and who has the memory: the largest tensors with the lines that made them."""
-    held = {t.uop.arg.storage: t for t in living() if t.uop.op is BUFFER}
-    largest = sorted(held.items(), key=lambda pair: -pair[0].nbytes)[:MOST_NAMED]
-    rows = [
-        f"  {storage.nbytes:>15,} bytes  {tensor.shape} {tensor.dtype.name}"
-        f"{'' if tensor.uop.origin is None else f'   {tensor.uop.origin}'}"
-        for storage, tensor in largest
-    ]
-    message = "\n".join([error.message, *(["the largest tensors:"] if rows else []), *rows])
-    return OutOfMemoryError(message, error.hint, error.origin)
 
 
 def in_memory(uop: UOp) -> UOp | None:
@@ -277,7 +230,7 @@ def _compute_with(windows: Windows, wanted: Sequence[Core], values: list[UOp]) -
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves
     given = [leaves[i] for i in course.leaves]
-    made = _pipeline().Ready(course.plan, given, course.device, course.bound)
+    made = pipeline().Ready(course.plan, given, course.device, course.bound)
     views = run_again(made, lambda: prepared(collect(values)[0]))
     held: dict[UOp, UOp] = {}
     for (numbers, is_same), view in zip(course.ends, views, strict=True):
