@@ -11,10 +11,11 @@ from schedules import TARGET, planned
 from schedules import memory as in_memory
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.coverage import difference
+from glassgrad.base.records import replace
+from glassgrad.ir.coverage import CoverageError, difference
 from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.stages import Kernel, Nest
+from glassgrad.ir.stages import Kernel, Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops import optimize
 from glassgrad.loops.moves import apply_moves
@@ -140,6 +141,23 @@ def test_a_reduction_in_memory_needs_all_of_its_stores(name: str) -> None:
     }
     for what, body in wrong.items():
         assert difference(kernel.body, body, nest.rewrites) is not None, what
+
+
+def test_a_move_that_loses_what_combines_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = KERNELS["column max"]
+    (axis,) = kernel.body.src[0].value.bound
+
+    def recipe(nest: Nest, target: Target) -> tuple[Opt, ...]:
+        return (Opt(OptOps.ACCUMULATE, axis.axis, 8),)
+
+    def losing(nest: Nest, moves: tuple[Opt, ...], target: Target) -> Nest:
+        made = apply_moves(nest, moves, target)
+        return replace(made, body=sink(*[s for s in made.body.src if s.arg is None]))
+
+    optimize(kernel, TARGET, recipe)
+    monkeypatch.setattr("glassgrad.loops.apply_moves", losing)
+    with pytest.raises(CoverageError, match="MAX combines no steps instead of 1000"):
+        optimize(kernel, TARGET, recipe)
 
 
 def test_a_product_in_parts_has_all_of_them() -> None:
