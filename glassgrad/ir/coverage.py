@@ -11,10 +11,9 @@ from math import prod
 from typing import NamedTuple
 
 from glassgrad.ir.divmod import conditions_of
-from glassgrad.ir.facts import NOTHING, identity
+from glassgrad.ir.facts import NOTHING
 from glassgrad.ir.linear import Linear, flat
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.reduction_steps import changed_steps
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.value_sets import Steps, Unproved, counted, joined, parts_of
 
@@ -163,28 +162,19 @@ def difference(before: UOp, after: UOp, rewrites: bool = False) -> str | None:
     """What the stores of a kernel after loop moves write otherwise than before; None if nothing."""
     if before is after:
         return None
-    if any(store not in after.src for store in _read_back(after)):
-        return "something reads what is not stored"
     wanted, found = _by_slot(before), _by_slot(after)
     params = frozenset([param_of(store) for stores in found.values() for store in stores])
     for slot in wanted.keys() | found.keys():
         one, two = wanted.get(slot, []), found.get(slot, [])
-        problem = None
-        if [s.src[0] for s in one] != [s.src[0] for s in two] or _loops(one) != _loops(two):
-            try:
-                problem = _slot_difference(one, two, params if rewrites else NOTHING)
-            except Unproved as unproved:
-                problem = str(unproved)
-        problem = problem or changed_steps(one, two)
+        if [s.src[0] for s in one] == [s.src[0] for s in two] and _loops(one) == _loops(two):
+            continue
+        try:
+            problem = _slot_difference(one, two, params if rewrites else NOTHING)
+        except Unproved as unproved:
+            problem = str(unproved)
         if problem is not None:
             return f"argument {slot}: {problem}"
     return None
-
-
-def _read_back(body: UOp) -> list[UOp]:
-    """The stores whose results are read again."""
-    nodes = body.toposort()
-    return [n.src[0] for n in nodes if n.op is Ops.INDEX and n.src[0].op is STORE]
 
 
 def _by_slot(body: UOp) -> dict[int, list[UOp]]:
@@ -210,7 +200,7 @@ def _slot_difference(before: list[UOp], after: list[UOp], rewritten: frozenset[U
     if combined and combined != [_combination(store) for store in after if store.arg is not None]:
         return "values are combined with what is there more or less often"
     is_combined = not combined and any(store.arg is not None for store in after)
-    return _badly_combined(after) if is_combined else None
+    return _uninitialised(after) if is_combined else None
 
 
 def _in_order(stores: list[UOp], rewritten: frozenset[UOp]) -> list[Footprint]:
@@ -237,31 +227,16 @@ def _combination(store: UOp) -> tuple[Ops, int, frozenset[UOp]]:
     return store.arg, prod([size.arg for size in sizes if size.op is CONST]), opened
 
 
-def _badly_combined(stores: list[UOp]) -> str | None:
-    """Sums that a move keeps in memory begin with a plain store of nothing to all of them, and at
-    each step of the reduction every element is combined with once.
-    """
-    ready: dict[Footprint, UOp] = {}
-    combined: set[Footprint] = set()
+def _uninitialised(stores: list[UOp]) -> str | None:
+    """Sums that a move keeps in memory begin with a plain store to all of them."""
+    ready: set[Footprint] = set()
     for store in stores:
         footprint = written(store).footprint
         if store.arg is None:
-            ready[footprint] = store.value
-        elif (start := ready.get(footprint)) is None:
+            ready.add(footprint)
+        elif footprint not in ready:
             return "values are combined with what was never stored"
-        elif start.op is not CONST or start.arg != identity(store.arg, store.value.dtype):
-            return "a reduction begins with something else than nothing"
-        elif footprint in combined or not written(_at_one_step(store)).is_once:
-            return "an element is combined with a value twice"
-        else:
-            combined.add(footprint)
     return None
-
-
-def _at_one_step(store: UOp) -> UOp:
-    """Without the loops whose steps are combined."""
-    loops = tuple([loop for loop in store.bound if loop in store.src[0].ranges])
-    return UOp(STORE, store.dtype, (*store.src[:2], *loops), store.arg)
 
 
 # ---------------------------------------------------------------------- programs

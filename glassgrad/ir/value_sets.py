@@ -310,31 +310,11 @@ def _tried_at_once(
     )
 
 
-def holding(conditions: list[UOp], loops: list[UOp]) -> int:
-    """In how many iterations of some loops all conditions hold."""
-    sizes = [_size(r) for r in loops]
-    if not conditions:
-        return prod(sizes)
-    if prod(sizes) <= MAX_IN_PYTHON:
-        count = 0
-        for step in product(*map(range, sizes)):
-            at: dict[UOp, Any] = dict(zip(loops, step, strict=True))
-            count += all(_evaluated(condition, at) for condition in conditions)
-        return count
-    import numpy
-
-    grid = numpy.indices(sizes).reshape(len(sizes), -1)
-    known: dict[UOp, Any] = dict(zip(loops, grid, strict=True))
-    return int(numpy.logical_and.reduce([_evaluated(c, known) for c in conditions]).sum())
-
-
 def _evaluated(node: UOp, known: dict[UOp, Any]) -> Any:
     found = known.get(node)
     if found is None:
         if node.op is CONST:
             return node.arg
-        if node.op is Ops.CAST and node.dtype.kind in ("int", "index"):  # no index is that large
-            return _evaluated(node.src[0], known)
         if node.op not in ARITHMETIC:
             raise Unproved("an index is not made of loops alone")
         found = ARITHMETIC[node.op](*[_evaluated(source, known) for source in node.src])

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from glassgrad.ir import value_sets
-from glassgrad.ir.divmod import less
 from glassgrad.ir.linear import linear
 from glassgrad.ir.uop import make_range
-from glassgrad.ir.value_sets import Unproved, _tried, _tried_at_once, holding
+from glassgrad.ir.value_sets import Unproved, _tried, _tried_at_once
 
 ROW, COLUMN = make_range(0, 4), make_range(1, 6)
 SUMS = {
@@ -39,11 +38,3 @@ def test_a_condition_that_never_holds_proves_nothing() -> None:
 def test_few_iterations_are_tried_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_sets, "_tried_at_once", None)
     assert _tried(linear(ROW + COLUMN), [], [ROW, COLUMN], [4, 6]).high == 8
-
-
-def test_iterations_in_which_a_condition_holds_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    conditions = [less(ROW * 6 + COLUMN, 20), less(COLUMN, 5)]
-    assert holding([], [ROW, COLUMN]) == 24
-    assert holding(conditions, [ROW, COLUMN]) == 17
-    monkeypatch.setattr(value_sets, "MAX_IN_PYTHON", 0)
-    assert holding(conditions, [ROW, COLUMN]) == 17
