@@ -185,11 +185,11 @@ def _movements(node: UOp) -> Iterator[tuple[Ops, Any, tuple[int, ...]]]:
     if node.op in STARTS:
         yield node.op, node.arg, node.src[0].shape
     elif node.op is ASSIGN:
-        place = UOp(BUFFER, node.dtype, (), _base(node).arg)
+        target = UOp(BUFFER, node.dtype, (), _base(node).arg)
         for op, arg in node.arg:
             if op in STARTS:
-                yield op, arg, place.shape
-            place = UOp(op, place.dtype, (place,), arg)
+                yield op, arg, target.shape
+            target = UOp(op, target.dtype, (target,), arg)
 
 
 def _base(write: UOp) -> UOp:
@@ -233,7 +233,7 @@ def _sources(node: UOp) -> list[UOp]:
 
 def _key(nodes: Sequence[UOp], roots: Sequence[UOp], fixed: set[UOp]) -> tuple[Any, ...]:
     """Equal for graphs that differ in numbers alone."""
-    places = {node: i for i, node in enumerate(nodes)}
+    positions = {node: i for i, node in enumerate(nodes)}
     storages: dict[int, int] = {}
     words: list[Any] = []
     for node in nodes:
@@ -242,15 +242,15 @@ def _key(nodes: Sequence[UOp], roots: Sequence[UOp], fixed: set[UOp]) -> tuple[A
             storage = storages.setdefault(id(view.storage), len(storages))
             words.append((node.dtype, view.shape, view.strides, storage))
         elif node.realized is not None:
-            words.append(places[node.realized])
+            words.append(positions[node.realized])
         elif node.op is BIND:
             words.append(node.src[0].arg)
         else:
             kinds = [number.kind for number in _numbers_of(node, fixed)]
-            places_of_sources = [places.get(source, source) for source in node.src]
-            src, arg = _filled(node, fixed, places_of_sources, kinds)
+            sources = [positions.get(source, source) for source in node.src]
+            src, arg = _filled(node, fixed, sources, kinds)
             words.append((node.op, node.dtype, arg.hex() if type(arg) is float else arg, src))
-    return (*words, *[places.get(root, root) for root in roots])
+    return (*words, *[positions.get(root, root) for root in roots])
 
 
 def _ranks(values: Sequence[Any]) -> list[int]:

@@ -88,7 +88,7 @@ class Plan:
 
     @cached_property
     def orders(self) -> list[list[int] | None]:
-        """The places of all slots of the launches of each phase; None where variables lie between
+        """The buffer numbers of all slots of a phase's launches; None where variables lie between
         them.
         """
         return [

@@ -27,8 +27,8 @@ def test_many_writes_that_wait_are_each_changed_once(monkeypatch: pytest.MonkeyP
 
 def test_gradients_flow_through_a_computed_value_that_a_write_replaces() -> None:
     start = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
-    places = Tensor([0, 1, 2, 3]).realize()
-    for make in (lambda a: a.gather(0, places), lambda a: a * 1.0, lambda a: a.exp2().log2()):
+    indices = Tensor([0, 1, 2, 3]).realize()
+    for make in (lambda a: a.gather(0, indices), lambda a: a * 1.0, lambda a: a.exp2().log2()):
         a = Tensor(start, requires_grad=True)
         value = make(a).realize()
         value[1:2] = 3
