@@ -43,12 +43,12 @@ __all__ = [
 # What takes long to import and few scripts need is imported when it is first asked for.
 LATER = {
     "Buffer": ("glassgrad.buffer", "Buffer"),
-    "TinyJit": ("glassgrad.tensor.jit", "TinyJit"),
+    "TinyJit": ("glassgrad.tensor.jit.function", "TinyJit"),
     "custom_gradient": ("glassgrad.tensor.custom", "custom_gradient"),
-    "export": ("glassgrad.tensor.exporting", "export"),
+    "export": ("glassgrad.tensor.jit.export", "export"),
     "fetch": ("glassgrad.base.files", "fetch"),
-    "jit": ("glassgrad.tensor.jit", "TinyJit"),
-    "load": ("glassgrad.tensor.loading", "load"),
+    "jit": ("glassgrad.tensor.jit.function", "TinyJit"),
+    "load": ("glassgrad.tensor.jit.load", "load"),
     "nn": ("glassgrad.nn", ""),
     "recompute": ("glassgrad.tensor.custom", "recompute"),
 }

@@ -136,6 +136,9 @@ DEV = Setting("DEV", "", "the default device, such as CPU, CLANG or PYTHON")
 CACHE = Setting("CACHE", "", "folder of compiled kernels and downloads", "GLASSGRAD_CACHE")
 CACHELEVEL = Setting("CACHELEVEL", 2, "0: keep nothing on disk, 1: compiled kernels, 2: plans, too")
 JIT = Setting("JIT", 1, "0: run captured functions as plain functions")
+JIT_CHECK = Setting(
+    "JIT_CHECK", 2, "captures are compared with their functions: 0 never, 1 always, 2 ever rarer"
+)
 CHECK = Setting("CHECK", 0, "1: look for bad tensor indices on GPUs too; elsewhere always")
 SPEC = Setting("SPEC", 0, "1: check after every pass that each node is legal at its stage")
 POISON = Setting("POISON", 0, "1: fill memory whose contents are undefined with NaN")

@@ -13,7 +13,7 @@ from glassgrad.base.config import Context
 from glassgrad.nn.gpt import GPT, Config, Decoder
 from glassgrad.nn.optim import AdamW
 from glassgrad.nn.state import get_parameters
-from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.tensor import Tensor
 
 

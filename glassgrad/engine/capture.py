@@ -133,7 +133,6 @@ class Replay:
         self.capture = capture
         self.values = values
         self.storages = list(capture.given)  # which those are in this call
-        self.arena = Storage(capture.device.name, capture.arena_bytes, dtypes.uint8)
         count = len(capture.given) + len(capture.made)
         self.bases = [0] * (count + 1)
         self.slots: list[list[tuple[int, int, int]]] = [[] for _ in self.bases]
@@ -148,12 +147,22 @@ class Replay:
         self.batch = self.batches[-1]  # the only one, unless indices are checked before writes
         for number, storage in enumerate(capture.given):
             self.point(number, storage.address)
-        if capture.arena_bytes:
-            self.point(count, self.arena.ensure_allocated(zeroed=False).address)
+        self.arena: Storage | None = None
+        self.hold_arena()
         self.launches = len(capture.launches)
         self.operations = sum(launch.operations for launch in capture.launches)
         self.bytes = sum(launch.bytes for launch in capture.launches)
         self.cells = [(cells, words_of(view)) for cells, view in capture.cells]
+
+    def hold_arena(self) -> None:
+        """Allocate the memory that nobody sees, if it was given back."""
+        if self.arena is None and (size := self.capture.arena_bytes):
+            self.arena = Storage(self.capture.device.name, size, dtypes.uint8)
+            self.point(len(self.bases) - 1, self.arena.allocate(zeroed=False).address)
+
+    def release_arena(self) -> None:
+        """Give it back: what runs instead of a replay needs as much."""
+        self.arena = None
 
     def point(self, base: int, address: int) -> None:
         """Let a base be at this address from now on."""
@@ -185,6 +194,7 @@ class Replay:
             poison(address, nbytes)
 
     def run(self) -> None:
+        self.hold_arena()
         if is_poisoned():
             self.poison()
         if not self.cells:

@@ -49,6 +49,12 @@ def report_uncovered() -> None:
         print(f"not proved to write every element of their results: {count} kernels")
 
 
+def report_capture(name: str, count: int) -> None:
+    """A function is captured again, for other arguments or other Python values."""
+    if DEBUG >= 2:
+        print(f"captured {name} once more: it has {count} captures")
+
+
 def report_search(
     sources: Sequence[Source], seconds: tuple[float, float], count: int, spent: float
 ) -> None:

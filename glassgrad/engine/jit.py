@@ -1,5 +1,5 @@
 """TinyJit under the name that scripts written for tinygrad import it by."""
 
-from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.jit.function import TinyJit
 
 __all__ = ["TinyJit"]

@@ -79,7 +79,7 @@ def ready(values: Sequence[UOp], device: str | None = None) -> Ready:
             )
             PLANS[key] = plan
     if (watching := recorder()) is not None:
-        watching.notice(values)
+        watching.values = values
     return Ready(plan, found.leaves, machine, found.values)
 
 

@@ -8,11 +8,9 @@ from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.base.origin import Origin
 from glassgrad.base.records import field, mutable
-from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import LOOKERS, Size
-from glassgrad.ir.uop import UOp, toposort
+from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device
@@ -21,13 +19,11 @@ if TYPE_CHECKING:
     from glassgrad.memory.storage import Storage
     from glassgrad.memory.view import View
 
-CONST = Ops.CONST
-
 
 class Run(NamedTuple):
     """A plan that was run, the buffers it was given, and the views it made.
 
-    `blank` are given storages that nobody had written to before.
+    `blank` are given storages that nobody had written to before, `values` the graph of the plan.
     """
 
     plan: Plan
@@ -35,6 +31,7 @@ class Run(NamedTuple):
     made: list[View]
     device: Device
     blank: frozenset[Storage] = frozenset()
+    values: Sequence[UOp] = ()
 
     @property
     def views(self) -> list[View]:
@@ -47,21 +44,12 @@ class Run(NamedTuple):
         return [views[end.place] for end in self.plan.results if end.is_renewed]
 
 
-class Numbers(NamedTuple):
-    """The constants of a graph, with the lines that use them, and the graph without them."""
-
-    outline: tuple[Any, ...]
-    values: tuple[str, ...]
-    origins: tuple[Origin | None, ...]
-
-
 @mutable
 class Recorder:
     """What a thread did since it was turned on.
 
-    `is_strict`: values may not be looked at. `numbers` are the constants of each graph: in a replay
-    they stay what they were. `counters` are the buffers that say where random numbers begin, which
-    do change. `sized` are the results whose shapes variables decide, with those shapes.
+    `is_strict`: values may not be looked at. `counters` are the buffers that say where random
+    numbers begin. `sized` are the results whose shapes variables decide, with those shapes.
     `nodes` are all that was computed, as it was written. `touched` are the tensors whose gradients
     were set or added to. `older` are the ids of the tensors that were there before.
     """
@@ -69,20 +57,11 @@ class Recorder:
     is_strict: bool
     older: frozenset[int] = frozenset()
     runs: list[Run] = field(default_factory=list)
-    numbers: list[Numbers] = field(default_factory=list)
     counters: list[tuple[UOp, int]] = field(default_factory=list)
     nodes: set[UOp] = field(default_factory=set)
     sized: dict[View, Shape] = field(default_factory=dict)
     touched: list[Any] = field(default_factory=list)
-
-    def notice(self, values: Sequence[UOp]) -> None:
-        """Write down the constants of a graph that is about to run."""
-        nodes = [node for node in toposort(values) if node.op is not CONST]
-        uses = [(repr(s.arg), node.origin) for node in nodes for s in node.src if s.op is CONST]
-        outline = tuple([(node.op, node.dtype, node.shape) for node in nodes])
-        self.numbers.append(
-            Numbers(outline, tuple([v for v, _ in uses]), tuple([o for _, o in uses]))
-        )
+    values: Sequence[UOp] = ()  # the graph that is about to run
 
 
 class _Thread(local):

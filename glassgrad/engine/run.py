@@ -42,7 +42,9 @@ def run(
         _launch(plan, addresses, device, values, lambda: None)
     results = tuple([_result(views[end.place], end, values) for end in plan.results])
     if watching is not None:
-        watching.runs.append(Run(plan, leaves, views[len(leaves) :], device, blank))
+        watching.runs.append(
+            Run(plan, leaves, views[len(leaves) :], device, blank, watching.values)
+        )
         pairs = zip(results, plan.results, strict=True)
         watching.sized |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
     return results

@@ -14,7 +14,7 @@ from typing import Any
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.safetensors import safe_load, safe_load_metadata, safe_save
-from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.tensor import Tensor
 
 __all__ = [

@@ -16,7 +16,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
 from glassgrad.nn.optim import Adam
 from glassgrad.tensor.composite import Composite, composite
-from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.later import writing, written_out
 from glassgrad.tensor.tensor import Tensor
 

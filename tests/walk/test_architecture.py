@@ -28,7 +28,7 @@ def mapped() -> list[str]:
     """The modules of the map, folder by folder."""
     _, text = TEXT.split("## The files\n")
     found: list[str] = []
-    for part in re.split(r"^(?=\*\*\w+/\*\*|- `nn/\w+/`:)", text, flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^(?=\*\*\w+/\*\*|- `\w+/[\w/]+/`:)", text, flags=re.MULTILINE)[1:]:
         folder = re.match(r"\W*([\w/]+)/", part)
         assert folder is not None, part
         found += [f"{folder[1]}/{name}" for name in re.findall(r"`(\w+)`", part)]

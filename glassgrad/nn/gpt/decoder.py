@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.size import Variable
 from glassgrad.nn.gpt.model import GPT
-from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from glassgrad.nn.optim.clip import clip_grad_norm_
 from glassgrad.nn.optim.optimizer import OptimizerGroup
 from glassgrad.nn.state import get_parameters
 from glassgrad.nn.tokens import TokenWindows
-from glassgrad.tensor.jit import TinyJit
+from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.tensor import Tensor
 
 CONFIG = "config.json"

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Set
 from copy import copy
 from typing import Any
+from weakref import ref
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.size import Size
-from glassgrad.tensor.contents import PLAIN, contents
 from glassgrad.tensor.core import Core
+from glassgrad.tensor.jit.guards.kinds import PLAIN, is_numpy_array, is_plain
 
 TENSOR = "a tensor"  # stands for one in a key
 
 
 class Hole:
-    """Stands for a tensor in a structure that is to be rebuilt."""
+    """Stands for a tensor in a structure that is to be unflatten."""
 
 
-def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
+class Identity(ref[Any]):
+    """Stands for an object in a key: equal to itself alone, and to nothing once the object died."""
+
+    __slots__ = ("number",)
+    number: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self() is not None and self() is other()
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+def flatten(value: Any, found: list[Any], objects: list[Any] | None = None) -> Hashable:
     """Collect the tensors and sizes inside of a value; all that is constant becomes the key.
 
+    Objects whose contents are no part of the key are collected, too. Without a list for them, the
+    value is a result.
+
     >>> found = []
-    >>> spread((Tensor([1]), {"n": 2}), found), len(found)
+    >>> flatten((Tensor([1]), {"n": 2}), found, []), len(found)
     (('tuple', 'a tensor', ('dict', 'n', (<class 'int'>, '2'))), 1)
     """
     if isinstance(value, Core):
@@ -35,14 +52,14 @@ def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
     if kind in PLAIN:  # 1, 1.0 and True are equal, but are not the same constant
         return kind, repr(value)
     if isinstance(value, (tuple, list)):
-        return kind.__name__, *[spread(item, found, is_key) for item in value]
+        return kind.__name__, *[flatten(item, found, objects) for item in value]
     if isinstance(value, dict):
-        inside = [part for k, v in value.items() for part in (k, spread(v, found, is_key))]
+        inside = [part for k, v in value.items() for part in (k, flatten(v, found, objects))]
         return "dict", *inside
     if (names := _field_names(value)) is not None:
-        return kind, *[spread(getattr(value, name), found, is_key) for name in names]
-    if is_key:
-        return _constant(value)
+        return kind, *[flatten(getattr(value, name), found, objects) for name in names]
+    if objects is not None:
+        return _constant(value, objects)
     _refuse_unfinished(value)
     return None
 
@@ -67,7 +84,7 @@ def _refuse_unfinished(value: Any) -> None:
 
 
 def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, Core]]:
-    """The tensors in attributes of objects that `spread` does not look into, with the object."""
+    """The tensors in attributes of objects that `flatten` does not look into, with the object."""
     if isinstance(value, Core):
         if holder is not None:
             yield holder, value
@@ -85,32 +102,54 @@ def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, Core]]
         yield from hidden_tensors(part, holder)
 
 
-def _constant(value: Any) -> Hashable:
-    try:
-        hash(value)
-    except TypeError:
+def _constant(value: Any, objects: list[Any]) -> Hashable:
+    """A value that is no tensor, in a key: numbers by what they are, objects by identity."""
+    kind = type(value)
+    if is_plain(value) or isinstance(value, type):
+        return kind, value
+    if is_numpy_array(value) or isinstance(value, (Set, bytearray, memoryview)):
         raise CaptureError(
-            f"a captured function cannot take a {type(value).__name__}: it could change unnoticed",
+            f"a captured function cannot take a {kind.__name__}: it could change unnoticed",
             hint="pass a Tensor, or something hashable that stays what it is",
-        ) from None
-    inside = contents(value)  # what the object says of itself may not be all that it is
-    return (type(value), value) if inside is None else (type(value), value, inside)
+        )
+    objects.append(value)
+    try:
+        made = Identity(value)
+    except TypeError:  # it has no weak references: the list of objects keeps it alive
+        return kind, id(value)
+    made.number = id(value)
+    return kind, made
 
 
-def rebuilt(value: Any, tensors: Iterator[Any]) -> Any:
-    """The same structure with other tensors, which come in the order of `spread`."""
+def plain_values(value: Any) -> Any:
+    """The numbers and texts in a result; replays return the same."""
+    if isinstance(value, Core):
+        return TENSOR
+    if is_plain(value):
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple([plain_values(item) for item in value])
+    if isinstance(value, dict):
+        return tuple([(name, plain_values(item)) for name, item in value.items()])
+    if (names := _field_names(value)) is not None:
+        return tuple([plain_values(getattr(value, name)) for name in names])
+    return type(value).__name__
+
+
+def unflatten(value: Any, tensors: Iterator[Any]) -> Any:
+    """The same structure with other tensors, which come in the order of `flatten`."""
     if isinstance(value, (Core, Hole)):
         return next(tensors)
     if isinstance(value, (tuple, list)):
-        parts = [rebuilt(item, tensors) for item in value]
+        parts = [unflatten(item, tensors) for item in value]
         if hasattr(value, "_fields"):  # a named tuple
             return type(value)(*parts)
         return type(value)(parts)
     if isinstance(value, dict):
-        return {name: rebuilt(item, tensors) for name, item in value.items()}
+        return {name: unflatten(item, tensors) for name, item in value.items()}
     if (names := _field_names(value)) is not None:
         made = copy(value)
         for name in names:
-            object.__setattr__(made, name, rebuilt(getattr(value, name), tensors))
+            object.__setattr__(made, name, unflatten(getattr(value, name), tensors))
         return made
     return value

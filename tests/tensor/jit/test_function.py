@@ -185,7 +185,7 @@ def test_in_strict_mode_another_constant_is_an_error() -> None:
     f = TinyJit(lambda x, n: x + n, strict=True)
     for _ in range(3):
         f(Tensor([1.0]), 2)
-    with pytest.raises(CaptureError, match="constant among the arguments"):
+    with pytest.raises(CaptureError, match="a constant or the shape"):
         f(Tensor([1.0]), 3)
 
 
@@ -225,24 +225,29 @@ def test_looking_at_a_value_inside_of_a_capture_is_an_error_that_shows_where(loo
     f(Tensor([1.0, 2.0]))
     with pytest.raises(CaptureError, match="looks at a value") as caught:
         f(Tensor([1.0, 2.0]))
-    assert "test_jit.py" in str(caught.value)
+    assert "test_function.py" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("other", "words"),
+    "other",
     [
-        (lambda: Tensor([1.0, 2.0, 3.0]), r"\(3,\) float32 .* \(2,\) float32"),
-        (lambda: Tensor([1, 2]), r"\(2,\) int32 .* \(2,\) float32"),
-        (lambda: Tensor([1.0, 2.0], device="PYTHON"), r"on PYTHON; .* on CPU"),
+        lambda: Tensor([1.0, 2.0, 3.0]),
+        lambda: Tensor([1, 2]),
+        lambda: Tensor([1.0, 2.0], device="PYTHON"),
     ],
 )
-def test_other_inputs_raise_with_both_sides_shown(other: Any, words: str) -> None:
+def test_other_shapes_dtypes_and_devices_have_captures_of_their_own(other: Any) -> None:
     f = jit(lambda x: x + 1)
     for _ in range(3):
-        f(Tensor([1.0, 2.0]))
-    with pytest.raises(CaptureError, match=words):
-        f(other())
-    assert f(Tensor([1.0, 2.0])).tolist() == [2, 3]
+        for x in (Tensor([1.0, 2.0]), other()):
+            found = f(x)
+            assert found.tolist() == (x + 1).tolist()
+            assert (found.dtype, found.device) == (x.dtype, x.device)
+    assert f.count_captures() == 2
+    strict = TinyJit(lambda x: x + 1, strict=True)
+    strict(Tensor([1.0, 2.0]))
+    with pytest.raises(CaptureError, match="the shape of a tensor among the arguments"):
+        strict(other())
 
 
 def test_data_that_changes_inside_is_reported_with_its_line() -> None:
@@ -271,7 +276,7 @@ def test_numbers_that_change_inside_are_reported_with_their_line(use: Any) -> No
     f(Tensor([1.0, 2.0]))
     with pytest.raises(CaptureError, match=r"0\.25, which was 0\.5") as caught:
         f(Tensor([1.0, 2.0]))
-    assert "test_jit.py" in str(caught.value)
+    assert "test_function.py" in str(caught.value)
 
 
 def test_constant_data_inside_is_fine() -> None:
@@ -283,7 +288,7 @@ def test_constant_data_inside_is_fine() -> None:
         assert f(Tensor([n, 0.0])).tolist() == [3.0 + n, 8.0]
 
 
-def test_a_tensor_that_was_replaced_outside_is_reported() -> None:
+def test_a_tensor_that_was_replaced_outside_is_read_where_it_is() -> None:
     state = {"scale": Tensor([2.0]).realize()}
 
     @TinyJit
@@ -293,9 +298,8 @@ def test_a_tensor_that_was_replaced_outside_is_reported() -> None:
     for _ in range(3):
         assert f(Tensor([3.0])).tolist() == [6.0]
     state["scale"] = Tensor([5.0]).realize()
-    with pytest.raises(CaptureError, match="no longer there") as caught:
-        f(Tensor([3.0]))
-    assert 'return x * state["scale"]' in str(caught.value)
+    for _ in range(3):
+        assert f(Tensor([3.0])).tolist() == [15.0]
 
 
 def test_lazy_arguments_and_constants_are_inputs() -> None:

@@ -1,4 +1,4 @@
-"""again: a capture -> a function that replays it where all is as it was in the last call.
+"""a capture -> a function that replays it where all is as it was in the last call.
 
 It misses otherwise, and the call goes the long way. For a capture that only makes one tensor, what
 Captured does step by step is written out in one function: for a tiny kernel the steps take longer
@@ -12,57 +12,68 @@ from sys import getrefcount
 from threading import RLock, get_ident
 from typing import Any
 
-from glassgrad.base.config import DEBUG, JIT, TRAINING
+from glassgrad.base.config import DEBUG, JIT
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.pool import Table
 from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import UNBOUND
-from glassgrad.tensor.captured import UOP, Captured
 from glassgrad.tensor.core import LIVING, Living, forget
-from glassgrad.tensor.guards import Seen
+from glassgrad.tensor.jit.capture import UOP, Captured, modes
 
 MISSED = object()
-Again = Callable[[tuple[Any, ...]], Any]
+FastPath = Callable[[tuple[Any, ...]], Any]
 
 
-def again(captured: Captured, lock: RLock, guards: Seen) -> Again:
-    """The function; it takes the arguments as a tuple of tensors."""
+def fast_path(
+    captured: Captured, lock: RLock, guards_hold: Callable[[], bool], until: int
+) -> FastPath:
+    """The function; it takes the arguments as a tuple of tensors. It misses from replay `until` on:
+    that one is compared with the function.
+    """
     table = captured.replayed.batch
     if is_simple(captured) and isinstance(table, Table):
-        return _simple(captured, table, lock, guards)
+        return _simple(captured, table, lock, guards_hold, until)
 
     def replay(args: tuple[Any, ...]) -> Any:
         with lock:
-            if captured.training == TRAINING.value and JIT.value and guards.are_still():
-                if captured.is_again(args):
-                    return captured(args, UNBOUND)
+            if captured.replays >= until or not JIT.value:
+                return MISSED
+            if captured.modes == modes() and guards_hold() and captured.is_again(args):
+                captured.replays += 1
+                return captured(args, UNBOUND)
             return MISSED
 
     return replay
 
 
-def _simple(captured: Captured, table: Table, lock: RLock, guards: Seen) -> Again:
+def _simple(
+    captured: Captured,
+    table: Table,
+    lock: RLock,
+    guards_hold: Callable[[], bool],
+    until: int,
+) -> FastPath:
     replayed, pool, address = captured.replayed, table.pool, table.address
     launches, operations, nbytes = replayed.launches, replayed.operations, replayed.bytes
     (made,) = captured.made
     new, kind = object.__new__, captured.kind
-    training, mode = captured.training, TRAINING
+    wanted = captured.modes
     holders, held = captured.holders, captured.held
-    counters, values = GlobalCounters, guards.values
+    counters = GlobalCounters
 
     def replay(args: tuple[Any, ...]) -> Any:
         with lock:
             try:
-                if list(map(UOP, args)) != captured.seen or mode.value != training:
+                if list(map(UOP, args)) != captured.seen or modes() != wanted:
                     return MISSED
                 if held and [holder().uop.arg.storage for holder in holders] != held:  # type: ignore[union-attr]
                     return MISSED
             except AttributeError:  # no tensor, no longer there, or not in memory
                 return MISSED
-            if LISTENERS or DEBUG.value >= 2 or not JIT.value or is_verified():
+            if captured.replays >= until or not guards_hold():
                 return MISSED
-            if values and not guards.are_still():
+            if LISTENERS or DEBUG.value >= 2 or not JIT.value or is_verified():
                 return MISSED
             last = made.last
             if last is None:
@@ -79,6 +90,7 @@ def _simple(captured: Captured, table: Table, lock: RLock, guards: Seen) -> Agai
                 if table.crew is not pool.crew:
                     pool._bind(table)
                 pool.enter(address)
+            captured.replays += 1
             counters.kernel_count += launches
             counters.global_ops += operations
             counters.global_mem += nbytes

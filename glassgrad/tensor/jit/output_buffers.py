@@ -1,4 +1,4 @@
-"""Made, Output: what a replay hands out, in memory that nobody looks at."""
+"""OutputBuffer, Output: what a replay hands out, in memory that nobody looks at."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Window(NamedTuple):
         return UOp(BUFFER, self.dtype, (), View(storage, self.dtype, shape, *self[2:]))
 
 
-class Handed:
+class OutputBlock:
     """Memory that was handed out once; again, when nobody can see it any more.
 
     `idle` is how many refer to it when nobody does who would mind.
@@ -47,14 +47,14 @@ class Handed:
         self.idle = self.references()
 
     @classmethod
-    def new(cls, like: Storage, windows: list[Window], values: Bound) -> Handed:
+    def new(cls, like: Storage, windows: list[Window], values: Bound) -> OutputBlock:
         """Memory of this size, which is not allocated yet."""
         storage = Storage(like.device, like.size, like.dtype)
         nodes = [window.on(storage, values) for window in windows]
         del storage
         return cls(nodes, values)
 
-    def allocate(self) -> Handed:
+    def allocate(self) -> OutputBlock:
         self.nodes[0].arg.storage.allocate(zeroed=False)
         return self
 
@@ -78,7 +78,7 @@ class Handed:
 FEW_BYTES = 1 << 20  # of more than this, no second block is kept
 
 
-class Made:
+class OutputBuffer:
     """Memory that a replay fills and hands out.
 
     Callers often hold the last result while they ask for the next one, so two blocks take turns.
@@ -88,8 +88,8 @@ class Made:
         self.base = base
         self.like = like
         self.windows = windows
-        self.last: Handed | None = None
-        self.other: Handed | None = None
+        self.last: OutputBlock | None = None
+        self.other: OutputBlock | None = None
         self.is_new = False
 
     def ready(self, replayed: Replay) -> list[UOp]:
@@ -101,10 +101,10 @@ class Made:
         last.nodes[0].arg.storage.holder = None  # those who saw it are gone
         return last.nodes
 
-    def _next(self, values: Bound) -> Handed:
+    def _next(self, values: Bound) -> OutputBlock:
         found = self.other
         if found is None or found.references() != found.idle or found.values != values:
-            found = Handed.new(self.like, self.windows, values).allocate()
+            found = OutputBlock.new(self.like, self.windows, values).allocate()
             self.is_new = True
         self.other = self.last if self.like.nbytes <= FEW_BYTES else None
         self.last = found
@@ -114,8 +114,8 @@ class Made:
         """Let the next replay fill what these tensors hold, one for each window, unless somebody
         else can see it by then.
         """
-        found = Handed([tensor.uop for tensor in holders], replayed.values)
-        found.idle = Handed.new(self.like, self.windows, replayed.values).idle + len(holders)
+        found = OutputBlock([tensor.uop for tensor in holders], replayed.values)
+        found.idle = OutputBlock.new(self.like, self.windows, replayed.values).idle + len(holders)
         self.last = found
         replayed.point(self.base, found.address)
 

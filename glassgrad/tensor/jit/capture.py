@@ -9,8 +9,8 @@ from threading import get_ident
 from typing import Any, NamedTuple, cast
 from weakref import ref
 
-from glassgrad.base.config import TRAINING
-from glassgrad.base.dtype import DType
+from glassgrad.base.config import NO_GRAD, TRAINING
+from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.capture import Capture, Replay, join
 from glassgrad.engine.recording import Recorder
@@ -21,23 +21,23 @@ from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core
-from glassgrad.tensor.counting import Counters
 from glassgrad.tensor.exclusive import exclusive
-from glassgrad.tensor.handed import Made, Output, Window
-from glassgrad.tensor.layouts import layouts, refuse_others
-from glassgrad.tensor.lazy import hold
-from glassgrad.tensor.outside import Known, holders, readers, renew
-from glassgrad.tensor.random import GENERATOR
-from glassgrad.tensor.structure import Hole, rebuilt
-from glassgrad.tensor.versions import OVERWRITTEN
-from glassgrad.tensor.views import Whole, show
-from glassgrad.tensor.watched import (
+from glassgrad.tensor.jit.argument_specs import layouts
+from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, readers, renew
+from glassgrad.tensor.jit.checks import (
     Before,
-    Constants,
+    FirstCall,
     refuse_hidden,
-    refuse_what_is_lost,
     storages_seen,
 )
+from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
+from glassgrad.tensor.jit.pytree import Hole, unflatten
+from glassgrad.tensor.jit.rng_state import Counters
+from glassgrad.tensor.jit.trace import Trace
+from glassgrad.tensor.lazy import hold
+from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.versions import OVERWRITTEN
+from glassgrad.tensor.views import Whole, show
 
 BUFFER = Ops.BUFFER
 UOP, NUMBER = attrgetter("uop"), attrgetter("number")
@@ -52,21 +52,26 @@ class Argument(NamedTuple):
     before: int
 
 
+def modes() -> tuple[int, int, DType]:
+    """The settings that decide what a function computes."""
+    return TRAINING.value, NO_GRAD.value, dtypes.default_float
+
+
 class Captured:
     """A call that can be replayed."""
 
     def __init__(
         self,
-        earlier: Constants | Captured,
+        earlier: FirstCall | Captured,
+        trace: Trace,
         watching: Recorder,
         before: Before,
         result: Any,
         returned: list[Core],
     ) -> None:
-        refuse_what_is_lost(watching, before)
-        self.training: int = TRAINING.value
-        self.constants: Constants = earlier.constants
-        self.constants.check(watching, before)
+        self.modes = modes()
+        self.trace = trace
+        self.replays: int = earlier.replays if isinstance(earlier, Captured) else 0
         self.storages = storages_seen(watching, before, returned)
         self.layouts = layouts(before.arguments)
         self.seen = [tensor.uop for tensor in before.arguments]
@@ -85,7 +90,7 @@ class Captured:
             for held, node in before.lazy.items()
             if node in watching.nodes
         ]
-        self.made = [Made(n, s, []) for n, s in enumerate(capture.made, len(capture.given))]
+        self.made = [OutputBuffer(n, s, []) for n, s in enumerate(capture.made, len(capture.given))]
         self.kind: Any = type(returned[0]) if returned else Core
         sized = watching.sized
         given = before.arguments
@@ -98,7 +103,7 @@ class Captured:
         self.has_effects = bool(
             self.renewed or self.written or self.stored or self.poisoned or self.gradients
         )
-        self.template = rebuilt(result, iter([Hole()] * len(returned)))
+        self.template = unflatten(result, iter([Hole()] * len(returned)))
         self.is_one_tensor = isinstance(self.template, Hole) and self.outputs[0].is_first_made
 
     def _keep(self, numbers: dict[Storage, int], returned: set[int], stored: list[Core]) -> None:
@@ -128,7 +133,7 @@ class Captured:
         starts |= {leaf.arg.storage: n - before.random_numbers for leaf, n in watching.counters}
         held, lines = holders(), readers(sorted(watching.nodes, key=NUMBER))
         self.arguments: list[Argument] = []
-        self.known: list[Known] = []
+        self.known: list[CapturedTensor] = []
         counters: dict[int, int | None] = {}
         for base, storage in enumerate(self.replayed.capture.given):
             own = [n for n, tensor in enumerate(arguments) if tensor.uop.arg.storage is storage]
@@ -139,14 +144,14 @@ class Captured:
                 counters[base] = starts[storage]
             elif storage in held:
                 line = lines.get(storage)
-                self.known.append(Known(storage, held[storage], storage in written, line))
+                self.known.append(CapturedTensor(storage, held[storage], storage in written, line))
         written_ones = [known for known in self.known if known.is_written]
         self.renewed = [(held, known.storage) for known in written_ones for held in known.holders]
         self.written = [n for n, t in enumerate(arguments) if t.uop.arg.storage in written]
         total = GENERATOR.used - before.random_numbers
         self.random = Counters(counters, total, self.replayed)
 
-    def _find_doubts(self, earlier: Constants | Captured, before: Before) -> None:
+    def _find_doubts(self, earlier: FirstCall | Captured, before: Before) -> None:
         """Arguments whose memory the call before had as well may be read as tensors outside too.
 
         Another argument in that place is watched once more, and tells.
@@ -183,12 +188,11 @@ class Captured:
     # ------------------------------------------------------------------ later calls
 
     def accepts(self, arguments: list[Core]) -> bool:
-        """Whether the arguments lie in memory as those of the capture did; other ones raise."""
+        """Whether the arguments lie in memory as those of the capture did."""
         uops = [tensor.uop for tensor in arguments]
         if uops == self.seen:
             return True
         found = layouts(arguments)
-        refuse_others(found, self.layouts, "call another TinyJit for it, or reset() this one")
         if found != self.layouts or not self._are_apart([uop.arg.storage for uop in uops]):
             return False
         self.seen = uops
@@ -220,7 +224,7 @@ class Captured:
 
     def is_valid(self) -> bool:
         """Whether tensors outside are still what the capture found."""
-        if not all(map(Known.is_held, self.known)):  # this does the writes that wait
+        if not all(map(CapturedTensor.is_held, self.known)):  # this does the writes that wait
             return False
         if not all(map(Gradient.is_as_before, self.gradients)):
             return False
@@ -242,7 +246,7 @@ class Captured:
         if self.is_one_tensor:
             return self.kind._handed(made[0][0])
         results = [output.tensor_of(self.kind, made, arguments) for output in self.outputs]
-        return rebuilt(self.template, iter(results))
+        return unflatten(self.template, iter(results))
 
     @exclusive
     def _settle(self, arguments: Sequence[Core], made: list[list[UOp]]) -> None:

@@ -69,7 +69,7 @@ def test_memory_does_not_grow_over_many_replays() -> None:
     for _ in range(10_000):
         f(x)
     gc.collect()
-    assert GlobalCounters.mem_used == used
+    assert GlobalCounters.mem_used <= used + 32  # the block that is held while another is filled
     assert len(gc.get_objects()) < objects + 100
 
 

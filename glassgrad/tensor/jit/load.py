@@ -24,14 +24,14 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import BufferSpec, Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.counting import Counters
-from glassgrad.tensor.handed import Made, Output, Window
-from glassgrad.tensor.layouts import Layout, layouts, refuse_others
+from glassgrad.tensor.jit.argument_specs import Layout, layouts, refuse_others, specs_of
+from glassgrad.tensor.jit.captured_state import CapturedTensor, renew
+from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
+from glassgrad.tensor.jit.pytree import flatten, unflatten
+from glassgrad.tensor.jit.rng_state import Counters
+from glassgrad.tensor.jit.serialize import differing, key_text, unpack_result
 from glassgrad.tensor.lending import claim_together
-from glassgrad.tensor.outside import Known, renew
-from glassgrad.tensor.plain import differing, key_text, unpack_result
 from glassgrad.tensor.realize import all_in_memory
-from glassgrad.tensor.structure import rebuilt, spread
 from glassgrad.tensor.tensor import Tensor
 from glassgrad.tensor.views import Whole
 
@@ -75,21 +75,26 @@ class Loaded:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors: list[Any] = []
-        key = (spread(args, tensors), spread(kwargs, tensors) if kwargs else None, TRAINING.value)
+        structure = flatten(args, tensors, []), flatten(kwargs, tensors, []) if kwargs else None
         values = bindings(tuple(tensors))
         tensors = [found for found in tensors if type(found) is not Size]
+        key = (*structure, TRAINING.value, specs_of(tensors))
         with self._lock:
             entry = self._found.get(key) or self._find(key)
             with all_in_memory([tensor for tensor in tensors if tensor.uop.op is not BUFFER]):
                 return entry(tensors, values)
 
-    def _find(self, key: tuple[Any, Any, int]) -> Entry:
-        """The capture for a call: of two that differ only in it, the one of this training mode."""
-        called = _called(key_text(key[0]), None if key[1] is None else key_text(key[1]))
+    def _find(self, key: tuple[Any, ...]) -> Entry:
+        """The capture for a call: of this structure, these shapes, and this training mode if there
+        are several.
+        """
+        args, kwargs, training, shapes = key
+        called = _called(key_text(args), None if kwargs is None else key_text(kwargs))
         fitting = [entry for entry in self._entries if entry.called == called]
         if not fitting:
-            raise differing(called, [entry.called for entry in self._entries])
-        fitting.sort(key=lambda entry: entry.training != key[2])
+            raise differing(called, list(dict.fromkeys(entry.called for entry in self._entries)))
+        fitting = [entry for entry in fitting if entry.specs == shapes] or fitting
+        fitting.sort(key=lambda entry: entry.training != training)
         self._found[key] = fitting[0]
         return fitting[0]
 
@@ -104,8 +109,11 @@ class Entry:
             Layout(tuple(shape), dtypes.named(dtype), "CPU", tuple(strides), *rest)
             for shape, dtype, strides, *rest in row["layouts"]
         ]
+        self.specs = tuple([(one.shape, one.dtype.name, one.device) for one in self.layouts])
         self.written: list[int] = row["written"]
-        self.known: list[Known] = []  # memory of the function that somebody outside can see
+        self.known: list[
+            CapturedTensor
+        ] = []  # memory of the function that somebody outside can see
         given = [_given(base, storages) for base in row["bases"]]
         self.own = {storage for storage in given if storage in storages}
         capture = unpack(row["capture"], given, linked)
@@ -118,7 +126,7 @@ class Entry:
         ]
         starts = {n: base["random"] for n, base in enumerate(row["bases"]) if "random" in base}
         self.random = Counters(starts, row["random_total"], self.replayed)
-        self.made = [Made(n, s, []) for n, s in enumerate(capture.made, len(given))]
+        self.made = [OutputBuffer(n, s, []) for n, s in enumerate(capture.made, len(given))]
         self.outputs = [self._output(found, storages) for found in row["outputs"]]
         self.held = [output.tensor for output in self.outputs if output.tensor is not None]
         self.template = unpack_result(row["result"])
@@ -152,7 +160,7 @@ class Entry:
         for number in self.written:
             renew(arguments[number], done)
         results = [output.tensor_of(Tensor, made, arguments) for output in self.outputs]
-        return rebuilt(self.template, iter(results))
+        return unflatten(self.template, iter(results))
 
     def _point(self, arguments: Sequence[Core]) -> None:
         """Let the launches work on this call's arguments, if these are as the captured ones."""
@@ -170,7 +178,7 @@ class Entry:
             raise CaptureError(
                 "an argument is memory of the exported function itself", hint="pass a copy"
             )
-        if not all(map(Known.is_held, self.known)):
+        if not all(map(CapturedTensor.is_held, self.known)):
             raise CaptureError(
                 "a tensor in .state was replaced: the exported function would not see it",
                 hint="change it in place with assign()",
@@ -183,11 +191,13 @@ def _called(args: str, kwargs: str | None) -> str:
     return args if kwargs is None else f"{args} and {kwargs}"
 
 
-def _known(held: list[Core], written: set[Storage]) -> list[Known]:
+def _known(held: list[Core], written: set[Storage]) -> list[CapturedTensor]:
     holders: dict[Storage, list[ref[Core]]] = {}
     for tensor in held:
         holders.setdefault(tensor.uop.arg.storage, []).append(ref(tensor))
-    return [Known(storage, found, storage in written) for storage, found in holders.items()]
+    return [
+        CapturedTensor(storage, found, storage in written) for storage, found in holders.items()
+    ]
 
 
 def _mapped(part: memoryview, dtype: Any, size: int) -> Storage:

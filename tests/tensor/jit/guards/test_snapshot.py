@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,89 +9,17 @@ import pytest
 
 from glassgrad import Context, Tensor, TinyJit
 from glassgrad.base.errors import CaptureError
-from glassgrad.tensor.guards import Guards
 
 ON_COMPILED_ROAD = True
 SCALE = 2.0
-step = 0  # the name of a method that the functions below call
 
 
 def one() -> Tensor:
     return Tensor([1.0]).realize()
 
 
-def names(function: Any) -> list[str]:
-    return sorted(watch.name for watch in Guards(function).watches)
-
-
 def shift(x: Tensor) -> Tensor:
     return x + SCALE
-
-
-# ---------------------------------------------------------------------- what is watched
-
-
-def test_closures_globals_and_attributes_are_watched() -> None:
-    number, config = 3, SimpleNamespace(model=SimpleNamespace(size=4), name="a")
-    array = [1, 2]
-
-    def f(x: Any, y: int = 7) -> Any:
-        return x * number + SCALE * config.model.size + len(array) + y
-
-    assert names(f) == ["SCALE", "array", "config.model.size", "number"]
-
-
-def test_functions_that_are_called_by_name_are_read_too() -> None:
-    inner = 3
-
-    def g(x: Any) -> Any:
-        return [x + inner for _ in range(2)]
-
-    assert names(lambda x: shift(g(x))) == ["SCALE", "inner"]
-    assert names(functools.partial(lambda y, x: shift(x), 1)) == ["SCALE"]
-    assert names(TinyJit(shift)) == ["SCALE"]
-    assert names(Context(DEBUG=0)(shift)) == ["SCALE"]
-
-
-def test_closures_of_one_name_are_told_apart() -> None:
-    def made(number: int) -> Any:
-        return lambda x: x + number
-
-    one, two = made(1), made(2)
-    assert names(lambda x: one(two(x))) == ["number", "number"]
-
-
-def test_a_method_is_not_taken_for_a_global_of_its_name() -> None:
-    assert names(lambda optimiser: optimiser.step()) == []
-
-
-def test_a_property_is_not_run() -> None:
-    class Loud:
-        @property
-        def size(self) -> int:
-            raise AssertionError("somebody looked")
-
-    loud = Loud()
-    assert names(lambda x: x + loud.size) == []
-
-
-def test_functions_that_call_each_other_are_read_once() -> None:
-    def even(n: int) -> Any:
-        return n == 0 or odd(n - SCALE)
-
-    def odd(n: int) -> Any:
-        return n != 0 and even(n - SCALE)
-
-    assert names(even) == ["SCALE"]
-
-
-def test_what_is_not_there_yet_is_not_watched() -> None:
-    def f(x: Any) -> Any:
-        return x + later
-
-    assert names(f) == []
-    later = 1
-    assert f(1) == 2
 
 
 # ---------------------------------------------------------------------- new values
@@ -111,7 +38,7 @@ def test_another_number_in_a_closure_means_another_capture() -> None:
     for factor in (2.0, 3.0, 2.0, 3.0):
         for _ in range(4):
             assert f(x).item() == factor
-    assert runs == [2.0, 2.0, 3.0, 3.0]
+    assert sorted(runs) == [2.0] * 4 + [3.0] * 4  # two of each are checks
     factor = 3
     assert f(x).item() == 3.0
     assert runs[-1] == 3
@@ -125,7 +52,7 @@ def test_another_global_means_another_capture(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(globals(), "SCALE", 10.0)
     for _ in range(3):
         assert f(x).item() == 11.0
-    assert len(f.captures) == 2
+    assert f.count_captures() == 2
 
 
 def test_an_attribute_that_changes_is_seen() -> None:
@@ -176,13 +103,12 @@ def test_in_strict_mode_another_number_is_an_error_that_names_it() -> None:
         f(x)
 
 
-def test_a_number_that_is_different_at_the_second_call_is_reported() -> None:
+def test_a_number_that_is_different_at_the_second_call_means_another_first_call() -> None:
     factor = 2.0
     f, x = TinyJit(lambda x: x * factor), one()
-    f(x)
+    assert f(x).item() == 2.0
     factor = 4.0
-    with pytest.raises(CaptureError, match=r"4\.0, which was 2\.0 in the call before"):
-        f(x)
+    assert [f(x).item() for _ in range(3)] == [4.0, 4.0, 4.0]
 
 
 def test_a_counter_inside_does_not_keep_a_function_from_being_replayed() -> None:
@@ -194,8 +120,9 @@ def test_a_counter_inside_does_not_keep_a_function_from_being_replayed() -> None
         calls += 1
         return x + 1
 
-    for _ in range(5):
-        f(one())
+    with Context(JIT_CHECK=0):
+        for _ in range(5):
+            f(one())
     assert calls == 2
 
 

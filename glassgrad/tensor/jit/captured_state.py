@@ -1,4 +1,4 @@
-"""Known: memory that a captured function reads or writes and that tensors outside hold."""
+"""CapturedTensor: memory that a captured function reads or writes and that tensors outside hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUFFER = Ops.BUFFER
 
 
 @slotted
-class Known:
+class CapturedTensor:
     """Memory that tensors outside hold. It is read by reference: they may change what is in it."""
 
     storage: Storage

@@ -21,13 +21,13 @@ from glassgrad.engine.packing import Library, Row, pack, pack_size, pool_code
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
-from glassgrad.tensor.captured import Captured
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.handed import Output, Window
-from glassgrad.tensor.jit import TinyJit
-from glassgrad.tensor.plain import key_text, pack_result
+from glassgrad.tensor.jit.capture import Captured
+from glassgrad.tensor.jit.function import TinyJit
+from glassgrad.tensor.jit.output_buffers import Output, Window
+from glassgrad.tensor.jit.pytree import TENSOR
+from glassgrad.tensor.jit.serialize import key_text, pack_result
 from glassgrad.tensor.realize import finish_writes, realize
-from glassgrad.tensor.structure import TENSOR
 
 SHARED = ".so"
 
@@ -98,7 +98,7 @@ class Packed:
 
     def _entry(self, key: Any, captured: Captured) -> Row:
         """One capture: what it is called with, what it runs, what it returns."""
-        args, kwargs, training = key
+        args, kwargs, (training, *_), _ = key
         for known in captured.known:
             number = self.storages.setdefault(known.storage, len(self.storages))
             if known.is_written:
@@ -175,8 +175,7 @@ def _captures(function: Any) -> dict[Any, Captured]:
             f"only captured functions can be exported, not a {type(function).__name__}",
             hint="decorate it with @TinyJit and call it twice",
         )
-    now = function._read_guards().key
-    found = {key[:3]: one for key, one in function.captures.items() if key[3] == now}
+    found = function.captured_now()
     if not found:
         raise CaptureError(
             "the function has not been captured yet",
@@ -187,7 +186,7 @@ def _captures(function: Any) -> dict[Any, Captured]:
 
 def _names(function: TinyJit[..., Any], key: Any) -> list[str]:
     """A name in C for each tensor among the arguments."""
-    args, kwargs, _ = key
+    args, kwargs, *_ = key
     known = [name for name in signature(function.fxn).parameters if name != "self"]
     pairs = [(n, part) for n, part in zip_longest(known[: len(args) - 1], args[1:])]
     pairs = [(name or f"x{number}", part) for number, (name, part) in enumerate(pairs)]

@@ -1,4 +1,4 @@
-"""Before, Constants: what is known before a watched call, and what of it replays may rely on."""
+"""Before: what is known before a watched call; effects of it that a replay would not have."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from threading import get_ident
 from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
-from glassgrad.base.dtype import DType
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.recording import Recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp, next_number
 from glassgrad.memory.storage import Storage
-from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core, Living, living
-from glassgrad.tensor.outside import readers
+from glassgrad.tensor.jit.captured_state import readers
+from glassgrad.tensor.jit.pytree import hidden_tensors
+from glassgrad.tensor.jit.trace import Trace
 from glassgrad.tensor.random import GENERATOR
-from glassgrad.tensor.structure import hidden_tensors
 
 BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]
@@ -35,6 +34,7 @@ class Before(NamedTuple):
 
     arguments: list[Core]
     storages: list[Storage]  # where they were
+    offsets: list[int]  # and where in those they began
     first_number: int  # nodes made inside have greater numbers
     random_numbers: int  # that were handed out
     keys: Any  # of random numbers; manual_seed() makes others
@@ -50,6 +50,7 @@ class Before(NamedTuple):
         return cls(
             arguments,
             [tensor.uop.arg.storage for tensor in arguments],
+            [tensor.uop.arg.offset for tensor in arguments],
             next_number(),
             GENERATOR.used,
             GENERATOR.keys,
@@ -75,43 +76,14 @@ class Before(NamedTuple):
         ]
 
 
-# ---------------------------------------------------------------------- constants
+# ---------------------------------------------------------------------- memory
 
 
-class Constants:
-    """What a replay takes for constant: numbers in graphs, and data that became tensors."""
+class FirstCall(NamedTuple):
+    """What a first call leaves for the second one."""
 
-    def __init__(self, watching: Recorder, before: Before, returned: list[Core]) -> None:
-        self.numbers: dict[tuple[Any, ...], tuple[str, ...]] = {
-            graph.outline: graph.values for graph in watching.numbers
-        }
-        self.data = {_contents(leaf.arg) for leaf in _made_inside(watching, before)}
-        self.storages = storages_seen(watching, before, returned)
-
-    @property
-    def constants(self) -> Constants:
-        return self
-
-    def check(self, watching: Recorder, before: Before) -> None:
-        """Refuse to capture what was something else in the call before."""
-        for graph in watching.numbers:
-            known = self.numbers.get(graph.outline, graph.values)
-            for new, old, origin in zip(graph.values, known, graph.origins, strict=True):
-                if new != old:
-                    raise CaptureError(
-                        f"a captured function uses the number {new}, which was {old} in the call "
-                        "before: replays would not see it change",
-                        hint="pass it as a Tensor, or as an argument of the function",
-                        origin=origin,
-                    )
-        for leaf in _made_inside(watching, before):
-            if _contents(leaf.arg) not in self.data:
-                raise CaptureError(
-                    f"data of shape {leaf.shape} became a tensor inside of a captured function, "
-                    "and was different in the call before: replays would not see it change",
-                    hint="make the tensor outside and pass it as an argument",
-                    origin=leaf.origin,
-                )
+    trace: Trace
+    storages: WeakSet[Storage]  # that it was given, found or returned
 
 
 def storages_seen(watching: Recorder, before: Before, returned: list[Core]) -> WeakSet[Storage]:
@@ -119,23 +91,6 @@ def storages_seen(watching: Recorder, before: Before, returned: list[Core]) -> W
     found = WeakSet(leaf.arg.storage for run in watching.runs for leaf in run.leaves)
     found.update([*before.storages, *(tensor.uop.arg.storage for tensor in returned)])
     return found
-
-
-def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
-    """The buffers that a call read and that neither existed before nor were computed by it."""
-    known = {leaf.arg.storage for leaf, _ in watching.counters}
-    known |= {view.storage for run in watching.runs for view in run.made}
-    known |= {storage for run in watching.runs for storage in run.blank}
-    known |= set(before.storages)
-    known |= {storage for held in before.stored.values() if (storage := held.storage()) is not None}
-    known |= {leaf.arg.storage for leaf in GENERATOR.keys.values()}
-    leaves = {leaf: None for run in watching.runs for leaf in run.leaves}
-    known |= {leaf.arg.storage for leaf in leaves if leaf.number < before.first_number}
-    return {leaf: None for leaf in leaves if leaf.arg.storage not in known}
-
-
-def _contents(view: View) -> tuple[DType, Ints, Ints, bytes]:
-    return view.dtype, view.shape, view.strides, bytes(view.storage.as_buffer())
 
 
 # ---------------------------------------------------------------------- effects

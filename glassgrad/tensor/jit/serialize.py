@@ -7,8 +7,8 @@ from typing import Any
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.size import written
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.contents import PLAIN
-from glassgrad.tensor.structure import TENSOR, Hole
+from glassgrad.tensor.jit.guards.kinds import PLAIN
+from glassgrad.tensor.jit.pytree import TENSOR, Hole
 
 TEXTS = (type(None), bool, int, float, str)  # what JSON has, too
 

@@ -28,6 +28,11 @@ class Layout(NamedTuple):
         return f"{self.shape} {self.dtype.name} on {self.device}"
 
 
+def specs_of(arguments: Iterable[Core]) -> tuple[tuple[Ints, str, str], ...]:
+    """Shapes, dtypes and devices, each combination of which has a capture of its own."""
+    return tuple([(tensor.shape, tensor.dtype.name, tensor.device) for tensor in arguments])
+
+
 def layouts(arguments: Iterable[Core]) -> list[Layout]:
     first: dict[Storage, tuple[int, int]] = {}
     found = []

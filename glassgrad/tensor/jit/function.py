@@ -1,0 +1,338 @@
+"""TinyJit: a function of tensors -> one native call.
+
+The first call runs the function, the second runs it and captures what was computed, later ones
+replay that. Memory that a replay reads or writes is of one of these kinds:
+
+    argument    passed at each call
+    captured    held by a tensor outside, as weights are; read by reference, perhaps written
+    random      counters of random numbers, which advance as if the function had run
+    constant    made inside from Python's data, and the same in the first two calls
+    returned    made anew for each call
+    temporary   everything else, in an arena of the capture
+
+Three checks stand between a replay and a stale value. Guards (`guards/`) compare every Python value
+that the function can reach before each replay; where one changed, the function is captured again.
+What no guard can compare (clocks, files, iterators) is refused when the function is captured. And
+replays number 3, 4, 8, 16, ... are captures: the function runs, and what it computed is compared
+with the capture before (`trace`); a difference is an error.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import partial, update_wrapper
+from threading import RLock
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
+from weakref import WeakKeyDictionary, ref
+
+from glassgrad.base.config import JIT, JIT_CHECK
+from glassgrad.base.errors import CaptureError
+from glassgrad.engine.debug import report_capture
+from glassgrad.engine.recording import Recorder, recorder, recording
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.history import as_leaves, forget_history
+from glassgrad.tensor.jit.argument_specs import specs_of
+from glassgrad.tensor.jit.capture import Captured, modes
+from glassgrad.tensor.jit.checks import (
+    Before,
+    FirstCall,
+    found_lazy,
+    refuse_what_is_lost,
+    storages_seen,
+)
+from glassgrad.tensor.jit.fast_path import MISSED, FastPath, fast_path
+from glassgrad.tensor.jit.guards import Guards, Roots
+from glassgrad.tensor.jit.pytree import flatten
+from glassgrad.tensor.jit.trace import Trace
+from glassgrad.tensor.realize import all_in_memory, finish_writes, realize, written_lazily
+from glassgrad.tensor.views import leave_lent_memory
+
+P = ParamSpec("P")
+R = TypeVar("R")
+BUFFER = Ops.BUFFER
+MAX_CAPTURES = 32  # per function; the one used longest ago goes first
+FIRST_CHECK = 3  # the first replay that is a capture instead; then 4, 8, 16, ...
+ALWAYS, NEVER = 1, 0  # values of JIT_CHECK
+UNREACHED = 1 << 62
+
+
+class Call(NamedTuple):
+    """One call: its key, the tensors and other objects among its arguments, values of variables."""
+
+    key: Any
+    tensors: list[Core]
+    objects: list[Any]
+    values: Bound
+    run: Callable[[], Any]
+    is_plain: bool  # the arguments are tensors and nothing else
+
+
+class Row(NamedTuple):
+    """What a watched call leaves, and the Python values that it was for."""
+
+    guards: Guards
+    found: FirstCall | Captured
+
+
+class TinyJit(Generic[P, R]):
+    """Capture a function's kernels at its second call, and replay them from then on.
+
+    Where a Python value that the function can reach changes, or an argument has another shape, the
+    function is captured once more; with `strict=True` that is an error. `constants` are objects,
+    or names such as "config.rate", which never change. With `state`, a list of objects such as a
+    model and its optimizer, only what these hold is compared, and all else is constant.
+
+    >>> @TinyJit
+    ... def twice(x):
+    ...     return x + x
+    >>> [twice(Tensor([n])).item() for n in range(4)]
+    [0, 2, 4, 6]
+    """
+
+    def __init__(
+        self,
+        fxn: Callable[P, R],
+        *,
+        strict: bool = False,
+        constants: Iterable[Any] = (),
+        state: Iterable[Any] | None = None,
+        owner: ref[Any] | None = None,
+    ) -> None:
+        self.fxn = fxn
+        self.strict = strict
+        self.roots = Roots(fxn, owner, tuple(constants), None if state is None else tuple(state))
+        self.captures: OrderedDict[Any, list[Row]] = OrderedDict()  # the last one used first
+        self.waiting: OrderedDict[Any, Row] = OrderedDict()  # called once
+        self._updated: frozenset[str] = frozenset()  # paths that the function only updates
+        self._fast_path: FastPath = _never
+        self._expected: tuple[Row, int] | None = None  # what that replays, and until when
+        self._bound: WeakKeyDictionary[Any, TinyJit[..., R]] = WeakKeyDictionary()
+        self._lock = RLock()
+        update_wrapper(self, fxn)
+
+    def reset(self) -> None:
+        """Forget what was captured: the next call is a first one again."""
+        with self._lock:
+            self.captures.clear()
+            self.waiting.clear()
+            self._expect_nothing()
+
+    def count_captures(self) -> int:
+        return sum(map(len, self.captures.values()))
+
+    def captured_now(self) -> dict[Any, Captured]:
+        """The captures, by their keys, in which all Python values were what they are now."""
+        pairs = [(k, row) for k, rows in self.captures.items() for row in reversed(rows)]
+        return {k: cast(Captured, row.found) for k, row in pairs if row.guards.hold()}
+
+    def __get__(self, owner: Any, kind: type | None = None) -> TinyJit[..., R]:
+        """A method has captures of its own for each object."""
+        if owner is None:
+            return self
+        if owner not in self._bound:
+            self._bound[owner] = TinyJit(
+                _method(self.fxn, owner),
+                strict=self.strict,
+                constants=self.roots.constants,
+                state=self.roots.state,
+                owner=ref(owner),
+            )
+        return self._bound[owner]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if recorder() is not None:  # inside of another capture: part of that
+            return self.fxn(*args, **kwargs)
+        if not kwargs and (result := self._fast_path(args)) is not MISSED:
+            return result  # type: ignore[no-any-return]
+        if not JIT.value:
+            return self.fxn(*args, **kwargs)
+        call = self._call(args, kwargs)
+        with self._lock:
+            lazy = [tensor for tensor in call.tensors if tensor.uop.op is not BUFFER]
+            with all_in_memory(lazy):
+                return cast(R, self._replay_or_watch(call))
+
+    def _call(self, args: Any, kwargs: Any) -> Call:
+        """The arguments of a call, taken apart."""
+        found: list[Any] = []
+        objects: list[Any] = []
+        structure = (
+            flatten(args, found, objects),
+            flatten(kwargs, found, objects) if kwargs else None,
+        )
+        values: Bound = UNBOUND
+        tensors = found
+        if Sizes.exist:
+            values = bindings(tuple(found))
+            tensors = [one for one in found if type(one) is not Size]
+        key = (*structure, modes(), specs_of(tensors))
+        is_plain = not kwargs and list(map(id, args)) == list(map(id, tensors))
+        return Call(key, tensors, objects, values, partial(self.fxn, *args, **kwargs), is_plain)
+
+    # ------------------------------------------------------------------ replays
+
+    def _replay_or_watch(self, call: Call) -> Any:
+        """A call whose arguments are in memory."""
+        finish_writes()
+        row = self._matching(call)
+        if row is None:
+            waiting = self.waiting.get(call.key)
+            is_second = waiting is not None and waiting.guards.hold()
+            return self._watch(call, waiting if is_second else None)
+        captured = cast(Captured, row.found)
+        if not captured.accepts(call.tensors) or not captured.is_valid():
+            return self._watch(call, row)
+        captured.replays += 1
+        if captured.replays == (check := next_check(captured.replays - 1)):
+            return self._watch(call, row, must_agree=True)
+        if call.is_plain and not call.values:
+            self._expect(row, check - 1)
+        return captured(call.tensors, call.values)
+
+    def _matching(self, call: Call) -> Row | None:
+        """The capture of an equal call in which all Python values were what they are now."""
+        rows = self.captures.get(call.key, [])
+        found = next((row for row in rows if row.guards.hold()), None)
+        if found is not None:
+            self.captures.move_to_end(call.key)
+            if found is not rows[0]:
+                rows.remove(found)
+                rows.insert(0, found)
+            return found
+        if self.strict and (self.captures or self.waiting):
+            self._refuse_another(call, rows)
+        for row in [row for row in rows if row.guards.hold_dead_objects()]:
+            self._drop(call, row)
+        return None
+
+    def _expect(self, row: Row, until: int) -> None:
+        """Be ready for the same capture once more, up to replay `until`."""
+        if self._expected != (row, until):
+            self._expected = row, until
+            self._fast_path = fast_path(
+                cast(Captured, row.found), self._lock, row.guards.hold, until
+            )
+
+    def _expect_nothing(self) -> None:
+        self._fast_path, self._expected = _never, None
+
+    # ------------------------------------------------------------------ watched calls
+
+    @exclusive
+    def _watch(self, call: Call, row: Row | None, must_agree: bool = False) -> Any:
+        """Run the function. After a first call (no `row`) the next one is captured; what it
+        computes is compared with the call that `row` is of, and must be the same in a check.
+        """
+        self._expect_nothing()
+        if row is not None and isinstance(row.found, Captured):
+            row.found.replayed.release_arena()
+        before = Before.now(call.tensors, call.values)
+        guards = Guards(self.roots, call.objects, self._updated) if row is not None else None
+        watching, result, returned = self._run(call, before, is_strict=row is not None)
+        is_first = row is None or guards is None or found_lazy(before)
+        if not is_first:
+            refuse_what_is_lost(watching, before)
+        trace = Trace(watching, before, result, returned)
+        if is_first or row is None or guards is None:
+            first = FirstCall(trace, storages_seen(watching, before, returned))
+            self._start_again(call, row, first)
+            return result
+        try:
+            row.found.trace.refuse_other_numbers(trace)
+            if must_agree:
+                row.found.trace.refuse_another(trace)
+        except CaptureError:
+            self._start_again(
+                call, row, FirstCall(trace, storages_seen(watching, before, returned))
+            )
+            raise
+        captured = Captured(row.found, trace, watching, before, result, returned)
+        guards = guards.after_call()
+        guards.refuse_opaque()
+        self._updated = guards.updated
+        self._keep(call, Row(guards, captured), row)
+        return result
+
+    def _run(self, call: Call, before: Before, is_strict: bool) -> tuple[Recorder, Any, list[Core]]:
+        """Run the function, and record what it computes."""
+        older = frozenset(map(id, living()))
+        returned: list[Core] = []
+        with recording(is_strict, older) as watching, as_leaves(call.tensors):
+            result = call.run()
+            flatten(result, returned)
+            realize([*returned, *written_lazily()])
+            for one in [tensor for tensor in returned if id(tensor) not in older]:
+                leave_lent_memory(one)
+            forget_history(before.first_number)  # a replay makes none either
+        return watching, result, returned
+
+    def _keep(self, call: Call, row: Row, replaced: Row) -> None:
+        self.waiting.pop(call.key, None)
+        rows = self.captures.setdefault(call.key, [])
+        is_another = all(one is not replaced for one in rows)
+        rows[:] = [row, *(one for one in rows if one is not replaced)]
+        self.captures.move_to_end(call.key)
+        if is_another and (count := self.count_captures()) > 1:
+            report_capture(getattr(self.fxn, "__name__", "a function"), count)
+        while self.count_captures() > MAX_CAPTURES:
+            oldest = next(iter(self.captures))
+            self.captures[oldest].pop()
+            if not self.captures[oldest]:
+                del self.captures[oldest]
+
+    def _start_again(self, call: Call, row: Row | None, first: FirstCall) -> None:
+        """A call was a first one: the next one is captured."""
+        self._drop(call, row)
+        self.waiting[call.key] = Row(Guards(self.roots, call.objects, self._updated), first)
+        _forget_oldest(self.waiting)
+
+    def _drop(self, call: Call, row: Row | None) -> None:
+        rows = [one for one in self.captures.pop(call.key, []) if one is not row]
+        if rows:
+            self.captures[call.key] = rows
+
+    def _refuse_another(self, call: Call, rows: list[Row]) -> None:
+        """In strict mode a function is captured once."""
+        waiting = self.waiting.get(call.key)
+        if not rows and waiting is not None and waiting.guards.hold():
+            return
+        for row in [*rows, *([waiting] if waiting is not None else [])]:
+            change = next(row.guards.changes(), "a value that was replaced")
+            text = f"reads {change}"
+            raise CaptureError(
+                f"a captured function {text}",
+                hint="pass it as an argument, or without strict=True it is captured again",
+            )
+        raise CaptureError(
+            "a constant or the shape of a tensor among the arguments is another one than in "
+            "earlier calls",
+            hint="pass numbers as Tensors; without strict=True the function is captured again",
+        )
+
+
+def next_check(done: int) -> int:
+    """The first replay after number `done` that is a capture instead."""
+    mode = JIT_CHECK.value
+    if mode in (ALWAYS, NEVER):
+        return done + 1 if mode == ALWAYS else UNREACHED
+    return FIRST_CHECK if done < FIRST_CHECK else 1 << done.bit_length()
+
+
+def _forget_oldest(kept: OrderedDict[Any, Any]) -> None:
+    if len(kept) > MAX_CAPTURES:
+        kept.popitem(last=False)
+
+
+def _never(args: tuple[Any, ...]) -> Any:
+    return MISSED
+
+
+def _method(function: Callable[..., Any], owner: Any) -> Callable[..., Any]:
+    """A function of an object that does not keep the object alive."""
+    held = ref(owner)
+    return update_wrapper(lambda *args, **kwargs: function(held(), *args, **kwargs), function)

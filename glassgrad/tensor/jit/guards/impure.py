@@ -1,0 +1,82 @@
+"""values -> why no snapshot can hold them: clocks, files, random numbers of Python, iterators.
+
+A function that uses one of these gets another result in every call, and a replay would not.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+ALL = None  # every attribute of the module
+CLOCKS = frozenset(
+    f"{name}{ending}"
+    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+    for ending in ("", "_ns")
+)
+MODULES: dict[str, frozenset[str] | None] = {
+    "time": CLOCKS | {"localtime", "gmtime", "ctime"},
+    "random": ALL,
+    "numpy.random": ALL,
+    "secrets": ALL,
+    "uuid": frozenset(("uuid1", "uuid4")),
+    "os": frozenset(("urandom", "getpid", "stat", "listdir", "times", "scandir")),
+    "posix": frozenset(("urandom", "getpid", "stat", "listdir", "times", "scandir")),
+    "io": frozenset(("open",)),
+    "_io": frozenset(("open",)),
+}
+BUILTINS = frozenset(("open", "input"))
+NOW = frozenset(("now", "utcnow", "today"))  # of the classes of datetime
+FILES = frozenset(("read_text", "read_bytes"))
+
+
+def impure_names(module: ModuleType, names: frozenset[str]) -> list[str]:
+    """Those of these attributes of a module that give another result in every call."""
+    own = module.__name__
+    found = [f"{own}.{name}" for name in _members(own, names) if hasattr(module, name)]
+    return [*found, *(f"{own}.{n}" for n in names if f"{own}.{n}" in MODULES and own != "os")]
+
+
+def _members(module: str, names: frozenset[str]) -> frozenset[str]:
+    if module not in MODULES:
+        return frozenset()
+    found = MODULES[module]
+    return names if found is None else names & found
+
+
+def why_impure(value: Any, names: frozenset[str] = frozenset()) -> str | None:
+    """What is wrong with reading this value, where `names` are looked up; None if nothing is."""
+    if isinstance(value, (random.Random, io.IOBase)):
+        return f"a {type(value).__name__}"
+    if isinstance(value, type):
+        looked = sorted(NOW & names)
+        return f"{value.__name__}.{looked[0]}()" if _is_clock(value) and looked else None
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None and isinstance(value, (numpy.Generator, numpy.RandomState)):
+        return f"a {type(value).__name__}"
+    if isinstance(value, Iterator):
+        return f"an iterator ({type(value).__name__})"
+    return _why_impure_function(value)
+
+
+def _is_clock(kind: type) -> bool:
+    return kind.__module__ == "datetime"
+
+
+def _why_impure_function(value: Any) -> str | None:
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        owner = getattr(value, "__self__", None)
+        module, name = (type(owner).__module__, name) if owner is not None else (None, None)
+        if not isinstance(module, str) or not isinstance(name, str):
+            return None
+    if isinstance(value, type):
+        return None
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, random.Random):
+        return f"random.{name}()"
+    return f"{module.lstrip('_')}.{name}()" if _members(module, frozenset((name,))) else None

@@ -1,0 +1,93 @@
+"""values -> how they are compared, and whose code is read: the user's, not that of libraries."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+from glassgrad.ir.size import Size
+from glassgrad.tensor.core import Core
+
+PLAIN = frozenset(
+    (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
+)
+# Immutable values of the standard library that are compared with ==.
+VALUES = frozenset(("datetime", "decimal", "fractions", "pathlib", "uuid", "zoneinfo"))
+OWN_CODE = "glassgrad.nn"  # layers and optimisers are made of tensors, as users' models are
+MAX_ITEMS_COMPARED = 1000  # of a tuple that is compared by value
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value never changes and is known by its contents."""
+    kind = type(value)
+    if kind in PLAIN or kind is range or kind is slice or kind is Size:
+        return True
+    if kind is tuple or kind is frozenset:
+        return len(value) <= MAX_ITEMS_COMPARED and all(map(is_plain, value))
+    return kind.__module__ in VALUES or is_numpy_scalar(value)
+
+
+def is_numpy_scalar(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
+def is_numpy_array(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def is_equal(old: Any, new: Any) -> bool:
+    """Whether two plain values would make the same computation: 1, 1.0 and True would not."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, (tuple, frozenset)):
+        return len(old) == len(new) and all(map(is_equal, old, new))
+    if type(old) is Size:
+        return old.uop is new.uop
+    return repr(old) == repr(new)
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, Core)
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    if is_plain(value):
+        text = repr(value)
+        return text if len(text) < 60 else f"{text[:57]}…"
+    if isinstance(value, Core):
+        return f"a tensor of shape {value.shape}"
+    name = getattr(value, "__name__", None) or getattr(value, "__qualname__", None)
+    return f"{name}" if name else f"a {type(value).__name__}"
+
+
+@lru_cache(maxsize=4096)
+def is_library(module: str | None) -> bool:
+    """Whether a module is the standard library's, ours, or an installed one that knows nothing of
+    tensors: what its functions return depends on their arguments alone.
+    """
+    if not module or module == "__main__":
+        return False
+    root = module.partition(".")[0]
+    if root == "glassgrad":
+        return not module.startswith(OWN_CODE)
+    if root in sys.stdlib_module_names or root == "builtins":
+        return True
+    found = sys.modules.get(root)
+    file = getattr(found, "__file__", None) or ""
+    if found is None or not ("site-packages" in file or "dist-packages" in file):
+        return False
+    return not _uses_tensors(sys.modules.get(module) or found)
+
+
+def _uses_tensors(module: ModuleType) -> bool:
+    return any(
+        (getattr(value, "__module__", None) or "").startswith("glassgrad")
+        or getattr(value, "__name__", None) == "glassgrad"
+        for value in list(vars(module).values())
+        if isinstance(value, (type, ModuleType)) or callable(value)
+    )

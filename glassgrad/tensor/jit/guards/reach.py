@@ -1,0 +1,395 @@
+"""roots -> Reach: a walk over every value that a function may read, and where each is read.
+
+The names that reachable code contains decide which attributes of objects are followed, and code
+that is found on the way adds names. So the walk is repeated until no name is new.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from operator import attrgetter, itemgetter
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, NamedTuple
+from weakref import ref
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.base.origin import Origin
+from glassgrad.tensor.jit.guards.attributes import (
+    attributes,
+    dict_of,
+    has_slot,
+    is_direct,
+    is_special,
+    is_used,
+    slots_of,
+)
+from glassgrad.tensor.jit.guards.impure import BUILTINS, FILES, impure_names, why_impure
+from glassgrad.tensor.jit.guards.kinds import (
+    is_library,
+    is_numpy_array,
+    is_plain,
+    is_tensor,
+)
+from glassgrad.tensor.jit.guards.names import line_of, names_in
+from glassgrad.tensor.jit.guards.sources import (
+    Attributes,
+    Contents,
+    Entries,
+    Items,
+    Kind,
+    Length,
+    Source,
+)
+
+MAX_VALUES = 50_000  # that are compared before a replay
+MAX_BYTES = 1 << 20  # of an array that is compared by its contents
+MAX_WALKS = 16  # each but the last finds new names
+FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
+
+
+class Opaque(NamedTuple):
+    """A value that no snapshot can hold."""
+
+    what: str
+    path: str
+    origin: Origin | None
+
+
+class Skipped(NamedTuple):
+    """What is not followed: values and paths that the user calls constant, and `updated` paths,
+    which the function only updates.
+    """
+
+    values: tuple[Any, ...] = ()
+    paths: frozenset[str] = frozenset()
+    updated: frozenset[str] = frozenset()
+
+    def has(self, value: Any, path: str) -> bool:
+        if path in self.updated or path in self.paths:
+            return True
+        return any(one is value for one in self.values)
+
+
+class Reach:
+    """Everything that is reachable from the roots, which are values with their names.
+
+    `sources` are where values are read. An `owner` is followed but not kept alive.
+    """
+
+    def __init__(
+        self,
+        roots: Iterable[tuple[str, Any]],
+        skipped: Skipped,
+        owner: Any = None,
+        reads_all: bool = False,
+    ) -> None:
+        self.roots = list(roots)
+        self.skipped = skipped
+        self.owner = owner
+        self.names: set[str] = set()
+        self.reads_all = reads_all
+        for _ in range(MAX_WALKS):
+            before = len(self.names), self.reads_all
+            self._walk()
+            if (len(self.names), self.reads_all) == before:
+                break
+
+    def _walk(self) -> None:
+        self.codes: dict[CodeType, None] = {}
+        self.sources: list[Source] = []
+        self.opaque: list[Opaque] = []
+        self._count = 0
+        self._met: dict[tuple[int, bool], Any] = {}  # which also keeps ids from being used again
+        self._waiting: deque[tuple[str, Any, bool]] = deque(
+            (name, value, True) for name, value in self.roots
+        )
+        while self._waiting:
+            path, value, is_root = self._waiting.popleft()
+            if not is_plain(value) and not is_tensor(value):
+                self._visit(path, value, is_root)
+
+    def _visit(self, path: str, value: Any, may_be_called: bool) -> None:
+        is_class = isinstance(value, type)
+        key = (id(value), is_class and may_be_called)
+        if key in self._met or isinstance(value, CodeType) or self.skipped.has(value, path):
+            return
+        self._met[key] = value
+        if is_class:
+            self._class(path, value, may_be_called)
+            return
+        if (why := why_impure(value)) is not None:
+            self.opaque.append(Opaque(why, path, None))
+            return
+        for kinds, visit in VISITS:
+            if isinstance(value, kinds):
+                visit(self, path, value)
+                return
+        if is_numpy_array(value):
+            self._array(path, value)
+        else:
+            self._instance(path, value)
+
+    # ------------------------------------------------------------------ what a parent leads to
+
+    def _read(self, source: Source) -> None:
+        """Compare these values before every replay, and follow them."""
+        try:
+            values = source.values()
+        except (AttributeError, ValueError, KeyError, ReferenceError):
+            return
+        if isinstance(source, Length) and source.path(0) in self.skipped.updated:
+            return
+        self.sources.append(source)
+        self._count += len(values)
+        if self._count > MAX_VALUES:
+            raise CaptureError(
+                f"a captured function can reach more than {MAX_VALUES:,} Python values "
+                f"({source.path(0)} is one): too many to compare at every call",
+                hint="pass what it needs as arguments, name what does not change in "
+                "TinyJit(function, constants=[...]), or name its state in TinyJit(state=[...])",
+            )
+        for number, value in enumerate(values):
+            self._follow(source.path(number), value)
+
+    def _read_items(self, path: str, owner: Mapping[str, Any], names: list[str]) -> None:
+        """Read these entries of a namespace."""
+        dot = f"{path}." if path else ""
+        kept = [n for n in names if not self.skipped.has(owner[n], dot + n)]
+        if kept:
+            self._read(Entries(owner, kept, dot))
+
+    def _add_names(self, code: CodeType) -> frozenset[str]:
+        self.codes[code] = None
+        found = names_in(code)
+        self.names |= found.loaded | found.texts
+        self.reads_all = self.reads_all or found.reads_all
+        return found.loaded | found.texts if "globals" in found.loaded else found.loaded
+
+    # ------------------------------------------------------------------ functions
+
+    def _function(self, path: str, function: FunctionType) -> None:
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        if is_library(function.__module__):  # a wrapper: what it wraps may be the user's
+            for cell in cells.values():
+                self._cell(path, cell, is_library=True)
+            self._follow(path, getattr(function, "__wrapped__", None))
+            return
+        code = function.__code__
+        names = self._add_names(code)
+        self._read(Attributes(function, FUNCTION, path or code.co_name))
+        for name, cell in cells.items():
+            self._cell(name, cell)
+        space = function.__globals__
+        for name in sorted(names - space.keys() - cells.keys()):
+            if name in BUILTINS and hasattr(builtins, name):
+                self._refuse(f"{name}()", name, code, getattr(builtins, name))
+        own = sorted(names & space.keys())
+        self._check_impure(code, space, own, names)
+        self._read_items("", space, own)
+        own_dict = vars(function)
+        self._read_items(path, own_dict, sorted(self._named(own_dict)))
+        self._follow(path, own_dict.get("__wrapped__"))
+
+    def _check_impure(
+        self, code: CodeType, space: Mapping[str, Any], own: list[str], names: frozenset[str]
+    ) -> None:
+        for name in own:
+            value = space[name]
+            if isinstance(value, ModuleType):
+                for what in impure_names(value, names):
+                    last = what.rpartition(".")[2]
+                    self._refuse(what, last, code, getattr(value, last, None))
+                if value is os and not names.isdisjoint(("environ", "getenv")):
+                    self._follow("os.environ", os.environ)
+            elif (why := why_impure(value, names)) is not None:
+                self._refuse(why, name, code, value)
+        for name in FILES & names:
+            self._refuse(f"{name}()", name, code, name)
+
+    def _refuse(self, what: str, name: str, code: CodeType, value: Any) -> None:
+        if not self.skipped.has(value, what.removesuffix("()")):
+            line = line_of(code, name)
+            self.opaque.append(Opaque(what, what, _origin(code, line)))
+
+    def _cell(self, name: str, cell: CellType, is_library: bool = False) -> None:
+        try:
+            value = cell.cell_contents
+        except ValueError:  # nothing is in it yet
+            return
+        if self.skipped.has(value, name) or (is_library and not _may_hold_code(value)):
+            return
+        self._read(Items(cell, _contents, lambda _: name))
+
+    def _follow(self, path: str, value: Any) -> None:
+        if value is not None and not is_plain(value) and not is_tensor(value):
+            self._waiting.append((path, value, True))
+
+    def _partial(self, path: str, value: functools.partial[Any]) -> None:
+        self._read(Attributes(value, ("func", "args", "keywords"), path))
+
+    def _method(self, path: str, value: MethodType) -> None:
+        self._follow(path, value.__func__)
+        self._follow(path.rpartition(".")[0] or "self", value.__self__)
+
+    def _builtin(self, path: str, value: BuiltinFunctionType) -> None:
+        if not isinstance(value.__self__, ModuleType):
+            self._follow(path, value.__self__)
+
+    def _wrapped(self, path: str, value: Any) -> None:
+        self._follow(path, value.__func__)
+
+    def _property(self, path: str, value: property) -> None:
+        self._follow(path, value.fget)
+
+    # ------------------------------------------------------------------ containers
+
+    def _sequence(self, path: str, value: Any) -> None:
+        self._read(Items(value, tuple, lambda number: f"{path}[{number}]"))
+
+    def _dict(self, path: str, value: Mapping[Any, Any]) -> None:
+        keys = list(value)
+
+        def name(number: int) -> str:
+            key = number - len(keys)
+            if not keys:
+                return path
+            return f"a key of {path}" if key < 0 else f"{path}[{keys[key]!r}]"
+
+        self._read(Items(value, _keys_and_values, name))
+        if (factory := getattr(value, "default_factory", None)) is not None:
+            self._follow(path, factory)
+
+    def _array(self, path: str, value: Any) -> None:
+        size = getattr(value, "nbytes", None) or len(value)
+        if size > MAX_BYTES:
+            raise CaptureError(
+                f"a captured function reads {path}, an array of {size:,} bytes outside: too large "
+                "to compare at every call",
+                hint="pass it as an argument, make a Tensor of it outside, or name it in "
+                "TinyJit(function, constants=[...]) if it never changes",
+            )
+        self._read(Contents(value, path))
+
+    # ------------------------------------------------------------------ objects
+
+    def _named(self, space: Iterable[Any]) -> list[str]:
+        return [n for n in space if isinstance(n, str) and (self.reads_all or n in self.names)]
+
+    def _class(self, path: str, kind: type, may_be_called: bool) -> None:
+        """The attributes and special methods of a user's class, and of its bases."""
+        for base in kind.__mro__:
+            if is_library(base.__module__):
+                continue
+            space = vars(base)
+            for name in space.get("__match_args__", ()):
+                self.names.add(name)
+            own = [n for n in self._named(space) if not is_special(n)]
+            special = [n for n in space if is_special(n) and is_used(n, may_be_called)]
+            slots = (MemberDescriptorType, GetSetDescriptorType)
+            found = [n for n in {*own, *special} if not isinstance(space[n], slots)]
+            self._read_items(base.__name__, space, sorted(found))
+            self._read(Length(space, base.__name__))
+        if type(kind) is not type:
+            self._class(path, type(kind), may_be_called=False)
+
+    def _module(self, path: str, value: ModuleType) -> None:
+        if not is_library(value.__name__):
+            space = vars(value)
+            names = [n for n in self._named(space) if not is_special(n) and n in self.names]
+            self._read_items(path, space, names)
+
+    def _instance(self, path: str, value: Any) -> None:
+        kind = type(value)
+        self._waiting.append((kind.__name__, kind, False))
+        reads_all, is_ours = self.reads_all, kind.__module__.startswith("glassgrad.")
+        if is_library(kind.__module__):
+            if is_ours:  # tensors' memory and settings are no Python state of the user
+                self._follow(path, getattr(value, "fxn", None))
+                return
+            self.reads_all = True
+        try:
+            self._attributes(path, value)
+        finally:
+            self.reads_all = reads_all
+        self._follow_wrapped(path, value)
+
+    def _attributes(self, path: str, value: Any) -> None:
+        kind = type(value)
+        slots = [name for name in self._named(slots_of(kind)) if has_slot(value, name)]
+        found = dict_of(value)
+        space = {} if found is None else found
+        names = [n for n in self._named(space) if not self.skipped.has(space[n], f"{path}.{n}")]
+        self._read(Length(space, path))
+        if value is self.owner:  # which is not kept alive
+            self._read(Items(ref(value), lambda held: attributes(held(), slots), slots.__getitem__))
+            self._read(Entries(space, names, f"{path}."))
+            return
+        direct = [name for name in names if is_direct(kind, name)]
+        self._read(Kind(value, path))
+        self._read(Attributes(value, [*slots, *direct], path))
+        self._read(Entries(space, [n for n in names if n not in direct], f"{path}."))
+
+    def _follow_wrapped(self, path: str, value: Any) -> None:
+        """What objects of C code hold: arguments of attrgetter, weak references, cached calls."""
+        if isinstance(value, ref):
+            self._follow(path, value())
+        elif isinstance(value, ContextVar):
+            self._read(Items(value, lambda held: (held.get(None),), lambda _: path))
+        elif isinstance(value, (attrgetter, itemgetter)):
+            for name in value.__reduce__()[1]:
+                self.names.update(str(name).split("."))
+        elif isinstance(value, functools.cached_property):
+            self._follow(path, value.func)
+        else:
+            self._follow(path, getattr(type(value), "__wrapped__", None) and value.__wrapped__)
+            if type(value) is functools._lru_cache_wrapper:
+                self._follow(path, value.__wrapped__)
+
+
+Visit = Callable[[Reach, str, Any], None]
+VISITS: list[tuple[Any, Visit]] = [
+    (FunctionType, Reach._function),
+    (MethodType, Reach._method),
+    (BuiltinFunctionType, Reach._builtin),
+    (functools.partial, Reach._partial),
+    (ModuleType, Reach._module),
+    ((staticmethod, classmethod), Reach._wrapped),
+    (property, Reach._property),
+    ((list, tuple, set, frozenset, deque), Reach._sequence),
+    ((dict, MappingProxyType), Reach._dict),
+    ((bytearray, memoryview), Reach._array),
+]
+
+
+def _may_hold_code(value: Any) -> bool:
+    """Whether a wrapper of a library may call functions of the user through this."""
+    return callable(value) or type(value) is dict
+
+
+def _contents(cell: CellType) -> tuple[Any]:
+    return (cell.cell_contents,)
+
+
+def _keys_and_values(mapping: Mapping[Any, Any]) -> list[Any]:
+    return [*mapping, *mapping.values()]
+
+
+def _origin(code: CodeType, line: int) -> Origin:
+    from linecache import getline
+
+    return Origin(code.co_filename, line, getline(code.co_filename, line).strip())

@@ -1,0 +1,147 @@
+"""reachable values -> Guards: what they were, and whether they still are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+from weakref import ref
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.tensor.jit.guards.kinds import is_plain, is_tensor, shown
+from glassgrad.tensor.jit.guards.names import is_only_updated
+from glassgrad.tensor.jit.guards.reach import Reach, Skipped
+from glassgrad.tensor.jit.guards.sources import Code, Items, all_same
+
+GONE = (AttributeError, KeyError, ValueError, TypeError, IndexError, ReferenceError, RuntimeError)
+NOTHING = object()
+
+
+class Roots(NamedTuple):
+    """What a captured function is reached by.
+
+    `state` are objects that the user names instead: then all of their attributes count, and
+    nothing else does.
+    """
+
+    function: Callable[..., Any]
+    owner: ref[Any] | None = None  # the object whose method the function is
+    constants: tuple[Any, ...] = ()
+    state: tuple[Any, ...] | None = None
+
+    def reach(self, arguments: Iterable[Any], updated: frozenset[str]) -> Reach:
+        paths = frozenset(one for one in self.constants if isinstance(one, str))
+        values = tuple(one for one in self.constants if not isinstance(one, str))
+        skipped = Skipped(values, paths, updated)
+        owner = None if self.owner is None else self.owner()
+        named = [(f"argument {n}", value) for n, value in enumerate(arguments)]
+        if self.state is not None:
+            named += [(f"state[{n}]", value) for n, value in enumerate(self.state)]
+            return Reach(named, skipped, owner, reads_all=True)
+        own = [("self", owner)] if owner is not None else []
+        return Reach([("", self.function), *own, *named], skipped, owner)
+
+
+class Change(NamedTuple):
+    """A value that is not what it was."""
+
+    path: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}, which was {shown(self.old)} and is {shown(self.new)}"
+
+    def replaces_an_object(self) -> bool:
+        """Whether an object or a tensor has gone, which is not to be kept alive any longer."""
+        kept = (FunctionType, BuiltinFunctionType, ModuleType, type)
+        return not (is_plain(self.old) or self.old is NOTHING or isinstance(self.old, kept))
+
+
+class Guards:
+    """A snapshot of the values, and the function that compares them with it."""
+
+    def __init__(
+        self, roots: Roots, arguments: Sequence[Any] = (), updated: frozenset[str] = frozenset()
+    ) -> None:
+        self.roots, self.arguments, self.updated = roots, arguments, updated
+        reach = roots.reach(arguments, updated)
+        self.codes = list(reach.codes)
+        self.opaque = reach.opaque
+        self._sources = reach.sources
+        self._saved = [source.values() for source in reach.sources]
+
+    @cached_property
+    def _compare(self) -> Callable[[], bool]:
+        code = Code()
+        pairs = zip(self._sources, self._saved, strict=True)
+        return code.function(
+            [term for source, saved in pairs for term in source.terms(code, saved)]
+        )
+
+    def hold(self) -> bool:
+        """Whether every value is what it was."""
+        try:
+            return self._compare()
+        except GONE:
+            return False
+
+    def changes(self) -> Iterator[Change]:
+        """The values that are not what they were."""
+        for source, saved in zip(self._sources, self._saved, strict=True):
+            try:
+                now = source.values()
+            except GONE:
+                yield Change(source.path(0), saved[0] if saved else NOTHING, NOTHING)
+                continue
+            if len(now) != len(saved):
+                count = f"{len(saved)} items", f"{len(now)} items"
+                yield Change(_container(source), *count)
+                continue
+            for number, (new, old) in enumerate(zip(now, saved, strict=True)):
+                if not all_same([new], [old]):
+                    yield Change(source.path(number), old, new)
+
+    def hold_dead_objects(self) -> bool:
+        """Whether objects or tensors were replaced, which this would keep alive."""
+        return any(change.replaces_an_object() for change in self.changes())
+
+    # ------------------------------------------------------------------ what a function does
+
+    def after_call(self) -> Guards:
+        """The guards of a function that just ran. What it changed itself must not be read: a
+        replay would not change it.
+        """
+        updated = set(self.updated)
+        for change in self.changes():
+            name = change.path.rpartition(".")[2].partition("[")[0]
+            if is_tensor(change.old) or is_tensor(change.new) or is_only_updated(self.codes, name):
+                updated.update((change.path, change.path.partition("[")[0]))
+                continue
+            raise CaptureError(
+                f"a captured function changes {change.path} from {shown(change.old)} to "
+                f"{shown(change.new)}, and reads it: replays would do neither",
+                hint="keep it in a Tensor and assign() to it, change it outside, or name it in "
+                f"TinyJit(function, constants=[{change.path!r}])",
+            )
+        if len(updated) == len(self.updated):
+            return self
+        return Guards(self.roots, self.arguments, frozenset(updated))
+
+    def refuse_opaque(self) -> None:
+        """What no snapshot can hold is an error when the function is captured."""
+        for found in self.opaque:
+            raise CaptureError(
+                f"a captured function uses {found.what}"
+                + (f" as {found.path}" if found.path not in found.what else "")
+                + ": replays would not, and whatever it decides would stay as it was",
+                hint="pass its result as an argument; if nothing is computed from it, name it in "
+                f"TinyJit(function, constants=[{found.path.removesuffix('()')!r}])",
+                origin=found.origin,
+            )
+
+
+def _container(source: Any) -> str:
+    path: str = source.path(0)
+    return path.removeprefix("a key of ").rpartition("[")[0] if isinstance(source, Items) else path

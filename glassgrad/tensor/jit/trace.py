@@ -1,0 +1,249 @@
+"""a watched call -> Trace: what it computed, in a form that two calls can be compared by.
+
+Every result and every write becomes a digest of its whole expression, down to arguments, tensors
+outside, counters of random numbers and constants. Which intermediate values were kept in memory,
+and how the work was divided into runs, leaves no mark: that may differ from call to call.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.base.origin import Origin
+from glassgrad.engine.recording import Recorder, Run
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.jit.pytree import plain_values
+from glassgrad.tensor.random import GENERATOR
+
+if TYPE_CHECKING:
+    from glassgrad.tensor.jit.checks import Before
+
+BUFFER, BIND, CONST, RESHAPE = Ops.BUFFER, Ops.BIND, Ops.CONST, Ops.RESHAPE
+TRANSPARENT = frozenset((Ops.CONTIGUOUS, Ops.DETACH, Ops.CUSTOM))
+Digest = int
+
+
+class Data(NamedTuple):
+    """What Python's data that became a tensor inside of a call is known by."""
+
+    dtype: str
+    shape: Any
+    strides: Any
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"data of shape {self.shape}"
+
+
+class Held(NamedTuple):
+    """What a storage holds: the digest of a value, and the window that shows just that value."""
+
+    digest: Digest
+    window: tuple[Any, ...]
+
+
+class Found(NamedTuple):
+    """Something that a call got from outside, with the line that uses it."""
+
+    what: Any
+    origin: Origin | None
+
+
+class Graph(NamedTuple):
+    """One run: its graph without numbers, and the numbers."""
+
+    outline: int
+    numbers: list[Found]
+
+
+class Trace:
+    """What one call computed. `ends` are the digests of results and gradients, `written` those of
+    what it wrote to memory outside.
+    """
+
+    def __init__(
+        self, watching: Recorder, before: Before, result: Any, returned: list[Core]
+    ) -> None:
+        self.graphs: list[Graph] = []
+        self.sources: list[Found] = []
+        self.plain = plain_values(result)
+        self._held: dict[Storage, Held] = {}
+        self._reshaped: dict[Digest, tuple[Digest, Any]] = {}  # a reshape -> what of
+        self._roles = _roles(watching, before)
+        self._sized = watching.sized  # shapes that variables decide
+        arguments = list(zip(before.storages, before.offsets, strict=True))
+        self._starts = dict(reversed(arguments))  # where the first argument of each begins
+        for run in watching.runs:
+            self._follow(run)
+        gradients = [t.grad for t, _ in before.new_gradients(watching) if t.grad is not None]
+        ends = [tensor.uop for tensor in (*returned, *gradients) if tensor.uop.op is BUFFER]
+        self.ends = [self._buffer(uop, None) for uop in ends]
+        self.origins = [uop.origin for uop in ends]
+        outside = [s for s in self._roles if s in self._held]
+        self.written = sorted(hash((self._roles[s], self._held[s].digest)) for s in outside)
+        del self._held, self._reshaped, self._roles, self._starts, self._sized
+
+    # ------------------------------------------------------------------ digests
+
+    def _follow(self, run: Run) -> None:
+        digests: dict[UOp, Digest] = {}
+        numbers: list[Found] = []
+        outline = []
+        for node in toposort(run.values):
+            digests[node] = self._digest(node, digests)
+            if node.op is not CONST:
+                outline.append((node.op, node.dtype.name, node.shape))
+                consts = [source.arg for source in node.src if source.op is CONST]
+                numbers.extend(Found(repr(number), node.origin) for number in consts)
+        self.graphs.append(Graph(hash(tuple(outline)), numbers))
+        views = run.views
+        for value, end in zip(run.values, run.plan.results, strict=True):
+            view = views[end.place]
+            self._held[view.storage] = Held(digests[value], self._window(view))
+
+    def _digest(self, node: UOp, digests: dict[UOp, Digest]) -> Digest:
+        op = node.op
+        if op is BUFFER:
+            return self._buffer(node, node.origin)
+        if op is CONST:
+            return hash((CONST, node.dtype.name, repr(node.arg)))
+        if op in TRANSPARENT:
+            return digests[node.src[0]]
+        if op is BIND:  # the value is given at launch
+            return hash((BIND, node.src[0]))
+        below = [digests[source] for source in node.src]
+        if op is RESHAPE and len(below) == 1:
+            return self._reshape(below[0], node.src[0].shape, node.shape)
+        return hash((op, node.dtype.name, node.arg, *below))
+
+    def _reshape(self, digest: Digest, old: Any, new: Any) -> Digest:
+        """Reshapes of a reshape are one, and none where the first shape comes back."""
+        base, shape = self._reshaped.get(digest) or (digest, tuple(old))
+        if tuple(new) == shape:
+            return base
+        found: Digest = hash((RESHAPE, base, tuple(new)))
+        self._reshaped[found] = base, shape
+        return found
+
+    def _buffer(self, node: UOp, origin: Origin | None) -> Digest:
+        view: View = node.arg
+        window, held = self._window(view), self._held.get(view.storage)
+        if held is not None:
+            return held.digest if held.window == window else hash((held.digest, window))
+        role = self._roles.get(view.storage, "unknown")
+        self.sources.append(Found(role, origin))
+        return hash((role, window))
+
+    def _window(self, view: View) -> tuple[Any, ...]:
+        """A view, counted from where an argument begins."""
+        offset = view.offset - self._starts.get(view.storage, 0)
+        return view.dtype.name, self._sized.get(view, view.shape), view.strides, offset
+
+    # ------------------------------------------------------------------ comparing
+
+    def refuse_other_numbers(self, later: Trace) -> None:
+        """Raise an error if a later call returned or computed with other numbers or data. It may
+        compute other things, as a second call after one that initialises.
+        """
+        if later.plain != self.plain:
+            raise CaptureError(
+                f"a captured function returns {later.plain}, and returned {self.plain} in the call "
+                "before: replays would not see it change",
+                hint="return tensors, or compute the number outside",
+            )
+        known: defaultdict[int, list[list[Found]]] = defaultdict(list)
+        for graph in reversed(self.graphs):
+            known[graph.outline].append(graph.numbers)
+        for graph in later.graphs:
+            if rows := known[graph.outline]:
+                _refuse_number(rows.pop(), graph.numbers)
+        data = {found.what for found in self.sources}
+        for found in later.sources:
+            if isinstance(found.what, Data) and found.what not in data:
+                raise CaptureError(
+                    f"{found.what} became a tensor inside of a captured function, "
+                    "and was different in the call before: replays would not see it change",
+                    hint="make the tensor outside and pass it as an argument",
+                    origin=found.origin,
+                )
+
+    def refuse_another(self, later: Trace) -> None:
+        """Raise an error if a later call computed something else."""
+        if (later.ends, later.written) == (self.ends, self.written):
+            return
+        for old, new in zip(self.sources, later.sources, strict=False):
+            if old.what != new.what:
+                raise _changed(f"reads {new.what}, where it read {old.what}", new.origin)
+        pairs = zip(self.ends, later.ends, later.origins, strict=False)
+        line = next((origin for a, b, origin in pairs if a != b), None)
+        raise _changed("computes something else than", line)
+
+
+def _refuse_number(old: Iterable[Found], new: Iterable[Found]) -> None:
+    for a, b in zip(old, new, strict=False):
+        if a.what != b.what:
+            raise CaptureError(
+                f"a captured function uses the number {b.what}, which was {a.what} in the call "
+                "before: replays would not see it change",
+                hint="pass it as a Tensor, or as an argument of the function",
+                origin=b.origin,
+            )
+
+
+def _changed(what: str, origin: Origin | None) -> CaptureError:
+    return CaptureError(
+        f"a captured function {what} when it was captured, though no Python value that is compared "
+        "at every call had changed: replays may have used the old one",
+        hint="pass it as an argument",
+        origin=origin,
+    )
+
+
+# ---------------------------------------------------------------------- where values come from
+
+
+def _roles(watching: Recorder, before: Before) -> dict[Storage, Any]:
+    """What each storage that was there before, or that holds data from Python, is to a call."""
+    found: dict[Storage, Any] = {}
+    for run in watching.runs:
+        for leaf in run.leaves:
+            storage = leaf.arg.storage
+            found.setdefault(storage, f"a tensor of {storage.size} elements at {id(storage):#x}")
+    for run in watching.runs:
+        for view in run.made:
+            found.pop(view.storage, None)
+        for storage in run.blank:
+            found.pop(storage, None)
+    found.update((leaf.arg.storage, _data(leaf.arg)) for leaf in _made_inside(watching, before))
+    found.update((leaf.arg.storage, "the seed") for leaf in GENERATOR.keys.values())
+    first = before.random_numbers
+    found.update((leaf.arg.storage, f"random number {n - first}") for leaf, n in watching.counters)
+    for number, storage in reversed(list(enumerate(before.storages))):
+        found[storage] = f"argument {number}"
+    return found
+
+
+def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
+    """The buffers that a call read and that neither existed before nor were computed by it."""
+    known = {leaf.arg.storage for leaf, _ in watching.counters}
+    known |= {view.storage for run in watching.runs for view in run.made}
+    known |= {storage for run in watching.runs for storage in run.blank}
+    known |= set(before.storages)
+    known |= {storage for held in before.stored.values() if (storage := held.storage()) is not None}
+    known |= {leaf.arg.storage for leaf in GENERATOR.keys.values()}
+    leaves = {leaf: None for run in watching.runs for leaf in run.leaves}
+    known |= {leaf.arg.storage for leaf in leaves if leaf.number < before.first_number}
+    return {leaf: None for leaf in leaves if leaf.arg.storage not in known}
+
+
+def _data(view: View) -> Data:
+    digest = blake2b(view.storage.as_buffer(), digest_size=16).digest()
+    return Data(view.dtype.name, view.shape, view.strides, digest)
