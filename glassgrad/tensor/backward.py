@@ -95,8 +95,7 @@ class Backward(LinearAlgebra):
         for tensor in params:
             if not found.keys().isdisjoint(same[tensor.uop]):
                 total = _total(same[tensor.uop], found)
-                made = self._made(record(DETACH, total.dtype, (total,)))
-                tensor.grad = made if tensor.grad is None else tensor.grad + made
+                _add_gradient(tensor, self._made(record(DETACH, total.dtype, (total,))))
         return self
 
     def _seed(self, gradient: Core | None) -> UOp:
@@ -214,6 +213,16 @@ def _later_gradients(
 def _gradients(value: UOp, seed: UOp, *inputs: UOp) -> list[UOp]:
     found = gradients(value, inputs, seed)
     return [found[node] for node in inputs]
+
+
+def _add_gradient(tensor: Core, made: Any) -> None:
+    """Gradients add up in place: who holds one sees the sum, and a capture that adds to it goes on
+    where the last call ended.
+    """
+    if tensor.grad is None:
+        tensor.grad = made
+    else:
+        tensor.grad.assign(tensor.grad + made)  # type: ignore[attr-defined]
 
 
 GRADIENTS = Later(_gradients, sees_graph=True)

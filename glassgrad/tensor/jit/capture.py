@@ -100,6 +100,7 @@ class Captured:
         self.stored = [(held, output) for held, output in left if output.tensor is None]
         self._keep(numbers, {output.made for output in self.outputs}, stored)
         self.gradients = [self._gradient(*found) for found in before.new_gradients(watching)]
+        self.read_gradients = before.gradients_in({known.storage for known in self.known})
         self.has_effects = bool(
             self.renewed or self.written or self.stored or self.poisoned or self.gradients
         )
@@ -215,7 +216,7 @@ class Captured:
         try:
             if list(map(UOP, arguments)) != self.seen or self.lazy:
                 return False
-            if self.gradients and not all(map(Gradient.is_as_before, self.gradients)):
+            if not self._gradients_are_as_before():
                 return False
             held = self.held
             return not held or [h().uop.arg.storage for h in self.holders] == held  # type: ignore[union-attr]
@@ -224,11 +225,20 @@ class Captured:
 
     def is_valid(self) -> bool:
         """Whether tensors outside are still what the capture found."""
+        if not self._gradients_are_as_before():
+            return False
         if not all(map(CapturedTensor.is_held, self.known)):  # this does the writes that wait
             return False
-        if not all(map(Gradient.is_as_before, self.gradients)):
-            return False
         return all((tensor := held()) is None or tensor.uop is old for held, old in self.lazy)
+
+    def _gradients_are_as_before(self) -> bool:
+        """Whether tensors have gradients where they had, and those that were read are the same."""
+        if self.gradients and not all(map(Gradient.is_as_before, self.gradients)):
+            return False
+        return all(
+            (tensor := held()) is None or tensor.grad is gradient()
+            for held, gradient in self.read_gradients
+        )
 
     def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
         """Replay: point at this call's memory, run, and hand out the results."""

@@ -75,6 +75,17 @@ class Before(NamedTuple):
             and (id(found) in touched or found.grad is not (None if old is None else old()))
         ]
 
+    def gradients_in(self, storages: set[Storage]) -> list[tuple[Living, ref[Core]]]:
+        """The tensors whose gradients lie in these storages, with the gradients."""
+        return [
+            (held, old)
+            for held, old in self.gradients.items()
+            if old is not None
+            and (found := old()) is not None
+            and found.uop.op is BUFFER
+            and found.uop.arg.storage in storages
+        ]
+
 
 # ---------------------------------------------------------------------- memory
 

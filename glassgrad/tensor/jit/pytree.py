@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Set
 from copy import copy
+from types import FunctionType
 from typing import Any
 from weakref import ref
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.size import Size
 from glassgrad.tensor.core import Core
+from glassgrad.tensor.jit.guards.attributes import dict_of
 from glassgrad.tensor.jit.guards.kinds import PLAIN, is_numpy_array, is_plain
 
 TENSOR = "a tensor"  # stands for one in a key
@@ -75,7 +77,7 @@ def _field_names(value: Any) -> list[str] | None:
 
 def _refuse_unfinished(value: Any) -> None:
     """What a function returns must not be computed when somebody asks for it."""
-    if isinstance(value, Iterator) or getattr(value, "__closure__", None):
+    if isinstance(value, Iterator) or (type(value) is FunctionType and value.__closure__):
         raise CaptureError(
             f"a captured function cannot return a {type(value).__name__}: what it is going to "
             "compute would not be captured",
@@ -96,8 +98,8 @@ def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, Core]]
         parts = value.values()
     elif (names := _field_names(value)) is not None:
         parts = [getattr(value, name) for name in names]
-    elif holder is None and hasattr(value, "__dict__"):
-        parts, holder = list(vars(value).values()), value
+    elif holder is None and (space := dict_of(value)):
+        parts, holder = list(space.values()), value
     for part in parts:
         yield from hidden_tensors(part, holder)
 

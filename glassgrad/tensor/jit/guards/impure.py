@@ -9,7 +9,7 @@ import io
 import random
 import sys
 from collections.abc import Iterator
-from types import ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 ALL = None  # every attribute of the module
@@ -68,15 +68,11 @@ def _is_clock(kind: type) -> bool:
 
 
 def _why_impure_function(value: Any) -> str | None:
-    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
-    if not isinstance(module, str) or not isinstance(name, str):
-        owner = getattr(value, "__self__", None)
-        module, name = (type(owner).__module__, name) if owner is not None else (None, None)
-        if not isinstance(module, str) or not isinstance(name, str):
-            return None
-    if isinstance(value, type):
+    if not isinstance(value, (FunctionType, BuiltinFunctionType, MethodType)):
         return None
-    owner = getattr(value, "__self__", None)
+    name, owner = value.__name__, getattr(value, "__self__", None)
     if isinstance(owner, random.Random):
         return f"random.{name}()"
+    is_method = owner is not None and not isinstance(owner, ModuleType)
+    module = type(owner).__module__ if is_method else value.__module__ or ""
     return f"{module.lstrip('_')}.{name}()" if _members(module, frozenset((name,))) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from types import ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from glassgrad.ir.size import Size
@@ -61,8 +61,9 @@ def shown(value: Any) -> str:
         return text if len(text) < 60 else f"{text[:57]}…"
     if isinstance(value, Core):
         return f"a tensor of shape {value.shape}"
-    name = getattr(value, "__name__", None) or getattr(value, "__qualname__", None)
-    return f"{name}" if name else f"a {type(value).__name__}"
+    if isinstance(value, (FunctionType, BuiltinFunctionType, type)):
+        return value.__qualname__
+    return f"a {type(value).__name__}"
 
 
 @lru_cache(maxsize=4096)
