@@ -70,7 +70,7 @@ class Optimizer:
                 f"an optimiser on {self.device} cannot move a parameter on {elsewhere[0]}",
                 hint=f"parameter.to_({self.device!r}), before the optimiser is made",
             )
-        self.lr = self._number(float(lr))
+        self._rate = self._number(float(lr))
         self.guard: Tensor | None = None
         Tensor.realize(*self.params)
 
@@ -78,6 +78,25 @@ class Optimizer:
     def optimizers(self) -> tuple[Optimizer, ...]:
         """The parts, each with one learning rate; most optimisers are their only part."""
         return (self,)
+
+    @property
+    def lr(self) -> Tensor:
+        """The learning rate. A number that is set is written into the same tensor, so captured
+        steps see it.
+
+        >>> optimizer = Optimizer([Tensor([1.0])], lr=0.5)
+        >>> optimizer.lr = 0.25
+        >>> optimizer.lr.item()
+        0.25
+        """
+        return self._rate
+
+    @lr.setter
+    def lr(self, rate: Tensor | float) -> None:
+        if isinstance(rate, Tensor):
+            self._rate = rate
+        else:
+            self._rate.assign(Tensor.full(self._rate.shape, float(rate), dtype=self._rate.dtype))
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -201,9 +220,14 @@ class OptimizerGroup(Optimizer):
         return tuple(part for one in self.parts for part in one.optimizers)
 
     @property
-    def lr(self) -> Tensor:  # type: ignore[override]
-        """The learning rate of the first."""
+    def lr(self) -> Tensor:
+        """The learning rate of the first; a rate that is set is that of all."""
         return self.optimizers[0].lr
+
+    @lr.setter
+    def lr(self, rate: Tensor | float) -> None:
+        for one in self.optimizers:
+            one.lr = rate
 
     @property
     def guard(self) -> Tensor | None:

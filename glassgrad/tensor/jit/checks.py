@@ -160,6 +160,16 @@ def refuse_hidden(result: Any, escaped: list[Core]) -> None:
             )
 
 
+def gradients_left(watching: Recorder, before: Before) -> list[Core]:
+    """The gradients of tensors that a call did not update: another one will read them. Those of
+    tensors that it did update may stay parts of its kernels.
+    """
+    updated = {id(tensor) for tensor, _ in _changed(before)}
+    found = [tensor for held in watching.touched if (tensor := held()) is not None]
+    grads = [t.grad for t in found if id(t) not in updated and t.grad is not None]
+    return [grad for grad in dict.fromkeys(grads) if grad.uop.op is not BUFFER]
+
+
 def found_lazy(before: Before) -> bool:
     """Whether a call computed tensors of others, which it would find in memory the next time."""
     return any(held in before.lazy for _, held in _changed(before))

@@ -42,6 +42,7 @@ from glassgrad.tensor.jit.checks import (
     Before,
     FirstCall,
     found_lazy,
+    gradients_left,
     refuse_what_is_lost,
     storages_seen,
 )
@@ -265,7 +266,7 @@ class TinyJit(Generic[P, R]):
         with recording(is_strict, older) as watching, as_leaves(call.tensors):
             result = call.run()
             flatten(result, returned)
-            realize([*returned, *written_lazily()])
+            realize([*returned, *written_lazily(), *gradients_left(watching, before)])
             for one in [tensor for tensor in returned if id(tensor) not in older]:
                 leave_lent_memory(one)
             forget_history(before.first_number)  # a replay makes none either

@@ -1152,7 +1152,43 @@ def an_optimizer_s_rate() -> Any:
         optimizer.step()
         return loss + w.sum()
 
+    return f, lambda: setattr(optimizer, "lr", 0.5)
+
+
+@way
+def a_learning_rate_tensor_that_is_replaced() -> Any:
+    w = Tensor([1.0, 2.0]).realize()
+    optimizer = nn.optim.SGD([w], lr=0.1)
+
+    def f(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = (w * x).sum().backward()
+        optimizer.step()
+        return loss + w.sum()
+
     return f, lambda: setattr(optimizer, "lr", row(0.5))
+
+
+@way
+def a_gradient_that_is_replaced() -> Any:
+    w = Tensor([1.0, 2.0]).requires_grad_()
+    w.grad = row(1, 1)
+
+    def f(x: Tensor) -> Tensor:
+        return x * w.grad  # type: ignore[operator]
+
+    return f, lambda: setattr(w, "grad", row(5, 6))
+
+
+@way
+def a_gradient_that_is_added_to() -> Any:
+    w = Tensor([1.0, 2.0]).requires_grad_()
+
+    def f(x: Tensor) -> Tensor:
+        (w * x).sum().backward()
+        return w.grad.square().sum().sqrt()  # type: ignore[union-attr]
+
+    return f, lambda: setattr(w, "grad", None)
 
 
 @way

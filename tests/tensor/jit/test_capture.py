@@ -238,11 +238,42 @@ def test_a_gradient_that_was_taken_away_is_there_again_after_a_replay() -> None:
         weight.grad = None
 
 
-def test_a_gradient_that_was_never_computed_as_a_whole_is_refused_and_not_missing() -> None:
+def test_gradients_of_what_a_function_does_not_update_are_computed() -> None:
     weight = row(1, 2)
 
     @TinyJit
     def f(x: Tensor) -> Tensor:
+        loss = (weight * x).sum()
+        loss.backward()
+        return loss.realize()
+
+    for number in range(5):
+        weight.grad = None
+        f(row(3, number))
+        assert weight.grad is not None
+        assert weight.grad.tolist() == [3, number]
+
+
+def test_a_gradient_that_was_only_used_for_an_update_is_refused_and_not_missing() -> None:
+    weight = row(1, 2)
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        weight.grad = None
+        loss = (weight * x).sum()
+        loss.backward()
+        assert weight.grad is not None
+        weight.assign(weight - 0.5 * weight.grad)
+        return loss.realize()
+
+    for _ in range(3):
+        f(row(3, 1))
+    assert weight.grad is not None
+    with pytest.raises(CaptureError, match="overwritten by a replay"):
+        weight.grad.tolist()
+
+
+def f(x: Tensor) -> Tensor:
         loss = (weight * x).sum()
         loss.backward()
         return loss.realize()
