@@ -273,19 +273,6 @@ def test_a_gradient_that_was_only_used_for_an_update_is_refused_and_not_missing(
         weight.grad.tolist()
 
 
-def f(x: Tensor) -> Tensor:
-        loss = (weight * x).sum()
-        loss.backward()
-        return loss.realize()
-
-    for _ in range(3):
-        weight.grad = None
-        f(row(3, 1))
-    assert weight.grad is not None
-    with pytest.raises(CaptureError, match="overwritten by a replay"):
-        weight.grad.tolist()
-
-
 def taking_gradients(weight: Tensor) -> TinyJit:
     """A function that returns the weight's gradient and leaves none behind."""
 
