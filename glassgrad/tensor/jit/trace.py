@@ -43,6 +43,16 @@ class Data(NamedTuple):
         return f"data of shape {self.shape}"
 
 
+class Outside(NamedTuple):
+    """A tensor outside, by its memory."""
+
+    number: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"a tensor of {self.size} elements outside"
+
+
 class Held(NamedTuple):
     """What a storage holds: the digest of a value, and the window that shows just that value."""
 
@@ -181,10 +191,14 @@ class Trace:
             return
         for old, new in zip(self.sources, later.sources, strict=False):
             if old.what != new.what:
-                raise _changed(f"reads {new.what}, where it read {old.what}", new.origin)
+                old_text, new_text = str(old.what), str(new.what)
+                what = f"{new_text}, where it read {old_text}"
+                if new_text == old_text:
+                    what = f"another tensor outside, of {new.what.size} elements, than"
+                raise _changed(f"reads {what}", new.origin)
         pairs = zip(self.ends, later.ends, later.origins, strict=False)
         line = next((origin for a, b, origin in pairs if a != b), None)
-        raise _changed("computes something else than", line)
+        raise _changed("computes something else than it did", line)
 
 
 def _refuse_number(old: Iterable[Found], new: Iterable[Found]) -> None:
@@ -200,9 +214,9 @@ def _refuse_number(old: Iterable[Found], new: Iterable[Found]) -> None:
 
 def _changed(what: str, origin: Origin | None) -> CaptureError:
     return CaptureError(
-        f"a captured function {what} when it was captured, though no Python value that is compared "
-        "at every call had changed: replays may have used the old one",
-        hint="pass it as an argument",
+        f"a captured function {what} when it was captured, and no Python value that is compared "
+        "before replays had changed: replays may have used the old one",
+        hint="pass it as an argument; the next call captures the function anew",
         origin=origin,
     )
 
@@ -216,7 +230,7 @@ def _roles(watching: Recorder, before: Before) -> dict[Storage, Any]:
     for run in watching.runs:
         for leaf in run.leaves:
             storage = leaf.arg.storage
-            found.setdefault(storage, f"a tensor of {storage.size} elements at {id(storage):#x}")
+            found.setdefault(storage, Outside(id(storage), storage.size))
     for run in watching.runs:
         for view in run.made:
             found.pop(view.storage, None)

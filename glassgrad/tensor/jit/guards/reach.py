@@ -211,9 +211,9 @@ class Reach:
         for name in own:
             value = space[name]
             if isinstance(value, ModuleType):
-                for what in impure_names(value, names):
-                    last = what.rpartition(".")[2]
-                    self._refuse(what, last, code, getattr(value, last, None))
+                for path in impure_names(value, names):
+                    last = path.rpartition(".")[2]
+                    self._refuse(f"{path}()", path, code, getattr(value, last, None))
                 if value is os and not names.isdisjoint(("environ", "getenv")):
                     self._follow("os.environ", os.environ)
             elif (why := why_impure(value, names)) is not None:
@@ -221,10 +221,10 @@ class Reach:
         for name in FILES & names:
             self._refuse(f"{name}()", name, code, name)
 
-    def _refuse(self, what: str, name: str, code: CodeType, value: Any) -> None:
-        if not self.skipped.has(value, what.removesuffix("()")):
-            line = line_of(code, name)
-            self.opaque.append(Opaque(what, what, _origin(code, line)))
+    def _refuse(self, what: str, path: str, code: CodeType, value: Any) -> None:
+        if not self.skipped.has(value, path):
+            line = line_of(code, path.rpartition(".")[2])
+            self.opaque.append(Opaque(what, path, _origin(code, line)))
 
     def _cell(self, name: str, cell: CellType, is_library: bool = False) -> None:
         try:

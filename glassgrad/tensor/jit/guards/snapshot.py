@@ -137,7 +137,7 @@ class Guards:
                 + (f" as {found.path}" if found.path not in found.what else "")
                 + ": replays would not, and whatever it decides would stay as it was",
                 hint="pass its result as an argument; if nothing is computed from it, name it in "
-                f"TinyJit(function, constants=[{found.path.removesuffix('()')!r}])",
+                f"TinyJit(function, constants=[{found.path!r}])",
                 origin=found.origin,
             )
 
