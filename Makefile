@@ -31,6 +31,8 @@ WITHOUT ?=
 fuzz: sweep
 	PYTHONPATH=tests $(BIN)/python -m fuzz --programs $(PROGRAMS) --minutes $(MINUTES) \
 		--jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(WITHOUT),--without $(WITHOUT))
+	PYTHONPATH=tests $(BIN)/python -m fuzz.captures --programs $(PROGRAMS) \
+		$(if $(SEED),--seed $(SEED))
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from sys import getrefcount
 from threading import get_ident
 from typing import Any, NamedTuple, cast
 from weakref import ref
@@ -23,7 +22,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.jit.argument_specs import layouts
-from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, readers, renew
+from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, renew
 from glassgrad.tensor.jit.checks import (
     Before,
     FirstCall,
@@ -32,6 +31,7 @@ from glassgrad.tensor.jit.checks import (
 )
 from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
 from glassgrad.tensor.jit.pytree import Hole, unflatten
+from glassgrad.tensor.jit.references import ALONE, references_to_node
 from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.trace import Trace
 from glassgrad.tensor.lazy import hold
@@ -132,7 +132,7 @@ class Captured:
             leaf.arg.storage for leaf in GENERATOR.keys.values()
         )
         starts |= {leaf.arg.storage: n - before.random_numbers for leaf, n in watching.counters}
-        held, lines = holders(), readers(sorted(watching.nodes, key=NUMBER))
+        held = holders()
         self.arguments: list[Argument] = []
         self.known: list[CapturedTensor] = []
         counters: dict[int, int | None] = {}
@@ -144,8 +144,7 @@ class Captured:
             elif storage in starts:
                 counters[base] = starts[storage]
             elif storage in held:
-                line = lines.get(storage)
-                self.known.append(CapturedTensor(storage, held[storage], storage in written, line))
+                self.known.append(CapturedTensor(storage, held[storage], storage in written))
         written_ones = [known for known in self.known if known.is_written]
         self.renewed = [(held, known.storage) for known in written_ones for held in known.holders]
         self.written = [n for n, t in enumerate(arguments) if t.uop.arg.storage in written]
@@ -265,7 +264,7 @@ class Captured:
         for held, storage in self.renewed:
             tensor = held()
             # Most often nothing was made of the old contents: then nobody could tell.
-            if tensor is not None and getrefcount(tensor.uop) > 2:
+            if tensor is not None and references_to_node(tensor) > ALONE:
                 if tensor.uop.arg.storage is storage:
                     renew(tensor, done)
         for number in self.written:

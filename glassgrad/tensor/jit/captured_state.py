@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from sys import getrefcount
 from weakref import ref
 
-from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
 from glassgrad.base.records import slotted
 from glassgrad.ir.ops import Ops
@@ -14,6 +12,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.jit.references import ALONE, references_to_node
 from glassgrad.tensor.realize import realize
 from glassgrad.tensor.versions import OVERWRITTEN
 from glassgrad.tensor.views import Whole, root_of, show
@@ -28,10 +27,11 @@ class CapturedTensor:
     storage: Storage
     holders: list[ref[Core]]
     is_written: bool
-    reader: Origin | None = None  # the line that read it
 
     def is_held(self) -> bool:
-        """Whether all holders are where they were; one that moved may be the one that is read."""
+        """Whether all holders are where they were; one that moved may be the one that is read, and
+        where none is left nobody can tell what is read now.
+        """
         here = moved = False
         for held in self.holders:
             if (tensor := held()) is not None:
@@ -39,22 +39,12 @@ class CapturedTensor:
                     realize([tensor])
                 is_here = tensor.uop.op is BUFFER and tensor.uop.arg.storage is self.storage
                 here, moved = here or is_here, moved or not is_here
-        if here:
-            return not moved
-        view = f"{self.storage.size} elements of {self.storage.dtype.name}"
-        raise CaptureError(
-            f"a tensor ({view}) that the captured function read is no longer there",
-            hint="change it in place with assign(), or pass it as an argument",
-            origin=self.reader,
-        )
+        return here and not moved
 
     def renew(self, done: set[Whole]) -> None:
         for held in self.holders:
             if (tensor := held()) is not None and tensor.uop.arg.storage is self.storage:
                 renew(tensor, done)
-
-
-ALONE = 3  # references to a node that only a tensor holds: its own, a variable's and a call's
 
 
 def renew(tensor: Core, done: set[Whole]) -> None:
@@ -70,9 +60,8 @@ def renew(tensor: Core, done: set[Whole]) -> None:
             OVERWRITTEN.update(_windows(whole))
             whole.show(_next_version(whole.uop))
         return
-    uop = tensor.uop
-    if getrefcount(uop) > ALONE:
-        show(tensor, _next_version(uop))
+    if references_to_node(tensor) > ALONE:
+        show(tensor, _next_version(tensor.uop))
 
 
 def _windows(whole: Whole) -> list[View]:

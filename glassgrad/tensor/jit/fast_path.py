@@ -8,9 +8,8 @@ than the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
-from sys import getrefcount
 from threading import RLock, get_ident
-from typing import Any
+from typing import Any, cast
 
 from glassgrad.base.config import DEBUG, JIT
 from glassgrad.base.counters import GlobalCounters
@@ -20,6 +19,7 @@ from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import UNBOUND
 from glassgrad.tensor.core import LIVING, Living, forget
 from glassgrad.tensor.jit.capture import UOP, Captured, modes
+from glassgrad.tensor.jit.output_buffers import OutputBlock
 
 MISSED = object()
 FastPath = Callable[[tuple[Any, ...]], Any]
@@ -78,14 +78,11 @@ def _simple(
             last = made.last
             if last is None:
                 return MISSED
-            node = last.nodes[0]
-            view = node.arg
-            if getrefcount(node) + getrefcount(view) + getrefcount(view.storage) != last.idle:
+            if last.references() != last.idle:
                 made.ready(replayed)
-                last = made.last
-                node = last.nodes[0]  # type: ignore[union-attr]
-            else:
-                view.storage.holder = None  # those who saw it are gone
+                last = cast(OutputBlock, made.last)
+            node = last.nodes[0]
+            node.arg.storage.holder = None  # those who saw it are gone
             with pool.lock:
                 if table.crew is not pool.crew:
                     pool._bind(table)

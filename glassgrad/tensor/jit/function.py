@@ -187,6 +187,12 @@ class TinyJit(Generic[P, R]):
             return self._watch(call, waiting if is_second else None)
         captured = cast(Captured, row.found)
         if not captured.accepts(call.tensors) or not captured.is_valid():
+            if self.strict:
+                raise CaptureError(
+                    "tensors that a captured function is given or reads lie elsewhere in memory",
+                    hint="change them in place with assign(); without strict=True the function is "
+                    "captured again",
+                )
             return self._watch(call, row)
         captured.replays += 1
         if captured.replays == (check := next_check(captured.replays - 1)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stale import WAYS
+from stale import MODEL_CHANGES, WAYS, Net
 
 from glassgrad import Context, Tensor, TinyJit
 from glassgrad.base.errors import CaptureError
@@ -74,6 +74,27 @@ def test_without_guards_checks_find_it(name: str, monkeypatch: pytest.MonkeyPatc
     except CaptureError:
         return
     assert found == wanted
+
+
+@pytest.mark.parametrize("name", MODEL_CHANGES)
+def test_with_explicit_state_what_it_holds_is_compared(name: str) -> None:
+    wanted = eager_results(f"a model by name: {name}", 4, 3)
+    net = Net()
+    function = TinyJit(lambda x: net(x), state=[net])
+    with Context(JIT_CHECK=0):
+        found = results(function, lambda: MODEL_CHANGES[name](net), 4, 3)
+    assert found == wanted
+
+
+def test_with_explicit_state_all_else_is_constant() -> None:
+    net, factor = Net(), 2.0
+    function = TinyJit(lambda x: net(x) * factor, state=[net])
+    with Context(JIT_CHECK=0):
+        before = [shown(function(inputs())) for _ in range(3)]
+        factor = 3.0
+        assert shown(function(inputs())) == before[0]
+        net.scale = 5.0
+        assert shown(function(inputs())) != before[0]
 
 
 def test_there_are_enough_ways() -> None:
