@@ -11,35 +11,35 @@ from collections.abc import Callable
 from threading import RLock, get_ident
 from typing import Any, cast
 
-from glassgrad.base.config import DEBUG, JIT
+from glassgrad.base.config import DEBUG, JIT, NO_GRAD, TRAINING
 from glassgrad.base.counters import GlobalCounters
+from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.pool import Table
 from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import UNBOUND
 from glassgrad.tensor.core import LIVING, Living, forget
 from glassgrad.tensor.jit.capture import UOP, Captured, modes
+from glassgrad.tensor.jit.guards import GONE, Guards
 from glassgrad.tensor.jit.output_buffers import OutputBlock
 
 MISSED = object()
 FastPath = Callable[[tuple[Any, ...]], Any]
 
 
-def fast_path(
-    captured: Captured, lock: RLock, guards_hold: Callable[[], bool], until: int
-) -> FastPath:
+def fast_path(captured: Captured, lock: RLock, guards: Guards, until: int) -> FastPath:
     """The function; it takes the arguments as a tuple of tensors. It misses from replay `until` on:
     that one is compared with the function.
     """
     table = captured.replayed.batch
     if is_simple(captured) and isinstance(table, Table):
-        return _simple(captured, table, lock, guards_hold, until)
+        return _simple(captured, table, lock, guards, until)
 
     def replay(args: tuple[Any, ...]) -> Any:
         with lock:
             if captured.replays >= until or not JIT.value:
                 return MISSED
-            if captured.modes == modes() and guards_hold() and captured.is_again(args):
+            if captured.modes == modes() and guards.hold() and captured.is_again(args):
                 captured.replays += 1
                 return captured(args, UNBOUND)
             return MISSED
@@ -51,27 +51,29 @@ def _simple(
     captured: Captured,
     table: Table,
     lock: RLock,
-    guards_hold: Callable[[], bool],
+    guards: Guards,
     until: int,
 ) -> FastPath:
     replayed, pool, address = captured.replayed, table.pool, table.address
     launches, operations, nbytes = replayed.launches, replayed.operations, replayed.bytes
     (made,) = captured.made
     new, kind = object.__new__, captured.kind
-    wanted = captured.modes
+    (training, no_grad, default), mode, gradients = captured.modes, TRAINING, NO_GRAD
     holders, held = captured.holders, captured.held
-    counters = GlobalCounters
+    counters, compare = GlobalCounters, guards.compare
 
     def replay(args: tuple[Any, ...]) -> Any:
         with lock:
             try:
-                if list(map(UOP, args)) != captured.seen or modes() != wanted:
+                if list(map(UOP, args)) != captured.seen or captured.replays >= until:
+                    return MISSED
+                if mode.value != training or gradients.value != no_grad:
                     return MISSED
                 if held and [holder().uop.arg.storage for holder in holders] != held:  # type: ignore[union-attr]
                     return MISSED
-            except AttributeError:  # no tensor, no longer there, or not in memory
-                return MISSED
-            if captured.replays >= until or not guards_hold():
+                if dtypes.default_float is not default or not compare():
+                    return MISSED
+            except GONE:  # no tensor, no longer there, or not in memory
                 return MISSED
             if LISTENERS or DEBUG.value >= 2 or not JIT.value or is_verified():
                 return MISSED

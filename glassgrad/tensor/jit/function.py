@@ -221,9 +221,7 @@ class TinyJit(Generic[P, R]):
         """Be ready for the same capture once more, up to replay `until`."""
         if self._expected != (row, until):
             self._expected = row, until
-            self._fast_path = fast_path(
-                cast(Captured, row.found), self._lock, row.guards.hold, until
-            )
+            self._fast_path = fast_path(cast(Captured, row.found), self._lock, row.guards, until)
 
     def _expect_nothing(self) -> None:
         self._fast_path, self._expected = _never, None

@@ -8,6 +8,6 @@ properties with their functions. `names` reads code, `reach` walks values, `snap
 `impure` knows what no snapshot can hold.
 """
 
-from glassgrad.tensor.jit.guards.snapshot import Change, Guards, Roots
+from glassgrad.tensor.jit.guards.snapshot import GONE, Change, Guards, Roots
 
-__all__ = ["Change", "Guards", "Roots"]
+__all__ = ["GONE", "Change", "Guards", "Roots"]

@@ -73,7 +73,8 @@ class Guards:
         self._saved = [source.values() for source in reach.sources]
 
     @cached_property
-    def _compare(self) -> Callable[[], bool]:
+    def compare(self) -> Callable[[], bool]:
+        """Whether every value is what it was; one of `GONE` is raised where something has gone."""
         code = Code()
         pairs = zip(self._sources, self._saved, strict=True)
         return code.function(
@@ -83,7 +84,7 @@ class Guards:
     def hold(self) -> bool:
         """Whether every value is what it was."""
         try:
-            return self._compare()
+            return self.compare()
         except GONE:
             return False
 
