@@ -17,6 +17,7 @@ from glassgrad.ir.uop import UOp, toposort
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device
     from glassgrad.engine.plan import Plan
+    from glassgrad.engine.size_checks import SizeCheck
     from glassgrad.ir.shape import Shape
     from glassgrad.memory.storage import Storage
     from glassgrad.memory.view import View
@@ -63,7 +64,8 @@ class Recorder:
     they stay what they were. `counters` are the buffers that say where random numbers begin, which
     do change. `sized` are the results whose shapes variables decide, with those shapes.
     `nodes` are all that was computed, as it was written. `touched` are the tensors whose gradients
-    were set or added to. `older` are the ids of the tensors that were there before.
+    were set or added to. `older` are the ids of the tensors that were there before. `size_checks`
+    are the cuts that fit for some values of variables only.
     """
 
     is_strict: bool
@@ -74,6 +76,7 @@ class Recorder:
     nodes: set[UOp] = field(default_factory=set)
     sized: dict[View, Shape] = field(default_factory=dict)
     touched: list[Any] = field(default_factory=list)
+    size_checks: list[SizeCheck] = field(default_factory=list)
 
     def notice(self, values: Sequence[UOp]) -> None:
         """Write down the constants of a graph that is about to run."""

@@ -85,7 +85,7 @@ class Arrangement(Indexing):
             return self.diagonal()
         if self.ndim != 1:
             raise ShapeError(f"diag takes one or two axes, but the shape is {self.shape}")
-        line = self._line(int(self.shape[0]))
+        line = self._line(self.shape[0])
         return line.unsqueeze(1).eq(line).where(self.unsqueeze(1), self.const_like(0))
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:

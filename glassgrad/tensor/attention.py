@@ -56,7 +56,7 @@ class Attention(Losses):
         """How well each key fits each query, as shares of 1."""
         scores = self.dot(key.transpose(-2, -1)) * (1 / math.sqrt(self.shape[-1]))
         if is_causal:
-            rows, columns = int(self.shape[-2]), int(key.shape[-2])
+            rows, columns = self.shape[-2], key.shape[-2]
             attn_mask = self._line(columns) <= self._line(rows).unsqueeze(1)
         if attn_mask is not None:
             hides = attn_mask.dtype is dtypes.bool

@@ -14,6 +14,7 @@ from glassgrad.base.dtype import DType
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.capture import Capture, Replay, join
 from glassgrad.engine.recording import Recorder
+from glassgrad.engine.size_checks import check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
@@ -65,6 +66,7 @@ class Captured:
     ) -> None:
         refuse_what_is_lost(watching, before)
         self.training: int = TRAINING.value
+        self.size_checks = watching.size_checks
         self.constants: Constants = earlier.constants
         self.constants.check(watching, before)
         self.storages = storages_seen(watching, before, returned)
@@ -229,6 +231,7 @@ class Captured:
     def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
         """Replay: point at this call's memory, run, and hand out the results."""
         if values:
+            check_all(self.size_checks, values)
             self.replayed.bind(values)
         replayed = self.replayed
         made = []

@@ -34,7 +34,7 @@ class Interpolation(Einsum):
         if align_corners and mode not in WEIGHTS:
             raise ValueError(f'align_corners goes with "linear" and "cubic", not {mode!r}')
         sizes = sizes_of((size,), "size")
-        if not 0 < len(sizes) <= self.ndim or any(n < 1 for n in sizes) or 0 in self.shape:
+        if not 0 < len(sizes) <= self.ndim or any(n < 1 for n in sizes) or 0 in self.uop.shape:
             raise ShapeError(
                 f"cannot interpolate {self.shape} to {sizes}",
                 hint="one size of at least 1 for each of the last axes",

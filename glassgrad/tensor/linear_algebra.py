@@ -80,7 +80,7 @@ class LinearAlgebra(Attention):
 
 
 def _check_matrix(x: LinearAlgebra, word: str) -> None:
-    if x.ndim < 2 or 0 in x.shape:
+    if x.ndim < 2 or 0 in x.uop.shape:
         raise ShapeError(f"cannot {word} {x.shape}", hint="the last two axes are a matrix")
     if not x.is_floating_point() or x.dtype.bits < 32:
         raise DTypeError(f"cannot {word} {x.dtype.name}", hint="cast it to float32 or float64")

@@ -44,7 +44,7 @@ class Sampling(Random):
         >>> Tensor([0.0, 1.0, 0.0]).multinomial(4, replacement=True).tolist()
         [1, 1, 1, 1]
         """
-        if not 1 <= self.ndim <= 2 or num_samples < 1 or 0 in self.shape:
+        if not 1 <= self.ndim <= 2 or num_samples < 1 or 0 in self.uop.shape:
             raise ShapeError(
                 f"cannot draw {num_samples} places from weights of shape {self.shape}",
                 hint="weights have one or two axes, and at least one place is drawn",

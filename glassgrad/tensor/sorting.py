@@ -36,7 +36,7 @@ class Sorting(Scan):
         [1, 2, 0]
         """
         axis = axis_of(dim, self.ndim)
-        if not self.shape or 0 in self.shape:
+        if not self.shape or 0 in self.uop.shape:
             return self.zeros_like(dtype=dtypes.int32)
         return self._first(axis, int(self.shape[axis]), descending)
 
@@ -54,7 +54,7 @@ class Sorting(Scan):
         if not self.shape:
             return self._made(self.uop), self.argsort(dim)
         index = self.argsort(dim, descending)
-        if 0 in self.shape:
+        if 0 in self.uop.shape:
             return self._made(self.uop), index
         axis = axis_of(dim, self.ndim)
         found = _sorted(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
@@ -76,7 +76,7 @@ class Sorting(Scan):
             raise ShapeError(f"cannot take the top {k} of {size} elements on axis {axis}")
         if not self.shape:
             return self.sort(dim)
-        if not k or 0 in self.shape:
+        if not k or 0 in self.uop.shape:
             pairs: list[tuple[int, int] | None] = [None] * self.ndim
             pairs[axis] = (0, k)
             nothing = self.shrink(pairs)

@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.ir.size import Size
+from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.tensor.contents import PLAIN, contents
 from glassgrad.tensor.core import Core
 
@@ -29,9 +29,11 @@ def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
         found.append(value)
         return TENSOR
     kind = type(value)
-    if kind is Size:
-        found.append(value)
-        return TENSOR, value.uop
+    if kind is SymbolicInt:
+        if not is_key:
+            _refuse_size(value)
+        found.append(value.size)
+        return TENSOR, value.size.uop
     if kind in PLAIN:  # 1, 1.0 and True are equal, but are not the same constant
         return kind, repr(value)
     if isinstance(value, (tuple, list)):
@@ -45,6 +47,14 @@ def spread(value: Any, found: list[Any], is_key: bool = True) -> Hashable:
         return _constant(value)
     _refuse_unfinished(value)
     return None
+
+
+def _refuse_size(size: SymbolicInt) -> None:
+    """What a function returns must not be a size that the next call may change."""
+    raise CaptureError(
+        f"a captured function cannot return {size}: replays would not change it",
+        hint=f"return Tensor({size})",
+    )
 
 
 def _field_names(value: Any) -> list[str] | None:

@@ -1,0 +1,131 @@
+"""SymbolicInts among the arguments of methods: which ones are allowed where, and what they cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from glassgrad.base.errors import AxisError, ShapeError
+from glassgrad.engine.recording import recorder
+from glassgrad.engine.size_checks import check_cut
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import Size
+from glassgrad.ir.symbolic import SymbolicInt, internal
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.record import whole
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def is_symbolic(*values: Any) -> bool:
+    """Whether one of them is known only at launch."""
+    return Sizes.exist and any(isinstance(value, (Size, SymbolicInt)) for value in values)
+
+
+def known(size: Any, what: str) -> Any:
+    """A number that the structure of a graph depends on."""
+    if is_symbolic(size):
+        raise ShapeError(
+            f"{what} cannot depend on {size}, which is known only at launch",
+            hint=f"int({size}) is its value now, but a captured function cannot read that",
+        )
+    return size
+
+
+def cut(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
+    """Two ends of a cut, at least one of which is known only at launch."""
+    start, stop = (internal(whole(end, "the end of a cut")) for end in (start, stop))
+    check_cut(start, stop, internal(size), axis)
+    return start, stop
+
+
+def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
+    """A slice whose bounds variables decide: from 0 or more to the size or less, one by one."""
+    size = internal(size)
+    start = 0 if part.start is None else internal(part.start)
+    stop = size if part.stop is None else internal(part.stop)
+    text = f"{part.start}:{part.stop}:{part.step}" if part.step else f"{part.start}:{part.stop}"
+    if part.step not in (None, 1):
+        raise AxisError(
+            f"cannot slice axis {axis} by {text}",
+            hint="a slice that is known only at launch has no step",
+        )
+    for end in (start, stop):
+        if isinstance(end, bool) or not hasattr(end, "__index__"):
+            raise AxisError(
+                f"cannot slice axis {axis} by {text}", hint="bounds of a slice are whole numbers"
+            )
+    start, stop = (_from_the_front(end, size) for end in (start, stop))
+    check_cut(start, stop, size, axis)
+    return start, stop, 1
+
+
+def index_at_launch(at: Any, size: Any, axis: int) -> int:
+    """An index that variables decide, or into an axis whose size they decide."""
+    size = internal(size)
+    place = _from_the_front(internal(at), size)
+    check_cut(place, place + 1, size, axis, is_index=True)
+    return place
+
+
+def _from_the_front(end: int, size: int) -> int:
+    """Negative ends count from the end of the axis."""
+    is_negative = end.vmax < 0 if isinstance(end, Size) else end < 0
+    return end + size if is_negative else end
+
+
+def with_known_sizes(method: Callable[P, R]) -> Callable[P, R]:
+    """Let a method see sizes as numbers: its structure depends on them.
+
+    Outside of captures it gets the values of SymbolicInts, and tensors that have been computed.
+    In a captured function, whose replays have other values, this is an error.
+    """
+
+    @wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        if not Sizes.are_shown:
+            return method(*args, **options)
+        found = [value for value in (*args, *options.values()) if _has_sizes(value)]
+        if found:
+            _refuse_in_captures(method.__name__, found[0])
+            args = tuple([_settled(value) for value in args])
+            options = {name: _settled(value) for name, value in options.items()}
+        return method(*args, **options)
+
+    return cast(Callable[P, R], call)
+
+
+def _has_sizes(value: Any) -> bool:
+    if isinstance(value, Core):
+        return is_symbolic(*value.uop.shape)
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_sizes, value))
+    return isinstance(value, (Size, SymbolicInt))
+
+
+def _refuse_in_captures(name: str, value: Any) -> None:
+    watching = recorder()
+    if watching is not None and watching.is_strict:
+        what = f"a tensor of shape {value.shape}" if isinstance(value, Core) else value
+        raise ShapeError(
+            f"{name.strip('_')} of {what} needs sizes that are known, in a captured function",
+            hint="pad to the largest size, or call it outside of the captured function",
+        )
+
+
+def _settled(value: Any) -> Any:
+    """The same, with its sizes as numbers."""
+    if isinstance(value, Core) and is_symbolic(*value.uop.shape):
+        return _computed(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)([_settled(part) for part in value])
+    if isinstance(value, Size):
+        return value.val
+    return int(value) if isinstance(value, SymbolicInt) else value
+
+
+def _computed(tensor: Core) -> Core:
+    made = tensor._made(tensor.uop)
+    return cast(Any, made).realize()  # type: ignore[no-any-return]
