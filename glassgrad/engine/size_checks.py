@@ -13,8 +13,9 @@ from glassgrad.base.errors import AxisError
 from glassgrad.base.origin import Origin, here
 from glassgrad.base.records import frozen
 from glassgrad.engine.recording import recorder
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound, Size, bindings, evaluate, expression, written
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.uop import UOp, toposort
 
 
 @frozen
@@ -27,6 +28,12 @@ class SizeCheck:
     axis: int
     is_index: bool = False
     origin: Origin | None = None
+
+    @property
+    def variables(self) -> list[UOp]:
+        """The variables that decide it."""
+        nodes = toposort((self.start, self.stop, self.size))
+        return [node for node in nodes if node.op is Ops.VARIABLE]
 
     def check(self, values: Bound) -> None:
         """Raise an IndexError that names the axis and the values."""

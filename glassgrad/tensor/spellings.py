@@ -59,7 +59,7 @@ class Spellings(Backward):
         >>> Tensor([[1, 2]]).max_numel()
         2
         """
-        return prod(self.shape)
+        return prod(self.max_shape)
 
     def ufix(self, x: Any) -> Self:
         """Another operand as a tensor; a number in this tensor's dtype.

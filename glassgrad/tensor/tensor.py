@@ -57,7 +57,9 @@ class Tensor(InPlace, Border):
         if isinstance(data, Tensor):
             uop = data.uop if wanted is None else cast_to(data.uop, wanted)
             uop = uop if device is None else copied(uop, canonical(device))
-        elif isinstance(data, (list, tuple)) and any(isinstance(item, PARTS) for item in data):
+        elif isinstance(data, (list, tuple)) and any(
+            isinstance(item, (Tensor, SymbolicInt)) for item in data
+        ):
             uop = Tensor.stack(*[Tensor._of(_item(item)) for item in data]).uop
             uop = uop if wanted is None else cast_to(uop, wanted)
         elif isinstance(data, PathLike):
@@ -375,9 +377,6 @@ class Tensor(InPlace, Border):
     @exclusive
     def __imatmul__(self, x: Any) -> Self:
         return self.assign(self @ x)
-
-
-PARTS = (Tensor, SymbolicInt)  # that a list may hold beside numbers
 
 
 def _is_number(value: Any) -> bool:
