@@ -254,7 +254,7 @@ def internal(arg: Any) -> Any:
     return tuple([internal(part) for part in arg]) if type(arg) is tuple else arg
 
 
-def shown_size(size: int) -> Any:
+def shown_size(size: int | SymbolicInt) -> Any:
     """What the user sees of a size."""
     return SymbolicInt(size) if isinstance(size, Size) else size
 

@@ -105,7 +105,10 @@ def _regroup(indices: Indices, shape: Shape, source: Shape) -> list[UOp]:
     if shape == source:
         return list(indices)
     flat = ZERO
+    has_size = any(isinstance(n, Size) for n in shape)
     for index, n in zip(indices, shape, strict=True):
+        if n == 1 and has_size:  # its only index is 0
+            continue
         if isinstance(n, Size) and flat is not ZERO:
             raise _mixed(shape, source, n)
         flat = add(scale(flat, n), index)

@@ -11,10 +11,14 @@ from operator import attrgetter
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import bindings, sizes_in
 from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
 from glassgrad.tensor.core import holders
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.lazy import hold
+from glassgrad.tensor.record import bound
 from glassgrad.tensor.versions import GIVEN, OVERWRITTEN, current, moved_to
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
@@ -105,7 +109,7 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
     done: dict[UOp, UOp] = {}  # only what changes
     for node in walk(roots) if nodes is None else nodes:
         if node.realized is not None:
-            done[node] = node.realized
+            done[node] = _in_room(node, node.realized) if Sizes.exist else node.realized
         elif node.op is DETACH and node.arg is not None:
             done[node] = done.get(node.src[0], node.src[0])
         elif done and not done.keys().isdisjoint(node.src):
@@ -121,6 +125,23 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
             value = UOp(CONTIGUOUS, value.dtype, (value,), times)
         values.append(value)
     return values
+
+
+def _in_room(node: UOp, held: UOp) -> UOp:
+    """A value whose sizes variables decide, read from the memory that was made for the largest:
+    there its shape has the values of one run.
+    """
+    if not sizes_in(node.shape):
+        return held
+    view = held.arg
+    room = tuple([int(size) for size in node.shape])
+    last = view.offset + sum((n - 1) * step for n, step in zip(room, view.strides, strict=True))
+    if last >= view.storage.size:
+        return held
+    whole = View(view.storage, view.dtype, room, view.strides, view.offset)
+    pairs = tuple([(0, size) for size in node.shape])
+    source = UOp(BUFFER, node.dtype, (), whole)
+    return UOp(Ops.SHRINK, node.dtype, (source, *bound(bindings(pairs))), pairs)
 
 
 def _lies_in_buffer(value: UOp) -> bool:

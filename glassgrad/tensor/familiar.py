@@ -8,6 +8,7 @@ from typing import Any, Self
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.tensor.indexing import check_index, checked
 from glassgrad.tensor.record import axis_of, sizes_of
+from glassgrad.tensor.sizes import is_symbolic
 from glassgrad.tensor.spellings import Spellings
 
 
@@ -223,8 +224,8 @@ class Familiar(Spellings):
         """
         axis, _ = self._axis_to_cut(dim)
         size = self.shape[axis]
-        first = start + size if start < 0 else start
-        if not 0 <= first <= first + length <= size:
+        first = start if is_symbolic(start) or start >= 0 else start + size
+        if not is_symbolic(first, length, size) and not 0 <= first <= first + length <= size:
             raise ShapeError(f"narrow from {start} on by {length}; the axis has {size} elements")
         return self._along(axis, slice(first, first + length))
 

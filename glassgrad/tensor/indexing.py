@@ -15,7 +15,13 @@ from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
-from glassgrad.tensor.sizes import index_at_launch, is_symbolic, slice_at_launch
+from glassgrad.tensor.sizes import (
+    cut,
+    index_at_launch,
+    is_symbolic,
+    slice_at_launch,
+    with_known_sizes,
+)
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 GATHER, CHECK = Ops.GATHER, Ops.CHECK
@@ -161,6 +167,8 @@ class Indexing(Bitcasts):
 
     def __getitem__(self, indices: Any) -> Self:
         plan = plan_of(self._tensors(indices), self.uop.shape)
+        if Sizes.are_shown and any(is_symbolic(self.shape[at.axis]) for at in plan.lookups):
+            return _indexed(self, indices)
         moved = self._stepped(plan.steps)
         return looked_up(moved, plan) if plan.lookups else moved
 
@@ -211,11 +219,15 @@ class Indexing(Bitcasts):
         """
         axis = axis_of(dim, self.ndim)
         check_index(index)
+        if is_symbolic(self.shape[axis] if self.shape else 1):
+            return _gathered(self, axis, index)
         if index.ndim != self.ndim:
             raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
         pairs = []
         for place, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
-            if place != axis and wanted > size:
+            if place != axis and is_symbolic(wanted, size):
+                cut(0, wanted, size, place)
+            elif place != axis and wanted > size:
                 raise ShapeError(
                     f"gather from {self.shape} by {index.shape}: axis {place} is too long",
                     hint="only the gathered axis may be longer",
@@ -248,6 +260,18 @@ class Indexing(Bitcasts):
         if not self.shape:
             raise ShapeError("cannot iterate over a tensor without axes", hint="use item()")
         return (self[i] for i in range(self.shape[0]))
+
+
+@with_known_sizes
+def _indexed(x: T, indices: Any) -> T:
+    """Places are looked up where the size of the axis is known."""
+    return x[indices]  # type: ignore[index,no-any-return]
+
+
+@with_known_sizes
+def _gathered(x: T, axis: int, index: T) -> T:
+    """Elements are looked up where the size of the axis is known."""
+    return x.gather(axis, index)  # type: ignore[attr-defined,no-any-return]
 
 
 def _width(part: Any) -> int:

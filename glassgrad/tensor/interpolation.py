@@ -9,6 +9,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.einsum import Einsum
 from glassgrad.tensor.record import sizes_of
+from glassgrad.tensor.sizes import with_known_sizes
 
 MODES = ("linear", "cubic", "nearest", "nearest-exact")
 SHARPNESS = -0.75  # of cubic interpolation: the slope at the neighbours
@@ -19,6 +20,7 @@ class Interpolation(Einsum):
 
     __slots__ = ()
 
+    @with_known_sizes
     def interpolate(
         self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False
     ) -> Self:

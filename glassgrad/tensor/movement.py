@@ -23,7 +23,7 @@ from glassgrad.tensor.record import (
     sizes_of,
     whole,
 )
-from glassgrad.tensor.sizes import cut, is_symbolic, known
+from glassgrad.tensor.sizes import cut, is_symbolic, known, with_known_sizes
 from glassgrad.tensor.views import Steps
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
@@ -48,7 +48,7 @@ class Movement(Core):
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         kept = [self._kept(i) if size is None else size for i, size in enumerate(shape)]
-        wanted = self._inferred(sizes_of((kept,)))
+        wanted = self._inferred(internal(sizes_of((kept,))))
         return self._as_view(reshaped(self.uop, wanted), (RESHAPE, wanted))
 
     def _kept(self, axis: int) -> int:
@@ -64,8 +64,7 @@ class Movement(Core):
         if len(unknown) > 1 or any(size < -1 for size in shape):
             raise ShapeError(f"cannot reshape to {shape}", hint="at most one size may be -1")
         if unknown:
-            rest = -prod(shape)
-            size = total // rest if rest else 0
+            size = _missing(self.uop.shape, shape)
             filled = tuple(size if n == -1 else n for n in shape)
         else:
             filled = shape
@@ -107,7 +106,7 @@ class Movement(Core):
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
-        given = sizes_of(([-1 if size is None else size for size in shape],))
+        given = internal(sizes_of(([-1 if size is None else size for size in shape],)))
         lead = len(given) - self.ndim
         full = (1,) * lead + self.uop.shape
         wanted = tuple(
@@ -274,6 +273,7 @@ class Movement(Core):
         """
         return self.transpose()
 
+    @with_known_sizes
     def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
         """Parts of one size, the last one perhaps smaller, or of the given sizes.
 
@@ -284,8 +284,7 @@ class Movement(Core):
         if isinstance(sizes, (tuple, list)):
             sizes = [whole(size, "the size of a part") for size in sizes]
         else:
-            known(total, "how many parts there are")
-            step = known(whole(sizes, "the size of the parts", least=1), "how many parts there are")
+            step = whole(sizes, "the size of the parts", least=1)
             sizes = [min(step, total - start) for start in range(0, max(total, 1), step)]
         if sum(sizes) != total:
             raise ShapeError(f"sizes {tuple(sizes)} do not add up to {total} on axis {axis}")
@@ -304,6 +303,7 @@ class Movement(Core):
             raise AxisError("a single number has no axis to cut", hint="unsqueeze() it first")
         return axis, self.shape[axis]
 
+    @with_known_sizes
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """About equal parts, at most this many.
 
@@ -311,8 +311,7 @@ class Movement(Core):
         [[0, 1, 2], [3, 4]]
         """
         count = whole(chunks, "the number of chunks", least=1)
-        size = known(self._axis_to_cut(dim)[1], "the size of the chunks")
-        return list(self.split(-(-size // known(count, "how many chunks there are")) or 1, dim))
+        return list(self.split(-(-self._axis_to_cut(dim)[1] // count) or 1, dim))
 
     def repeat(self, repeats: Any, *args: int) -> Self:
         """The whole tensor repeated along each axis.
@@ -320,7 +319,7 @@ class Movement(Core):
         >>> Tensor([1, 2]).repeat(2, 2).tolist()
         [[1, 2, 1, 2], [1, 2, 1, 2]]
         """
-        times = sizes_of((repeats, *args), "number of repeats")
+        times = internal(sizes_of((repeats, *args), "number of repeats"))
         if not all(at_most(0, number) for number in times):
             raise ShapeError(f"cannot repeat {self.shape} {times} times")
         if len(times) < self.ndim:
@@ -354,7 +353,9 @@ class Movement(Core):
         """
         axis, total = self._axis_to_cut(dim)
         size, step = whole(size, "the size of windows"), whole(step, "the step of windows")
-        if not 0 < size <= total or step < 1:
+        if is_symbolic(total):
+            cut(0, known(size, "a window"), total, axis)
+        elif not 0 < size <= total or step < 1:
             raise ShapeError(f"cannot unfold windows of {size} every {step} from {total} elements")
         return self._window(axis, size, step)
 
@@ -384,6 +385,17 @@ class Movement(Core):
         except ValueError:
             raise clash("combine", *shapes) from None
         return tuple(self._made(expanded(tensor.uop, wide)) for tensor in tensors)
+
+
+def _missing(source: Shape, shape: Shape) -> int:
+    """The size that -1 stands for; sizes that stand on both sides cancel, whatever they are."""
+    left, right = list(source), [size for size in shape if size != -1]
+    for size in list(right):
+        if size in left:
+            left.remove(size)
+            right.remove(size)
+    rest = prod(right)
+    return prod(left) // rest if rest else 0
 
 
 def is_pair(pair: Any) -> bool:

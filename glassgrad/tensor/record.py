@@ -28,6 +28,7 @@ CONST, CAST, RESHAPE, EXPAND = Ops.CONST, Ops.CAST, Ops.RESHAPE, Ops.EXPAND
 BIND = Ops.BIND
 SIZED = frozenset((Ops.RESHAPE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.IOTA))
 BOOL = dtypes.bool
+SIZES = (Size, SymbolicInt)
 SCALARS = (int, float, SymbolicInt)  # what a tensor is combined with as a single number
 
 WORDS = {  # how people call what an op does to its sources
@@ -97,7 +98,7 @@ def clash(word: str, *shapes: Shape) -> ShapeError:
 
 def scalar(value: ConstType | SymbolicInt, dtype: DType) -> UOp:
     """A Python number as a constant that takes the dtype of what it meets."""
-    if isinstance(value, (Size, SymbolicInt)):
+    if isinstance(value, SIZES):
         return variable_value(cast(Size, internal(value)), dtype)
     # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
     return _remembered(value, dtype) if value else _scalar(value, dtype)
@@ -209,21 +210,22 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def sizes_of(shape: Sequence[Any], what: str = "shape") -> tuple[int, ...]:
-    """`f(2, 3)` and `f((2, 3))` alike, as ints; internal Sizes for SymbolicInts."""
+    """`f(2, 3)` and `f((2, 3))` alike, as ints, or as SymbolicInts."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
-    shape = internal(tuple(shape))
     for size in shape:
         if isinstance(size, bool) or not hasattr(size, "__index__"):
             raise ShapeError(f"the {what} is made of whole numbers, not {size!r}")
-    return tuple([size if type(size) is Size else size.__index__() for size in shape])
+    if Sizes.are_shown:
+        return tuple([shown_size(n) if isinstance(n, SIZES) else n.__index__() for n in shape])
+    return tuple([size.__index__() for size in shape])
 
 
 def whole(value: Any, what: str, least: int = 0) -> int:
     """An argument that must be a whole number and large enough."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ShapeError(f"{what} must be a whole number, not {value!r}")
-    if isinstance(value, (Size, SymbolicInt)):
+    if isinstance(value, SIZES):
         return cast(int, _whole_at_launch(shown_size(internal(value)), what, least))
     number: int = value.__index__()
     if number < least:

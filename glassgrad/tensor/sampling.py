@@ -9,6 +9,7 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.random import Random
 from glassgrad.tensor.record import dtype_of, whole
+from glassgrad.tensor.sizes import with_known_sizes
 
 
 class Sampling(Random):
@@ -17,6 +18,7 @@ class Sampling(Random):
     __slots__ = ()
 
     @classmethod
+    @with_known_sizes
     def randperm(
         cls,
         n: int,
@@ -38,6 +40,7 @@ class Sampling(Random):
         order = bits.cast(dtypes.uint32).argsort().cast(wanted)
         return cls._leaf(order.uop, requires_grad)
 
+    @with_known_sizes
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
         """Places drawn with probabilities in proportion to these weights, per row.
 

@@ -9,12 +9,15 @@ from typing import Any, ParamSpec, TypeVar, cast
 from glassgrad.base.errors import AxisError, ShapeError
 from glassgrad.engine.recording import recorder
 from glassgrad.engine.size_checks import check_cut
+from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import Size
 from glassgrad.ir.symbolic import SymbolicInt, internal
+from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import Core
-from glassgrad.tensor.record import whole
+from glassgrad.tensor.record import expanded, record, whole
 
+WORDS = {"_continued": "pad", "_with_rows": "writing rows", "_indexed": "indexing"}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -47,6 +50,8 @@ def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
     start = 0 if part.start is None else internal(part.start)
     stop = size if part.stop is None else internal(part.stop)
     text = f"{part.start}:{part.stop}:{part.step}" if part.step else f"{part.start}:{part.stop}"
+    if part.step == -1 and part.start is None and part.stop is None:
+        return 0, size, -1
     if part.step not in (None, 1):
         raise AxisError(
             f"cannot slice axis {axis} by {text}",
@@ -110,7 +115,7 @@ def _refuse_in_captures(name: str, value: Any) -> None:
     if watching is not None and watching.is_strict:
         what = f"a tensor of shape {value.shape}" if isinstance(value, Core) else value
         raise ShapeError(
-            f"{name.strip('_')} of {what} needs sizes that are known, in a captured function",
+            f"{WORDS.get(name, name)} of {what} needs sizes that are known, in a captured function",
             hint="pad to the largest size, or call it outside of the captured function",
         )
 
@@ -127,5 +132,17 @@ def _settled(value: Any) -> Any:
 
 
 def _computed(tensor: Core) -> Core:
-    made = tensor._made(tensor.uop)
-    return cast(Any, made).realize()  # type: ignore[no-any-return]
+    """The tensor in memory, in the shape of its values; gradients flow on to what it was."""
+    node = tensor.uop
+    held: Core = cast(Any, tensor._made(record(Ops.DETACH, node.dtype, (node,)))).realize()
+    if node.dtype.kind != "float":
+        return held
+    return tensor._made(record(Ops.CUSTOM, node.dtype, (held.uop, node), known_to_symbolic))
+
+
+def known_to_symbolic(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+    """The gradient of a value in the shape that has SymbolicInts: cut out of the largest shape."""
+    found, source = node.src
+    room = [(0, int(size) - n) for size, n in zip(source.shape, found.shape, strict=True)]
+    wide = UOp(Ops.PAD, g.dtype, (expanded(g, found.shape),), tuple(room))
+    return {source: record(Ops.SHRINK, g.dtype, (wide,), tuple((0, n) for n in source.shape))}
