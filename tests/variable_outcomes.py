@@ -64,7 +64,7 @@ def captured(text: str) -> list[tuple[int, Outcome]]:
 
     def function(n: Any, *tensors: Tensor) -> Any:
         results = _flat(eval(text, names(list(tensors), n)))
-        return [one if isinstance(one, Tensor) else Tensor(np.array(one)) for one in results]
+        return [one if isinstance(one, Tensor) else Tensor(_array(one)) for one in results]
 
     compute, tensors = TinyJit(function), [tensor.realize() for tensor in fresh()]
     for value in (*BINDINGS, BINDINGS[0]):

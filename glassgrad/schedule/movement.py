@@ -93,6 +93,8 @@ def _groups(source: Shape, shape: Shape) -> list[tuple[Shape, Shape]]:
         if j < len(shape):
             right, j = shape[j], j + 1
         while left != right:
+            if i == len(source) and j == len(shape):
+                raise _mixed(shape, source, next(n for n in (left, right) if isinstance(n, Size)))
             if (left < right or j == len(shape)) and i < len(source):
                 left, i = left * source[i], i + 1
             else:

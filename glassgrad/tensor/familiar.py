@@ -45,7 +45,9 @@ class Familiar(Spellings):
 
     def _product(self, other: Any, name: str, left: int, right: int) -> Self:
         other = self._given(other, f"the second operand of {name}")
-        if (self.ndim, other.ndim) != (left, right) or (left == 3 and len(self) != len(other)):
+        if (self.ndim, other.ndim) != (left, right) or (
+            left == 3 and self.uop.shape[0] != other.uop.shape[0]
+        ):
             raise ShapeError(f"{name} of shapes {self.shape} and {other.shape}; x @ y takes others")
         return self.matmul(other)
 

@@ -15,13 +15,7 @@ from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
-from glassgrad.tensor.sizes import (
-    cut,
-    index_at_launch,
-    is_symbolic,
-    slice_at_launch,
-    with_known_sizes,
-)
+from glassgrad.tensor.sizes import cut, index_at_launch, is_symbolic, slice_at_launch, with_values
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 GATHER, CHECK = Ops.GATHER, Ops.CHECK
@@ -168,7 +162,7 @@ class Indexing(Bitcasts):
     def __getitem__(self, indices: Any) -> Self:
         plan = plan_of(self._tensors(indices), self.uop.shape)
         if Sizes.are_shown and any(is_symbolic(self.shape[at.axis]) for at in plan.lookups):
-            return _indexed(self, indices)
+            return with_values("indexing", self)[indices]
         moved = self._stepped(plan.steps)
         return looked_up(moved, plan) if plan.lookups else moved
 
@@ -220,7 +214,7 @@ class Indexing(Bitcasts):
         axis = axis_of(dim, self.ndim)
         check_index(index)
         if is_symbolic(self.shape[axis] if self.shape else 1):
-            return _gathered(self, axis, index)
+            return with_values("gather", self).gather(axis, with_values("gather", index))
         if index.ndim != self.ndim:
             raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
         pairs = []
@@ -260,18 +254,6 @@ class Indexing(Bitcasts):
         if not self.shape:
             raise ShapeError("cannot iterate over a tensor without axes", hint="use item()")
         return (self[i] for i in range(self.shape[0]))
-
-
-@with_known_sizes
-def _indexed(x: T, indices: Any) -> T:
-    """Places are looked up where the size of the axis is known."""
-    return x[indices]  # type: ignore[index,no-any-return]
-
-
-@with_known_sizes
-def _gathered(x: T, axis: int, index: T) -> T:
-    """Elements are looked up where the size of the axis is known."""
-    return x.gather(axis, index)  # type: ignore[attr-defined,no-any-return]
 
 
 def _width(part: Any) -> int:

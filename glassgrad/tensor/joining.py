@@ -9,7 +9,7 @@ from glassgrad.base.dtype import ConstType, dtypes, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Size
-from glassgrad.ir.symbolic import SymbolicInt, internal
+from glassgrad.ir.symbolic import SymbolicInt, internal, shown_size
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.creation import Creation
 from glassgrad.tensor.movement import is_pair
@@ -182,6 +182,7 @@ def _continued(x: Joining, pairs: tuple[tuple[int, int], ...], mode: str) -> Joi
     """The values themselves go on around: axis by axis, so that corners come from both."""
     if mode not in MODES:
         raise ValueError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
+    pairs = tuple([(shown_size(before), shown_size(after)) for before, after in pairs])
     x = x._padded(tuple((min(before, 0), min(after, 0)) for before, after in pairs))
     for axis, pair in enumerate(pairs):
         before, after = max(pair[0], 0), max(pair[1], 0)

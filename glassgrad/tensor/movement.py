@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from glassgrad.base.errors import AxisError, ShapeError
 from glassgrad.ir.ops import Ops
@@ -18,12 +18,13 @@ from glassgrad.tensor.record import (
     can_expand,
     clash,
     expanded,
+    missing_size,
     record,
     reshaped,
     sizes_of,
     whole,
 )
-from glassgrad.tensor.sizes import cut, is_symbolic, known, with_known_sizes
+from glassgrad.tensor.sizes import cut, is_symbolic, known, with_values
 from glassgrad.tensor.views import Steps
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
@@ -64,7 +65,7 @@ class Movement(Core):
         if len(unknown) > 1 or any(size < -1 for size in shape):
             raise ShapeError(f"cannot reshape to {shape}", hint="at most one size may be -1")
         if unknown:
-            size = _missing(self.uop.shape, shape)
+            size = missing_size(self.uop.shape, shape)
             filled = tuple(size if n == -1 else n for n in shape)
         else:
             filled = shape
@@ -273,7 +274,6 @@ class Movement(Core):
         """
         return self.transpose()
 
-    @with_known_sizes
     def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
         """Parts of one size, the last one perhaps smaller, or of the given sizes.
 
@@ -284,6 +284,8 @@ class Movement(Core):
         if isinstance(sizes, (tuple, list)):
             sizes = [whole(size, "the size of a part") for size in sizes]
         else:
+            if is_symbolic(total, sizes):
+                return with_values("split", self).split(int(cast(Any, sizes)), axis)
             step = whole(sizes, "the size of the parts", least=1)
             sizes = [min(step, total - start) for start in range(0, max(total, 1), step)]
         if sum(sizes) != total:
@@ -303,7 +305,6 @@ class Movement(Core):
             raise AxisError("a single number has no axis to cut", hint="unsqueeze() it first")
         return axis, self.shape[axis]
 
-    @with_known_sizes
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """About equal parts, at most this many.
 
@@ -311,7 +312,10 @@ class Movement(Core):
         [[0, 1, 2], [3, 4]]
         """
         count = whole(chunks, "the number of chunks", least=1)
-        return list(self.split(-(-self._axis_to_cut(dim)[1] // count) or 1, dim))
+        size = self._axis_to_cut(dim)[1]
+        if is_symbolic(size, count):
+            return with_values("chunk", self).chunk(int(count), dim)
+        return list(self.split(-(-size // count) or 1, dim))
 
     def repeat(self, repeats: Any, *args: int) -> Self:
         """The whole tensor repeated along each axis.
@@ -385,17 +389,6 @@ class Movement(Core):
         except ValueError:
             raise clash("combine", *shapes) from None
         return tuple(self._made(expanded(tensor.uop, wide)) for tensor in tensors)
-
-
-def _missing(source: Shape, shape: Shape) -> int:
-    """The size that -1 stands for; sizes that stand on both sides cancel, whatever they are."""
-    left, right = list(source), [size for size in shape if size != -1]
-    for size in list(right):
-        if size in left:
-            left.remove(size)
-            right.remove(size)
-    rest = prod(right)
-    return prod(left) // rest if rest else 0
 
 
 def is_pair(pair: Any) -> bool:

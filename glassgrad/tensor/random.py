@@ -25,7 +25,7 @@ from glassgrad.tensor.data import seen
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
 from glassgrad.tensor.scatter import Scatter
-from glassgrad.tensor.sizes import with_known_sizes
+from glassgrad.tensor.sizes import refuse_in_captures, with_known_sizes
 
 WORD, HALF = 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF  # all bits of 64 and of 32
 
@@ -99,6 +99,7 @@ class Random(Scatter):
     @classmethod
     def _random_bits(cls, count: int, device: str) -> Self:
         """64 random bits per element."""
+        refuse_in_captures("random numbers", (count,))
         line = cast_to(record(Ops.IOTA, dtypes.int64, (), max(count, 1)), dtypes.uint64)
         places = record(Ops.ADD, dtypes.uint64, (line, GENERATOR.take(count, device)))
         return cls._of(record(Ops.THREEFRY, dtypes.uint64, (places, GENERATOR.key(device))))

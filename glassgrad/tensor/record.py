@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any, cast
 
 from glassgrad.base.dtype import (
@@ -241,6 +242,17 @@ def _whole_at_launch(value: Any, what: str, least: int) -> Any:
             hint=f"declare the variable with a minimum of {least}" if value.vmax >= least else None,
         )
     return value
+
+
+def missing_size(source: Shape, shape: Shape) -> int:
+    """The size that -1 stands for; sizes that stand on both sides cancel, whatever they are."""
+    left, right = list(source), [size for size in shape if size != -1]
+    for size in list(right):
+        if size in left:
+            left.remove(size)
+            right.remove(size)
+    rest = prod(right)
+    return prod(left) // rest if rest else 0
 
 
 def reshaped(uop: UOp, shape: Shape) -> UOp:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
-from glassgrad.base.errors import AxisError, ShapeError
+from glassgrad.base.errors import AxisError, CaptureError, ShapeError
 from glassgrad.engine.recording import recorder
 from glassgrad.engine.size_checks import check_cut
 from glassgrad.ir.ops import Ops
@@ -17,9 +17,13 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.record import expanded, record, whole
 
-WORDS = {"_continued": "pad", "_with_rows": "writing rows", "_indexed": "indexing"}
+WORDS = {
+    "_continued": "pad",
+    "_with_rows": "writing rows",
+}
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T", bound=Core)
 
 
 def is_symbolic(*values: Any) -> bool:
@@ -85,7 +89,7 @@ def with_known_sizes(method: Callable[P, R]) -> Callable[P, R]:
     """Let a method see sizes as numbers: its structure depends on them.
 
     Outside of captures it gets the values of SymbolicInts, and tensors that have been computed.
-    In a captured function, whose replays have other values, this is an error.
+    A captured function, whose replays have other values, can call it only if no size matters.
     """
 
     @wraps(method)
@@ -93,13 +97,24 @@ def with_known_sizes(method: Callable[P, R]) -> Callable[P, R]:
         if not Sizes.are_shown:
             return method(*args, **options)
         found = [value for value in (*args, *options.values()) if _has_sizes(value)]
+        if found and recorder() is not None:
+            try:
+                return method(*args, **options)
+            except (ShapeError, CaptureError, TypeError, AttributeError) as error:
+                raise _needs_known_sizes(method.__name__, found[0]) from error
         if found:
-            _refuse_in_captures(method.__name__, found[0])
             args = tuple([_settled(value) for value in args])
             options = {name: _settled(value) for name, value in options.items()}
         return method(*args, **options)
 
     return cast(Callable[P, R], call)
+
+
+def with_values(name: str, tensor: T) -> T:
+    """A tensor in the shape of its values, for a method whose structure depends on them."""
+    if recorder() is not None:
+        raise _needs_known_sizes(name, tensor)
+    return cast(T, _settled(tensor))
 
 
 def _has_sizes(value: Any) -> bool:
@@ -110,14 +125,19 @@ def _has_sizes(value: Any) -> bool:
     return isinstance(value, (Size, SymbolicInt))
 
 
-def _refuse_in_captures(name: str, value: Any) -> None:
-    watching = recorder()
-    if watching is not None and watching.is_strict:
-        what = f"a tensor of shape {value.shape}" if isinstance(value, Core) else value
-        raise ShapeError(
-            f"{WORDS.get(name, name)} of {what} needs sizes that are known, in a captured function",
-            hint="pad to the largest size, or call it outside of the captured function",
-        )
+def _needs_known_sizes(name: str, value: Any) -> CaptureError:
+    what = f"a tensor of shape {value.shape}" if isinstance(value, Core) else value
+    return CaptureError(
+        f"a captured function cannot call {WORDS.get(name, name)} of {what}, which is known only "
+        "at launch",
+        hint="pad to the largest size, or call it outside of the captured function",
+    )
+
+
+def refuse_in_captures(name: str, shape: Any) -> None:
+    """A replay would draw as many random numbers as the capture, not as many as its shape has."""
+    if recorder() is not None and is_symbolic(*shape):
+        raise _needs_known_sizes(name, tuple(shape))
 
 
 def _settled(value: Any) -> Any:
