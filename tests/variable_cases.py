@@ -320,13 +320,12 @@ replace: t.replace(t * n) ; t.replace(x)
 """
 
 # What has no result to compare, or takes no tensor whose size could be decided at launch.
-NOT_CALLED = frozenset(
-    """
+PLAIN = """
     backward from_blob from_dlpack from_memory from_url grad is_param is_param_ kernelize
-    linear_with_vars manual_seed requires_grad schedule schedule_linear schedule_with_vars
-    test to to_ train
-    """.split()
-)
+    linear_with_vars manual_seed requires_grad schedule schedule_linear schedule_with_vars test
+    to to_ train
+"""
+NOT_CALLED = frozenset(PLAIN.split())
 
 
 def _table(text: str) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from glassgrad.base.errors import GlassgradError
 from glassgrad.ir.symbolic import SymbolicInt
 from tests.variable_cases import DATA, LARGEST, names
 
-BINDINGS = (5, 1, LARGEST, 2)
+BINDINGS = (5, 1, LARGEST)
 Outcome = list[Any] | Exception
 
 

@@ -162,7 +162,8 @@ class Indexing(Bitcasts):
     def __getitem__(self, indices: Any) -> Self:
         plan = plan_of(self._tensors(indices), self.uop.shape)
         if Sizes.are_shown and any(is_symbolic(self.shape[at.axis]) for at in plan.lookups):
-            return with_values("indexing", self)[indices]
+            x, known = with_values("indexing", (self, indices))
+            return x[known]  # type: ignore[no-any-return]
         moved = self._stepped(plan.steps)
         return looked_up(moved, plan) if plan.lookups else moved
 
@@ -214,7 +215,8 @@ class Indexing(Bitcasts):
         axis = axis_of(dim, self.ndim)
         check_index(index)
         if is_symbolic(self.shape[axis] if self.shape else 1):
-            return with_values("gather", self).gather(axis, with_values("gather", index))
+            x, places = with_values("gather", (self, index))
+            return x.gather(axis, places)  # type: ignore[no-any-return]
         if index.ndim != self.ndim:
             raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
         pairs = []

@@ -285,7 +285,7 @@ class Movement(Core):
             sizes = [whole(size, "the size of a part") for size in sizes]
         else:
             if is_symbolic(total, sizes):
-                return with_values("split", self).split(int(cast(Any, sizes)), axis)
+                return with_values("split", self).split(int(cast(Any, sizes)), axis)  # type: ignore[no-any-return]
             step = whole(sizes, "the size of the parts", least=1)
             sizes = [min(step, total - start) for start in range(0, max(total, 1), step)]
         if sum(sizes) != total:
@@ -314,7 +314,7 @@ class Movement(Core):
         count = whole(chunks, "the number of chunks", least=1)
         size = self._axis_to_cut(dim)[1]
         if is_symbolic(size, count):
-            return with_values("chunk", self).chunk(int(count), dim)
+            return with_values("chunk", self).chunk(int(count), dim)  # type: ignore[no-any-return]
         return list(self.split(-(-size // count) or 1, dim))
 
     def repeat(self, repeats: Any, *args: int) -> Self:
@@ -329,6 +329,8 @@ class Movement(Core):
         if len(times) < self.ndim:
             raise ShapeError(f"repeat of {self.shape} needs at least {self.ndim} numbers")
         base = (1,) * (len(times) - self.ndim) + self.uop.shape
+        if any(is_symbolic(n) and t != 1 for t, n in zip(times, base, strict=True)):
+            return with_values("repeat", self).repeat(times)  # type: ignore[no-any-return]
         apart = tuple(size for n in base for size in (1, n))
         wide = tuple(size for t, n in zip(times, base, strict=True) for size in (t, n))
         whole = tuple(t * n for t, n in zip(times, base, strict=True))

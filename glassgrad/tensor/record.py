@@ -87,10 +87,10 @@ def clash(word: str, *shapes: Shape) -> ShapeError:
             sizes = {one[-back], other[-back]}
             if len(sizes) == 2 and 1 not in sizes:
                 found = f"axis {ndim - back} is {one[-back]} on one side and {other[-back]} on"
-                return ShapeError(
-                    f"cannot {word} {one} and {other}: {found} the other",
-                    hint="axes must be equal, or one of them 1",
-                )
+                hint = "axes must be equal, or one of them 1"
+                if any(isinstance(size, Size) for size in sizes):
+                    hint = "a size that is known only at launch equals only itself, or realize() it"
+                return ShapeError(f"cannot {word} {one} and {other}: {found} the other", hint)
     raise AssertionError(f"{shapes} do broadcast")
 
 
@@ -248,7 +248,7 @@ def missing_size(source: Shape, shape: Shape) -> int:
     """The size that -1 stands for; sizes that stand on both sides cancel, whatever they are."""
     left, right = list(source), [size for size in shape if size != -1]
     for size in list(right):
-        if size in left:
+        if isinstance(size, Size) and size in left:
             left.remove(size)
             right.remove(size)
     rest = prod(right)

@@ -23,7 +23,6 @@ WORDS = {
 }
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T", bound=Core)
 
 
 def is_symbolic(*values: Any) -> bool:
@@ -110,11 +109,11 @@ def with_known_sizes(method: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], call)
 
 
-def with_values(name: str, tensor: T) -> T:
-    """A tensor in the shape of its values, for a method whose structure depends on them."""
+def with_values(name: str, given: Any) -> Any:
+    """Arguments with sizes as numbers, for a method whose structure depends on them."""
     if recorder() is not None:
-        raise _needs_known_sizes(name, tensor)
-    return cast(T, _settled(tensor))
+        raise _needs_known_sizes(name, given[0] if isinstance(given, tuple) else given)
+    return _settled(given)
 
 
 def _has_sizes(value: Any) -> bool:
