@@ -109,14 +109,14 @@ class SymbolicInt:
 
     def __ge__(self, other: Any) -> Any:
         found = self._compared(_ceiling(other), ">=", _is_below)
-        return found if found is NotImplemented else not found
+        return found if found is NotImplemented else not found and not _is_nan(other)
 
     def __le__(self, other: Any) -> Any:
         return self._compared(_floor(other), "<=", _is_at_most)
 
     def __gt__(self, other: Any) -> Any:
         found = self._compared(_floor(other), ">", _is_at_most)
-        return found if found is NotImplemented else not found
+        return found if found is NotImplemented else not found and not _is_nan(other)
 
     def __bool__(self) -> bool:
         return not self._compared(0, "==", _is_equal)
@@ -296,6 +296,10 @@ def _ceiling(number: Any) -> Any:
 def _floor(number: Any) -> Any:
     """n > 2.5 is n > 2."""
     return floor(number) if isinstance(number, float) and isfinite(number) else number
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and isnan(value)
 
 
 def _is_whole(value: Any) -> bool:
