@@ -246,6 +246,8 @@ def written(uop: UOp) -> str:
     """An index expression as people write it."""
     if uop.op is Ops.VARIABLE:
         return str(uop.arg[0])
+    if uop.op is Ops.ADD and uop.src[1].is_const and uop.src[1].arg < 0:
+        return f"({written(uop.src[0])}-{-uop.src[1].arg})"
     if uop.op in SIGNS:
         return f"({written(uop.src[0])}{SIGNS[uop.op]}{written(uop.src[1])})"
     return str(uop.arg) if uop.is_const else f"{uop.op.name}({', '.join(map(written, uop.src))})"
