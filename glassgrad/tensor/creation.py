@@ -226,7 +226,7 @@ class Creation(Reduce):
         >>> Tensor.eye(2).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        rows, columns = checked_shape((n, n if m is None else m))
+        rows, columns = internal(checked_shape((n, n if m is None else m)))
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if not rows or not columns:
             return cls.zeros(

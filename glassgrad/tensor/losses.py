@@ -73,7 +73,7 @@ class Losses(Pooling):
         """
 
         def normalized(x: Self) -> Self:
-            if _is_empty(x.shape, axis):
+            if _is_empty(x.uop.shape, axis):
                 return x
             powers = (x - x.max(axis, keepdim=True).detach()).exp()
             shares = powers / powers.sum(axis, keepdim=True)
@@ -100,7 +100,7 @@ class Losses(Pooling):
         """
 
         def logarithms(x: Self) -> Self:
-            if _is_empty(x.shape, axis):
+            if _is_empty(x.uop.shape, axis):
                 return x
             shifted = x - x.max(axis, keepdim=True).detach()
             y = shifted - shifted.exp().sum(axis, keepdim=True).log()

@@ -283,3 +283,15 @@ def test_padding_and_joining_by_variable_sizes() -> None:
         np.testing.assert_array_equal(padded, np.pad(data, (value, 1)))
         joined = x[:count].cat(x[4:], x[count:]).numpy()
         np.testing.assert_array_equal(joined, np.r_[data[:value], data[4:], data[value:]])
+
+
+def test_a_size_may_be_0() -> None:
+    n = Variable("n", 0, 12)
+    for value in (0, 4, 12):
+        part = rows(n.bind(value))
+        assert part.softmax(0).shape[1] == 6 and part.softmax(0).numpy().shape == (value, 6)
+        np.testing.assert_allclose(part.sum(0).numpy(), ROWS[:value].sum(0), rtol=1e-5, atol=1e-6)
+        assert part.cumsum(0).numpy().shape == (value, 6)
+        assert np.array_equal(Tensor.eye(n.bind(value)).numpy(), np.eye(value, dtype=np.float32))
+    with pytest.raises(IndexError, match="slice 0:1 is out of range for axis 0 of size 0"):
+        rows(n.bind(0)).max(0)  # there is no largest element
