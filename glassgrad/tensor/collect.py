@@ -14,7 +14,6 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings, sizes_in
 from glassgrad.ir.uop import UOp
-from glassgrad.memory.view import View
 from glassgrad.tensor.core import holders
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.lazy import hold
@@ -109,7 +108,7 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
     done: dict[UOp, UOp] = {}  # only what changes
     for node in walk(roots) if nodes is None else nodes:
         if node.realized is not None:
-            done[node] = _in_room(node, node.realized) if Sizes.exist else node.realized
+            done[node] = _with_sizes(node, node.realized) if Sizes.exist else node.realized
         elif node.op is DETACH and node.arg is not None:
             done[node] = done.get(node.src[0], node.src[0])
         elif done and not done.keys().isdisjoint(node.src):
@@ -127,21 +126,16 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
     return values
 
 
-def _in_room(node: UOp, held: UOp) -> UOp:
-    """A value whose sizes variables decide, read from the memory that was made for the largest:
-    there its shape has the values of one run.
+def _with_sizes(node: UOp, held: UOp) -> UOp:
+    """A value whose sizes variables decide, read from memory whose shape has their values:
+    padded to the largest sizes, and cut to the real ones.
     """
     if not sizes_in(node.shape):
         return held
-    view = held.arg
-    room = tuple([int(size) for size in node.shape])
-    last = view.offset + sum((n - 1) * step for n, step in zip(room, view.strides, strict=True))
-    if last >= view.storage.size:
-        return held
-    whole = View(view.storage, view.dtype, room, view.strides, view.offset)
+    around = tuple([(0, int(size) - n) for size, n in zip(node.shape, held.shape, strict=True)])
+    wide = UOp(Ops.PAD, node.dtype, (held,), around)
     pairs = tuple([(0, size) for size in node.shape])
-    source = UOp(BUFFER, node.dtype, (), whole)
-    return UOp(Ops.SHRINK, node.dtype, (source, *bound(bindings(pairs))), pairs)
+    return UOp(Ops.SHRINK, node.dtype, (wide, *bound(bindings(pairs))), pairs)
 
 
 def _lies_in_buffer(value: UOp) -> bool:

@@ -295,3 +295,20 @@ def test_a_size_may_be_0() -> None:
         assert np.array_equal(Tensor.eye(n.bind(value)).numpy(), np.eye(value, dtype=np.float32))
     with pytest.raises(IndexError, match="slice 0:1 is out of range for axis 0 of size 0"):
         rows(n.bind(0)).max(0)  # there is no largest element
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+def test_what_waits_for_rows_that_are_overwritten_sees_them_as_they_were(is_together: bool) -> None:
+    n = Variable("n", 1, 12)
+    for value in (3, 12, 1):
+        x = Tensor(ROWS).realize()
+        part = x[: n.bind(value)]
+        twice = part * 2
+        after, total = twice + 1, (twice + part).sum(0)
+        twice.realize()
+        twice.assign(twice * 0 + 7)
+        if is_together:
+            Tensor.realize(twice, after, total)
+        np.testing.assert_allclose(after.numpy(), ROWS[:value] * 2 + 1, rtol=1e-6)
+        np.testing.assert_array_equal(twice.numpy(), np.full((value, 6), 7.0, np.float32))
+        np.testing.assert_allclose(total.numpy(), 3 * ROWS[:value].sum(0), rtol=1e-5, atol=1e-5)
