@@ -12,7 +12,7 @@ with collector_paused():  # what is made here stays
     from glassgrad.base.counters import GlobalCounters
     from glassgrad.base.dtype import DType, dtypes
     from glassgrad.devices.registry import Device
-    from glassgrad.ir.size import Variable
+    from glassgrad.ir.symbolic import Variable
     from glassgrad.ir.uop import UOp
     from glassgrad.memory.memory_view import MemoryView
     from glassgrad.tensor.tensor import Tensor

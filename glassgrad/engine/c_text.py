@@ -7,6 +7,7 @@ table      what the pool's `run` walks over (devices/pool_code.py)
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -16,6 +17,7 @@ from glassgrad.base.records import frozen
 from glassgrad.devices import pool_code
 from glassgrad.engine.c_template import HEADER, INCLUDED, SOURCE
 from glassgrad.engine.packing import Row, unpack_size
+from glassgrad.ir.ops import Ops
 from glassgrad.memory.layout import contiguous_strides, is_row_major
 
 C_TYPES = {
@@ -125,8 +127,10 @@ class CText:
     # ------------------------------------------------------------------ what there is
 
     def _used_variables(self) -> list[int]:
-        used = [n for launch in self.capture["launches"] for n in launch["variables"]]
-        return sorted(set(used))
+        used = {n for launch in self.capture["launches"] for n in launch["variables"]}
+        names = {name for check in self.entry["size_checks"] for name in _names_in(check["ends"])}
+        used |= {n for n, (name, *_) in enumerate(self.row["variables"]) if name in names}
+        return sorted(used)
 
     def _results(self) -> list[Result]:
         found = []
@@ -246,6 +250,7 @@ class CText:
             f'{high}");'
             for name, low, high in self.variables
         ]
+        lines += map(self._size_check, self.entry["size_checks"])
         for number, base in enumerate(self.entry["bases"]):
             if "argument" in base:
                 name = self.arguments[base["argument"]]
@@ -260,6 +265,15 @@ class CText:
             if not r.is_direct
         ]
         return [*lines, *self._looking()]
+
+    def _size_check(self, check: Row) -> str:
+        """A cut that lies inside of its axis for some values of the variables only."""
+        names = {row[0]: self.variable_names[n] for n, row in enumerate(self.row["variables"])}
+        start, stop, size = (_index_text(end, names) for end in check["ends"])
+        what = "index" if check["is_index"] else "slice"
+        where = "" if check["origin"] is None else f" ({check['origin'][0]}:{check['origin'][1]})"
+        why = _quoted(f"{what} is out of range for axis {check['axis']}{where}")
+        return f"if ({start} < 0 || {start} > {stop} || {stop} > {size}) return refuse({why});"
 
     def _random(self) -> list[str]:
         lines = []
@@ -292,6 +306,37 @@ class CText:
             place = f"{self.name}_storage_{found['storage']} + {found['window'][3] * item}"
             rows.append(f"    if (!strcmp(name, {_quoted(name)})) return {place};\n")
         return rows
+
+
+def _names_in(packed: Any) -> Iterator[str]:
+    """The variables of packed index expressions."""
+    if isinstance(packed, list):
+        if packed and packed[0] == Ops.VARIABLE.name:
+            yield packed[1]
+        else:
+            for part in packed:
+                yield from _names_in(part)
+
+
+def _index_text(packed: Any, names: Mapping[str, str]) -> str:
+    """An index expression in C, where division rounds towards zero."""
+    if isinstance(packed, int):
+        return str(packed)
+    if packed[0] == Ops.VARIABLE.name:
+        return names[packed[1]]
+    left, right = (_index_text(part, names) for part in packed[1:])
+    return INDEX_TEXT[Ops[packed[0]]].format(a=left, b=right)
+
+
+INDEX_TEXT = {
+    Ops.ADD: "({a} + {b})",
+    Ops.SUB: "({a} - {b})",
+    Ops.MUL: "({a} * {b})",
+    Ops.FLOORMOD: "((({a} % {b}) + {b}) % {b})",
+    Ops.FLOORDIV: "(({a} - ((({a} % {b}) + {b}) % {b})) / {b})",
+    Ops.MIN: "({a} < {b} ? {a} : {b})",
+    Ops.MAX: "({a} > {b} ? {a} : {b})",
+}
 
 
 def ctype_of(dtype: str) -> str:

@@ -22,6 +22,7 @@ from glassgrad.devices.pool import LEVEL, text_for_host
 from glassgrad.devices.pool_code import PYTHON_ENTRY, SYMBOLS
 from glassgrad.engine.bad_index import Cells
 from glassgrad.engine.capture import Capture, Place
+from glassgrad.engine.size_checks import SizeCheck
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import UNBOUND, Size, size_of
 from glassgrad.ir.stages import Check, Executable, Launch, Program, Source
@@ -120,6 +121,18 @@ def pack_size(size: int) -> Any:
     return _pack_index(size.uop) if isinstance(size, Size) else size
 
 
+def pack_size_check(check: SizeCheck, library: Library) -> Row:
+    """A check as numbers and nested lists; its variables become the library's."""
+    for found in check.variables:
+        library.variables.setdefault(found, len(library.variables))
+    return {
+        "ends": [_pack_index(end) for end in (check.start, check.stop, check.size)],
+        "axis": check.axis,
+        "is_index": check.is_index,
+        "origin": None if check.origin is None else check.origin.__reduce__()[1],
+    }
+
+
 def _pack_index(uop: UOp) -> Any:
     if uop.op is Ops.CONST:
         return uop.arg
@@ -197,6 +210,12 @@ def unpack(row: Row, given: list[Storage], linked: Linked) -> Capture:
 
 def unpack_size(packed: Any) -> int:
     return packed if isinstance(packed, int) else size_of(_unpack_index(packed), UNBOUND)
+
+
+def unpack_size_check(row: Row) -> SizeCheck:
+    start, stop, size = map(_unpack_index, row["ends"])
+    origin = None if row["origin"] is None else Origin(*row["origin"])
+    return SizeCheck(start, stop, size, row["axis"], row["is_index"], origin)
 
 
 def _unpack_index(packed: Any) -> UOp:

@@ -15,6 +15,7 @@ from glassgrad.ir.uop import UOp
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device
     from glassgrad.engine.plan import Plan
+    from glassgrad.engine.size_checks import SizeCheck
     from glassgrad.ir.shape import Shape
     from glassgrad.memory.storage import Storage
     from glassgrad.memory.view import View
@@ -51,7 +52,8 @@ class Recorder:
     `is_strict`: values may not be looked at. `counters` are the buffers that say where random
     numbers begin. `sized` are the results whose shapes variables decide, with those shapes.
     `nodes` are all that was computed, as it was written. `touched` are the tensors whose gradients
-    were set or added to. `older` are the ids of the tensors that were there before.
+    were set or added to. `older` are the ids of the tensors that were there before. `size_checks`
+    are the cuts that fit for some values of variables only.
     """
 
     is_strict: bool
@@ -62,6 +64,7 @@ class Recorder:
     sized: dict[View, Shape] = field(default_factory=dict)
     touched: list[Any] = field(default_factory=list)
     values: Sequence[UOp] = ()  # the graph that is about to run
+    size_checks: list[SizeCheck] = field(default_factory=list)
 
 
 class _Thread(local):

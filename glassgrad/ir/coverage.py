@@ -35,7 +35,9 @@ class Footprint(NamedTuple):
 
     first: int
     digits: frozenset[Digit]
-    start: frozenset[tuple[UOp, int]] = frozenset()  # what is added to `first` at launch
+    start: frozenset[tuple[UOp, int]] = (
+        frozenset()
+    )  # added to `first` at launch; by 0: decides gates
 
 
 class Written(NamedTuple):
@@ -95,7 +97,12 @@ def _of(address: Linear, conditions: list[UOp], at_most: bool) -> Written:
             open_digits.add(Digit(factor, atom.src[0]))
         else:
             raise Unproved("a loop whose size is known only at launch is divided")
-    found = _footprint(address.constant, parts_of(Linear(closed, 0), conditions))
+    closed_conditions = []
+    for condition in conditions:  # a loop move does not change which values a variable may have
+        variables = [node for node in condition.toposort() if node.op is Ops.VARIABLE]
+        start |= {(variable, 0) for variable in variables}
+        closed_conditions += [] if variables else [condition]
+    found = _footprint(address.constant, parts_of(Linear(closed, 0), closed_conditions))
     if not open_digits and not start:
         return found
     first, digits, _ = found.footprint

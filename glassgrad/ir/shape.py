@@ -18,9 +18,11 @@ class Sizes:
     """Whether shapes may hold sizes that are known only at launch (see ir/size.py).
 
     Equal ones may stand for different values of their variables, so shapes are not remembered then.
+    `are_shown`: the user made a variable, so shapes of tensors may have to show SymbolicInts.
     """
 
     exist = False
+    are_shown = False
 
 
 def broadcast(*shapes: Shape) -> Shape:

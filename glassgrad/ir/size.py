@@ -1,8 +1,9 @@
-"""Size: a number in a shape that is known only at launch.
+"""Size: a number in a shape that is known only at launch, as the compiler sees it.
 
-`Variable("n", 1, 64).bind(7)` is a Size. As an int it is the largest it can be, so memory, strides
-and costs are right for every value; what it stands for is the index expression `uop`. Sums and
-products of sizes are sizes, equal ones are equal, and where everything cancels a plain int is left.
+As an int it is the largest it can be, so memory, strides and costs are right for every value; what
+it stands for is the index expression `uop`. Sums and products of sizes are sizes, equal ones are
+equal, and where everything cancels a plain int is left. Users never see one: what they hold is a
+SymbolicInt (ir/symbolic.py), which is no int.
 
 The values of variables travel beside the expression (`bound`), not in it: a graph has the same
 structure for all of them, and so one plan and one kernel serve all.
@@ -157,7 +158,7 @@ class Size(int):
     def bind(self, value: int) -> Size:
         """The variable with a value.
 
-        >>> Variable("n", 1, 9).bind(3).val
+        >>> variable_size("n", 1, 9).bind(3).val
         3
         """
         name, low, high = self._variable().arg
@@ -175,10 +176,10 @@ class Size(int):
         return self.uop
 
 
-def Variable(name: str, min_val: int, max_val: int) -> Size:  # noqa: N802  as scripts write it
+def variable_size(name: str, min_val: int, max_val: int) -> Size:
     """A size that is bound at launch: one kernel serves all its values.
 
-    >>> Variable("n", 1, 1024)
+    >>> variable_size("n", 1, 1024)
     n
     """
     if not str(name).isidentifier():
@@ -245,6 +246,8 @@ def written(uop: UOp) -> str:
     """An index expression as people write it."""
     if uop.op is Ops.VARIABLE:
         return str(uop.arg[0])
+    if uop.op is Ops.ADD and uop.src[1].is_const and uop.src[1].arg < 0:
+        return f"({written(uop.src[0])}-{-uop.src[1].arg})"
     if uop.op in SIGNS:
         return f"({written(uop.src[0])}{SIGNS[uop.op]}{written(uop.src[1])})"
     return str(uop.arg) if uop.is_const else f"{uop.op.name}({', '.join(map(written, uop.src))})"

@@ -93,6 +93,8 @@ def _groups(source: Shape, shape: Shape) -> list[tuple[Shape, Shape]]:
         if j < len(shape):
             right, j = shape[j], j + 1
         while left != right:
+            if i == len(source) and j == len(shape):
+                raise _mixed(shape, source, next(n for n in (left, right) if isinstance(n, Size)))
             if (left < right or j == len(shape)) and i < len(source):
                 left, i = left * source[i], i + 1
             else:
@@ -105,7 +107,10 @@ def _regroup(indices: Indices, shape: Shape, source: Shape) -> list[UOp]:
     if shape == source:
         return list(indices)
     flat = ZERO
+    has_size = any(isinstance(n, Size) for n in shape)
     for index, n in zip(indices, shape, strict=True):
+        if n == 1 and has_size:  # its only index is 0
+            continue
         if isinstance(n, Size) and flat is not ZERO:
             raise _mixed(shape, source, n)
         flat = add(scale(flat, n), index)

@@ -9,6 +9,7 @@ from typing import Any, Self
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.indexing import Indexing
 from glassgrad.tensor.record import axis_of
+from glassgrad.tensor.sizes import with_known_sizes
 
 TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|1|[A-Za-z_]\w*)")
 ALONE = "... alone"  # outside of brackets it stands for several axes, inside for their product
@@ -20,6 +21,7 @@ class Arrangement(Indexing):
 
     __slots__ = ()
 
+    @with_known_sizes
     def roll(
         self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None
     ) -> Self:
@@ -53,6 +55,7 @@ class Arrangement(Indexing):
         pairs[axis] = (size - shift, 2 * size - shift)
         return self.repeat(tuple(times)).shrink(pairs)
 
+    @with_known_sizes
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
         """The elements x[i, i + offset] of two axes, as a new last axis.
 
@@ -75,6 +78,7 @@ class Arrangement(Indexing):
         square = x[..., top : top + size, left : left + size]
         return square.flatten(-2)[..., :: size + 1]
 
+    @with_known_sizes
     def diag(self) -> Self:
         """A vector as the diagonal of a matrix of zeros; the diagonal of a matrix.
 
@@ -85,7 +89,7 @@ class Arrangement(Indexing):
             return self.diagonal()
         if self.ndim != 1:
             raise ShapeError(f"diag takes one or two axes, but the shape is {self.shape}")
-        line = self._line(int(self.shape[0]))
+        line = self._line(self.shape[0])
         return line.unsqueeze(1).eq(line).where(self.unsqueeze(1), self.const_like(0))
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:

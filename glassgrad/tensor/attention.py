@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any, Self
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
@@ -51,12 +51,18 @@ class Attention(Losses):
             raise ShapeError("attention is causal or has a mask, not both")
         return self._fit(key, attn_mask, is_causal).dropout(dropout_p).dot(value)
 
+    def _scale(self, width: Any) -> Any:
+        """One over the square root of the width, which may be known only at launch."""
+        if isinstance(width, int):
+            return 1 / math.sqrt(width)
+        return self.const_like(width).sqrt().reciprocal()
+
     @composite
     def _fit(self, key: Self, attn_mask: Self | None, is_causal: bool) -> Self:
         """How well each key fits each query, as shares of 1."""
-        scores = self.dot(key.transpose(-2, -1)) * (1 / math.sqrt(self.shape[-1]))
+        scores: Self = self.dot(key.transpose(-2, -1)) * self._scale(self.shape[-1])
         if is_causal:
-            rows, columns = int(self.shape[-2]), int(key.shape[-2])
+            rows, columns = self.shape[-2], key.shape[-2]
             attn_mask = self._line(columns) <= self._line(rows).unsqueeze(1)
         if attn_mask is not None:
             hides = attn_mask.dtype is dtypes.bool

@@ -11,10 +11,13 @@ from operator import attrgetter
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import bindings, sizes_in
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import holders
 from glassgrad.tensor.later import written_out
 from glassgrad.tensor.lazy import hold
+from glassgrad.tensor.record import bound
 from glassgrad.tensor.versions import GIVEN, OVERWRITTEN, current, moved_to
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
@@ -105,7 +108,7 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
     done: dict[UOp, UOp] = {}  # only what changes
     for node in walk(roots) if nodes is None else nodes:
         if node.realized is not None:
-            done[node] = node.realized
+            done[node] = _with_sizes(node, node.realized) if Sizes.exist else node.realized
         elif node.op is DETACH and node.arg is not None:
             done[node] = done.get(node.src[0], node.src[0])
         elif done and not done.keys().isdisjoint(node.src):
@@ -121,6 +124,18 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
             value = UOp(CONTIGUOUS, value.dtype, (value,), times)
         values.append(value)
     return values
+
+
+def _with_sizes(node: UOp, held: UOp) -> UOp:
+    """A value whose sizes variables decide, read from memory whose shape has their values:
+    padded to the largest sizes, and cut to the real ones.
+    """
+    if not sizes_in(node.shape):
+        return held
+    around = tuple([(0, int(size) - n) for size, n in zip(node.shape, held.shape, strict=True)])
+    wide = UOp(Ops.PAD, node.dtype, (held,), around)
+    pairs = tuple([(0, size) for size in node.shape])
+    return UOp(Ops.SHRINK, node.dtype, (wide, *bound(bindings(pairs))), pairs)
 
 
 def _lies_in_buffer(value: UOp) -> bool:

@@ -12,6 +12,7 @@ from glassgrad.tensor.composite import composite
 from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole
 from glassgrad.tensor.reduce import accumulator, folded
 from glassgrad.tensor.sampling import Sampling
+from glassgrad.tensor.sizes import cut, is_symbolic
 
 ADD, PERMUTE = Ops.ADD, Ops.PERMUTE
 T = TypeVar("T", bound="Contraction")
@@ -129,7 +130,9 @@ class Contraction(Sampling):
         steps = zip(kernel, each(stride, count, "stride"), each(dilation, count, "dilation"))
         for number, (size, step, spread) in enumerate(steps):
             reach = spread * (size - 1) + 1
-            if reach > self.shape[first + number]:
+            if is_symbolic(length := self.shape[first + number]):
+                cut(0, reach, length, first + number)
+            elif reach > length:
                 raise ShapeError(
                     f"a window of {reach} does not fit axis {first + number} of {self.shape}",
                     hint="use a smaller kernel, or padding",

@@ -10,14 +10,15 @@ from glassgrad.base.config import NO_GRAD
 from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.shape import Shape
+from glassgrad.ir.shape import Shape, Sizes
+from glassgrad.ir.symbolic import SymbolicInt, shown
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
 from glassgrad.tensor.lazy import LAZY, Identity, mark_parameter
 from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.record import axis_of, cast_to, meet, record, scalar, weak_dtype
+from glassgrad.tensor.record import SCALARS, axis_of, cast_to, meet, record, scalar, weak_dtype
 from glassgrad.tensor.views import DETACHED, Step, Steps, Whole
 
 BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
@@ -168,7 +169,8 @@ class Core(metaclass=Modes):
 
     @property
     def shape(self) -> Shape:
-        return self.uop.shape
+        shape = self.uop.shape
+        return shown(shape) if Sizes.are_shown else shape
 
     @property
     def dtype(self) -> DType:
@@ -193,7 +195,7 @@ class Core(metaclass=Modes):
         >>> Tensor([[1, 2, 3]]).numel()
         3
         """
-        return prod(self.uop.shape)
+        return prod(self.shape)
 
     def nbytes(self) -> int:
         """How many bytes the elements take.
@@ -201,7 +203,7 @@ class Core(metaclass=Modes):
         >>> Tensor([[1, 2, 3]]).nbytes()
         12
         """
-        return prod(self.uop.shape) * self.uop.dtype.itemsize
+        return prod(self.shape) * self.uop.dtype.itemsize
 
     def element_size(self) -> int:
         """How many bytes one element takes.
@@ -243,6 +245,8 @@ class Core(metaclass=Modes):
 
     def _number(self, other: Any, what: str) -> Any:
         """NumPy scalars are Python numbers; NumPy arrays become tensors."""
+        if isinstance(other, SymbolicInt):
+            return other
         if getattr(other, "shape", None) == () and hasattr(other, "item"):
             return other.item()
         if hasattr(other, "__array_interface__"):
@@ -260,13 +264,15 @@ class Core(metaclass=Modes):
             other = self._number(other, what)
             if isinstance(other, Core):
                 return other.uop
+        if isinstance(other, SymbolicInt):
+            return scalar(other, dtypes.default_int)
         return UOp(CONST, dtypes.from_py(other), (), other)
 
     def _given(self, value: Any, what: str) -> Self:
         """An argument that must be a tensor; arrays, lists and numbers become one."""
         if isinstance(value, Core):
             return cast(Self, value)
-        if isinstance(value, (list, tuple, int, float)) or hasattr(value, "__array_interface__"):
+        if isinstance(value, (list, tuple, *SCALARS)) or hasattr(value, "__array_interface__"):
             return type(self)(value)  # type: ignore[call-arg]
         raise DTypeError(f"{what} must be a tensor, not {_named(value)}")
 

@@ -9,20 +9,30 @@ from glassgrad.base.dtype import ConstType, DType, DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
-from glassgrad.ir.size import Size
+from glassgrad.ir.symbolic import SymbolicInt, greatest, internal, shown_size
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import UNDEFINED
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.data import own
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.record import dtype_of, expanded, record, scalar, sizes_of, whole
+from glassgrad.tensor.record import (
+    SCALARS,
+    dtype_of,
+    expanded,
+    number_dtype,
+    record,
+    scalar,
+    sizes_of,
+    whole,
+)
 from glassgrad.tensor.reduce import Reduce
+from glassgrad.tensor.sizes import is_symbolic, known, with_known_sizes
 
 
 def checked_shape(shape: tuple[Any, ...]) -> Shape:
     sizes = sizes_of(shape)
-    if any(size < 0 for size in sizes):
+    if any(_ends(shown_size(size))[0] < 0 for size in sizes):
         raise ShapeError(f"a shape has no negative sizes: {sizes}")
     return sizes
 
@@ -49,6 +59,7 @@ class Creation(Reduce):
     __slots__ = ()
 
     @classmethod
+    @with_known_sizes
     def empty(
         cls,
         *shape: Any,
@@ -80,9 +91,9 @@ class Creation(Reduce):
         >>> Tensor.full((2, 3), 7).dtype
         dtypes.int
         """
-        if not isinstance(fill_value, (int, float)):
+        if not isinstance(fill_value, SCALARS):
             raise DTypeError(f"a tensor is filled with a number, not {fill_value!r}")
-        wanted = dtypes.from_py(fill_value) if dtype is None else dtype_of(dtype)
+        wanted = number_dtype(fill_value) if dtype is None else dtype_of(dtype)
         sizes = checked_shape(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
         value = expanded(scalar(_rounded(fill_value, wanted), wanted), sizes)
         return cls._leaf(own(copied(value, canonical(device))), requires_grad)
@@ -110,7 +121,9 @@ class Creation(Reduce):
     @classmethod
     def _line(cls, size: int, dtype: DTypeLike | None = None) -> Self:
         """0, 1, 2, … size-1, of int32 if that holds them."""
-        wanted = holding(0, size - 1) if dtype is None else dtype_of(dtype)
+        wanted = (
+            holding(0, *_ends(shown_size(internal(size) - 1))) if dtype is None else dtype_of(dtype)
+        )
         return cls._of(record(Ops.IOTA, wanted, (), size))
 
     @classmethod
@@ -130,9 +143,11 @@ class Creation(Reduce):
         """
         first, last = (0, start) if stop is None else (start, stop)
         numbers = (first, last, step)
-        if isinstance(last, Size) and step == 1:
-            line = cls._line(last - first)
-            return cls._of(own((line + first if first else line).cast(dtype or line.dtype).uop))
+        if is_symbolic(*numbers):
+            return cls._leaf(
+                own(copied(cls._steps_at_launch(numbers, dtype).uop, canonical(device))),
+                requires_grad,
+            )
         if not all(isinstance(value, (int, float)) for value in numbers):
             raise DTypeError(f"arange takes numbers, not {numbers}")
         if not all(map(isfinite, numbers)):
@@ -155,6 +170,25 @@ class Creation(Reduce):
         return cls._leaf(uop, requires_grad)
 
     @classmethod
+    def _steps_at_launch(cls, numbers: tuple[Any, Any, Any], dtype: DTypeLike | None) -> Self:
+        """Numbers from the first to before the last, some of which are known only at launch."""
+        first, last, step = numbers
+        if not all(isinstance(number, (int, SymbolicInt)) for number in numbers):
+            raise DTypeError(f"arange takes whole numbers beside a SymbolicInt, not {numbers}")
+        if known(step, "how many numbers there are") == 0:
+            raise ShapeError("arange with step 0 never ends", hint="use a step that is not 0")
+        count = shown_size(greatest(internal(-((first - last) // step)), 0))
+        if isinstance(count, int) and count == 0:
+            return cls.zeros(0, dtype=dtype or dtypes.default_int)
+        ends = [end for n in (first, first + step * count) for end in _ends(n)]
+        kind = holding(0, *ends, step, *_ends(count))
+        default = dtypes.default_int if kind is dtypes.int32 else kind
+        line = cls._line(count).cast(kind)
+        value = line if step == 1 else line * step
+        value = value + first if is_symbolic(first) or first else value
+        return value.cast(default if dtype is None else dtype_of(dtype))
+
+    @classmethod
     def linspace(
         cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> Self:
@@ -165,6 +199,13 @@ class Creation(Reduce):
         """
         steps = whole(steps, "the number of steps")
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
+        if is_symbolic(start, stop, steps):
+            line = cls.arange(steps, dtype=dtypes.float64, **kwargs)
+            begin, end, gaps = (
+                cls._of(scalar(n, dtypes.float64)) for n in (start, stop, steps - 1)
+            )
+            value = line * ((end - begin) / gaps.maximum(1)) + begin
+            return cls._leaf(value.cast(wanted).uop, line._is_asked)
         if steps == 1:
             return cls.full((1,), start, wanted, **kwargs)
         part = (stop - start) / max(steps - 1, 1)
@@ -185,7 +226,7 @@ class Creation(Reduce):
         >>> Tensor.eye(2).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        rows, columns = checked_shape((n, n if m is None else m))
+        rows, columns = internal(checked_shape((n, n if m is None else m)))
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if not rows or not columns:
             return cls.zeros(
@@ -264,6 +305,13 @@ class Creation(Reduce):
         return self._line(columns) - self._line(rows).unsqueeze(1)
 
 
+def _ends(number: Any) -> tuple[int, int]:
+    """The smallest and the largest value of a number that may be known only at launch."""
+    return (number.vmin, number.vmax) if isinstance(number, SymbolicInt) else (number, number)
+
+
 def _rounded(value: ConstType, dtype: Any) -> ConstType:
     """Filling ints with 2.7 fills them with 2."""
+    if isinstance(value, SymbolicInt):
+        return value
     return int(value) if dtype.kind in ("int", "uint") else value

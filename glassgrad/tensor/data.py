@@ -14,6 +14,7 @@ from glassgrad.base.origin import here
 from glassgrad.base.rounding import convert
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.hub import available
 from glassgrad.memory.storage import Storage
@@ -43,6 +44,8 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
     """Whatever a Tensor can be made of."""
     if isinstance(data, UOp):
         return data if dtype is None else cast_to(data, dtype)
+    if isinstance(data, SymbolicInt):
+        return own(copied(scalar(data, dtypes.default_int if dtype is None else dtype), device))
     if isinstance(data, (int, float)) and not hasattr(data, "dtype"):  # numpy.float64 is a float
         number = scalar(data, dtypes.from_py(data) if dtype is None else dtype)
         return own(copied(number, device))

@@ -43,7 +43,7 @@ class Einsum(Contraction):
             )
         if not all(isinstance(tensor, Einsum) for tensor in tensors):
             raise DTypeError(f"einsum takes tensors, not {tensors!r}")
-        terms, output = _terms(formula, [tensor.shape for tensor in tensors])
+        terms, output = _terms(formula, [tensor.uop.shape for tensor in tensors])
         wanted = tensors[0].uop.dtype
         for tensor in tensors[1:]:
             wanted = promote(wanted, tensor.uop.dtype)
@@ -114,7 +114,7 @@ def _unique(x: Einsum, letters: str) -> tuple[Any, str]:
         while letters.count(letter) > 1:
             first = letters.index(letter)
             second = letters.index(letter, first + 1)
-            if x.shape[first] != x.shape[second]:
+            if x.uop.shape[first] != x.uop.shape[second]:
                 raise ShapeError(f"{letter!r} stands for {x.shape[first]} and {x.shape[second]}")
             x = x.diagonal(0, first, second)
             rest = letters[:first] + letters[first + 1 : second] + letters[second + 1 :]

@@ -8,6 +8,7 @@ from typing import Any, Self
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.tensor.indexing import check_index, checked
 from glassgrad.tensor.record import axis_of, sizes_of
+from glassgrad.tensor.sizes import is_symbolic
 from glassgrad.tensor.spellings import Spellings
 
 
@@ -44,7 +45,9 @@ class Familiar(Spellings):
 
     def _product(self, other: Any, name: str, left: int, right: int) -> Self:
         other = self._given(other, f"the second operand of {name}")
-        if (self.ndim, other.ndim) != (left, right) or (left == 3 and len(self) != len(other)):
+        if (self.ndim, other.ndim) != (left, right) or (
+            left == 3 and self.uop.shape[0] != other.uop.shape[0]
+        ):
             raise ShapeError(f"{name} of shapes {self.shape} and {other.shape}; x @ y takes others")
         return self.matmul(other)
 
@@ -223,8 +226,8 @@ class Familiar(Spellings):
         """
         axis, _ = self._axis_to_cut(dim)
         size = self.shape[axis]
-        first = start + size if start < 0 else start
-        if not 0 <= first <= first + length <= size:
+        first = start if is_symbolic(start) or start >= 0 else start + size
+        if not is_symbolic(first, length, size) and not 0 <= first <= first + length <= size:
             raise ShapeError(f"narrow from {start} on by {length}; the axis has {size} elements")
         return self._along(axis, slice(first, first + length))
 

@@ -9,13 +9,13 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.base.records import field, mutable
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.shape import Shape
-from glassgrad.ir.size import Size
+from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.memory.allocator import is_host
 from glassgrad.tensor.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
+from glassgrad.tensor.sizes import cut, index_at_launch, is_symbolic, slice_at_launch, with_values
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 GATHER, CHECK = Ops.GATHER, Ops.CHECK
@@ -58,7 +58,7 @@ def plan_of(index: Any, shape: Shape) -> Plan:
             continue
         size = shape[axis]
         if isinstance(part, slice):
-            start, stop, step = _slice(part, size)
+            start, stop, step = _slice(part, size, axis)
             pairs.append((start, stop))
             flips += [axis] if step < 0 else []
             strides += [(axis, abs(step))] if abs(step) > 1 else []
@@ -118,10 +118,10 @@ def _full_parts(parts: tuple[Any, ...], shape: Shape) -> list[Any]:
     return found if dots else found + rest
 
 
-def _slice(part: slice, size: int) -> tuple[int, int, int]:
+def _slice(part: slice, size: int, axis: int) -> tuple[int, int, int]:
     """(start, stop, step) with 0 <= start <= stop: the box to cut; step < 0 turns it."""
-    if any(isinstance(bound, Size) for bound in (part.start, part.stop, size)):
-        return _slice_at_launch(part, size)
+    if Sizes.exist and is_symbolic(part.start, part.stop, part.step, size):
+        return slice_at_launch(part, size, axis)
     try:
         start, stop, step = part.indices(size)
     except (TypeError, ValueError) as error:
@@ -137,27 +137,15 @@ def _slice(part: slice, size: int) -> tuple[int, int, int]:
     return last, start + 1, step
 
 
-def _slice_at_launch(part: slice, size: int) -> tuple[int, int, int]:
-    """A slice whose bounds variables decide: from 0 or more to the size or less, one by one."""
-    start = 0 if part.start is None else part.start
-    stop = size if part.stop is None else part.stop
-    start, stop = (n + size if not isinstance(n, Size) and n < 0 else n for n in (start, stop))
-    if part.step not in (None, 1) or not 0 <= start <= stop <= size:
-        raise AxisError(
-            f"cannot slice an axis of size {size} by {part.start}:{part.stop}:{part.step}",
-            hint="bounds that are known only at launch need 0 <= start <= stop <= size for every "
-            "value, and no step",
-        )
-    return start, stop, 1
-
-
 def _at(part: Any, axis: int, size: int) -> int:
     if isinstance(part, bool) or not hasattr(part, "__index__"):
         raise AxisError(
             f"cannot index axis {axis} by {part!r}",
             hint="use ints, slices, None, ... or tensors of ints",
         )
-    at: int = part if isinstance(part, Size) else part.__index__()
+    if Sizes.exist and is_symbolic(part, size):
+        return index_at_launch(part, size, axis)
+    at: int = part.__index__()
     if not -size <= at < size:
         raise AxisError(
             f"index {at} is out of range for axis {axis} of size {size}",
@@ -172,7 +160,10 @@ class Indexing(Bitcasts):
     __slots__ = ()
 
     def __getitem__(self, indices: Any) -> Self:
-        plan = plan_of(self._tensors(indices), self.shape)
+        plan = plan_of(self._tensors(indices), self.uop.shape)
+        if Sizes.are_shown and any(is_symbolic(self.shape[at.axis]) for at in plan.lookups):
+            x, known = with_values("indexing", (self, indices))
+            return x[known]  # type: ignore[no-any-return]
         moved = self._stepped(plan.steps)
         return looked_up(moved, plan) if plan.lookups else moved
 
@@ -223,11 +214,16 @@ class Indexing(Bitcasts):
         """
         axis = axis_of(dim, self.ndim)
         check_index(index)
+        if is_symbolic(self.shape[axis] if self.shape else 1):
+            x, places = with_values("gather", (self, index))
+            return x.gather(axis, places)  # type: ignore[no-any-return]
         if index.ndim != self.ndim:
             raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
         pairs = []
         for place, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
-            if place != axis and wanted > size:
+            if place != axis and is_symbolic(wanted, size):
+                cut(0, wanted, size, place)
+            elif place != axis and wanted > size:
                 raise ShapeError(
                     f"gather from {self.shape} by {index.shape}: axis {place} is too long",
                     hint="only the gathered axis may be longer",

@@ -9,6 +9,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.einsum import Einsum
 from glassgrad.tensor.record import sizes_of
+from glassgrad.tensor.sizes import with_known_sizes
 
 MODES = ("linear", "cubic", "nearest", "nearest-exact")
 SHARPNESS = -0.75  # of cubic interpolation: the slope at the neighbours
@@ -19,6 +20,7 @@ class Interpolation(Einsum):
 
     __slots__ = ()
 
+    @with_known_sizes
     def interpolate(
         self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False
     ) -> Self:
@@ -34,7 +36,7 @@ class Interpolation(Einsum):
         if align_corners and mode not in WEIGHTS:
             raise ValueError(f'align_corners goes with "linear" and "cubic", not {mode!r}')
         sizes = sizes_of((size,), "size")
-        if not 0 < len(sizes) <= self.ndim or any(n < 1 for n in sizes) or 0 in self.shape:
+        if not 0 < len(sizes) <= self.ndim or any(n < 1 for n in sizes) or 0 in self.uop.shape:
             raise ShapeError(
                 f"cannot interpolate {self.shape} to {sizes}",
                 hint="one size of at least 1 for each of the last axes",

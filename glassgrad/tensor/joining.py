@@ -9,10 +9,12 @@ from glassgrad.base.dtype import ConstType, dtypes, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Size
+from glassgrad.ir.symbolic import SymbolicInt, internal, shown_size
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.creation import Creation
 from glassgrad.tensor.movement import is_pair
 from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, record, scalar, whole
+from glassgrad.tensor.sizes import is_symbolic, with_known_sizes
 
 MOST_AT_ONCE = 32  # tensors that one kernel joins
 GROUP = 16
@@ -39,9 +41,9 @@ class Joining(Creation):
         if mode != "constant":
             return self._made(_continued(self, pairs, mode).uop)
         moved = self._padded(pairs)
-        if value == 0:
+        if not is_symbolic(value) and value == 0:
             return moved
-        inside = self._made(expanded(scalar(True, dtypes.bool), self.shape))._padded(pairs)
+        inside = self._made(expanded(scalar(True, dtypes.bool), self.uop.shape))._padded(pairs)
         return inside.where(moved, value)
 
     def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
@@ -71,7 +73,11 @@ class Joining(Creation):
         if first.ndim == 0:
             raise ShapeError("cannot join tensors that have no axes", hint="stack() makes one")
         for tensor in others:
-            rest = [(a, b) for i, (a, b) in enumerate(zip(tensor.shape, first.shape)) if i != axis]
+            rest = [
+                (a, b)
+                for i, (a, b) in enumerate(zip(tensor.uop.shape, first.uop.shape))
+                if i != axis
+            ]
             if tensor.ndim != first.ndim or any(a != b for a, b in rest):
                 raise ShapeError(
                     f"cannot join {first.shape} and {tensor.shape} along axis {axis}",
@@ -88,7 +94,7 @@ class Joining(Creation):
         tensors: list[Self] = _listed(self, args)
         first, *others = tensors
         for tensor in others:
-            if tensor.shape != first.shape:
+            if tensor.uop.shape != first.uop.shape:
                 raise ShapeError(
                     f"cannot stack {first.shape} and {tensor.shape}", hint="shapes must be equal"
                 )
@@ -144,15 +150,17 @@ def _chosen(parts: list[UOp], axis: int) -> UOp:
 
 def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     """One (before, after) per axis."""
-    if isinstance(padding, int):
+    if isinstance(padding, (int, SymbolicInt)):
         padding = (padding, padding)
-    if isinstance(padding, (tuple, list)) and all(isinstance(width, int) for width in padding):
+    kinds = (int, SymbolicInt)
+    if isinstance(padding, (tuple, list)) and all(isinstance(width, kinds) for width in padding):
         flat = list(padding)
         if len(flat) % 2 or len(flat) > 2 * ndim:
             raise ShapeError(
                 f"padding {tuple(padding)} does not fit {ndim} axes",
                 hint="give (before, after) for each axis, the last axis first",
             )
+        flat = [_width(width) for width in flat]
         found = [(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)][::-1]
         return tuple([(0, 0)] * (ndim - len(found)) + found)
     is_row = isinstance(padding, (tuple, list)) and len(padding) == ndim
@@ -165,13 +173,16 @@ def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
 
 def _width(value: Any) -> int:
     """A plain int, or a size that is known only at launch."""
+    value = internal(value)
     return value if isinstance(value, Size) else int(value)
 
 
+@with_known_sizes
 def _continued(x: Joining, pairs: tuple[tuple[int, int], ...], mode: str) -> Joining:
     """The values themselves go on around: axis by axis, so that corners come from both."""
     if mode not in MODES:
         raise ValueError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
+    pairs = tuple([(shown_size(before), shown_size(after)) for before, after in pairs])
     x = x._padded(tuple((min(before, 0), min(after, 0)) for before, after in pairs))
     for axis, pair in enumerate(pairs):
         before, after = max(pair[0], 0), max(pair[1], 0)

@@ -6,6 +6,7 @@ from typing import Any, Self, TypeVar
 
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.tensor.attention import Attention
+from glassgrad.tensor.sizes import with_known_sizes
 
 # Rotations converge quadratically: a few sweeps, and one more whenever the columns double.
 SWEEPS = {32: 4, 64: 6}
@@ -17,6 +18,7 @@ class LinearAlgebra(Attention):
 
     __slots__ = ()
 
+    @with_known_sizes
     def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1e-7) -> Self:
         """Singular values pushed towards 1 by an odd polynomial: x (p0 + p1 x'x + p2 (x'x)² + …).
 
@@ -37,6 +39,7 @@ class LinearAlgebra(Attention):
             x = total.contiguous()
         return x.transpose(-2, -1) if is_tall else x
 
+    @with_known_sizes
     def qr(self) -> tuple[Self, Self]:
         """An orthogonal matrix and an upper triangular one, whose product this is.
 
@@ -54,6 +57,7 @@ class LinearAlgebra(Attention):
             q = (q - q.dot(mirror) * mirror.transpose(-2, -1) * 2.0).contiguous()
         return q, r.triu()
 
+    @with_known_sizes
     def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
         """Orthogonal u and v' and falling singular values s, with u @ diag(s) @ v' = this.
 
@@ -80,7 +84,7 @@ class LinearAlgebra(Attention):
 
 
 def _check_matrix(x: LinearAlgebra, word: str) -> None:
-    if x.ndim < 2 or 0 in x.shape:
+    if x.ndim < 2 or 0 in x.uop.shape:
         raise ShapeError(f"cannot {word} {x.shape}", hint="the last two axes are a matrix")
     if not x.is_floating_point() or x.dtype.bits < 32:
         raise DTypeError(f"cannot {word} {x.dtype.name}", hint="cast it to float32 or float64")

@@ -73,9 +73,9 @@ class Losses(Pooling):
         """
 
         def normalized(x: Self) -> Self:
-            if _is_empty(x.shape, axis):
+            if _is_empty(x.uop.shape, axis):
                 return x
-            powers = (x - x.max(axis, keepdim=True).detach()).exp()
+            powers = (x - x._reduced(Ops.MAX, axes_of(axis, x.ndim), keepdim=True).detach()).exp()
             shares = powers / powers.sum(axis, keepdim=True)
             return with_slope(shares, x, Slope(_softmax_slope, (axis,)))
 
@@ -100,9 +100,9 @@ class Losses(Pooling):
         """
 
         def logarithms(x: Self) -> Self:
-            if _is_empty(x.shape, axis):
+            if _is_empty(x.uop.shape, axis):
                 return x
-            shifted = x - x.max(axis, keepdim=True).detach()
+            shifted = x - x._reduced(Ops.MAX, axes_of(axis, x.ndim), keepdim=True).detach()
             y = shifted - shifted.exp().sum(axis, keepdim=True).log()
             return with_slope(y, x, Slope(_log_softmax_slope, (axis,)))
 

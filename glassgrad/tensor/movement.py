@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from glassgrad.base.errors import AxisError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, broadcast
+from glassgrad.ir.symbolic import at_most, greatest, internal
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.exclusive import exclusive
 from glassgrad.tensor.record import (
@@ -17,11 +18,13 @@ from glassgrad.tensor.record import (
     can_expand,
     clash,
     expanded,
+    missing_size,
     record,
     reshaped,
     sizes_of,
     whole,
 )
+from glassgrad.tensor.sizes import cut, is_symbolic, known, with_values
 from glassgrad.tensor.views import Steps
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
@@ -46,7 +49,7 @@ class Movement(Core):
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         kept = [self._kept(i) if size is None else size for i, size in enumerate(shape)]
-        wanted = self._inferred(sizes_of((kept,)))
+        wanted = self._inferred(internal(sizes_of((kept,))))
         return self._as_view(reshaped(self.uop, wanted), (RESHAPE, wanted))
 
     def _kept(self, axis: int) -> int:
@@ -57,19 +60,18 @@ class Movement(Core):
 
     def _inferred(self, shape: Shape) -> Shape:
         """The shape with its -1 filled in."""
-        total = prod(self.shape)
+        total = prod(self.uop.shape)
         unknown = [axis for axis, size in enumerate(shape) if size == -1]
         if len(unknown) > 1 or any(size < -1 for size in shape):
             raise ShapeError(f"cannot reshape to {shape}", hint="at most one size may be -1")
         if unknown:
-            rest = -prod(shape)
-            size = total // rest if rest else 0
+            size = missing_size(self.uop.shape, shape)
             filled = tuple(size if n == -1 else n for n in shape)
         else:
             filled = shape
         if prod(filled) != total:
             raise ShapeError(
-                f"cannot reshape {self.shape} to {shape}: it has {total} elements, not "
+                f"cannot reshape {self.shape} to {shape}: it has {total!r} elements, not "
                 f"{prod(size for size in shape if size != -1)}{' times something' * len(unknown)}",
                 hint="the number of elements must stay the same",
             )
@@ -105,19 +107,19 @@ class Movement(Core):
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
-        given = sizes_of(([-1 if size is None else size for size in shape],))
+        given = internal(sizes_of(([-1 if size is None else size for size in shape],)))
         lead = len(given) - self.ndim
-        full = (1,) * lead + self.shape
+        full = (1,) * lead + self.uop.shape
         wanted = tuple(
             full[axis] if size == -1 and axis < len(full) else size
             for axis, size in enumerate(given)
         )
-        if lead < 0 or min(wanted, default=0) < 0 or not can_expand(self.shape, wanted):
+        if lead < 0 or min(wanted, default=0) < 0 or not can_expand(self.uop.shape, wanted):
             raise ShapeError(
                 f"cannot expand {self.shape} to {given}",
                 hint="only axes of size 1 grow; new axes come in front",
             )
-        if wanted == self.shape:
+        if wanted == self.uop.shape:
             return self._as_view(self.uop)
         steps: Steps = ((RESHAPE, full),) if lead else ()
         if wanted != full:
@@ -156,7 +158,9 @@ class Movement(Core):
             for pair, size in zip(arg, self.shape, strict=True)
         )
         for axis, ((start, stop), size) in enumerate(zip(pairs, self.shape, strict=True)):
-            if not 0 <= start <= stop <= size:
+            if is_symbolic(start, stop, size):
+                cut(start, stop, size, axis)
+            elif not 0 <= start <= stop <= size:
                 raise ShapeError(
                     f"cannot shrink axis {axis} of {self.shape} to {start}…{stop}",
                     hint=f"0 <= start <= stop <= {size}",
@@ -165,28 +169,31 @@ class Movement(Core):
 
     @exclusive
     def _shrunk(self, pairs: Pairs) -> Self:
-        if all(pair == (0, size) for pair, size in zip(pairs, self.shape, strict=True)):
+        pairs = internal(pairs)
+        if all(pair == (0, size) for pair, size in zip(pairs, self.uop.shape, strict=True)):
             return self._as_view(self.uop)
         return self._as_view(record(SHRINK, self.uop.dtype, (self.uop,), pairs), (SHRINK, pairs))
 
     def _padded(self, pairs: Pairs) -> Self:
         """Zeros around; negative widths cut off."""
+        pairs = internal(pairs)
+        shape = self.uop.shape
         cut = tuple(
-            (max(-before, 0), size - max(-after, 0))
-            for size, (before, after) in zip(self.shape, pairs, strict=True)
+            (greatest(-before, 0), size - greatest(-after, 0))
+            for size, (before, after) in zip(shape, pairs, strict=True)
         )
-        if any(start > stop for start, stop in cut):
+        if not all(at_most(start, stop) for start, stop in cut):
             raise ShapeError(f"padding {pairs} takes away more than {self.shape} has")
         kept = self._shrunk(cut)
-        around = tuple((max(before, 0), max(after, 0)) for before, after in pairs)
-        if not any(map(any, around)):
+        around = tuple((greatest(before, 0), greatest(after, 0)) for before, after in pairs)
+        if all(pair == (0, 0) for pair in around):
             return self._made(kept.uop)
         return self._made(record(PAD, self.uop.dtype, (kept.uop,), around))
 
     @exclusive
     def _window(self, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Self:
         """Sliding windows along an axis; the place in the window is a new last axis."""
-        arg = (axis, size, stride, dilation)
+        arg = (axis, known(size, "windows"), known(stride, "windows"), known(dilation, "windows"))
         return self._as_view(record(WINDOW, self.uop.dtype, (self.uop,), arg), (WINDOW, arg))
 
     # ------------------------------------------------------------------ made of them
@@ -277,6 +284,8 @@ class Movement(Core):
         if isinstance(sizes, (tuple, list)):
             sizes = [whole(size, "the size of a part") for size in sizes]
         else:
+            if is_symbolic(total, sizes):
+                return with_values("split", self).split(int(cast(Any, sizes)), axis)  # type: ignore[no-any-return]
             step = whole(sizes, "the size of the parts", least=1)
             sizes = [min(step, total - start) for start in range(0, max(total, 1), step)]
         if sum(sizes) != total:
@@ -294,7 +303,7 @@ class Movement(Core):
         axis = axis_of(dim, self.ndim)
         if not self.shape:
             raise AxisError("a single number has no axis to cut", hint="unsqueeze() it first")
-        return axis, int(self.shape[axis])
+        return axis, self.shape[axis]
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """About equal parts, at most this many.
@@ -303,7 +312,10 @@ class Movement(Core):
         [[0, 1, 2], [3, 4]]
         """
         count = whole(chunks, "the number of chunks", least=1)
-        return list(self.split(-(-self._axis_to_cut(dim)[1] // count) or 1, dim))
+        size = self._axis_to_cut(dim)[1]
+        if is_symbolic(size, count):
+            return with_values("chunk", self).chunk(int(count), dim)  # type: ignore[no-any-return]
+        return list(self.split(-(-size // count) or 1, dim))
 
     def repeat(self, repeats: Any, *args: int) -> Self:
         """The whole tensor repeated along each axis.
@@ -311,12 +323,14 @@ class Movement(Core):
         >>> Tensor([1, 2]).repeat(2, 2).tolist()
         [[1, 2, 1, 2], [1, 2, 1, 2]]
         """
-        times = sizes_of((repeats, *args), "number of repeats")
-        if min(times, default=0) < 0:
+        times = internal(sizes_of((repeats, *args), "number of repeats"))
+        if not all(at_most(0, number) for number in times):
             raise ShapeError(f"cannot repeat {self.shape} {times} times")
         if len(times) < self.ndim:
             raise ShapeError(f"repeat of {self.shape} needs at least {self.ndim} numbers")
-        base = (1,) * (len(times) - self.ndim) + self.shape
+        base = (1,) * (len(times) - self.ndim) + self.uop.shape
+        if any(is_symbolic(n) and t != 1 for t, n in zip(times, base, strict=True)):
+            return with_values("repeat", self).repeat(times)  # type: ignore[no-any-return]
         apart = tuple(size for n in base for size in (1, n))
         wide = tuple(size for t, n in zip(times, base, strict=True) for size in (t, n))
         whole = tuple(t * n for t, n in zip(times, base, strict=True))
@@ -345,7 +359,9 @@ class Movement(Core):
         """
         axis, total = self._axis_to_cut(dim)
         size, step = whole(size, "the size of windows"), whole(step, "the step of windows")
-        if not 0 < size <= total or step < 1:
+        if is_symbolic(total):
+            cut(0, known(size, "a window"), total, axis)
+        elif not 0 < size <= total or step < 1:
             raise ShapeError(f"cannot unfold windows of {size} every {step} from {total} elements")
         return self._window(axis, size, step)
 
@@ -369,7 +385,7 @@ class Movement(Core):
     def _broadcasted(self, *others: Core) -> tuple[Self, ...]:
         """This tensor and others in the shape that all of them stretch to."""
         tensors = [self, *(self._given(other, "what is combined") for other in others)]
-        shapes = [tensor.shape for tensor in tensors]
+        shapes = [tensor.uop.shape for tensor in tensors]
         try:
             wide = broadcast(*shapes)
         except ValueError:

@@ -12,11 +12,13 @@ from glassgrad.tensor.arguments import as_argument
 from glassgrad.tensor.movement import Movement
 from glassgrad.tensor.record import (
     BOOL,
+    SCALARS,
     as_float,
     cast_to,
     dtype_of,
     meet,
     need,
+    number_dtype,
     record,
     scalar,
     weak_dtype,
@@ -349,9 +351,9 @@ def _across_signs(op: Ops, left: T, right: T) -> T:
 
 def _selected(mask: Operators, x: Any, y: Any) -> tuple[UOp, UOp]:
     """Both branches in one dtype; Python numbers are weak, two of them meet as themselves."""
-    is_number = [isinstance(value, (int, float)) for value in (x, y)]
+    is_number = [isinstance(value, SCALARS) for value in (x, y)]
     if all(is_number):
-        dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
+        dtype = promote(number_dtype(x), number_dtype(y))
         return scalar(x, dtype), scalar(y, dtype)
     if is_number[0]:
         other = mask._operand(y, "select between")

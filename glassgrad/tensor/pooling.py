@@ -13,6 +13,7 @@ from glassgrad.tensor.composite import composite
 from glassgrad.tensor.contraction import around, each
 from glassgrad.tensor.interpolation import Interpolation
 from glassgrad.tensor.record import sizes_of
+from glassgrad.tensor.sizes import with_known_sizes
 
 MAX = Ops.MAX
 Pairs = tuple[tuple[int, int], ...]
@@ -128,6 +129,7 @@ class Pooling(Interpolation):
         extra = tuple((0, b[1] - a[1]) for a, b in zip(plan.given, plan.pads, strict=True))
         return total / plan.cut(counted._padded(plan.around(self, extra))).sum(axes)
 
+    @with_known_sizes
     def max_unpool2d(
         self,
         indices: Self,
@@ -206,7 +208,7 @@ class Pooling(Interpolation):
         for axis, step in enumerate(steps, start=self.ndim - len(steps)):
             if step == 1:
                 continue
-            size = int(x.shape[axis])
+            size = x.shape[axis]
             shape = x.shape
             apart = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :]))
             grown = apart._padded(

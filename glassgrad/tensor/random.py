@@ -23,8 +23,9 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.creation import checked_shape
 from glassgrad.tensor.data import seen
 from glassgrad.tensor.place import canonical
-from glassgrad.tensor.record import cast_to, dtype_of, record
+from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
 from glassgrad.tensor.scatter import Scatter
+from glassgrad.tensor.sizes import refuse_in_captures, with_known_sizes
 
 WORD, HALF = 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF  # all bits of 64 and of 32
 
@@ -98,11 +99,13 @@ class Random(Scatter):
     @classmethod
     def _random_bits(cls, count: int, device: str) -> Self:
         """64 random bits per element."""
+        refuse_in_captures("random numbers", (count,))
         line = cast_to(record(Ops.IOTA, dtypes.int64, (), max(count, 1)), dtypes.uint64)
         places = record(Ops.ADD, dtypes.uint64, (line, GENERATOR.take(count, device)))
         return cls._of(record(Ops.THREEFRY, dtypes.uint64, (places, GENERATOR.key(device))))
 
     @classmethod
+    @with_known_sizes
     def rand(
         cls,
         *shape: Any,
@@ -127,6 +130,7 @@ class Random(Scatter):
         return cls._leaf(uop, requires_grad)
 
     @classmethod
+    @with_known_sizes
     def randn(
         cls,
         *shape: Any,
@@ -153,6 +157,7 @@ class Random(Scatter):
         return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
     @classmethod
+    @with_known_sizes
     def randint(
         cls,
         *shape: Any,
@@ -187,6 +192,7 @@ class Random(Scatter):
         return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
     @classmethod
+    @with_known_sizes
     def uniform(
         cls,
         *shape: Any,
@@ -208,6 +214,7 @@ class Random(Scatter):
         return cls._leaf((value * (high - low) + low).uop, value._is_asked)
 
     @classmethod
+    @with_known_sizes
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
         """Normal, with a mean and a standard deviation.
 
@@ -218,6 +225,7 @@ class Random(Scatter):
         return cls._leaf((value * std + mean).uop, value._is_asked)
 
     @classmethod
+    @with_known_sizes
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
         """Uniform between -1 and 1, over the square root of the number of elements.
 
@@ -228,6 +236,7 @@ class Random(Scatter):
         return cls.uniform(*shape, low=-scale, high=scale, **kwargs)
 
     @classmethod
+    @with_known_sizes
     def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
         """Uniform, scaled by the number of inputs and outputs.
 
@@ -239,6 +248,7 @@ class Random(Scatter):
         return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
 
     @classmethod
+    @with_known_sizes
     def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
         """Uniform, scaled for layers that are followed by a (leaky) relu.
 
@@ -250,6 +260,7 @@ class Random(Scatter):
         return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
 
     @classmethod
+    @with_known_sizes
     def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
         """Normal, scaled for layers that are followed by a (leaky) relu.
 
@@ -282,7 +293,7 @@ class Random(Scatter):
         [1.0, 1.0, 1.0]
         """
         given: object = p
-        if not isinstance(given, (int, float)) or not 0 <= given <= 1:
+        if not isinstance(given, SCALARS) or not 0 <= given <= 1:
             raise ValueError(f"p is a probability, not {p!r}")
         if not TRAINING.value or p == 0:
             return self._made(self.uop)

@@ -17,7 +17,7 @@ from glassgrad.engine.bad_index import OutOfRangeError
 from glassgrad.engine.recording import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
-from glassgrad.ir.size import bindings
+from glassgrad.ir.size import bindings, sizes_in
 from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import MOVEMENTS, file_window, window_of
 from glassgrad.memory.storage import Storage
@@ -202,7 +202,10 @@ def _cut_at(nodes: Sequence[UOp]) -> None:
     """
     parameters = Parameters()
     changed: dict[UOp, UOp] = {}
-    for node in [node for node in nodes if current(node) is not None]:
+    computed = [node for node in nodes if current(node) is not None]
+    if Sizes.exist:  # memory has the values of sizes as its shape; what reads it has the sizes
+        computed = [node for node in computed if not sizes_in(node.shape)]
+    for node in computed:
         changed[node] = buffer = node.realized
         retain(node, buffer, parameters)
     read_instead(changed, spares_gradients=True)

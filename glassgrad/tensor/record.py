@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from math import prod
+from typing import Any, cast
 
 from glassgrad.base.dtype import (
     ConstType,
@@ -20,6 +21,7 @@ from glassgrad.base.origin import Origin, here
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import Bound, Size, bindings
+from glassgrad.ir.symbolic import SymbolicInt, internal, shown_size
 from glassgrad.ir.uop import UOp
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
@@ -27,6 +29,8 @@ CONST, CAST, RESHAPE, EXPAND = Ops.CONST, Ops.CAST, Ops.RESHAPE, Ops.EXPAND
 BIND = Ops.BIND
 SIZED = frozenset((Ops.RESHAPE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.IOTA))
 BOOL = dtypes.bool
+SIZES = (Size, SymbolicInt)
+SCALARS = (int, float, SymbolicInt)  # what a tensor is combined with as a single number
 
 WORDS = {  # how people call what an op does to its sources
     Ops.ADD: "add", Ops.SUB: "subtract", Ops.MUL: "multiply", Ops.FDIV: "divide",
@@ -46,6 +50,7 @@ def record(
     user's line is looked for, unless it is given.
     """
     if Sizes.exist and op in SIZED:
+        arg = internal(arg)
         src += bound(bindings(arg))
     try:
         uop = UOp(op, dtype, src, arg)
@@ -82,40 +87,50 @@ def clash(word: str, *shapes: Shape) -> ShapeError:
             sizes = {one[-back], other[-back]}
             if len(sizes) == 2 and 1 not in sizes:
                 found = f"axis {ndim - back} is {one[-back]} on one side and {other[-back]} on"
-                return ShapeError(
-                    f"cannot {word} {one} and {other}: {found} the other",
-                    hint="axes must be equal, or one of them 1",
-                )
+                hint = "axes must be equal, or one of them 1"
+                if any(isinstance(size, Size) for size in sizes):
+                    hint = "a size that is known only at launch equals only itself, or realize() it"
+                return ShapeError(f"cannot {word} {one} and {other}: {found} the other", hint)
     raise AssertionError(f"{shapes} do broadcast")
 
 
 # ---------------------------------------------------------------------- numbers and dtypes
 
 
-def scalar(value: ConstType, dtype: DType) -> UOp:
+def scalar(value: ConstType | SymbolicInt, dtype: DType) -> UOp:
     """A Python number as a constant that takes the dtype of what it meets."""
-    if isinstance(value, Size):
-        return variable_value(value, dtype)
+    if isinstance(value, SIZES):
+        return variable_value(cast(Size, internal(value)), dtype)
     # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
     return _remembered(value, dtype) if value else _scalar(value, dtype)
 
 
 def variable_value(size: Size, dtype: DType) -> UOp:
     """What a size is at launch, as a value."""
+    for end in (size.vmin, size.vmax):
+        _check_range(end, dtype, f"{size}, which may be {end},")
     values = dict(zip(size.bound, bound(size.bound), strict=True))
     return record(CAST, dtype, (size.uop.substitute(values),))
 
 
 def _scalar(value: ConstType, dtype: DType) -> UOp:
-    if dtype.kind in ("int", "uint") and not dtypes.min(dtype) <= value <= dtypes.max(dtype):
-        raise DTypeError(
-            f"{value} does not fit {dtype.name}",
-            hint="cast the tensor to a wider dtype first",
-        )
+    _check_range(value, dtype, str(value))
     return UOp(CONST, dtype, (), value)
 
 
+def _check_range(value: ConstType, dtype: DType, name: str) -> None:
+    if dtype.kind in ("int", "uint") and not dtypes.min(dtype) <= value <= dtypes.max(dtype):
+        raise DTypeError(
+            f"{name} does not fit {dtype.name}", hint="cast the tensor to a wider dtype first"
+        )
+
+
 _remembered = lru_cache(maxsize=1024, typed=True)(_scalar)
+
+
+def number_dtype(value: Any) -> DType:
+    """The dtype that a number has by itself."""
+    return dtypes.default_int if isinstance(value, SymbolicInt) else dtypes.from_py(value)
 
 
 def weak_dtype(value: ConstType, dtype: DType) -> DType:
@@ -196,27 +211,53 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def sizes_of(shape: Sequence[Any], what: str = "shape") -> tuple[int, ...]:
-    """`f(2, 3)` and `f((2, 3))` alike, as ints."""
+    """`f(2, 3)` and `f((2, 3))` alike, as ints, or as SymbolicInts."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
     for size in shape:
         if isinstance(size, bool) or not hasattr(size, "__index__"):
             raise ShapeError(f"the {what} is made of whole numbers, not {size!r}")
-    return tuple([size if type(size) is Size else size.__index__() for size in shape])
+    if Sizes.are_shown:
+        return tuple([shown_size(n) if isinstance(n, SIZES) else n.__index__() for n in shape])
+    return tuple([size.__index__() for size in shape])
 
 
 def whole(value: Any, what: str, least: int = 0) -> int:
     """An argument that must be a whole number and large enough."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ShapeError(f"{what} must be a whole number, not {value!r}")
-    number: int = value if type(value) is Size else value.__index__()
+    if isinstance(value, SIZES):
+        return cast(int, _whole_at_launch(shown_size(internal(value)), what, least))
+    number: int = value.__index__()
     if number < least:
         raise ShapeError(f"{what} must be at least {least}, not {number}")
     return number
 
 
+def _whole_at_launch(value: Any, what: str, least: int) -> Any:
+    """A SymbolicInt that is large enough for every value of its variables."""
+    if value.vmin < least:
+        raise ShapeError(
+            f"{what} must be at least {least}, and {value} may be {value.vmin}",
+            hint=f"declare the variable with a minimum of {least}" if value.vmax >= least else None,
+        )
+    return value
+
+
+def missing_size(source: Shape, shape: Shape) -> int:
+    """The size that -1 stands for; sizes that stand on both sides cancel, whatever they are."""
+    left, right = list(source), [size for size in shape if size != -1]
+    for size in list(right):
+        if isinstance(size, Size) and size in left:
+            left.remove(size)
+            right.remove(size)
+    rest = prod(right)
+    return prod(left) // rest if rest else 0
+
+
 def reshaped(uop: UOp, shape: Shape) -> UOp:
     """RESHAPE, unless nothing changes."""
+    shape = internal(shape)
     if uop.shape == shape:
         return uop
     return record(RESHAPE, uop.dtype, (uop,), shape)
@@ -224,6 +265,7 @@ def reshaped(uop: UOp, shape: Shape) -> UOp:
 
 def expanded(uop: UOp, shape: Shape) -> UOp:
     """The value repeated to a shape that it broadcasts to."""
+    shape = internal(shape)
     if uop.shape == shape:
         return uop
     full = reshaped(uop, (1,) * (len(shape) - len(uop.shape)) + uop.shape)
@@ -232,6 +274,7 @@ def expanded(uop: UOp, shape: Shape) -> UOp:
 
 def can_expand(shape: Shape, wanted: Shape) -> bool:
     """Whether a value of this shape broadcasts to exactly the wanted one."""
+    shape, wanted = internal(shape), internal(wanted)
     if len(shape) > len(wanted):
         return False
     pairs = zip(reversed(shape), reversed(wanted), strict=False)

@@ -9,6 +9,7 @@ from typing import Any, Self
 from glassgrad.base.dtype import DType, DTypeLike, dtypes, sum_dtype
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.activations import Activations
 from glassgrad.tensor.named import also_named, never_named
@@ -23,6 +24,7 @@ from glassgrad.tensor.record import (
     scalar,
     whole,
 )
+from glassgrad.tensor.sizes import cut
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
@@ -118,8 +120,12 @@ class Reduce(Activations):
 
     def _extreme(self, op: Ops, axis: Axes, keepdim: bool, word: str) -> Self:
         axes = axes_of(axis, self.ndim)
-        if 0 in self.uop.shape and any(self.shape[one] == 0 for one in axes):
+        if 0 in self.uop.shape and any(self.uop.shape[one] == 0 for one in axes):
             raise ShapeError(f"there is no {word} of no elements: the shape is {self.shape}")
+        if Sizes.exist:
+            for one in axes:  # of no elements there is no extreme
+                if self.ndim:
+                    cut(0, 1, self.shape[one], one)
         if self.uop.dtype is BOOL:
             return self.cast(dtypes.uint8)._reduced(op, axes, keepdim).cast(BOOL)
         return self._reduced(op, axes, keepdim)
@@ -204,10 +210,12 @@ class Reduce(Activations):
         distance = wide - mean
         total = (distance * distance)._reduced(ADD, axes, keepdim)
         kept = mean if keepdim else mean._made(reshaped(mean.uop, total.shape))
-        if count >= MANY:
+        if count >= MANY if isinstance(count, int) else count.vmax >= MANY:
             off = distance.detach()._reduced(ADD, axes, keepdim) / count
             total, kept = total - off * off * count, kept + off
-        return total / max(0, count - correction), kept
+        if isinstance(count, int):
+            return total / max(0, count - correction), kept
+        return total / self._made(scalar(count - correction, total.dtype)).maximum(0), kept
 
     @also_named(dim="axis")
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
@@ -239,7 +247,7 @@ class Reduce(Activations):
         1000.693
         """
         axes = axes_of(axis, self.ndim)
-        if 0 in [self.shape[axis] for axis in axes]:
+        if 0 in [self.uop.shape[axis] for axis in axes]:
             return self.exp().sum(axes, keepdim=keepdim).log()
         top = self.max(axes, keepdim=True).detach()
         top = top.isinf().where(0.0, top)
@@ -247,7 +255,7 @@ class Reduce(Activations):
         return total if keepdim else self._made(reshaped(total.uop, self._left(axes)))
 
     def _left(self, axes: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple([size for axis, size in enumerate(self.shape) if axis not in axes])
+        return tuple([size for axis, size in enumerate(self.uop.shape) if axis not in axes])
 
     @also_named(dim="axis")
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:

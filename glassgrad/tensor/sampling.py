@@ -9,6 +9,7 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.random import Random
 from glassgrad.tensor.record import dtype_of, whole
+from glassgrad.tensor.sizes import with_known_sizes
 
 
 class Sampling(Random):
@@ -17,6 +18,7 @@ class Sampling(Random):
     __slots__ = ()
 
     @classmethod
+    @with_known_sizes
     def randperm(
         cls,
         n: int,
@@ -38,13 +40,14 @@ class Sampling(Random):
         order = bits.cast(dtypes.uint32).argsort().cast(wanted)
         return cls._leaf(order.uop, requires_grad)
 
+    @with_known_sizes
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
         """Places drawn with probabilities in proportion to these weights, per row.
 
         >>> Tensor([0.0, 1.0, 0.0]).multinomial(4, replacement=True).tolist()
         [1, 1, 1, 1]
         """
-        if not 1 <= self.ndim <= 2 or num_samples < 1 or 0 in self.shape:
+        if not 1 <= self.ndim <= 2 or num_samples < 1 or 0 in self.uop.shape:
             raise ShapeError(
                 f"cannot draw {num_samples} places from weights of shape {self.shape}",
                 hint="weights have one or two axes, and at least one place is drawn",

@@ -66,7 +66,7 @@ class Scan(Arrangement):
         [1000.0, 1000.693]
         """
         x = self if self.is_floating_point() else self.cast(dtypes.default_float)
-        if not self.ndim or 0 in self.shape:
+        if not self.ndim or 0 in self.uop.shape:
             return x
         # Everything is a multiple of exp(the largest so far), which changes from step to step.
         largest = x.detach()._scanned(MAX, axis)
@@ -77,18 +77,18 @@ class Scan(Arrangement):
 
     def _after_nothing(self, axis: int) -> Self:
         """Everything one place on along an axis; the first is the logarithm of nothing."""
-        pairs, box = [(0, 0)] * self.ndim, [(0, int(n)) for n in self.shape]
-        pairs[axis], box[axis] = (1, 0), (0, int(self.shape[axis]) - 1)
+        pairs, box = [(0, 0)] * self.ndim, [(0, n) for n in self.shape]
+        pairs[axis], box[axis] = (1, 0), (0, self.shape[axis] - 1)
         return self.shrink(tuple(box)).pad(tuple(pairs), value=-math.inf)
 
     def _extremes(self, op: Ops, axis: int) -> tuple[Self, Self]:
         place = axis_of(axis, self.ndim)
-        if not self.ndim or 0 in self.shape:
+        if not self.ndim or 0 in self.uop.shape:
             return self._made(self.uop), self.cast(dtypes.int32).zeros_like()
         plain = (self.cast(dtypes.uint8) if self.uop.dtype is BOOL else self).detach()
         best = plain._scanned(op, axis)
         is_best = plain.eq(best) | plain.isnan()
-        size = int(self.shape[place])
+        size = self.shape[place]
         line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - place)))
         index = is_best.where(line, 0)._scanned(MAX, axis)
         # Looked up again, so that the gradient goes to where the value was.
@@ -101,7 +101,7 @@ class Scan(Arrangement):
         With MULACC what there was is multiplied by `factor` before each element is added.
         """
         place = axis_of(axis, self.ndim)
-        if not self.ndim or 0 in self.shape or self.shape[place] == 1:
+        if not self.ndim or 0 in self.uop.shape or self.uop.shape[place] == 1:
             return self._made(self.uop)
         sources = (self.uop,) if factor is None else (self.uop, factor.uop)
         return self._made(record(SCAN, self.uop.dtype, sources, (op, place)))

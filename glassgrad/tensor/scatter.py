@@ -11,6 +11,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.indexing import check_index, checked, taken
 from glassgrad.tensor.record import BOOL, axis_of, record
+from glassgrad.tensor.sizes import with_known_sizes
 from glassgrad.tensor.sorting import Sorting
 
 ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
@@ -23,6 +24,7 @@ class Scatter(Sorting):
 
     __slots__ = ()
 
+    @with_known_sizes
     def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
         """A copy with y[index[i][j]][j] = src[i][j] for dim 0, and so on; the last one stays.
 
@@ -51,6 +53,7 @@ class Scatter(Sorting):
         is_there = self._made(found.full_like(True, dtype=BOOL).uop).pad_to(self.shape)
         return is_there.where(found.pad_to(self.shape), self)
 
+    @with_known_sizes
     def scatter_reduce(
         self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
     ) -> Self:
@@ -76,6 +79,7 @@ class Scatter(Sorting):
         parts = (count + int(include_self)).maximum(1)
         return result / parts if self.is_floating_point() else result // parts.cast(self.dtype)
 
+    @with_known_sizes
     def _with_rows(self, places: Self, rows: Self) -> Self:
         """This tensor (n, …) with rows (k, …) at places (k); the last one stays."""
         last = _winners(places, int(self.shape[0]))
@@ -85,6 +89,7 @@ class Scatter(Sorting):
 
     # ------------------------------------------------------------------ selection
 
+    @with_known_sizes
     def nonzero(self, size: int | None = None, fill_value: ConstType = 0) -> Self:
         """The indices of elements that are not 0, one row each.
 
@@ -104,6 +109,7 @@ class Scatter(Sorting):
         rows = columns[0].stack(*columns[1:], dim=-1)
         return is_there.unsqueeze(-1).where(rows, rows.const_like(int(fill_value)))
 
+    @with_known_sizes
     def masked_select(self, mask: Self, size: int | None = None, fill_value: ConstType = 0) -> Self:
         """The elements where a mask is true, as a vector.
 

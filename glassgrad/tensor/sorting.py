@@ -19,6 +19,7 @@ from glassgrad.tensor.exchanges import Words, first_in_order
 from glassgrad.tensor.gradient import gradients
 from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.scan import Scan
+from glassgrad.tensor.sizes import with_known_sizes
 
 MANY, FEW = 512, 32  # elements of which so small a part is asked for that most are left out
 SIGNED = {32: dtypes.int32, 64: dtypes.int64}
@@ -29,6 +30,7 @@ class Sorting(Scan):
 
     __slots__ = ()
 
+    @with_known_sizes
     def argsort(self, dim: int = -1, descending: bool = False) -> Self:
         """The places of the elements in order; equal ones keep theirs, nan is the largest.
 
@@ -36,7 +38,7 @@ class Sorting(Scan):
         [1, 2, 0]
         """
         axis = axis_of(dim, self.ndim)
-        if not self.shape or 0 in self.shape:
+        if not self.shape or 0 in self.uop.shape:
             return self.zeros_like(dtype=dtypes.int32)
         return self._first(axis, int(self.shape[axis]), descending)
 
@@ -45,6 +47,7 @@ class Sorting(Scan):
         order: Self = _order(self.detach().transpose(axis, -1), count, descending)
         return order.transpose(axis, -1)
 
+    @with_known_sizes
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
         """The elements in order, and their places.
 
@@ -54,7 +57,7 @@ class Sorting(Scan):
         if not self.shape:
             return self._made(self.uop), self.argsort(dim)
         index = self.argsort(dim, descending)
-        if 0 in self.shape:
+        if 0 in self.uop.shape:
             return self._made(self.uop), index
         axis = axis_of(dim, self.ndim)
         found = _sorted(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
@@ -62,6 +65,7 @@ class Sorting(Scan):
         made = record(Ops.CUSTOM, self.uop.dtype, (found.uop, self.uop), rule)
         return self._made(made), index
 
+    @with_known_sizes
     def topk(
         self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True
     ) -> tuple[Self, Self]:
@@ -76,7 +80,7 @@ class Sorting(Scan):
             raise ShapeError(f"cannot take the top {k} of {size} elements on axis {axis}")
         if not self.shape:
             return self.sort(dim)
-        if not k or 0 in self.shape:
+        if not k or 0 in self.uop.shape:
             pairs: list[tuple[int, int] | None] = [None] * self.ndim
             pairs[axis] = (0, k)
             nothing = self.shrink(pairs)

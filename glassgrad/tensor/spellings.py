@@ -12,7 +12,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.backward import Backward
 from glassgrad.tensor.collect import walk
-from glassgrad.tensor.record import cast_to, record, scalar
+from glassgrad.tensor.record import cast_to, number_dtype, record, scalar
+from glassgrad.tensor.sizes import with_known_sizes
 
 
 class Spellings(Backward):
@@ -27,7 +28,7 @@ class Spellings(Backward):
         >>> Tensor.const(3).item()
         3
         """
-        return cls._of(scalar(b, dtypes.from_py(b) if dtype is None else dtype))
+        return cls._of(scalar(b, number_dtype(b) if dtype is None else dtype))
 
     @classmethod
     def from_url(
@@ -51,7 +52,7 @@ class Spellings(Backward):
         >>> Tensor([[1, 2]]).max_shape
         (1, 2)
         """
-        return self.shape
+        return tuple([int(size) for size in self.uop.shape])
 
     def max_numel(self) -> int:
         """The same as `numel`.
@@ -59,7 +60,7 @@ class Spellings(Backward):
         >>> Tensor([[1, 2]]).max_numel()
         2
         """
-        return prod(self.shape)
+        return prod(self.max_shape)
 
     def ufix(self, x: Any) -> Self:
         """Another operand as a tensor; a number in this tensor's dtype.
@@ -107,6 +108,7 @@ class Spellings(Backward):
         return self._made(record(Ops.THREEFRY, dtypes.uint64, pair))
 
     @classmethod
+    @with_known_sizes
     def random_bits(cls, key: Self, counter: Self, num: int) -> Self:
         """`num` random words of 32 bits, from a key and a counter of two such words each.
 

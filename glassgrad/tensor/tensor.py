@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import C_TYPES, View
@@ -24,7 +26,7 @@ from glassgrad.tensor.lending import lend
 from glassgrad.tensor.memory import Border
 from glassgrad.tensor.place import canonical
 from glassgrad.tensor.realize import look, realize
-from glassgrad.tensor.record import can_expand, cast_to, dtype_of, expanded
+from glassgrad.tensor.record import SCALARS, can_expand, cast_to, dtype_of, expanded
 from glassgrad.tensor.versions import current
 from glassgrad.tensor.writes import make_writable, write
 
@@ -55,7 +57,9 @@ class Tensor(InPlace, Border):
         if isinstance(data, Tensor):
             uop = data.uop if wanted is None else cast_to(data.uop, wanted)
             uop = uop if device is None else copied(uop, canonical(device))
-        elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
+        elif isinstance(data, (list, tuple)) and any(
+            isinstance(item, (Tensor, SymbolicInt)) for item in data
+        ):
             uop = Tensor.stack(*[Tensor._of(_item(item)) for item in data]).uop
             uop = uop if wanted is None else cast_to(uop, wanted)
         elif isinstance(data, PathLike):
@@ -77,7 +81,7 @@ class Tensor(InPlace, Border):
         >>> x.assign(x + 1).shape
         (2,)
         """
-        value = self._value_to_write(x, self.shape)
+        value = self._value_to_write(x, self.uop.shape)
         if value is self.uop:
             return self
         write(self, value)
@@ -90,7 +94,7 @@ class Tensor(InPlace, Border):
         if isinstance(x, (list, tuple)):
             x = Tensor(x, dtype=self.dtype)
         value = self._operand(x, "write")
-        if isinstance(x, (int, float)):
+        if isinstance(x, SCALARS):
             value = cast_to(self._pair(x, "write")[1], self.dtype)
         if value.dtype is not self.dtype:
             raise DTypeError(
@@ -109,24 +113,24 @@ class Tensor(InPlace, Border):
         if isinstance(indices, Tensor) and indices.dtype is dtypes.bool and _is_number(value):
             self._fill(indices, value)
             return
-        plan = plan_of(self._tensors(indices), self.shape)
+        plan = plan_of(self._tensors(indices), self.uop.shape)
         make_writable(self)
         place = Tensor._handed(self.uop)._stepped(plan.steps)
         if plan.lookups:
-            wanted = looked_up(place, plan).shape
-            if 0 in wanted or 0 in place.shape:
+            wanted = looked_up(place, plan).uop.shape
+            if 0 in wanted or 0 in place.uop.shape:
                 return
             new = Tensor._of(self._value_to_write(value, wanted))
             result = replaced(place, plan, new).uop
         else:
-            result = self._value_to_write(value, place.shape)
+            result = self._value_to_write(value, place.uop.shape)
         del place  # it holds what is about to be overwritten
         write(self, result, plan.steps)
 
     def _fill(self, mask: Tensor, value: Any) -> None:
         """One number where a mask is true; how many places that are need not be known."""
-        covered = self.shape[: mask.ndim]
-        if mask.shape != covered or not mask.ndim:
+        covered = self.uop.shape[: mask.ndim]
+        if mask.uop.shape != covered or not mask.ndim:
             raise AxisError(f"a mask of shape {mask.shape} does not fit axes of shape {self.shape}")
         chosen = mask.reshape((*covered, *(1,) * (self.ndim - mask.ndim)))
         number = Tensor._of(self._value_to_write(value, ()))
@@ -140,7 +144,7 @@ class Tensor(InPlace, Border):
         [3, 4]
         """
         x = self._given(x, "what replaces a tensor")
-        if x.shape != self.shape:
+        if x.uop.shape != self.uop.shape:
             raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
         if self._whole is not None:
             self._whole.leave(self)
@@ -249,7 +253,7 @@ class Tensor(InPlace, Border):
         >>> Tensor(2.5).item()
         2.5
         """
-        if self.numel() != 1:
+        if prod(self.uop.shape) != 1:
             raise ShapeError(
                 f"item() needs exactly one element, but the shape is {self.shape}",
                 hint="index it first, or use tolist()",
@@ -376,7 +380,7 @@ class Tensor(InPlace, Border):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) or (isinstance(value, Tensor) and not value.shape)
+    return isinstance(value, SCALARS) or (isinstance(value, Tensor) and not value.shape)
 
 
 def _item(item: Any) -> UOp:

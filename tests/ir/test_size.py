@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from glassgrad.base.errors import ShapeError
-from glassgrad.ir.size import Size, Variable, bindings, concrete, evaluate, sizes_in
+from glassgrad.ir.size import Size, bindings, concrete, evaluate, sizes_in, variable_size
 
-n, m = Variable("n", 1, 9), Variable("m", 0, 4)
+n, m = variable_size("n", 1, 9), variable_size("m", 0, 4)
 
 
 def test_as_an_int_a_size_is_its_largest_value() -> None:
@@ -31,7 +31,7 @@ def test_equal_expressions_are_equal_and_no_size_equals_a_number() -> None:
 
 
 def test_a_product_is_written_alike_whichever_size_was_made_first() -> None:
-    later, earlier = (Variable(name, 1, 9) for name in ("zz", "aa"))
+    later, earlier = (variable_size(name, 1, 9) for name in ("zz", "aa"))
     assert repr(later * earlier) == repr(earlier * later) == "(aa*zz)"
 
 
@@ -78,7 +78,7 @@ def test_a_size_without_a_value_has_none() -> None:
 @pytest.mark.parametrize(("low", "high"), [(3, 3), (5, 2), (-1, 4)])
 def test_bounds_must_be_in_order(low: int, high: int) -> None:
     with pytest.raises(ShapeError, match="0 <= smallest < largest"):
-        Variable("k", low, high)
+        variable_size("k", low, high)
 
 
 def test_evaluation_is_pythons() -> None:

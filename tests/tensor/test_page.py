@@ -1,4 +1,4 @@
-"""What docs/captures.md shows is what happens."""
+"""What docs/captures.md and docs/variables.md show is what happens."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "captures.md"
+DOCS = Path(__file__).parents[2] / "docs"
 ON_COMPILED_ROAD = True
 
 
-def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 4
+@pytest.mark.parametrize(("page", "count"), [("captures.md", 4), ("variables.md", 3)])
+def test_every_block_of_the_page_runs(
+    page: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    assert len(blocks) == count
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), names)
+        exec(compile(block, page, "exec"), names)

@@ -148,9 +148,114 @@ def test_a_variable_without_a_value_cannot_be_computed_with() -> None:
         rows(Variable("n", 1, 12)).numpy()
 
 
-def test_a_slice_that_might_leave_the_axis_is_refused() -> None:
-    with pytest.raises(IndexError, match="cannot slice an axis of size 12"):
-        rows(Variable("n", 1, 13).bind(2))
+def test_a_slice_that_may_leave_the_axis_is_checked_where_its_value_is_known() -> None:
+    n = Variable("n", 1, 13)
+    assert np.array_equal(rows(n.bind(12)).numpy(), ROWS)
+    with pytest.raises(IndexError, match="slice 0:13 is out of range for axis 0 of size 12"):
+        rows(n.bind(13))
+
+
+def test_prompts_are_read_at_any_place() -> None:
+    weight, start = Tensor(ROWS).realize(), Variable("start", 0, 11)
+    read = TinyJit(lambda at: (weight[at : at + 3] * 2).realize())
+    for value in (0, 4, 9, 2):
+        assert np.array_equal(read(start.bind(value)).numpy(), ROWS[value : value + 3] * 2)
+    with pytest.raises(IndexError, match="slice 10:13 is out of range for axis 0 of size 12"):
+        read(start.bind(10))
+    assert np.array_equal(read(start.bind(1)).numpy(), ROWS[1:4] * 2)
+
+
+def test_a_replay_that_is_out_of_range_writes_nothing() -> None:
+    memory, at = Tensor.zeros(6).contiguous().realize(), Variable("at", 0, 5)
+
+    @TinyJit
+    def step(at: Any) -> Tensor:
+        memory.assign(memory + 1)
+        memory[at : at + 2] = Tensor([10.0, 20.0])
+        return memory[at + 1].realize()
+
+    for value in (0, 2, 4):
+        assert step(at.bind(value)).item() == 20.0
+    before = memory.tolist()
+    with pytest.raises(IndexError, match="slice 5:7 is out of range for axis 0 of size 6"):
+        step(at.bind(5))
+    assert memory.tolist() == before
+    assert step(at.bind(1)).item() == 20.0
+
+
+NUMBERS = {
+    "full": lambda x, n: Tensor.full((2,), n) + x[0],
+    "power": lambda x, n: (x.abs() + 1) ** n,
+    "base": lambda x, n: n**x,
+    "product": lambda x, n: n * x * (n % 3 + 1),
+    "clip": lambda x, n: x.clip(-n, n - 2),
+    "comparison": lambda x, n: (x * 9 < n).where(n, 0),
+    "line": lambda x, n: Tensor.arange(n, n + 4) + Tensor.linspace(0, n, 4),
+    "mean": lambda x, n: Tensor.arange(n).mean() + x[:n].var(correction=0),
+    "tensor": lambda x, n: Tensor(n) * x + Tensor([n, 1]).sum(),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_read_at_launch_and_one_plan_serves_all(name: str) -> None:
+    compute, x, n = NUMBERS[name], Tensor(ROWS[:, 0].copy()).realize(), Variable("n", 1, 12)
+    plans = 0
+    stages: list[Any] = []
+    captured = TinyJit(lambda n: compute(x, n).realize())
+    for value in (3, 12, 1, 7):
+        with listen(stages.append):
+            found = compute(x, n.bind(value)).numpy()
+        if value == 3:
+            plans = sum(isinstance(event, StageEntered) for event in stages)
+        wanted = compute(x, value).numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        np.testing.assert_allclose(captured(n.bind(value)).numpy(), wanted, rtol=1e-5)
+    assert plans == sum(isinstance(event, StageEntered) for event in stages)
+
+
+def test_what_is_computed_of_rows_may_be_used_with_rows_that_are_not() -> None:
+    n = Variable("n", 1, 12)
+    for value in (3, 12, 1):
+        part = rows(n.bind(value))
+        twice = part * 2
+        after = twice.exp()  # reads `twice`, which is in memory before this is computed
+        twice.realize()
+        assert twice.shape == (value, 6)
+        np.testing.assert_allclose((after + part).numpy(), np.exp(2 * ROWS[:value]) + ROWS[:value],
+                                   rtol=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        int, float, hash, range, lambda n: [0] * n, lambda n: np.zeros(n), lambda n: f"{n:3d}",
+        lambda n: len(Tensor(ROWS)[:n]), lambda n: n.val, lambda n: n.unbind(),
+    ],
+)  # fmt: skip
+def test_a_captured_function_cannot_look_at_a_value(look: Any) -> None:
+    def function(n: Any) -> Tensor:
+        look(n)
+        return (Tensor.ones(3) * n).realize()
+
+    captured, n = TinyJit(function), Variable("n", 1, 12)
+    captured(n.bind(2))
+    with pytest.raises(CaptureError, match="looks at the value of n: replays would not look"):
+        captured(n.bind(3))
+
+
+def test_sizes_that_a_captured_function_cannot_know_or_return() -> None:
+    x, n = Tensor(ROWS).realize(), Variable("n", 1, 12)
+    for function, words in (
+        (lambda n: x[:n].sort(0)[0], "cannot call sort of a tensor of shape .n, 6."),
+        (lambda n: x[:n][[0, 0]], "cannot call indexing of a tensor of shape .n, 6."),
+        (lambda n: Tensor.rand(n), "cannot call rand of n"),
+        (lambda n: (x, n), "cannot return n: replays would not change it"),
+        (lambda n: (x, x[:n].shape), "cannot return n"),
+    ):
+        captured = TinyJit(function)
+        with pytest.raises(CaptureError, match=words):
+            for value in (2, 3):
+                captured(n.bind(value))
 
 
 def test_a_reshape_that_mixes_a_variable_with_other_axes_is_refused() -> None:
@@ -178,3 +283,32 @@ def test_padding_and_joining_by_variable_sizes() -> None:
         np.testing.assert_array_equal(padded, np.pad(data, (value, 1)))
         joined = x[:count].cat(x[4:], x[count:]).numpy()
         np.testing.assert_array_equal(joined, np.r_[data[:value], data[4:], data[value:]])
+
+
+def test_a_size_may_be_0() -> None:
+    n = Variable("n", 0, 12)
+    for value in (0, 4, 12):
+        part = rows(n.bind(value))
+        assert part.softmax(0).shape[1] == 6 and part.softmax(0).numpy().shape == (value, 6)
+        np.testing.assert_allclose(part.sum(0).numpy(), ROWS[:value].sum(0), rtol=1e-5, atol=1e-6)
+        assert part.cumsum(0).numpy().shape == (value, 6)
+        assert np.array_equal(Tensor.eye(n.bind(value)).numpy(), np.eye(value, dtype=np.float32))
+    with pytest.raises(IndexError, match="slice 0:1 is out of range for axis 0 of size 0"):
+        rows(n.bind(0)).max(0)  # there is no largest element
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+def test_what_waits_for_rows_that_are_overwritten_sees_them_as_they_were(is_together: bool) -> None:
+    n = Variable("n", 1, 12)
+    for value in (3, 12, 1):
+        x = Tensor(ROWS).realize()
+        part = x[: n.bind(value)]
+        twice = part * 2
+        after, total = twice + 1, (twice + part).sum(0)
+        twice.realize()
+        twice.assign(twice * 0 + 7)
+        if is_together:
+            Tensor.realize(twice, after, total)
+        np.testing.assert_allclose(after.numpy(), ROWS[:value] * 2 + 1, rtol=1e-6)
+        np.testing.assert_array_equal(twice.numpy(), np.full((value, 6), 7.0, np.float32))
+        np.testing.assert_allclose(total.numpy(), 3 * ROWS[:value].sum(0), rtol=1e-5, atol=1e-5)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.errors import ShapeError
-from glassgrad.ir.size import Variable
+from glassgrad.ir.symbolic import Variable
 from glassgrad.nn.gpt.model import GPT
 from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.tensor import Tensor

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from glassgrad.base.dtype import DType
 from glassgrad.base.errors import CaptureError
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import bindings, concrete
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core
@@ -30,7 +32,13 @@ class Layout(NamedTuple):
 
 def specs_of(arguments: Iterable[Core]) -> tuple[tuple[Ints, str, str], ...]:
     """Shapes, dtypes and devices, each combination of which has a capture of its own."""
-    return tuple([(tensor.shape, tensor.dtype.name, tensor.device) for tensor in arguments])
+    return tuple([(_shape(tensor), tensor.dtype.name, tensor.device) for tensor in arguments])
+
+
+def _shape(tensor: Core) -> Ints:
+    """With the values of variables: memory of each size is captured on its own."""
+    shape = tensor.uop.shape
+    return concrete(shape, bindings(shape)) if Sizes.exist else shape
 
 
 def layouts(arguments: Iterable[Core]) -> list[Layout]:

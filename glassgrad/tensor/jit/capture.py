@@ -13,6 +13,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.capture import Capture, Replay, join
 from glassgrad.engine.recording import Recorder
+from glassgrad.engine.size_checks import SizeCheck, check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
@@ -72,6 +73,7 @@ class Captured:
         self.modes = modes()
         self.trace = trace
         self.replays: int = earlier.replays if isinstance(earlier, Captured) else 0
+        self.size_checks = watching.size_checks
         self.storages = storages_seen(watching, before, returned)
         self.layouts = layouts(before.arguments)
         self.seen = [tensor.uop for tensor in before.arguments]
@@ -81,7 +83,7 @@ class Captured:
         self.poisoned = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
         fresh = {tensor.uop.arg.storage for tensor in (*returned, *stored)}
         capture, numbers = join(watching.runs, fresh, _device(watching))
-        _refuse_other_variables(capture, before.values)
+        _refuse_other_variables(capture, self.size_checks, before.values)
         self.replayed = Replay(capture, before.values)
         self._sort_bases(watching, before)
         self._find_doubts(earlier, before)
@@ -242,6 +244,7 @@ class Captured:
     def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
         """Replay: point at this call's memory, run, and hand out the results."""
         if values:
+            check_all(self.size_checks, values)
             self.replayed.bind(values)
         replayed = self.replayed
         made = []
@@ -321,8 +324,9 @@ def _gone(shape: Ints, dtype: DType) -> UOp:
     return UOp(BUFFER, dtype, (), gone)
 
 
-def _refuse_other_variables(capture: Capture, values: Bound) -> None:
-    for variable in {found for launch in capture.launches for found in launch.variables}:
+def _refuse_other_variables(capture: Capture, size_checks: list[SizeCheck], values: Bound) -> None:
+    used = [found for launch in capture.launches for found in launch.variables]
+    for variable in {*used, *[found for check in size_checks for found in check.variables]}:
         if variable not in values:
             raise CaptureError(
                 f"a captured function uses the variable {variable.arg[0]}, which is none of its "

@@ -17,7 +17,7 @@ from typing import Any
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.bundle import write_bundle
 from glassgrad.engine.c_text import CText, c_name
-from glassgrad.engine.packing import Library, Row, pack, pack_size, pool_code
+from glassgrad.engine.packing import Library, Row, pack, pack_size, pack_size_check, pool_code
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
@@ -110,6 +110,7 @@ class Packed:
                 (layout.shape, layout.dtype.name, *layout[3:]) for layout in captured.layouts
             ],
             "capture": pack(captured.replayed.capture, self.library),
+            "size_checks": [pack_size_check(one, self.library) for one in captured.size_checks],
             "bases": self._bases(captured),
             "random_total": captured.random.total,
             "written": captured.written,

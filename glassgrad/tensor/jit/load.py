@@ -17,7 +17,8 @@ from glassgrad.devices.cpu import CpuDevice
 from glassgrad.devices.registry import Device
 from glassgrad.engine.bundle import Bundle, read_bundle
 from glassgrad.engine.capture import Replay
-from glassgrad.engine.packing import Linked, Row, unpack, unpack_size
+from glassgrad.engine.packing import Linked, Row, unpack, unpack_size, unpack_size_check
+from glassgrad.engine.size_checks import check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound, Size, bindings
 from glassgrad.ir.uop import UOp
@@ -111,9 +112,8 @@ class Entry:
         ]
         self.specs = tuple([(one.shape, one.dtype.name, one.device) for one in self.layouts])
         self.written: list[int] = row["written"]
-        self.known: list[
-            CapturedTensor
-        ] = []  # memory of the function that somebody outside can see
+        self.size_checks = [unpack_size_check(found) for found in row["size_checks"]]
+        self.known: list[CapturedTensor] = []  # memory that somebody outside can see
         given = [_given(base, storages) for base in row["bases"]]
         self.own = {storage for storage in given if storage in storages}
         capture = unpack(row["capture"], given, linked)
@@ -148,6 +148,7 @@ class Entry:
     def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
         self._point(arguments)
         if values:
+            check_all(self.size_checks, values)
             self.replayed.bind(values)
         made = [found.ready(self.replayed) for found in self.made]
         if self.random.starts:

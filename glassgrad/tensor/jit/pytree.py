@@ -9,7 +9,7 @@ from typing import Any
 from weakref import ref
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.ir.size import Size
+from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.jit.guards.attributes import dict_of
 from glassgrad.tensor.jit.guards.kinds import PLAIN, is_numpy_array, is_plain
@@ -48,9 +48,11 @@ def flatten(value: Any, found: list[Any], objects: list[Any] | None = None) -> H
         found.append(value)
         return TENSOR
     kind = type(value)
-    if kind is Size:
-        found.append(value)
-        return TENSOR, value.uop
+    if kind is SymbolicInt:
+        if objects is None:
+            _refuse_size(value)
+        found.append(value.size)
+        return TENSOR, value.size.uop
     if kind in PLAIN:  # 1, 1.0 and True are equal, but are not the same constant
         return kind, repr(value)
     if isinstance(value, (tuple, list)):
@@ -64,6 +66,14 @@ def flatten(value: Any, found: list[Any], objects: list[Any] | None = None) -> H
         return _constant(value, objects)
     _refuse_unfinished(value)
     return None
+
+
+def _refuse_size(size: SymbolicInt) -> None:
+    """What a function returns must not be a size that the next call may change."""
+    raise CaptureError(
+        f"a captured function cannot return {size}: replays would not change it",
+        hint=f"return Tensor({size})",
+    )
 
 
 def _field_names(value: Any) -> list[str] | None:

@@ -179,6 +179,37 @@ def test_sizes_are_arguments_in_c(tmp_path: Path) -> None:
     assert run_c(tmp_path, SIZES) == ["2 ", "2 4 6 8 ", "2 4 6 8 10 12 14 ", "3 n is from 1 to 8"]
 
 
+CUTS = """
+#include <stdio.h>
+#include "step.h"
+
+int main(void) {
+    float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[3];
+    for (int at = 0; at <= 6; at += 2) {
+        if (step(x, at, out)) printf("%s\\n", step_error());
+        else printf("%g %g %g\\n", out[0], out[1], out[2]);
+    }
+    return 0;
+}
+"""
+
+
+@needs_c
+def test_slices_that_fit_for_some_sizes_only_are_checked_in_c(tmp_path: Path) -> None:
+    at = Variable("at", 0, 7)
+
+    @TinyJit
+    def step(x: Tensor, at: Any) -> Tensor:
+        return x[at : at + 3] * 2
+
+    for value in (2, 3):
+        step(numbers(8), at.bind(value))
+    export(step, tmp_path / "step.so")
+    *found, error = run_c(tmp_path, CUTS)
+    assert found == ["2 4 6", "6 8 10", "10 12 14"]
+    assert error.startswith("slice is out of range for axis 0 (")
+
+
 RANDOM = """
 #include <stdio.h>
 #include "step.h"

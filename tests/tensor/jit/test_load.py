@@ -148,6 +148,16 @@ def test_variables_are_bound_at_each_call(tmp_path: Path) -> None:
         np.testing.assert_array_equal(rows.numpy(), x.numpy()[:value] * 2)
 
 
+def test_a_slice_that_fits_for_some_values_only_is_checked_at_each_call(tmp_path: Path) -> None:
+    at, x = Variable("at", 0, 7), numbers(8, 3)
+    loaded = there_and_back(
+        lambda x, at: x[at : at + 3] * 2, tmp_path, (x, at.bind(0)), (x, at.bind(5))
+    )
+    np.testing.assert_array_equal(loaded(x, at.bind(4)).numpy(), x.numpy()[4:7] * 2)
+    with pytest.raises(IndexError, match=r"slice 6:9 is out of range for axis 0 of size 8"):
+        loaded(x, at.bind(6))
+
+
 def test_constants_among_the_arguments_choose_the_capture(tmp_path: Path) -> None:
     x = numbers(3)
     loaded = there_and_back(lambda x, k: x * k, tmp_path, (x, 2), (x, 5))

@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from glassgrad.ir.size import Size
+from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.tensor.core import Core
 
 PLAIN = frozenset(
@@ -22,7 +22,7 @@ MAX_ITEMS_COMPARED = 1000  # of a tuple that is compared by value
 def is_plain(value: Any) -> bool:
     """Whether a value never changes and is known by its contents."""
     kind = type(value)
-    if kind in PLAIN or kind is range or kind is slice or kind is Size:
+    if kind in PLAIN or kind is range or kind is slice or kind is SymbolicInt:
         return True
     if kind is tuple or kind is frozenset:
         return len(value) <= MAX_ITEMS_COMPARED and all(map(is_plain, value))
@@ -45,8 +45,8 @@ def is_equal(old: Any, new: Any) -> bool:
         return False
     if isinstance(old, (tuple, frozenset)):
         return len(old) == len(new) and all(map(is_equal, old, new))
-    if type(old) is Size:
-        return old.uop is new.uop
+    if type(old) is SymbolicInt:
+        return old.size.uop is new.size.uop and old.size.bound == new.size.bound
     return repr(old) == repr(new)
 
 

@@ -1,0 +1,167 @@
+"""SymbolicInts among the arguments of methods: which ones are allowed where, and what they cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from glassgrad.base.errors import AxisError, CaptureError, ShapeError
+from glassgrad.engine.recording import recorder
+from glassgrad.engine.size_checks import check_cut
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import Size
+from glassgrad.ir.symbolic import SymbolicInt, internal
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.record import expanded, record, whole
+
+WORDS = {
+    "_continued": "pad",
+    "_with_rows": "writing rows",
+}
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def is_symbolic(*values: Any) -> bool:
+    """Whether one of them is known only at launch."""
+    return Sizes.exist and any(isinstance(value, (Size, SymbolicInt)) for value in values)
+
+
+def known(size: Any, what: str) -> Any:
+    """A number that the structure of a graph depends on."""
+    if is_symbolic(size):
+        raise ShapeError(
+            f"{what} cannot depend on {size}, which is known only at launch",
+            hint=f"int({size}) is its value now, but a captured function cannot read that",
+        )
+    return size
+
+
+def cut(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
+    """Two ends of a cut, at least one of which is known only at launch."""
+    start, stop = (internal(whole(end, "the end of a cut")) for end in (start, stop))
+    check_cut(start, stop, internal(size), axis)
+    return start, stop
+
+
+def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
+    """A slice whose bounds variables decide: from 0 or more to the size or less, one by one."""
+    size = internal(size)
+    start = 0 if part.start is None else internal(part.start)
+    stop = size if part.stop is None else internal(part.stop)
+    text = f"{part.start}:{part.stop}:{part.step}" if part.step else f"{part.start}:{part.stop}"
+    if part.step == -1 and part.start is None and part.stop is None:
+        return 0, size, -1
+    if part.step not in (None, 1):
+        raise AxisError(
+            f"cannot slice axis {axis} by {text}",
+            hint="a slice that is known only at launch has no step",
+        )
+    for end in (start, stop):
+        if isinstance(end, bool) or not hasattr(end, "__index__"):
+            raise AxisError(
+                f"cannot slice axis {axis} by {text}", hint="bounds of a slice are whole numbers"
+            )
+    start, stop = (_from_the_front(end, size) for end in (start, stop))
+    check_cut(start, stop, size, axis)
+    return start, stop, 1
+
+
+def index_at_launch(at: Any, size: Any, axis: int) -> int:
+    """An index that variables decide, or into an axis whose size they decide."""
+    size = internal(size)
+    place = _from_the_front(internal(at), size)
+    check_cut(place, place + 1, size, axis, is_index=True)
+    return place
+
+
+def _from_the_front(end: int, size: int) -> int:
+    """Negative ends count from the end of the axis."""
+    is_negative = end.vmax < 0 if isinstance(end, Size) else end < 0
+    return end + size if is_negative else end
+
+
+def with_known_sizes(method: Callable[P, R]) -> Callable[P, R]:
+    """Let a method see sizes as numbers: its structure depends on them.
+
+    Outside of captures it gets the values of SymbolicInts, and tensors that have been computed.
+    A captured function, whose replays have other values, can call it only if no size matters.
+    """
+
+    @wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        if not Sizes.are_shown:
+            return method(*args, **options)
+        found = [value for value in (*args, *options.values()) if _has_sizes(value)]
+        if found and recorder() is not None:
+            try:
+                return method(*args, **options)
+            except (ShapeError, CaptureError, TypeError, AttributeError) as error:
+                raise _needs_known_sizes(method.__name__, found[0]) from error
+        if found:
+            args = tuple([_settled(value) for value in args])
+            options = {name: _settled(value) for name, value in options.items()}
+        return method(*args, **options)
+
+    return cast(Callable[P, R], call)
+
+
+def with_values(name: str, given: Any) -> Any:
+    """Arguments with sizes as numbers, for a method whose structure depends on them."""
+    if recorder() is not None:
+        raise _needs_known_sizes(name, given[0] if isinstance(given, tuple) else given)
+    return _settled(given)
+
+
+def _has_sizes(value: Any) -> bool:
+    if isinstance(value, Core):
+        return is_symbolic(*value.uop.shape)
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_sizes, value))
+    return isinstance(value, (Size, SymbolicInt))
+
+
+def _needs_known_sizes(name: str, value: Any) -> CaptureError:
+    what = f"a tensor of shape {value.shape}" if isinstance(value, Core) else value
+    return CaptureError(
+        f"a captured function cannot call {WORDS.get(name, name)} of {what}, which is known only "
+        "at launch",
+        hint="pad to the largest size, or call it outside of the captured function",
+    )
+
+
+def refuse_in_captures(name: str, shape: Any) -> None:
+    """A replay would draw as many random numbers as the capture, not as many as its shape has."""
+    if recorder() is not None and is_symbolic(*shape):
+        raise _needs_known_sizes(name, tuple(shape))
+
+
+def _settled(value: Any) -> Any:
+    """The same, with its sizes as numbers."""
+    if isinstance(value, Core) and is_symbolic(*value.uop.shape):
+        return _computed(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)([_settled(part) for part in value])
+    if isinstance(value, Size):
+        return value.val
+    return int(value) if isinstance(value, SymbolicInt) else value
+
+
+def _computed(tensor: Core) -> Core:
+    """The tensor in memory, in the shape of its values; gradients flow on to what it was."""
+    node = tensor.uop
+    held: Core = cast(Any, tensor._made(record(Ops.DETACH, node.dtype, (node,)))).realize()
+    if node.dtype.kind != "float":
+        return held
+    return tensor._made(record(Ops.CUSTOM, node.dtype, (held.uop, node), known_to_symbolic))
+
+
+def known_to_symbolic(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+    """The gradient of a value in the shape that has SymbolicInts: cut out of the largest shape."""
+    found, source = node.src
+    room = [(0, int(size) - n) for size, n in zip(source.shape, found.shape, strict=True)]
+    wide = UOp(Ops.PAD, g.dtype, (expanded(g, found.shape),), tuple(room))
+    return {source: record(Ops.SHRINK, g.dtype, (wide,), tuple((0, n) for n in source.shape))}
