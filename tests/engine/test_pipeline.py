@@ -14,7 +14,8 @@ from glassgrad.base.config import Context
 from glassgrad.engine.cache import signature
 from glassgrad.engine.pipeline import realize
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import movement, schedule
+from glassgrad.schedule import schedule
+from glassgrad.schedule.kernels import movement
 from glassgrad.tensor.later import written_out
 
 

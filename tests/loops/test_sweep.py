@@ -26,7 +26,9 @@ from glassgrad.loops.candidates import attempt
 from glassgrad.loops.moves import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps, Recipe
-from glassgrad.schedule import blocks, swept, worth
+from glassgrad.schedule.fuse import row_blocks as blocks
+from glassgrad.schedule.fuse import attention_backward as swept
+from glassgrad.schedule.fuse import profitability as worth
 from glassgrad.tensor.collect import collect, prepared
 
 Array = np.ndarray

@@ -36,6 +36,7 @@ from glassgrad.tensor.jit.references import ALONE, references_to_node
 from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.trace import Trace
 from glassgrad.tensor.lazy import hold
+from glassgrad.tensor.place import canonical
 from glassgrad.tensor.random import GENERATOR
 from glassgrad.tensor.versions import OVERWRITTEN
 from glassgrad.tensor.views import Whole, show
@@ -53,9 +54,10 @@ class Argument(NamedTuple):
     before: int
 
 
-def modes() -> tuple[int, int, DType]:
+def modes() -> tuple[int, int, DType, DType, str]:
     """The settings that decide what a function computes."""
-    return TRAINING.value, NO_GRAD.value, dtypes.default_float
+    floats, ints = dtypes.default_float, dtypes.default_int
+    return TRAINING.value, NO_GRAD.value, floats, ints, canonical(None)
 
 
 class Captured:

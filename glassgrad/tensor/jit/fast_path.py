@@ -16,6 +16,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.pool import Table
+from glassgrad.devices.registry import Device
 from glassgrad.engine.verify import is_verified
 from glassgrad.ir.size import UNBOUND
 from glassgrad.tensor.core import LIVING, Living, forget
@@ -58,7 +59,8 @@ def _simple(
     launches, operations, nbytes = replayed.launches, replayed.operations, replayed.bytes
     (made,) = captured.made
     new, kind = object.__new__, captured.kind
-    (training, no_grad, default), mode, gradients = captured.modes, TRAINING, NO_GRAD
+    training, no_grad, default, default_int, device = captured.modes
+    mode, gradients = TRAINING, NO_GRAD
     holders, held = captured.holders, captured.held
     counters, compare = GlobalCounters, guards.compare
 
@@ -71,7 +73,9 @@ def _simple(
                     return MISSED
                 if held and [holder().uop.arg.storage for holder in holders] != held:  # type: ignore[union-attr]
                     return MISSED
-                if dtypes.default_float is not default or not compare():
+                if dtypes.default_float is not default or dtypes.default_int is not default_int:
+                    return MISSED
+                if Device.DEFAULT != device or not compare():
                     return MISSED
             except GONE:  # no tensor, no longer there, or not in memory
                 return MISSED

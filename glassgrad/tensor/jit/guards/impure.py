@@ -18,20 +18,28 @@ CLOCKS = frozenset(
     for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
     for ending in ("", "_ns")
 )
+SYSTEM = frozenset(
+    ("urandom", "getpid", "getcwd", "stat", "listdir", "times", "scandir", "popen", "getloadavg")
+)
 MODULES: dict[str, frozenset[str] | None] = {
-    "time": CLOCKS | {"localtime", "gmtime", "ctime"},
+    "time": CLOCKS | {"localtime", "gmtime", "ctime", "strftime"},
     "random": ALL,
     "numpy.random": ALL,
     "secrets": ALL,
     "uuid": frozenset(("uuid1", "uuid4")),
-    "os": frozenset(("urandom", "getpid", "stat", "listdir", "times", "scandir")),
-    "posix": frozenset(("urandom", "getpid", "stat", "listdir", "times", "scandir")),
+    "os": SYSTEM,
+    "posix": SYSTEM,
     "io": frozenset(("open",)),
     "_io": frozenset(("open",)),
+    "sys": frozenset(("_getframe",)),
+    "subprocess": ALL,
+    "socket": ALL,
+    "urllib.request": ALL,
+    "numpy": frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "memmap")),
 }
-BUILTINS = frozenset(("open", "input"))
+BUILTINS = frozenset(("open", "input", "eval", "exec", "__import__"))
 NOW = frozenset(("now", "utcnow", "today"))  # of the classes of datetime
-FILES = frozenset(("read_text", "read_bytes"))
+FILES = frozenset(("read_text", "read_bytes", "iterdir", "getmtime", "getsize"))
 
 
 def impure_names(module: ModuleType, names: frozenset[str]) -> list[str]:

@@ -6,6 +6,7 @@ import sys
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
+from weakref import ref
 
 from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.tensor.core import Core
@@ -37,6 +38,23 @@ def is_numpy_scalar(value: Any) -> bool:
 def is_numpy_array(value: Any) -> bool:
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value lends its memory, or gives it to NumPy: what is in it may change."""
+    if is_numpy_array(value):
+        return True
+    if isinstance(value, (Core, ref, type)):
+        return False
+    try:
+        memoryview(value)
+    except TypeError:
+        return not isinstance(value, ModuleType) and hasattr(type(value), "__array__")
+    return True
+
+
+def is_of_user(kind: type) -> bool:
+    return not is_library(kind.__module__)
 
 
 def is_equal(old: Any, new: Any) -> bool:

@@ -25,18 +25,22 @@ class Names(NamedTuple):
     loaded: frozenset[str]
     texts: frozenset[str]
     reads_all: bool
+    modules: frozenset[str]  # that are imported by name inside
 
 
 @lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> Names:
     loaded: set[str] = set()
     texts: set[str] = set()
+    modules: set[str] = set()
     reads_all = False
     for one in nested(code):
+        if any(step.opname == "IMPORT_NAME" for step in dis.get_instructions(one)):
+            modules.update(one.co_names)
         loaded.update(one.co_names)
         texts.update(_identifiers(one.co_consts))
         reads_all = reads_all or not REFLECTION.isdisjoint(one.co_names) or _computes_names(one)
-    return Names(frozenset(loaded), frozenset(texts), reads_all)
+    return Names(frozenset(loaded), frozenset(texts), reads_all, frozenset(modules))
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:

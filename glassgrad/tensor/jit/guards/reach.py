@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -40,8 +41,9 @@ from glassgrad.tensor.jit.guards.attributes import (
 )
 from glassgrad.tensor.jit.guards.impure import BUILTINS, FILES, impure_names, why_impure
 from glassgrad.tensor.jit.guards.kinds import (
+    is_array,
     is_library,
-    is_numpy_array,
+    is_of_user,
     is_plain,
     is_tensor,
 )
@@ -54,6 +56,7 @@ from glassgrad.tensor.jit.guards.sources import (
     Kind,
     Length,
     Source,
+    contents_of,
 )
 
 MAX_VALUES = 50_000  # that are compared before a replay
@@ -138,8 +141,10 @@ class Reach:
         for kinds, visit in VISITS:
             if isinstance(value, kinds):
                 visit(self, path, value)
+                if is_of_user(type(value)):  # a container with attributes and methods
+                    self._instance(path, value)
                 return
-        if is_numpy_array(value):
+        if is_array(value):
             self._array(path, value)
         else:
             self._instance(path, value)
@@ -201,6 +206,8 @@ class Reach:
         own = sorted(names & space.keys())
         self._check_impure(code, space, own, names)
         self._read_items("", space, own)
+        for name in sorted(names_in(code).modules & sys.modules.keys()):
+            self._follow(name, sys.modules[name])
         own_dict = vars(function)
         self._read_items(path, own_dict, sorted(self._named(own_dict)))
         self._follow(path, own_dict.get("__wrapped__"))
@@ -214,10 +221,10 @@ class Reach:
                 for path in impure_names(value, names):
                     last = path.rpartition(".")[2]
                     self._refuse(f"{path}()", path, code, getattr(value, last, None))
-                if value is os and not names.isdisjoint(("environ", "getenv")):
-                    self._follow("os.environ", os.environ)
             elif (why := why_impure(value, names)) is not None:
                 self._refuse(why, name, code, value)
+        if not names.isdisjoint(("environ", "getenv")):
+            self._follow("os.environ", os.environ)
         for name in FILES & names:
             self._refuse(f"{name}()", name, code, name)
 
@@ -275,7 +282,7 @@ class Reach:
             self._follow(path, factory)
 
     def _array(self, path: str, value: Any) -> None:
-        size = getattr(value, "nbytes", None) or len(value)
+        size = len(contents_of(value)[-1])
         if size > MAX_BYTES:
             raise CaptureError(
                 f"a captured function reads {path}, an array of {size:,} bytes outside: too large "
@@ -308,10 +315,11 @@ class Reach:
             self._class(path, type(kind), may_be_called=False)
 
     def _module(self, path: str, value: ModuleType) -> None:
-        if not is_library(value.__name__):
-            space = vars(value)
-            names = [n for n in self._named(space) if not is_special(n) and n in self.names]
-            self._read_items(path, space, names)
+        space = vars(value)
+        names = [n for n in self._named(space) if not is_special(n) and n in self.names]
+        if is_library(value.__name__):  # its functions stay what they are, and its numbers?
+            names = [n for n in names if is_plain(space[n]) or type(space[n]) is list]
+        self._read_items(path, space, names)
 
     def _instance(self, path: str, value: Any) -> None:
         kind = type(value)
@@ -372,7 +380,6 @@ VISITS: list[tuple[Any, Visit]] = [
     (property, Reach._property),
     ((list, tuple, set, frozenset, deque), Reach._sequence),
     ((dict, MappingProxyType), Reach._dict),
-    ((bytearray, memoryview), Reach._array),
 ]
 
 

@@ -172,7 +172,10 @@ class Contents(NamedTuple):
         yield f"contents_of({code.name(self.owner)}) == {code.name(saved[0])}"
 
 
-def contents_of(array: Any) -> Any:
-    if isinstance(array, (bytearray, memoryview)):
-        return bytes(array)
-    return array.dtype.str, array.shape, array.tobytes()
+def contents_of(array: Any) -> tuple[Any, ...]:
+    """What an array holds: of NumPy, of anything that NumPy reads, of an exporter of memory."""
+    if hasattr(type(array), "__array__"):
+        array = array.__array__()
+        return array.dtype.str, array.shape, array.tobytes()
+    view = memoryview(array)
+    return view.format, view.shape, view.tobytes()

@@ -1,0 +1,117 @@
+"""Sums over all rows of a plane share the kernel that computes it, or it is computed again."""
+
+from __future__ import annotations
+
+import pytest
+from schedules import TARGET, memory, planned, sizes
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Schedule, Target
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.fuse import attention_backward as swept
+from glassgrad.schedule.fuse.groups import Cluster
+from glassgrad.schedule.fuse.fusion import make_clusters
+from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.fuse.attention_backward import is_swept
+
+SHAPE = (16, 256, 32)
+PLANE = 16 * 256 * 256
+
+
+def step(*shape: int) -> Schedule:
+    """Gradients that come long after the weights."""
+    q, k, v, w, g = [memory(*found) for found in (shape, shape, shape, (32, 32), shape)]
+    loss = ((q.scaled_dot_product_attention(k, v) @ w).softmax() * g).sum()
+    return planned(loss, *loss.gradient(q, k, v))
+
+
+def stored(made: Schedule) -> list[int]:
+    """How many results each kernel leaves."""
+    return [sum(s.op is Ops.STORE for s in kernel.body.src) for kernel in made.kernels]
+
+
+def test_planes_are_swept_where_cores_share_them_evenly_and_blocks_divide_the_rows() -> None:
+    assert is_swept(16, 256, TARGET)
+    assert is_swept(9, 96, TARGET)  # enough for both cores
+    assert not is_swept(7, 256, TARGET)
+    assert not is_swept(1, 256, TARGET)
+    assert not is_swept(16, 250, TARGET)
+    assert not is_swept(16, 32, TARGET)  # one block
+
+
+def test_a_product_both_ways_round_is_one_kernel_without_softmax() -> None:
+    x, y, left, right = [memory(16, 256, 16) for _ in range(4)]
+    plane = (x @ y.transpose(-2, -1)).sin()
+    made = planned(plane @ right, plane.transpose(-2, -1) @ left)
+    assert stored(made) == [2]
+    assert PLANE not in sizes(made)
+
+
+def test_a_plane_that_is_wanted_itself_is_stored_and_read() -> None:
+    x, y, left = [memory(16, 256, 16) for _ in range(3)]
+    plane = (x @ y.transpose(-2, -1)).sin()
+    made = planned(plane, plane.transpose(-2, -1) @ left)
+    assert PLANE in sizes(made)
+    assert len(made.kernels) == 2
+
+
+def test_a_sum_that_cannot_share_the_kernel_gets_a_plane_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def with_planes(made: Schedule) -> int:
+        nodes = [kernel.body.toposort() for kernel in made.kernels]
+        return sum(any(n.op is Ops.STAGE and n.arg[-1:] == (256,) for n in own) for own in nodes)
+
+    assert with_planes(step(*SHAPE)) == 2, "weights, and all gradients"
+    monkeypatch.setattr(swept, "MOST_STATEMENTS", 6)
+    made = step(*SHAPE)
+    assert with_planes(made) == 3
+    assert PLANE not in sizes(made)
+
+
+@pytest.mark.parametrize("is_detached", [True, False])
+def test_the_order_in_which_values_are_met_does_not_matter(is_detached: bool) -> None:
+    """Weights and their slopes, rows in blocks each, are found together whoever comes first."""
+    x, g = memory(8, 256, 3 * 64), memory(8, 256, 64)
+    source = x.detach() if is_detached else x
+    q, k, v = source.reshape(8, 256, 3, 2, 32).permute(2, 0, 3, 1, 4)
+    mixed = q.scaled_dot_product_attention(k, v, is_causal=True).transpose(1, 2)
+    made = planned(*mixed.reshape(8, 256, 64).gradient(source, gradient=g))
+    assert PLANE not in sizes(made)
+    assert stored(made) == [3, 1], "all gradients, and how they lie"
+
+
+def test_a_schedule_is_made_once_where_every_plane_is_swept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[dict[UOp, Statement]] = []
+
+    def counted(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
+        calls.append(kept)
+        return make_clusters(kept, target)
+
+    monkeypatch.setattr("glassgrad.schedule.make_clusters", counted)
+    step(*SHAPE)
+    assert len(calls) == 1
+
+
+def test_gradients_that_are_written_into_memory_are_right_too() -> None:
+    q, k, v, g = [memory(*SHAPE) for _ in range(4)]
+    made = q.scaled_dot_product_attention(k, v)
+    slopes = made.gradient(q, k, v, gradient=g)
+    room = memory(*SHAPE)
+    room.assign(room + slopes[1])
+    assert PLANE not in sizes(planned(made, slopes[0], slopes[2], room))
+
+
+def test_a_wide_product_that_is_summed_over_all_its_places_keeps_no_plane_from_being_swept() -> (
+    None
+):
+    """A language model's last layer, with few words: its gradient is wide, but nobody's weights."""
+    q, k, v, g = [memory(16, 256, 64) for _ in range(4)]
+    weights = q.scaled_dot_product_attention(k, v)
+    wide = memory(16, 256, 24) @ memory(24, 384)
+    rows = wide - wide.mean(-1, keepdim=True)
+    made = planned(*(weights * g).sum().gradient(q, k, v), rows, rows.sum((0, 1)))
+    alone = planned(*(weights * g).sum().gradient(q, k, v))
+    assert max(stored(made)) == max(stored(alone)) == 3, "all three gradients are one kernel's"

@@ -1,0 +1,213 @@
+"""Clusters: an order in which they can run, and what keeps two apart."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from random_graphs import random_graph
+from schedules import TARGET, assign, leaf, reduce
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule import schedule
+from glassgrad.schedule.fuse import profitability as module
+from glassgrad.schedule.fuse.groups import (
+    Cluster,
+    effect_edges,
+    precede,
+    run_order,
+    something_between,
+    stuck_versions,
+    take_in,
+)
+from glassgrad.schedule.graph.write_hazards import copy_first, separate_effects
+from glassgrad.schedule.materialize.policy import choose_fates
+from glassgrad.schedule.fuse.fusion import make_clusters
+from glassgrad.schedule.graph.normalize import normalize
+from glassgrad.schedule.materialize.statement import Statement
+
+
+def fates(seed: int) -> dict[UOp, Statement]:
+    values = separate_effects(normalize(random_graph(Random(seed), 25)))
+    kept = choose_fates(values)
+    while stuck := stuck_versions(kept):
+        values = copy_first(values, stuck)
+        kept = choose_fates(values)
+    return kept
+
+
+def array(*shape: int) -> UOp:
+    return leaf(np.zeros(shape))
+
+
+def clusters_of(*roots: UOp, **facts: int) -> list[Cluster]:
+    return make_clusters(choose_fates(roots), replace(TARGET, **facts))
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_every_statement_is_in_one_cluster_and_runs_after_what_it_needs(batch: int) -> None:
+    for seed in range(batch * 40, batch * 40 + 40):
+        kept = fates(seed)
+        clusters = make_clusters(kept, TARGET)
+        ordered = [statement for cluster in clusters for statement in cluster.statements]
+        place = {statement: number for number, statement in enumerate(ordered)}
+        assert len(ordered) == len(place) == len(kept)
+        for statement in ordered:
+            for value in statement.reads:
+                if value in kept:
+                    assert place[kept[value]] < place[statement]
+        for earlier, later in effect_edges(kept):
+            assert place[earlier] < place[later], "old contents are read first"
+
+
+@pytest.mark.parametrize("batch", range(2))
+def test_shared_loops_have_one_size_and_belong_to_every_statement(batch: int) -> None:
+    for seed in range(batch * 40, batch * 40 + 40):
+        for cluster in make_clusters(fates(seed), TARGET):
+            for loop in cluster.outer:
+                assert set(loop) == set(cluster.statements)
+                assert len({s.axes[axis].size for s, axis in loop.items()}) == 1
+
+
+def test_no_kernel_has_more_arguments_than_the_machine_takes() -> None:
+    for seed in range(40):
+        for cluster in make_clusters(fates(seed), replace(TARGET, max_params=6)):
+            if len(cluster.statements) > 1:
+                values = {s.node for s in cluster.statements}
+                values |= {value for s in cluster.statements for value in s.reads}
+                assert len(values) <= 6
+
+
+def test_no_kernel_has_more_statements_than_can_be_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_STATEMENTS", 3)
+    sizes = [len(c.statements) for seed in range(40) for c in make_clusters(fates(seed), TARGET)]
+    assert max(sizes) == 3
+
+
+def test_a_reduction_and_its_elementwise_user_share_all_loops() -> None:
+    total = reduce(array(64, 64), Ops.ADD, 1)
+    (cluster,) = clusters_of(total * 2.0)
+    assert cluster.outer_size == 64
+    assert len(cluster.statements) == 2
+
+
+def test_values_that_have_nothing_in_common_stay_apart() -> None:
+    assert len(clusters_of(array(64, 64) + 1.0, array(32, 32) * 2.0)) == 2
+
+
+def test_readers_of_one_large_value_walk_through_it_together() -> None:
+    x = array(512, 512)
+    assert len(clusters_of(reduce(x, Ops.ADD, 1), reduce(x, Ops.MAX, 1))) == 1
+    small = array(16, 16)
+    assert len(clusters_of(reduce(small, Ops.ADD, 1), reduce(small, Ops.MAX, 1))) == 2
+
+
+def test_two_contractions_in_a_row_are_two_kernels() -> None:
+    x, w, v = array(128, 64), array(96, 64), array(32, 96)
+
+    def product(a: UOp, b: UOp) -> UOp:
+        rows = UOp(Ops.RESHAPE, a.dtype, (a,), (a.shape[0], 1, a.shape[1]))
+        return reduce(rows * b, Ops.ADD, 2)
+
+    assert len(clusters_of(product(product(x, w), v))) == 2
+
+
+def waiting_clusters(choice: Random) -> list[Cluster]:
+    """Clusters in an order in which they can run, some of which wait for some before them."""
+    made = [Cluster([], [], first=place, last=place) for place in range(24)]
+    for place, later in enumerate(made):
+        for earlier in choice.sample(made[:place], min(place, choice.randrange(4))):
+            precede(earlier, later)
+    return made
+
+
+def reachable(start: Cluster) -> set[Cluster]:
+    found: set[Cluster] = set()
+    stack = [start]
+    while stack:
+        new = [later for later in stack.pop().after if later not in found]
+        found.update(new)
+        stack += new
+    return found
+
+
+def test_a_cluster_that_has_grown_leads_back_to_what_came_before_its_new_part() -> None:
+    """early -> two, one -> two, one -> a -> b -> late; early and late become one cluster."""
+    early, one, two, a, b, late = [Cluster([], [], first=place, last=place) for place in range(6)]
+    pairs = [(early, two), (early, late), (one, two), (one, a), (a, b), (b, late)]
+    for before, after in pairs:
+        precede(before, after)
+    assert not something_between(one, two)
+    take_in(early, late)
+    assert something_between(one, two), "a and b have to run before the cluster that two waits for"
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_what_lies_between_two_clusters_is_found_however_they_have_grown(batch: int) -> None:
+    for seed in range(batch * 50, batch * 50 + 50):
+        choice = Random(seed)
+        clusters = waiting_clusters(choice)
+        for _ in range(80):
+            edges = [(one, two) for one in clusters for two in one.after]
+            if not edges:
+                break
+            one, two = choice.choice(edges)
+            between = [c for c in one.after if c is not two and two in reachable(c)]
+            assert something_between(one, two) == bool(between), seed
+            if not between:
+                take_in(one, two)
+                clusters.remove(two)
+                assert len(run_order(dict.fromkeys(clusters))) == len(clusters)
+
+
+def test_swapped_buffers_are_stuck_until_one_is_copied() -> None:
+    x, y = array(4, 4), array(4, 4)
+    roots = [assign(x, y), assign(y, x)]
+    stuck = stuck_versions(choose_fates(roots))
+    assert stuck and stuck <= {x, y}
+    assert stuck_versions(choose_fates(copy_first(roots, stuck))) == set()
+
+
+def test_a_plain_update_is_not_stuck() -> None:
+    x = array(4, 4)
+    assert stuck_versions(choose_fates([assign(x, x + 1.0)])) == set()
+
+
+def test_nothing_is_left_for_the_collector() -> None:
+    x, y = leaf(np.ones((8, 8))), leaf(np.ones(8))
+    total = reduce(x * 2, Ops.ADD, 1)
+    roots = [assign(x, x + total), assign(y, y + total)]
+    gc.collect()
+    gc.disable()
+    try:
+        before = clusters_and_statements()  # what an error of another test still holds
+        schedule(roots, TARGET)
+        left = clusters_and_statements()
+    finally:
+        gc.enable()
+    assert len(left) == len(before)
+
+
+def clusters_and_statements() -> list[object]:
+    return [found for found in gc.get_objects() if type(found) in (Cluster, Statement)]
+
+
+def test_a_value_of_old_contents_that_waits_for_another_write_can_run() -> None:
+    a = Tensor(np.ones((1, 7), np.float32)).realize()
+    b = Tensor(np.ones((1, 4), np.float32)).realize()
+
+    def program() -> Tensor:
+        old = a / (a.abs() + 1)  # no tensor holds it afterwards
+        a[:, ::2] *= b
+        b.add_(b, alpha=2)
+        return old + b.sum()
+
+    np.testing.assert_array_equal(program().numpy(), np.full((1, 7), 12.5))
+    np.testing.assert_array_equal(a.numpy(), np.ones((1, 7)))

@@ -1,0 +1,130 @@
+"""Attention's gradient computes its weights again, both ways round, instead of keeping them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from programs import TARGET as CPU
+from schedules import TARGET, memory, planned, sizes
+
+from glassgrad import Tensor, dtypes
+from glassgrad.engine.choose import chooser
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Schedule
+from glassgrad.loops import optimize
+from glassgrad.loops.nest import axes
+from glassgrad.schedule.fuse import row_blocks as blocks
+from glassgrad.schedule.graph import attention_scores as planes
+from glassgrad.schedule.fuse import profitability as worth
+from glassgrad.schedule.graph.attention_scores import compute_again
+
+SHAPE = (16, 256, 32)
+PLANE = 16 * 256 * 256
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
+    return q.scaled_dot_product_attention(k, v, is_causal=is_causal)
+
+
+def trained(is_causal: bool = True, shape: tuple[int, ...] = SHAPE) -> Schedule:
+    """A step whose gradient comes long after the weights: something is made of the result first."""
+    q, k, v, w, g = [memory(*found) for found in (shape, shape, shape, (32, 32), shape)]
+    loss = ((attend(q, k, v, is_causal) @ w).softmax() * g).sum()
+    return planned(loss, *loss.gradient(q, k, v, w))
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_no_kernel_of_a_training_step_stores_scores_or_weights(is_causal: bool) -> None:
+    assert PLANE not in sizes(trained(is_causal))
+
+
+@pytest.mark.parametrize(
+    ("shape", "counts"),
+    [
+        ((16, 256, 32), [6]),  # scores, slopes of weights, their sums, queries, keys, values
+        ((16, 252, 32), [5, 4]),  # no blocks divide the rows: slopes, queries; turned, the others
+        ((7, 288, 32), [4, 4]),  # two cores would wait for one plane
+    ],
+)
+def test_gradients_are_one_kernel_or_one_for_queries_and_one_for_keys_and_values(
+    shape: tuple[int, ...], counts: list[int]
+) -> None:
+    kernels = [
+        sum(node.op is Ops.REDUCE and node.arg is Ops.ADD for node in kernel.body.toposort())
+        for kernel in trained(shape=shape).kernels
+        if any(s.op is Ops.STAGE and s.arg[-1:] == shape[-2:-1] for s in kernel.body.toposort())
+    ]
+    assert kernels[1:] == counts
+
+
+def test_all_loops_over_hidden_places_are_shortened() -> None:
+    for kernel in trained().kernels[-2:]:
+        nest = optimize(kernel, CPU, chooser())
+        stages = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg[-1:] == (256,)]
+        short = [r for r in axes(nest) if not r.src[0].is_const]
+        assert len(short) >= len(stages) or not stages
+
+
+@pytest.mark.parametrize("shape", [(1024, 32), (1, 1, 1024, 32), (2, 65536, 32), (40_000, 32)])
+def test_few_heads_with_many_places_keep_no_weights_either(shape: tuple[int, ...]) -> None:
+    q, k, v, w, g = [memory(*shape) for shape in (shape, shape, shape, (32, 32), shape)]
+    loss = ((attend(q, k, v) @ w).softmax() * g).sum()
+    places = shape[-2]
+    assert max(sizes(planned(loss, *loss.gradient(q, k, v, w)))) < places * places / 8
+
+
+def test_a_gradient_that_does_not_wait_shares_the_kernel_of_the_forward_pass() -> None:
+    q, k, v, g = [memory(*SHAPE) for _ in range(4)]
+    made = attend(q, k, v)
+    schedule = planned(made, *made.gradient(q, k, v, gradient=g))
+    assert len(schedule.kernels) == 1
+    assert PLANE not in sizes(schedule)
+
+
+def test_products_that_are_deep_small_or_alone_are_left_as_they_are() -> None:
+    for batch, time, width in ((16, 256, 256), (2, 32, 8), (1, 1024, 32)):
+        q, k, v, g = [memory(batch, time, width) for _ in range(4)]
+        made = attend(q, k, v)
+        roots = [x.uop for x in (made, *made.gradient(q, k, v, gradient=g))]
+        assert compute_again(roots, TARGET) == (roots, False)
+
+
+def test_factors_may_be_looked_up() -> None:
+    table, places = memory(50, 32), memory(16, 256, dtype=dtypes.int32)
+    k, v, g = [memory(*SHAPE) for _ in range(3)]
+    made = attend(table[places], k, v)
+    assert PLANE not in sizes(planned(made, *made.gradient(table, k, v, gradient=g)))
+
+
+def reference(x: list[np.ndarray], late: bool) -> float:
+    q, k, v, w, g = x
+    place = np.arange(q.shape[-2])
+    scores = q @ np.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5
+    scores = np.where(place > place[:, None], -np.inf, scores)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    made = weights / weights.sum(-1, keepdims=True) @ v @ w
+    return float(((np.tanh(made) if late else made) * g).sum())
+
+
+@pytest.mark.parametrize("late", [True, False])
+@pytest.mark.parametrize("shape", [(4, 16, 4), (3, 24, 8), (2, 2, 9, 4), (5, 20, 3)])
+def test_gradients_are_the_slopes(
+    shape: tuple[int, ...], late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (blocks, worth):
+        monkeypatch.setattr(module, "FEW", 2)
+        monkeypatch.setattr(module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(planes, "FEW_BYTES", 0)
+    monkeypatch.setattr(blocks, "WIDER", 0)
+    monkeypatch.setattr(blocks, "MOST_ROWS", 0)
+    rng = np.random.default_rng(shape[-2])
+    wide = shape[-1]
+    x = [rng.standard_normal(s) for s in (shape, shape, shape, (wide, wide), shape)]
+    tensors = [Tensor(part.astype(np.float32)) for part in x]
+    made = attend(*tensors[:3]) @ tensors[3]
+    loss = ((made.tanh() if late else made) * tensors[4]).sum()
+    for number, slope in enumerate(loss.gradient(*tensors[:4])):
+        way = rng.standard_normal(x[number].shape)
+        moved = [[*x[:number], x[number] + sign * way, *x[number + 1 :]] for sign in (1e-5, -1e-5)]
+        above, below = [reference(inputs, late) for inputs in moved]
+        assert (slope.numpy() * way).sum() == pytest.approx((above - below) / 2e-5, rel=2e-3)

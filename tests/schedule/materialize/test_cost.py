@@ -1,0 +1,82 @@
+"""Recomputing against keeping."""
+
+from __future__ import annotations
+
+import numpy as np
+from schedules import leaf
+
+from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.schedule.materialize.cost import OP_NS, Cost, Costs, worth_keeping
+
+BIG = leaf(np.zeros((512, 512), np.float32))
+ROW = leaf(np.zeros((1, 512), np.float32))
+
+
+def test_every_elementwise_op_has_a_price() -> None:
+    assert set(OpGroup.ELEMENTWISE) <= set(OP_NS)
+    assert OP_NS[Ops.SIN] > OP_NS[Ops.SQRT] > OP_NS[Ops.ADD] > OP_NS[Ops.CMPLT]
+
+
+def test_an_expensive_value_is_kept_from_its_second_evaluation_on() -> None:
+    assert worth_keeping(BIG, Cost(0.8, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
+
+
+def test_a_cheap_value_is_computed_again() -> None:
+    assert not worth_keeping(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
+
+
+def test_near_readers_find_it_in_the_cache() -> None:
+    assert worth_keeping(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2, is_near=True)
+
+
+def test_a_value_that_is_not_dearer_than_a_load_is_computed_any_number_of_times() -> None:
+    assert not worth_keeping(BIG, Cost(0.03, 0.0, 2.0, 0.0, 0.0), 1000.0, 1)
+    assert worth_keeping(BIG, Cost(0.03, 4.0, 2.0, 1.0, 4.0), 1000.0, 1)
+
+
+def test_a_sum_of_many_buffers_with_two_readers_is_kept() -> None:
+    assert worth_keeping(BIG, Cost(0.1, 24.0, 5.0, 6.0, 4.0), 2.0, 2)
+
+
+def test_a_small_value_is_not_worth_a_kernel() -> None:
+    small = leaf(np.zeros((4, 4)))
+    assert not worth_keeping(small, Cost(0.8, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
+
+
+def cost_of(node: UOp, *kept: UOp) -> Cost:
+    costs = Costs({BIG, ROW, *kept})
+    for found in node.toposort():
+        if found.op in (Ops.CONST, Ops.BUFFER):
+            costs.add_leaf(found)
+        else:
+            costs.add(found)
+    return costs.of[node]
+
+
+def test_costs_add_up_along_a_chain_that_is_not_kept() -> None:
+    one = BIG + 1.0
+    two = one.alu(Ops.SQRT)
+    assert cost_of(two) == Cost(OP_NS[Ops.ADD] + OP_NS[Ops.SQRT], 4.0, 2.0, 1.0, 4.0)
+    assert cost_of(two, one) == Cost(OP_NS[Ops.SQRT], 4.0, 1.0, 1.0, 4.0)
+
+
+def test_what_several_parts_use_is_paid_for_once() -> None:
+    x = BIG + 1.0
+    for _ in range(50):
+        x = x * x
+    assert cost_of(x).ops == 51
+    assert cost_of(x).bytes == 4
+
+
+def test_behind_a_movement_it_is_another_element() -> None:
+    x = BIG.alu(Ops.SQRT)
+    turned = UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0))
+    assert cost_of(x + turned).ops == 3
+    assert cost_of(x + turned).loads == 2
+
+
+def test_bytes_of_a_repeated_row_come_from_the_cache() -> None:
+    wide = UOp(Ops.EXPAND, ROW.dtype, (ROW.alu(Ops.SIN),), BIG.shape)
+    assert cost_of(BIG + wide).bytes == 4 + 4 / 512
+    assert cost_of(BIG + ROW).bytes == 4 + 4 / 512
