@@ -11,7 +11,7 @@ from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.stages import Choose, Nest, Program, Target
 from glassgrad.loops import optimize
-from glassgrad.loops.heuristic import heuristic
+from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.lower import lower
 from glassgrad.render import render
 from glassgrad.render.c import c_target

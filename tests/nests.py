@@ -15,7 +15,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Kernel, Nest, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves import apply_opt
+from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 from glassgrad.schedule import schedule

@@ -10,7 +10,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.spec import check
 from glassgrad.ir.stages import Nest, Program, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.lanes import choose_lanes
+from glassgrad.loops.moves.lanes import choose_lanes
 from glassgrad.lower import lower
 
 

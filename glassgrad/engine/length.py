@@ -1,6 +1,6 @@
 """A nest whose code is too long -> one with fewer copies: compiling takes as long as code is long.
 
-Choosers know roughly what their moves become (`MAX_UNROLLED` in loops/draft.py), so hardly any
+Choosers know roughly what their moves become (`MAX_UNROLLED` in loops/strategies/recipe_builder.py), so hardly any
 kernel comes here. Code that is longer than the cache for instructions is not faster, either.
 """
 

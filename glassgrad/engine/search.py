@@ -19,10 +19,10 @@ from glassgrad.engine.remember import LANGUAGES, own_code, structure, written_ta
 from glassgrad.engine.stopwatch import Stopwatch
 from glassgrad.ir.stages import Nest, Source, Target
 from glassgrad.loops import finish
-from glassgrad.loops.beam import beam
-from glassgrad.loops.candidates import attempt
-from glassgrad.loops.heuristic import heuristic
-from glassgrad.loops.moves import apply_moves
+from glassgrad.loops.search.beam import beam
+from glassgrad.loops.search.candidates import attempt
+from glassgrad.loops.strategies.heuristic import heuristic
+from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps, Recipe
 from glassgrad.lower import lower
 from glassgrad.render import render

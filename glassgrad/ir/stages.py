@@ -133,7 +133,7 @@ class Limit(NamedTuple):
 class Nest:
     """A kernel whose loops have a shape; `recipe` are the moves that gave it.
 
-    `limits` are the loops that may be shorter than they are (loops/hidden.py).
+    `limits` are the loops that may be shorter than they are (loops/analysis/mask_bounds.py).
     """
 
     body: UOp

@@ -9,7 +9,7 @@ from glassgrad.base.records import frozen
 
 
 class OptOps(Enum):
-    """The moves; loops/moves.py says what each does."""
+    """The moves; loops/moves/table.py says what each does."""
 
     UPCAST = "several output elements in registers at once"
     UNROLL = "several steps of a reduction at once"

@@ -3,7 +3,7 @@
 A tile of a matrix product reads and writes a few lines of memory when its sums are done, each of
 them in another row: nothing has brought them near, and a core would wait for all of them. It can
 wait for some twenty lines at a time; beyond that, what its sums read has to wait as well. So where
-a sum goes in turns (loops/turns.py), each of them asks for a share.
+a sum goes in turns (loops/strategies/prefetch_split.py), each of them asks for a share.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from glassgrad.engine import search as searching
 from glassgrad.engine.search import recall_recipe, search, search_anew, source_of, written_recipe
 from glassgrad.engine.stopwatch import Stopwatch
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.loops.merge import merge_axes
-from glassgrad.loops.moves import apply_moves
+from glassgrad.loops.moves.coalesce import merge_axes
+from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps, Recipe
 
 TARGET = Device["CPU"].target

@@ -15,8 +15,8 @@ from glassgrad.devices.python import PythonDevice
 from glassgrad.ir.ops import AxisKind, Before, Ops
 from glassgrad.ir.stages import Nest, Param, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.lanes import choose_lanes
-from glassgrad.loops.moves import apply_opt
+from glassgrad.loops.moves.lanes import choose_lanes
+from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.lower import lower

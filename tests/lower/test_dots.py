@@ -16,7 +16,7 @@ from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves import apply_opt
+from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.opts import Opt, OptOps
 
 

@@ -13,8 +13,9 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops import heuristic, optimize, spread_over_grid
-from glassgrad.loops.moves import apply_moves
+from glassgrad.loops import optimize, spread_over_grid
+from glassgrad.loops.strategies import heuristic
+from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 

@@ -15,8 +15,8 @@ from glassgrad.ir.linear import Linear, add, linear, minimum, scale
 from glassgrad.ir.ops import STREAMED, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import const, make_range
-from glassgrad.loops.lanes import choose_lanes
-from glassgrad.loops.moves import apply_moves
+from glassgrad.loops.moves.lanes import choose_lanes
+from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.lower import lower
 from glassgrad.lower.streaming import divisor

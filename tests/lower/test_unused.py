@@ -10,7 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const
-from glassgrad.loops.moves import apply_moves
+from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.lower.unused import without_unused
 

@@ -13,7 +13,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Choose
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
-from glassgrad.loops.heuristic import heuristic
+from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.lower import lower
 from glassgrad.render import ClangRenderer, CUDARenderer, MetalRenderer, OpenCLRenderer, render
 from glassgrad.render.cstyle import CStyleRenderer, shortest

@@ -1,0 +1,276 @@
+"""SWEEP: blocks of rows go by, and sums over all rows are carried along."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from nests import GPU, kernel_of, ops_of, refused
+from on_device import realize_on
+from programs import TARGET
+from random_recipes import RandomChooser
+from schedules import memory, planned
+
+from glassgrad import Tensor, dtypes
+from glassgrad.base.config import Context
+from glassgrad.devices.python import PythonDevice
+from glassgrad.engine import pipeline
+from glassgrad.engine.choose import chooser
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.staged import carried_over
+from glassgrad.ir.stages import Kernel, Nest, Target
+from glassgrad.ir.uop import UOp
+from glassgrad.loops import optimize
+from glassgrad.loops.search.candidates import attempt
+from glassgrad.loops.moves.table import apply_opt
+from glassgrad.loops.nest import axes
+from glassgrad.loops.opts import Opt, OptOps, Recipe
+from glassgrad.schedule.fuse import row_blocks as blocks
+from glassgrad.schedule.fuse import attention_backward as swept
+from glassgrad.schedule.fuse import profitability as worth
+from glassgrad.tensor.collect import collect, prepared
+
+Array = np.ndarray
+SHAPE = (16, 256, 32)
+
+
+def gradients(q: Tensor, k: Tensor, v: Tensor, g: Tensor, sees: Tensor | None) -> list[Tensor]:
+    """Attention, and what its inputs should change."""
+    scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    scores = scores if sees is None else sees.where(scores, -float("inf"))
+    made = scores.softmax(-1) @ v
+    return [made, *made.gradient(q, k, v, gradient=g)]
+
+
+def expected(q: Array, k: Array, v: Array, g: Array, sees: Array | None) -> list[Array]:
+    """The same by hand, in double precision."""
+    q, k, v, g = [x.astype(np.float64) for x in (q, k, v, g)]
+    size = q.shape[-1] ** -0.5
+    scores = q @ np.swapaxes(k, -1, -2) * size
+    scores = scores if sees is None else np.where(sees, scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    slopes = g @ np.swapaxes(v, -1, -2)
+    slopes = weights * (slopes - (weights * slopes).sum(-1, keepdims=True)) * size
+    turned = np.swapaxes(slopes, -1, -2)
+    return [weights @ v, slopes @ k, turned @ q, np.swapaxes(weights, -1, -2) @ g]
+
+
+def mask(places: int, ahead: int, behind: int) -> Array:
+    """Each row sees so many places before and behind its own."""
+    away = np.arange(places) - np.arange(places)[:, None]
+    found: Array = (away < ahead) & (-behind < away)
+    return found
+
+
+def both_ways() -> Kernel:
+    tensors = [memory(*SHAPE) for _ in range(4)]
+    return kernel_of(*gradients(*tensors, sees=None))
+
+
+def nest_of(kernel: Kernel) -> Nest:
+    return Nest(kernel.body, kernel.outer, kernel.rewrites)
+
+
+def rows_of(nest: Nest) -> list[int]:
+    """The rows of planes in scratch."""
+    stages = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
+    return [stage.bound[0].axis for stage in stages if len(stage.arg) == 2]
+
+
+def carrying(nest: Nest) -> list[UOp]:
+    return [n for n in nest.body.toposort() if n.op is Ops.STAGE and carried_over(n)]
+
+
+def sweep(nest: Nest, amount: int) -> Nest:
+    return apply_opt(nest, Opt(OptOps.SWEEP, rows_of(nest)[0], amount), TARGET)
+
+
+def test_scratch_has_a_block_of_each_plane_and_both_sums() -> None:
+    nest = sweep(nest_of(both_ways()), 64)
+    shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
+    assert (256, 256) not in shapes
+    assert [(stage.arg, stage.src[0].arg) for stage in carrying(nest)] == [
+        ((256, 32), Ops.ADD),  # of keys
+        ((256, 32), Ops.ADD),  # of values
+    ]
+    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    assert block.size == 4
+
+
+def test_rows_of_scratch_have_an_odd_number_of_lines() -> None:
+    nest = sweep(nest_of(both_ways()), 64)
+    planes = {node.arg for node in nest.body.toposort() if node.op is Ops.STAGE and 64 in node.arg}
+    assert (64, 272) in planes
+    assert all(len(shape) == 1 or shape[1] * 4 // 64 % 2 for shape in planes)
+
+
+def test_rows_of_the_result_are_stored_block_by_block_and_sums_behind() -> None:
+    nest = sweep(nest_of(both_ways()), 64)
+    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    inside = [block in store.bound for store in nest.body.src]
+    assert sum(inside) == 2, "what is made of rows, and the gradient of queries"
+    assert inside == sorted(inside), "what waits for the last block stands first, and runs the loop"
+
+
+def test_blocks_divide_the_rows_and_go_by_on_one_core() -> None:
+    nest = nest_of(both_ways())
+    (axis, *_) = rows_of(nest)
+    for amount in (0, 60, 256):
+        assert f"256 rows are no blocks of {amount}" in refused(nest, OptOps.SWEEP, axis, amount)
+    assert "no blocks of 64" in refused(nest, OptOps.SWEEP, axis, 64, GPU)
+
+
+def test_only_rows_that_something_sums_over_are_swept() -> None:
+    q, k, v = [memory(*SHAPE) for _ in range(3)]
+    nest = nest_of(kernel_of((q @ k.transpose(-2, -1)).softmax(-1) @ v))
+    for axis in axes(nest):
+        assert refused(nest, OptOps.SWEEP, axis.axis, 16)
+
+
+def test_rows_that_need_a_sum_over_all_rows_are_not_swept() -> None:
+    x, y = memory(32, 16, 8), memory(32, 16, 8)
+    rows = (x * y).sum(-1)
+    nest = nest_of(kernel_of(rows / rows.sum(1, keepdim=True)))
+    (axis,) = [n.bound[0].axis for n in nest.body.toposort() if n.op is Ops.STAGE and n.arg]
+    assert "rows need what is summed" in refused(nest, OptOps.SWEEP, axis, 2)
+
+
+def test_a_sum_that_needs_another_sum_over_the_rows_is_not_swept() -> None:
+    nest = nest_of(kernel_of(memory(1, 3, 3, 3).cumsum(3).var(2, correction=0)))
+    assert rows_of(nest)
+    assert "rows need what is summed" in refused(nest, OptOps.SWEEP, rows_of(nest)[0], 1)
+
+
+def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
+    nest = sweep(nest_of(both_ways()), 64)
+    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    for op in (OptOps.UPCAST, OptOps.TILE, OptOps.CORE):
+        assert "block to block" in refused(nest, op, block.axis, 2)
+    rows = carrying(nest)[0].bound[1]
+    assert "twice" in refused(nest, OptOps.UPCAST, rows.axis, 6)
+    apply_opt(nest, Opt(OptOps.UPCAST, rows.axis, 4), TARGET)
+
+
+def test_masks_shorten_every_loop_over_places() -> None:
+    tensors = [memory(*SHAPE) for _ in range(4)]
+    made = tensors[0].scaled_dot_product_attention(*tensors[1:3], is_causal=True)
+    kernel = kernel_of(made, *made.gradient(*tensors[:3], gradient=tensors[3]))
+    nest = optimize(kernel, TARGET, chooser())
+    assert OptOps.SWEEP in ops_of(nest)
+    planes = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg == (256, 256)]
+    short = [r for r in axes(nest) if not r.src[0].is_const]
+    assert len(short) >= len(planes) + 2, "planes, and both sums that are carried"
+
+
+# ---------------------------------------------------------------------- values
+
+
+class SweepChooser(RandomChooser):
+    """Blocks of rows where that is legal, and then whatever moves are."""
+
+    def __call__(self, nest: Nest, target: Target) -> Recipe:
+        for axis in rows_of(nest)[:1]:
+            opt = Opt(OptOps.SWEEP, axis, self.rng.choice((1, 2, 4, 8, 16, 32)))
+            nest = attempt(nest, (opt,), target) or nest
+        return super().__call__(nest, target)
+
+
+def inputs(seed: int, *shape: int) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(np.float32) for _ in "qkvg"]
+
+
+@pytest.mark.parametrize("batch", range(5))
+def test_any_recipe_that_sweeps_gives_the_same(batch: int) -> None:
+    count = 0
+    for seed in range(batch * 6, batch * 6 + 6):
+        choose, choice = SweepChooser(seed), Random(seed)
+        x = inputs(seed, choice.choice((8, 10)), 64, choice.choice((4, 7, 8)))
+        sees = mask(64, choice.choice((1, 9, 64)), choice.choice((5, 64)))
+        roots, *_ = collect(
+            [t.uop for t in gradients(*[Tensor(part) for part in x], sees=Tensor(sees))]
+        )
+        with pytest.MonkeyPatch.context() as patched, Context(CACHELEVEL=0):
+            patched.setattr(pipeline, "chooser", lambda choose=choose: choose)
+            pipeline.PLANS.clear()
+            found = [view.numpy() for view in pipeline.realize(prepared(roots))]
+        pipeline.PLANS.clear()
+        for one, other in zip(found, expected(*x, sees), strict=True):
+            np.testing.assert_allclose(
+                one, other, rtol=1e-4, atol=2e-5, err_msg=f"{choose.recipes}"
+            )
+        count += sum(OptOps.SWEEP in [opt.op for opt in recipe] for recipe in choose.recipes)
+    assert count >= 3, "hardly anything was swept"
+
+
+def test_scratch_is_written_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter would say so."""
+    for module in (blocks, worth):
+        monkeypatch.setattr(module, "FEW", 2)
+        monkeypatch.setattr(module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(blocks, "MOST_ROWS", 0)
+    monkeypatch.setattr(swept, "ROWS", 4)
+    count = 0
+    for seed in range(6):
+        x, sees = inputs(seed, 2, 12, 2), mask(12, 1, (12, 5, 3)[seed % 3])
+        roots, *_ = collect(
+            [t.uop for t in gradients(*[Tensor(part) for part in x], sees=Tensor(sees))]
+        )
+        choose = SweepChooser(seed)
+        found = realize_on(PythonDevice("PYTHON:7"), prepared(roots), choose)
+        for one, other in zip(found, expected(*x, sees), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-5)
+        count += sum(OptOps.SWEEP in [opt.op for opt in recipe] for recipe in choose.recipes)
+    assert count >= 3, "hardly anything was swept"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("shape", "ahead", "behind"),
+    [
+        ((40, 256, 32), 1, 256),  # causal
+        ((40, 256, 16), 256, 256),  # everything
+        ((40, 320, 16), 1, 70),  # the last 70 places: loops begin late
+        ((40, 192, 8), 65, 3),
+        ((4, 10, 160, 24), 1, 160),
+        ((2, 20, 96, 16), 96, 1),  # what comes
+    ],
+)
+def test_gradients_are_numpys_and_the_same_bits_again(
+    shape: tuple[int, ...], ahead: int, behind: int, threads: int
+) -> None:
+    x, places = inputs(shape[-1], *shape), shape[-2]
+    far = Tensor.arange(places) - Tensor.arange(places).unsqueeze(1)
+    sees = (far < ahead) & (-behind < far)
+    tensors = [Tensor(part) for part in x]
+    target = Target("CPU", "llvm", cores=threads)
+    kernels = planned(*gradients(*tensors, sees=sees), target=target).kernels
+    moves = [ops_of(optimize(kernel, target, chooser())) for kernel in kernels]
+    assert any(OptOps.SWEEP in found for found in moves)
+    with Context(THREADS=threads):
+        once, again = [[t.numpy() for t in gradients(*tensors, sees=sees)] for _ in range(2)]
+    for one, other, wanted in zip(
+        once, again, expected(*x, mask(places, ahead, behind)), strict=True
+    ):
+        np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=2e-5)
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16])
+def test_sums_of_half_precision_are_kept_in_float(dtype: object) -> None:
+    x = inputs(5, 16, 256, 16)
+    halves = [Tensor(part).cast(dtype).realize() for part in x]
+    made = [t.float().numpy() for t in gradients(*halves, sees=None)]
+    exact = expected(*[t.float().numpy() for t in halves], None)
+    for one, other in zip(made, exact, strict=True):
+        assert np.abs(one - other).max() < 0.03 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (4, 5, 6), (3, 64, 8)])
+def test_a_sum_that_needs_another_one_of_all_rows_is_not_swept(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).integers(-4, 5, shape).astype(np.float32)
+    running = x.astype(np.float64).cumsum(-1)
+    found = Tensor(x).cumsum(-1).var(1, correction=0).numpy()
+    np.testing.assert_allclose(found, running.var(1), rtol=1e-5)

@@ -1,0 +1,96 @@
+"""Sums that are collected in memory: a large matrix goes by once, as it lies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nests import kernel_of, ops_of, row_sums
+from schedules import TARGET, memory
+
+from glassgrad import Tensor
+from glassgrad.base.records import replace
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest, Target
+from glassgrad.loops import optimize
+from glassgrad.loops.strategies.column_sums import MOST_RESULTS, collect_in_memory
+from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.opts import Opt, OptOps
+
+MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
+
+
+def drafted(tensor: Tensor, target: Target = TARGET) -> Draft:
+    kernel = kernel_of(tensor)
+    return Draft(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
+
+
+def test_sums_of_columns_walk_along_rows_with_vectors() -> None:
+    nest = optimize(kernel_of(memory(1024, 2048).sum(0)), TARGET)
+    assert OptOps.ACCUMULATE in ops_of(nest)
+    stores = [node for node in nest.body.toposort() if node.op is Ops.STORE]
+    assert len(stores) == 2, "one clears, one adds"
+    for store in stores:
+        assert any(r.kind is AxisKind.LANE for r in store.bound), "neither is left scalar"
+
+
+@pytest.mark.parametrize("rows", [1, MOST_RESULTS])
+@pytest.mark.parametrize(("depth", "together"), [(1024, 8), (1022, 7), (1025, 5)])
+def test_a_few_rows_times_a_large_matrix_read_it_once(rows: int, depth: int, together: int) -> None:
+    draft = drafted(memory(rows, depth) @ memory(depth, 2048))
+    assert collect_in_memory(draft) is not None
+    (reduce,) = draft.blocks(Ops.REDUCE)
+    assert [r.size for r in reduce.bound] == [together]
+    assert OptOps.ACCUMULATE in ops_of(draft.nest)
+
+
+def test_twice_as_many_rows_read_it_twice() -> None:
+    draft = drafted(memory(12, 1024) @ memory(1024, 4096))
+    assert collect_in_memory(draft) is not None
+    assert draft.nest.recipe[0] == Opt(OptOps.UPCAST, 0, 6)
+
+
+@pytest.mark.parametrize(("rows", "is_loop"), [(2, False), (4, False), (5, True), (8, True)])
+def test_rows_whose_factors_fit_no_registers_add_in_a_loop(rows: int, is_loop: bool) -> None:
+    draft = drafted(memory(rows, 1024) @ memory(1024, 4096), MANY_REGISTERS)
+    loops = collect_in_memory(draft)
+    (reduce,) = draft.blocks(Ops.REDUCE)
+    (steps,) = reduce.bound
+    assert loops == ({steps.axis} if is_loop else set())
+    assert (steps.kind is AxisKind.REDUCE) is is_loop
+
+
+def test_stretches_of_columns_are_as_many_for_every_core() -> None:
+    target = replace(MANY_REGISTERS, cores=2)
+    draft = drafted(memory(8, 768) @ memory(768, 3072), target)
+    assert collect_in_memory(draft) is not None
+    tiles = [opt.arg for opt in draft.nest.recipe if opt.op is OptOps.TILE]
+    assert tiles == [768], "1,024 columns fit the nearest cache, but three stretches are no halves"
+
+
+def test_what_follows_a_product_does_not_keep_it_from_being_collected() -> None:
+    draft = drafted((memory(8, 1024) @ memory(1024, 4096) + memory(4096)).gelu())
+    assert collect_in_memory(draft) is not None
+    assert len(draft.blocks(Ops.STORE)) == 3
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 10, 16])
+def test_a_few_rows_times_a_large_matrix_are_what_numpy_says(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    x, w, b = [rng.integers(-4, 4, s).astype(np.float32) for s in ((rows, 396), (396, 1000), 1000)]
+    ours = (Tensor(x) @ Tensor(w) + Tensor(b)).relu().numpy()
+    assert np.array_equal(ours, np.maximum(x @ w + b, 0)), "small integers have exact sums"
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns"), [(MOST_RESULTS + 1, 1024, 4096), (2, 64, 64), (2, 1023, 4096)]
+)
+def test_many_rows_small_matrices_and_odd_depths_are_left_to_others(
+    rows: int, depth: int, columns: int
+) -> None:
+    assert collect_in_memory(drafted(memory(rows, depth) @ memory(depth, columns))) is None
+
+
+def test_sums_of_rows_are_left_alone() -> None:
+    draft = Draft(row_sums(64, 1024), TARGET)
+    assert collect_in_memory(draft) is None
+    assert not draft.nest.recipe

@@ -1,0 +1,57 @@
+"""Rows and columns as one axis: in one block while an image fits the cache, else in several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from nests import kernel_of
+from programs import TARGET
+from schedules import memory
+
+from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.stages import Nest, Target
+from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.flatten_spatial import join_places
+
+
+def drafted(size: int, target: Target, channels: int = 16) -> Draft:
+    kernel = kernel_of(memory(2, channels, size, size).conv2d(memory(8, channels, 3, 3), padding=1))
+    return Draft(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
+
+
+def joined(draft: Draft) -> dict[int, int]:
+    """The sizes of the loops over results after joining, by number."""
+    (reduce,) = draft.blocks(Ops.REDUCE)
+    image = next(index for index in draft.loads(reduce) if index.gate is not None)
+    places = {draft.nest.outer[-2], draft.nest.outer[-1]}
+    number = join_places(draft, image, places, 4)
+    assert number is not None
+    sizes = {r.axis: r.size for r in draft.nest.outer}
+    assert draft.nest.outer[-1].axis == number
+    return sizes
+
+
+def test_a_small_image_has_one_axis_of_places() -> None:
+    assert list(joined(drafted(14, TARGET)).values()) == [2, 8, 196]
+
+
+@pytest.mark.parametrize("cores", [1, 2, 4])
+def test_a_large_image_goes_by_in_blocks_of_rows(cores: int) -> None:
+    target = replace(TARGET, cores=cores, l2_bytes=64 << 10)
+    sizes = list(joined(drafted(56, target)).values())
+    blocks, places = sizes[-2:]
+    rows = places // 56
+    assert sizes[:2] == [2, 8] and blocks * rows >= 56 > (blocks - 1) * rows
+    assert blocks % cores == 0
+    assert 16 * (rows + 2) * 58 * 4 <= target.l2_bytes // 2, "a block with the rows around it"
+
+
+def test_one_axis_of_places_stays_alone() -> None:
+    kernel = kernel_of(memory(2, 4, 30).conv2d(memory(8, 4, 3)))
+    draft = Draft(Nest(kernel.body, kernel.outer, kernel.rewrites), TARGET)
+    (reduce,) = draft.blocks(Ops.REDUCE)
+    places = {r for r in draft.nest.outer[-1:] if r.kind is AxisKind.LOOP}
+    before = draft.nest
+    assert join_places(draft, draft.loads(reduce)[0], places, 4) is None
+    assert draft.nest is before
