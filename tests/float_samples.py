@@ -9,7 +9,7 @@ from on_cpu import apply
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.transcendental import expand
+from glassgrad.lower.math.transcendental import expand
 
 WIDE = np.longdouble
 NUMPY = {dtypes.float32: np.float32, dtypes.float64: np.float64}

@@ -12,7 +12,7 @@ from glassgrad.base.errors import AxisError
 from glassgrad.base.rounding import convert
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.lower.sine import cosine_argument
+from glassgrad.lower.math.sine import cosine_argument
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Cache = dict[UOp, Array]

@@ -1,7 +1,7 @@
 """REDUCE, Target -> Dotted: a sum of narrow products that takes several steps in one instruction.
 
 The steps are an unrolled axis, along which both operands lie side by side: the DOT move
-(loops/moves/dot.py) makes it, and lower/dots.py writes the instruction.
+(loops/moves/dot.py) makes it, and lower/reduce/int8_dot.py writes the instruction.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, const
-from glassgrad.lower.carried import carry, find_carried
-from glassgrad.lower.check import check
-from glassgrad.lower.division import hardware_division
-from glassgrad.lower.known import decided, folded, in_one, truth
-from glassgrad.lower.memory import load, stage
-from glassgrad.lower.near import Share
-from glassgrad.lower.reduction import find_mates, reduction
-from glassgrad.lower.scan import scan
+from glassgrad.lower.reduce.carried_scan import carry, find_carried
+from glassgrad.lower.memory.bounds_check import check
+from glassgrad.lower.math.division import hardware_division
+from glassgrad.lower.constant_conditions import decided, folded, in_one, truth
+from glassgrad.lower.memory.access import load, stage
+from glassgrad.lower.prefetch.epilogue import Share
+from glassgrad.lower.reduce.accumulators import find_mates, reduction
+from glassgrad.lower.reduce.scan import scan
 from glassgrad.lower.scope import GRID, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
@@ -70,7 +70,7 @@ class Emitter:
         self._below: dict[UOp, list[UOp]] = {}
         self._flat: dict[UOp, Linear] = {}
         self._numbers: dict[int, UOp] = {}
-        self.pointers: dict[tuple[Any, ...], UOp] = {}  # see lower/pointers.py
+        self.pointers: dict[tuple[Any, ...], UOp] = {}  # see lower/memory/pointers.py
         self.carried = find_carried(body)
         # Where a buffer is overwritten, nothing is computed earlier than it must be.
         self.mates = {} if rewrites else find_mates(body, self)

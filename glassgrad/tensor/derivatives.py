@@ -67,7 +67,7 @@ def fit(x: UOp, wide: Shape, shape: Shape) -> UOp:
 
 
 def _cosine(x: UOp) -> UOp:
-    """sin(x + π/2), a sum that lower/sine.py never rounds; -sin(y) if x is y + π/2 itself."""
+    """sin(x + π/2), a sum that lower/math/sine.py never rounds; -sin(y) if x is y + π/2 itself."""
     if x.op is ADD and x.src[1].is_const and x.src[1].arg == math.pi / 2:
         return -x.src[0].alu(SIN)
     return (x + math.pi / 2).alu(SIN)

@@ -29,7 +29,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.lower import memory
+from glassgrad.lower.memory import access as memory
 from glassgrad.tensor.later import written_out
 
 

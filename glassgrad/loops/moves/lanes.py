@@ -12,7 +12,7 @@ from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.nest import blocks_of, exchange_all, next_number
 
-NEAR = (0, 1, 2)  # distances of lanes that vectors are loaded from: lower/memory.py
+NEAR = (0, 1, 2)  # distances of lanes that vectors are loaded from: lower/memory/access.py
 UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
 
 

@@ -80,7 +80,7 @@ def swaps(now: Sequence[UOp], wanted: Sequence[UOp]) -> list[Opt]:
 
 
 def _turn_around(draft: Draft, window: list[UOp], lanes: int) -> None:
-    """All steps of a window at once: lower/transpose.py loads most of them along memory."""
+    """All steps of a window at once: lower/memory/transpose.py loads most of them along memory."""
     steps = prod(r.size for r in window)
     if len(window) == 2 and lanes < steps < 2 * lanes:
         rows, columns = [r.axis for r in window]

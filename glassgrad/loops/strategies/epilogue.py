@@ -16,7 +16,7 @@ from glassgrad.loops.opts import Opt, OptOps
 
 LONG = 128  # steps of a sum, beside which it does not matter that results go through scratch
 MANY = 150  # instructions behind the sums of a tile, of which most are copies
-HEAVY = 30  # instructions to one result, which others should fill (lower/interleave.py)
+HEAVY = 30  # instructions to one result, which others should fill (lower/cleanup/interleave.py)
 FEWEST_ROWS = 4  # of a tile that are worth turning around
 ONE_ROW = 50  # instructions to one result, if a tile is one row: 7% of the time of short ones
 QUIET = frozenset((Ops.CONST, Ops.RANGE, Ops.INDEX, Ops.REDUCE, Ops.STAGE, Ops.STORE))

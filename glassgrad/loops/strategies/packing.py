@@ -1,7 +1,7 @@
 """Operands that are copied into scratch -> vectors: along memory, or turned around in registers.
 
 A panel has the lanes of an axis side by side. Where they lie apart in memory, and steps of the sum
-lie in a row, several steps are packed at a time: lower/transpose.py loads them along memory.
+lie in a row, several steps are packed at a time: lower/memory/transpose.py loads them along memory.
 """
 
 from __future__ import annotations

@@ -1,0 +1,226 @@
+"""SIN -> arithmetic: the angle as a fraction of a turn, exactly, then a polynomial.
+
+An angle is m·2^k with a whole number m. Of the binary digits of 1/2π, those that m·2^k turns into
+whole turns do not matter, and those far behind the point neither: a window of digits, at a place
+that the angle's size gives, is multiplied by the angle, and whole turns are dropped. So every
+finite number, however large, has the right sine. For float the window is three doubles; for double
+it is three words in fixed point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.records import frozen
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.lower.math.float_layout import form_of, small_int_to_float
+from glassgrad.lower.math.polynomial import multiply_add, polynomial
+
+# The binary digits of 1/2π behind the point.
+WORDS = (
+    0x28BE60DB9391054A, 0x7F09D5F47D4D3770, 0x36D8A5664F10E410, 0x7F9458EAF7AEF158,
+    0x6DC91B8E909374B8, 0x01924BBA82746487, 0x3F877AC72C4A69CF, 0xBA208D7D4BAED121,
+    0x3A671C09AD17DF90, 0x4E64758E60D4CE7D, 0x272117E2EF7E4A0E, 0xC7FE25FFF7816603,
+    0xFBCBC462D6829B47, 0xDB4D9FB3C9F2C26D, 0xD3D18FD9A797FA8B, 0x5D49EEB1FAF97C5E,
+    0xCF41CE7DE294A4BA, 0x9AFED7EC47E35742, 0x1580CC11BF1EDAEA, 0xFC33EF0826BD0D87,
+)  # fmt: skip
+DIGITS = 64 * len(WORDS)
+INVERSE = sum(word << (DIGITS - 64 * (i + 1)) for i, word in enumerate(WORDS))
+
+
+@frozen
+class Form:
+    """A float dtype's bits, how its angles are reduced, and its polynomials in x²."""
+
+    bits: DType
+    reduce: Callable[[UOp, UOp], tuple[UOp, UOp]]
+    sin: tuple[float, ...]  # (sin x - x) / x³
+    cos: tuple[float, ...]  # (cos x - 1 + x²/2) / x⁴
+
+
+def sin(x: UOp) -> UOp:
+    """sin x, from the quarter of the turn that |x| lies in and the angle within it."""
+    x, shift = cosine_argument(x)
+    form = FORMS[x.dtype.scalar]
+    bits = x.bitcast(form.bits.vec(x.dtype.count))
+    sign_bit = 1 << (form.bits.bits - 1)
+    size_bits = bits & (sign_bit - 1)
+    size = size_bits.bitcast(x.dtype)
+    turned, quarter = form.reduce(size, size_bits)
+    # Below an eighth of a turn there is nothing to reduce, and fixed point would lose digits.
+    is_small = size < math.pi / 4
+    angle = is_small.where(size, turned)
+    quarter = is_small.where(quarter.const_like(0), quarter) + shift
+    found = _in_quarter(angle, quarter, form).bitcast(bits.dtype)
+    found = found ^ ((quarter >> 1) << (form.bits.bits - 1))
+    if not shift:
+        found = found ^ (bits & sign_bit)  # the sine is odd, the cosine even
+    return (size < math.inf).where(found.bitcast(x.dtype), x.const_like(math.nan))
+
+
+def cosine_argument(x: UOp) -> tuple[UOp, int]:
+    """(y, 1) if x is y + π/2, whose sine is the cosine of y: a quarter turn is added exactly."""
+    if x.op is not Ops.ADD or not x.src[1].is_const:
+        return x, 0
+    is_quarter = math.isclose(x.src[1].arg, math.pi / 2, rel_tol=1e-7)
+    return (x.src[0], 1) if is_quarter else (x, 0)
+
+
+def cosine_by_halves(node: UOp) -> UOp:
+    """sin(x + π/2)  ->  1 - 2 sin²(x/2), for machines without doubles: exact but near its zeros."""
+    half = (cosine_argument(node.src[0])[0] * 0.5).alu(Ops.SIN)
+    return half.const_like(1.0) - half * half * 2.0
+
+
+def _in_quarter(angle: UOp, quarter: UOp, form: Form) -> UOp:
+    """sin or cos of an angle of at most an eighth of a turn, as the quarter's parity says."""
+    square = angle * angle
+    sine = multiply_add(angle * square, polynomial(square, form.sin), angle)
+    near_one = multiply_add(square, square.const_like(-0.5), square.const_like(1.0))
+    cosine = multiply_add(square * square, polynomial(square, form.cos), near_one)
+    return (quarter & 1).eq(0).where(sine, cosine)
+
+
+# ---------------------------------------------------------------------- float: three doubles
+
+
+def _digits(start: int, count: int) -> float:
+    """The digits start … start + count - 1 of 1/2π, at their places."""
+    return math.ldexp(float((INVERSE >> (DIGITS - start - count)) % (1 << count)), -start - count)
+
+
+def _window(exponent: int) -> tuple[float, float, float]:
+    """The digits that matter for floats from 2^exponent to 2^(exponent+32), in three pieces.
+
+    A float has 24 bits, so its product with 29 digits is exact in a double.
+    """
+    start = max(0, exponent - 23)
+    return _digits(start, 29), _digits(start + 29, 29), _digits(start + 58, 53)
+
+
+WINDOWS = [_window(exponent) for exponent in (0, 32, 64, 96)]
+
+
+def _reduce_float(size: UOp, bits: UOp) -> tuple[UOp, UOp]:
+    """(angle between ±π/4, number of the quarter turn) of a positive float.
+
+    The pieces' fractions are added twice: first to find the nearest quarter, then, starting with
+    that quarter taken away, for what remains: it may be tiny, and no digit of it is lost.
+    """
+    wide = dtypes.float64.vec(size.dtype.count)
+    x = size.cast(wide)
+    first, second, third = (x * piece for piece in _pieces(size, wide))
+    first, second = (part - part.alu(Ops.TRUNC) for part in (first, second))
+    turns = first + second + third
+    rounder = form_of(turns).rounder
+    shifted = multiply_add(turns, turns.const_like(4.0), turns.const_like(rounder))
+    quarter = shifted - rounder
+    rest = multiply_add(quarter, quarter.const_like(-0.25), first) + second + third
+    number = shifted.bitcast(dtypes.uint64.vec(size.dtype.count)).cast(bits.dtype)
+    return (rest * math.tau).cast(size.dtype), number
+
+
+def _pieces(size: UOp, wide: DType) -> list[UOp]:
+    """The window for a float's size, chosen among four."""
+    below = [size < 2.0**exponent for exponent in (32, 64, 96)]
+    pieces = []
+    for candidates in zip(*WINDOWS, strict=True):
+        a, b, c, d = (UOp(Ops.CONST, wide, (), value) for value in candidates)
+        pieces.append(below[1].where(below[0].where(a, b), below[2].where(c, d)))
+    return pieces
+
+
+# ---------------------------------------------------------------------- double: fixed point
+
+MANTISSA, BIAS = 52, 1023
+LARGEST_PLACE = 64 + BIAS - MANTISSA
+LOW_HALF = 0xFFFFFFFF
+# 2π in two parts, the first of 21 bits.
+TAU_HIGH, TAU_LOW = 6.283184051513672, 1.2556659146019252e-06
+
+
+def _reduce_double(size: UOp, bits: UOp) -> tuple[UOp, UOp]:
+    """(angle between ±π/4, number of the quarter turn mod 4) of a positive double."""
+    implicit = 1 << MANTISSA
+    mantissa = (bits & (implicit - 1)) | implicit
+    # A word of zeros in front of the digits makes room for numbers below 2^52.
+    place = (bits >> MANTISSA) + (64 - BIAS - MANTISSA)
+    high, low = _fraction(mantissa, _words_from(place))
+    rounded = high + (1 << 61)  # an eighth of a turn more: the nearest quarter
+    signed = (rounded & ((1 << 62) - 1)) - (1 << 61)
+    return _to_radians(signed, low, size.dtype), rounded >> 62
+
+
+def _words_from(place: UOp) -> list[UOp]:
+    """Three words of the digits, behind a word of zeros, from bit `place` on."""
+    words = [place.const_like(word) for word in (0, *WORDS)]
+    number = place >> 6
+    for level in reversed(range((LARGEST_PLACE // 64).bit_length())):
+        step = 1 << level
+        is_set = (number & step).ne(0)
+        length = min(4 + step - 1, len(words))
+        words = [_choose(is_set, words, i, step) for i in range(length)]
+    shift = place & 63
+    return [(words[i] << shift) | ((words[i + 1] >> 1) >> (shift ^ 63)) for i in range(3)]
+
+
+def _choose(is_set: UOp, words: list[UOp], place: int, step: int) -> UOp:
+    """words[place + step] or words[place]; behind the end it is never asked for."""
+    if place + step >= len(words):
+        return words[place]
+    return is_set.where(words[place + step], words[place])
+
+
+def _fraction(m: UOp, window: list[UOp]) -> tuple[UOp, UOp]:
+    """m · window without whole turns, in two words."""
+    low = m * window[1]
+    total = low + _high_product(m, window[2])
+    carry = (total < low).cast(m.dtype)
+    return m * window[0] + _high_product(m, window[1]) + carry, total
+
+
+def _high_product(x: UOp, y: UOp) -> UOp:
+    """The upper 64 bits of a product of 64-bit words."""
+    x_low, x_high, y_low, y_high = x & LOW_HALF, x >> 32, y & LOW_HALF, y >> 32
+    middle = x_high * y_low + ((x_low * y_low) >> 32)
+    other = x_low * y_high + (middle & LOW_HALF)
+    return x_high * y_high + (middle >> 32) + (other >> 32)
+
+
+def _to_radians(high: UOp, low: UOp, double: DType) -> UOp:
+    """A signed fraction of a turn in two words, in radians.
+
+    The sum of the first two halves may cancel, so it comes first, with what its rounding lost. Its
+    first 20 bits times the first bits of 2π are exact, so the result is nearly rounded once.
+    """
+    signed = dtypes.int64.vec(double.count)
+    first = small_int_to_float(high.bitcast(signed) >> 32, double) * 2.0**-32
+    second = small_int_to_float((high & LOW_HALF).bitcast(signed), double) * 2.0**-64
+    turns = first + second
+    lost = second - (turns - first)
+    lost = lost + small_int_to_float((low >> 32).bitcast(signed), double) * 2.0**-96
+    lost = lost + small_int_to_float((low & LOW_HALF).bitcast(signed), double) * 2.0**-128
+    head = (turns.bitcast(signed) & -LOW_HALF - 1).bitcast(double)
+    tail = (turns - head) + lost
+    rest = multiply_add(tail, tail.const_like(math.tau), head * TAU_LOW)
+    return multiply_add(head, head.const_like(TAU_HIGH), rest)
+
+
+FORMS = {
+    dtypes.float32: Form(
+        dtypes.uint32, _reduce_float,
+        (-0.16666654226004937, 0.008332131521696864, -0.00019510841826507282),
+        (0.041666645653706307, -0.0013887306082399026, 2.4431209017896785e-05),
+    ),
+    dtypes.float64: Form(
+        dtypes.uint64, _reduce_double,
+        (-0.16666666666666666, 0.008333333333333321, -0.000198412698412536, 2.7557319213420215e-06,
+         -2.5052104708772452e-08, 1.605834053834534e-10, -7.577393420620185e-13),
+        (0.041666666666666664, -0.0013888888888888872, 2.4801587301569893e-05,
+         -2.755731921468382e-07, 2.0876754209675588e-09, -1.147027544878104e-11,
+         4.73730305097521e-14),
+    ),
+}  # fmt: skip

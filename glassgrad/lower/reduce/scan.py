@@ -1,0 +1,154 @@
+"""SCAN -> accumulators that are read at every step; within a vector, halves join halves.
+
+A scan carries a register from one step of its loop to the next. Where its steps are lanes, the
+vector is scanned by itself first, in log(lanes) steps, and what is carried is added to all lanes:
+only that addition waits for the vector before.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from glassgrad.base.dtype import ConstType, DType
+from glassgrad.ir.facts import identity
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.staged import terms_of
+from glassgrad.ir.uop import UOp
+from glassgrad.lower.reduce.blocked_sums import total_dtype
+from glassgrad.lower.reduce.accumulators import new_register
+from glassgrad.lower.scope import loops_of
+
+if TYPE_CHECKING:
+    from glassgrad.lower.emit import Emitter, Instance
+
+LONG_SCAN = 8192  # steps; carrying vectors of float64 takes up to twice as long as of float32
+MULACC, MUL, STACK, GEP = Ops.MULACC, Ops.MUL, Ops.STACK, Ops.GEP
+
+
+def scan(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
+    """scan(x over r)  ->  acc = 0; for r: acc = acc + x, which is also the value at r
+
+    All unrolled instances are computed at once, in order.
+    """
+    fixed = [r for r in emitter.unrolled(node) if r in instance and emitter.is_vector(r)]
+    if fixed:  # one element of a vector
+        together = {r: v for r, v in instance.items() if r is not fixed[0]}
+        vector = emitter.value(node, together)
+        return emitter.scopes.emit(UOp(GEP, node.dtype, (vector,), instance[fixed[0]]))
+    depth = emitter.depth(node)
+    memo = emitter.scopes.stack[depth].memo
+    with emitter.scopes.at(depth):
+        others = [r for r in emitter.unrolled(node) if r not in node.bound]
+        for wanted in emitter.instances(others):
+            memo.update(_run(emitter, node, wanted))
+    return memo[node, emitter.key(node, instance)]
+
+
+def _run(
+    emitter: Emitter, node: UOp, wanted: Instance
+) -> dict[tuple[UOp, tuple[int | None, ...]], UOp]:
+    """One register's way through the steps that have no loop; what it ends as goes to the next."""
+    loops = loops_of(node.bound)
+    steps = emitter.instances(node.bound, wanted)
+    lanes = emitter.lanes(node, steps[0])
+    is_along = any(emitter.is_vector(r) for r in node.bound)
+    dtype = _carried_dtype(emitter, node, loops)
+    is_wide = dtype is not node.dtype
+    carried = _start(emitter, node, dtype.vec(1 if is_along and is_wide else lanes), loops)
+    acc = carried if loops else None
+    take = _take_in_wide if is_wide else _take
+    found = {}
+    for step in steps:
+        terms = [emitter.spread(emitter.value(source, step), lanes) for source in terms_of(node)]
+        if is_along:
+            terms = _within(emitter, node.arg, terms)
+        value, carried = take(emitter, node.arg, carried, terms, is_along)
+        found[node, emitter.key(node, step)] = value
+    if acc is not None:
+        emitter.scopes.stack[-1].lines.append(UOp(Ops.ASSIGN, acc.dtype, (acc, carried)))
+    return found
+
+
+def _carried_dtype(emitter: Emitter, node: UOp, loops: tuple[UOp, ...]) -> DType:
+    """A long running sum of floats is carried in float64, so that its roundings do not add up."""
+    is_long = node.arg is Ops.ADD and prod(r.size for r in loops) > LONG_SCAN
+    return total_dtype(node.dtype, emitter.target) if is_long else node.dtype
+
+
+def _take(
+    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
+) -> tuple[UOp, UOp]:
+    """One step: its value, and what is carried on."""
+    value = _joined(emitter, op, carried, terms)
+    if not is_along:
+        return value, value
+    lanes = terms[0].dtype.count
+    last = [_shuffled(emitter, term, (lanes - 1,) * lanes, 0) for term in terms]
+    return value, _joined(emitter, op, carried, last)
+
+
+def _take_in_wide(
+    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
+) -> tuple[UOp, UOp]:
+    """The same with a carried sum of a wider dtype: one number for all lanes of a vector along."""
+    (term,), here = terms, emitter.scopes.emit_here
+    if not is_along:
+        more = here(UOp(Ops.CAST, carried.dtype, (term,)))
+        carried = _joined(emitter, op, carried, [more])
+        return here(UOp(Ops.CAST, term.dtype, (carried,))), carried
+    lanes, scalar = term.dtype.count, term.dtype.scalar
+    before = here(UOp(STACK, term.dtype, (here(UOp(Ops.CAST, scalar, (carried,))),) * lanes))
+    last = here(UOp(Ops.CAST, carried.dtype, (here(UOp(GEP, scalar, (term,), lanes - 1)),)))
+    return _joined(emitter, op, before, terms), _joined(emitter, op, carried, [last])
+
+
+def _start(emitter: Emitter, node: UOp, dtype: DType, loops: tuple[UOp, ...]) -> UOp:
+    """What there is before the first step; a register of the scope around the scan's loops."""
+    scalar = dtype.scalar
+    nothing = emitter.constant(UOp(Ops.CONST, scalar, (), identity(node.arg, scalar)))
+    start = emitter.spread(nothing, dtype.count)
+    if not loops:
+        return start
+    around = min(emitter.scopes.depth[loop] for loop in loops) - 1
+    return new_register(emitter, start, around)
+
+
+def _within(emitter: Emitter, op: Ops, terms: list[UOp]) -> list[UOp]:
+    """A vector scanned by itself: the upper half of each block joins the end of the lower half."""
+    lanes = terms[0].dtype.count
+    half = 1
+    while half < lanes:
+        before = tuple([(i // half * half - 1 if i // half % 2 else -1) for i in range(lanes)])
+        nothing = [identity(op, terms[0].dtype.scalar), 1]
+        moved = [
+            _shuffled(emitter, term, before, fill)
+            for term, fill in zip(terms, nothing, strict=False)
+        ]
+        joined = [_joined(emitter, op, moved[0], terms)]
+        if op is MULACC:
+            joined.append(_joined(emitter, MUL, moved[1], terms[1:]))
+        terms, half = joined, half * 2
+    return terms
+
+
+def _joined(emitter: Emitter, op: Ops, before: UOp, terms: list[UOp]) -> UOp:
+    """before op x, here and not further out: it is another one at every step."""
+    if op is MULACC:
+        src: tuple[UOp, ...] = (before, terms[1], terms[0])
+    else:
+        src = (before, terms[0])
+    return emitter.scopes.emit_here(UOp(op, before.dtype, src))
+
+
+def _shuffled(emitter: Emitter, vector: UOp, order: tuple[int, ...], fill: ConstType) -> UOp:
+    """The elements of a vector in another order; a number where it is negative."""
+    scalar = vector.dtype.scalar
+    nothing = emitter.constant(UOp(Ops.CONST, scalar, (), fill))
+    parts = tuple(
+        [
+            emitter.scopes.emit(UOp(GEP, scalar, (vector,), lane)) if lane >= 0 else nothing
+            for lane in order
+        ]
+    )
+    return emitter.scopes.emit(UOp(STACK, vector.dtype, parts))

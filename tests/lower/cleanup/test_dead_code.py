@@ -1,0 +1,47 @@
+"""Instructions that nothing depends on."""
+
+from __future__ import annotations
+
+from nests import nest_of, numbers
+from programs import all_of, count, program_of
+from schedules import TARGET
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Nest
+from glassgrad.ir.uop import UOp, const
+from glassgrad.loops.moves.table import apply_moves
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.lower.cleanup.dead_code import without_unused
+
+
+def exchanged() -> Nest:
+    """y[0] = min(x[0], x[1]), y[1] = max(x[0], x[1]) of 32 pairs of vectors."""
+    x = numbers(32, 2, 8)
+    other = UOp(Ops.FLIP, x.dtype, (x,), (1,))
+    line = UOp(Ops.RESHAPE, dtypes.int32, (UOp(Ops.IOTA, dtypes.int32, (), 2),), (1, 2, 1))
+    is_low = line.eq(UOp(Ops.CONST, dtypes.int32, (), 0))
+    return nest_of(is_low.where(x.alu(Ops.MIN, other), x.alu(Ops.MAX, other)))
+
+
+def test_a_condition_on_an_unrolled_axis_leaves_one_branch_in_each_copy() -> None:
+    plain = program_of(exchanged())
+    assert count(plain, Ops.WHERE) == count(plain, Ops.MIN) == count(plain, Ops.MAX) == 1
+    both = apply_moves(exchanged(), (Opt(OptOps.UPCAST, 1, 2),), TARGET)
+    program = program_of(both)
+    assert count(program, Ops.WHERE) == count(program, Ops.CMPEQ) == 0
+    assert [count(program, op) for op in (Ops.LOAD, Ops.MIN, Ops.MAX, Ops.STORE)] == [2, 1, 1, 2]
+
+
+def test_what_is_asked_for_stays_in_its_order() -> None:
+    lines = list(program_of(exchanged()).uops)
+    assert without_unused(lines) == lines
+
+
+def test_what_nobody_asks_for_goes_with_all_that_only_it_needs() -> None:
+    lines = list(program_of(exchanged()).uops)
+    number = const(77, dtypes.int32)
+    twice = number + number
+    (store,) = all_of(program_of(exchanged()), Ops.STORE)
+    place = lines.index(store)
+    assert without_unused([*lines[:place], number, twice, *lines[place:]]) == lines

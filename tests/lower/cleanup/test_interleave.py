@@ -1,0 +1,106 @@
+"""Long ways to neighbouring results are taken side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from programs import TARGET
+from schedules import memory, planned
+
+from glassgrad import Tensor
+from glassgrad.base.dtype import dtypes
+from glassgrad.engine.choose import chooser
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Param
+from glassgrad.ir.uop import UOp
+from glassgrad.loops import optimize
+from glassgrad.lower import lower
+from glassgrad.lower.cleanup.interleave import LONG, TOGETHER, interleave
+
+OUT, IN = [UOp(Ops.PARAM, dtypes.float32, (), Param(slot, (64,), (1,))) for slot in range(2)]
+
+
+def way(place: int, steps: int, read: UOp = IN, write: UOp = OUT) -> list[UOp]:
+    """Load, add so many times, store."""
+    number = UOp(Ops.CONST, dtypes.int64, (), place)
+    lines = [UOp(Ops.INDEX, dtypes.float32, (read, number))]
+    lines.append(UOp(Ops.LOAD, dtypes.float32, (lines[-1],)))
+    for _ in range(steps):
+        lines.append(lines[-1] + lines[-1])
+    at = UOp(Ops.INDEX, dtypes.float32, (write, number))
+    return [*lines, at, UOp(Ops.STORE, dtypes.void, (at, lines[-1]))]
+
+
+def stores(lines: list[UOp]) -> list[int]:
+    return [place for place, line in enumerate(lines) if line.op is Ops.STORE]
+
+
+def test_long_ways_go_side_by_side() -> None:
+    ways = [way(place, LONG) for place in range(TOGETHER)]
+    found = interleave([line for lines in ways for line in lines])
+    assert stores(found) == list(range(len(found) - TOGETHER, len(found)))
+
+
+def test_short_ways_stay_apart() -> None:
+    lines = [line for place in range(4) for line in way(place, 3)]
+    assert interleave(lines) == lines
+
+
+def test_what_reads_memory_that_is_written_waits() -> None:
+    lines = [*way(0, LONG), *way(1, LONG, read=OUT)]
+    assert interleave(lines) == lines
+
+
+def test_what_was_read_is_overwritten_after_that() -> None:
+    late = way(0, LONG)
+    number = UOp(Ops.INDEX, dtypes.float32, (IN, late[-3].cast(dtypes.int64)))
+    value = UOp(Ops.LOAD, dtypes.float32, (number,))  # its place takes long to compute
+    at = UOp(Ops.INDEX, dtypes.float32, (OUT, UOp(Ops.CONST, dtypes.int64, (), 9)))
+    first = [*late[:-2], number.src[1], number, value, at, UOp(Ops.STORE, dtypes.void, (at, value))]
+    where = UOp(Ops.INDEX, dtypes.float32, (IN, UOp(Ops.CONST, dtypes.int64, (), 5)))
+    zero = UOp(Ops.CONST, dtypes.float32, (), 0.0)
+    second = [zero, where, UOp(Ops.STORE, dtypes.void, (where, zero))]
+    found = interleave(first + second)
+    assert found.index(second[-1]) > found.index(value)
+
+
+def test_updates_in_place_go_side_by_side() -> None:
+    ways = [way(place, LONG, read=OUT) for place in range(2)]
+    lines = [line for one in ways for line in dict.fromkeys(one)]
+    assert interleave(lines) == lines
+    found = interleave(lines, frozenset((OUT,)))
+    assert stores(found) == [len(found) - 2, len(found) - 1]
+
+
+def test_nothing_crosses_the_end_of_a_loop() -> None:
+    loop = UOp(Ops.RANGE, dtypes.int64, (UOp(Ops.CONST, dtypes.int64, (), 4),))
+    end = UOp(Ops.END, dtypes.void, (loop,))
+    lines = [loop, *way(0, LONG), end, *way(1, LONG)]
+    assert interleave(lines) == lines
+
+
+@given(st.lists(st.tuples(st.integers(0, 2 * LONG), st.booleans()), max_size=12))
+def test_every_line_is_there_once_and_after_what_it_needs(shape: list[tuple[int, bool]]) -> None:
+    lines: list[UOp] = []
+    for place, (steps, back) in enumerate(shape):
+        steps_of = dict.fromkeys(way(place, steps, read=OUT if back else IN))
+        lines += [n for n in steps_of if n not in lines]
+    found = interleave(lines)
+    assert sorted(found, key=lines.index) == lines
+    place = {line: number for number, line in enumerate(found)}
+    assert all(place[s] < place[n] for n in found for s in n.src if s in place)
+
+
+def test_a_product_with_gelu_has_its_results_beside_each_other() -> None:
+    (kernel,) = planned((memory(64, 64) @ memory(64, 64)).gelu()).kernels
+    lines = list(lower(optimize(kernel, TARGET, chooser()), TARGET).uops)
+    apart = np.diff(stores(lines))
+    assert (apart < LONG).any()  # alone they are some forty instructions apart
+
+
+def test_numbers_stay_the_same() -> None:
+    rng = np.random.default_rng(1)
+    x, w = [rng.standard_normal((33, 33)).astype(np.float32) for _ in "xw"]
+    found = (Tensor(x) @ Tensor(w)).sigmoid().numpy()
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-(x @ w))), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,49 @@
+"""What machines lack, made of what they have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from nests import nest_of, numbers
+from schedules import TARGET, leaf
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.lower.math.legalize import prepare
+
+
+def ops_after(node: UOp, target: object = TARGET) -> set[Ops]:
+    return {found.op for found in prepare(nest_of(node).body, target).toposort()}
+
+
+@pytest.mark.parametrize("op", [Ops.EXP2, Ops.LOG2, Ops.SIN])
+def test_a_function_becomes_its_polynomial(op: Ops) -> None:
+    assert op not in ops_after(numbers(8).alu(op))
+
+
+@pytest.mark.parametrize("op", [Ops.EXP2, Ops.LOG2, Ops.SIN])
+def test_a_function_that_the_machine_has_stays(op: Ops) -> None:
+    assert op in ops_after(numbers(8).alu(op), replace(TARGET, native=frozenset((op,))))
+
+
+@pytest.mark.parametrize("op", [Ops.FLOORDIV, Ops.FLOORMOD])
+def test_floored_division_of_values_becomes_hardware_division(op: Ops) -> None:
+    x, y = leaf(np.ones(8), "int32"), leaf(np.ones(8), "int32")
+    found = ops_after(x.alu(op, y))
+    assert op not in found
+    assert found & {Ops.CDIV, Ops.CMOD}
+
+
+def test_narrow_floats_are_computed_wide() -> None:
+    x = leaf(np.ones(8), "float16")
+    body = prepare(nest_of(x * x).body, TARGET)
+    (product,) = [node for node in body.toposort() if node.op is Ops.MUL]
+    assert product.dtype is dtypes.float32
+
+
+def test_preparing_twice_changes_nothing_more() -> None:
+    once = prepare(nest_of((numbers(8) + 1.0).alu(Ops.EXP2)).body, TARGET)
+    assert prepare(once, TARGET) is once

@@ -1,0 +1,92 @@
+"""Scratch is used again when nobody reads what is there."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+import numpy as np
+import pytest
+from nests import kernel_of
+from random_graphs import random_graph
+from random_recipes import RandomChooser
+from schedules import TARGET, memory
+
+from glassgrad import Tensor
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Program
+from glassgrad.ir.uop import UOp
+from glassgrad.loops import optimize
+from glassgrad.lower import lower
+from glassgrad.lower.memory.scratch import share_scratch
+from glassgrad.schedule import schedule
+
+
+def scratches(program: Program) -> list[UOp]:
+    return [uop for uop in program.uops if uop.op is Ops.SCRATCH]
+
+
+def chain(count: int) -> Tensor:
+    """Values that are each made of the one before, turned around: rows of 2 KB."""
+    x = memory(64, 512)
+    for _ in range(count):
+        x = (x + x.flip(1))._once()
+    return x * 2
+
+
+def test_a_chain_of_stages_needs_room_for_two() -> None:
+    program = lower(optimize(kernel_of(chain(5)), TARGET), TARGET)
+    found = scratches(program)
+    assert len(found) == 5
+    assert len({scratch.arg[2] for scratch in found}) == 2
+    assert program.scratch_bytes == 2 * 512 * 4
+
+
+def test_what_is_read_later_keeps_its_place() -> None:
+    first = (memory(64, 512) * 3)._once()
+    second = (first + first.flip(1))._once()
+    third = (second + second.flip(1))._once()
+    nest = optimize(kernel_of(third.flip(1) + first.flip(1) + third), TARGET)
+    found = scratches(lower(nest, TARGET))
+    assert len(found) == 3
+    assert len({scratch.arg[2] for scratch in found}) == 3
+
+
+def test_a_chain_computes_what_it_says() -> None:
+    x = np.random.default_rng(0).standard_normal((64, 512)).astype(np.float32)
+    found, want = Tensor(x), x
+    for _ in range(4):
+        found, want = (found + found.flip(1))._once(), want + want[:, ::-1]
+    np.testing.assert_allclose((found * 2).numpy(), want * 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_scratch_that_is_needed_at_the_same_time_never_overlaps(seed: int) -> None:
+    """Between the first and the last line that name one of two, in any loop around."""
+    for kernel in schedule(random_graph(Random(seed), 12), TARGET).kernels:
+        program = lower(optimize(kernel, TARGET, RandomChooser(seed)), TARGET)
+        places = {scratch: _lines(program, scratch) for scratch in scratches(program)}
+        for one, two in combinations(places, 2):
+            is_apart = max(places[one]) < min(places[two]) or max(places[two]) < min(places[one])
+            assert is_apart or _are_disjoint(one, two)
+
+
+def test_nothing_changes_where_nothing_is_shared() -> None:
+    program = lower(optimize(kernel_of(memory(64, 512) * 2), TARGET), TARGET)
+    assert share_scratch(program.uops) == (list(program.uops), 0)
+
+
+def _are_disjoint(one: UOp, two: UOp) -> bool:
+    first, second = sorted((one, two), key=lambda scratch: scratch.arg[2])
+    return bool(first.arg[2] + first.arg[1] * first.dtype.itemsize <= second.arg[2])
+
+
+def _lines(program: Program, scratch: UOp) -> list[int]:
+    pointers = {scratch}
+    found = []
+    for number, uop in enumerate(program.uops):
+        if not pointers.isdisjoint(uop.src):
+            found.append(number)
+            if uop.op in (Ops.INDEX, Ops.AFTER):
+                pointers.add(uop)
+    return found

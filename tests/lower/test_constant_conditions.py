@@ -1,0 +1,86 @@
+"""What copies of code know without computing it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nests import move, nest_of, numbers
+from programs import all_of, count, program_of
+
+from glassgrad import Tensor
+from glassgrad.base.dtype import dtypes
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, const
+from glassgrad.loops.opts import OptOps
+from glassgrad.lower.constant_conditions import decided, folded, in_one, numbers_of, truth
+
+YES, NO = const(True, dtypes.bool), const(False, dtypes.bool)
+UNKNOWN = UOp(Ops.LOAD, dtypes.bool, (UOp(Ops.SCRATCH, dtypes.bool, (), (0, 1, 0, False)),))
+
+
+def stack(*values: int) -> UOp:
+    sources = tuple([const(value, dtypes.int64) for value in values])
+    return UOp(Ops.STACK, dtypes.int64.vec(len(values)), sources)
+
+
+def test_numbers_are_known_of_constants_and_of_vectors_of_them() -> None:
+    assert numbers_of(const(3, dtypes.int64)) == (3,)
+    assert numbers_of(stack(1, 2)) == (1, 2)
+    assert numbers_of(UNKNOWN) is None
+
+
+def test_truth_needs_all_lanes_to_agree() -> None:
+    two = dtypes.bool.vec(2)
+    assert truth(YES) is True
+    assert truth(UOp(Ops.STACK, two, (NO, NO))) is False
+    assert truth(UOp(Ops.STACK, two, (YES, NO))) is None
+    assert truth(UNKNOWN) is None
+
+
+def test_a_scalar_in_every_lane_is_one() -> None:
+    two = dtypes.bool.vec(2)
+    assert in_one(UOp(Ops.STACK, two, (UNKNOWN, UNKNOWN))) is UNKNOWN
+    assert in_one(UNKNOWN) is UNKNOWN
+    assert in_one(UOp(Ops.STACK, two, (UNKNOWN, YES))) is None
+
+
+def test_one_known_side_may_decide() -> None:
+    assert decided(Ops.AND, (YES, UNKNOWN)) is UNKNOWN
+    assert decided(Ops.AND, (UNKNOWN, NO)) is NO
+    assert decided(Ops.OR, (YES, UNKNOWN)) is YES
+    assert decided(Ops.OR, (UNKNOWN, NO)) is UNKNOWN
+    assert decided(Ops.XOR, (YES, UNKNOWN)) is None
+    assert decided(Ops.AND, (const(3, dtypes.int64), const(5, dtypes.int64))) is None
+
+
+def test_lanes_are_folded_one_by_one() -> None:
+    less = folded(Ops.CMPLT, dtypes.bool.vec(3), (stack(1, 2, 3), stack(2, 2, 2)), False)
+    assert less is not None
+    assert numbers_of(less) == (True, False, False)
+    total = folded(Ops.ADD, dtypes.int64.vec(2), (stack(1, 2), stack(10, 20)), True)
+    assert total is not None
+    assert numbers_of(total) == (11, 22)
+
+
+def test_arithmetic_on_data_is_left_to_the_machine() -> None:
+    assert folded(Ops.ADD, dtypes.int64, (stack(1).src[0], stack(2).src[0]), False) is None
+
+
+def padded_row() -> UOp:
+    x = numbers(4, 14)
+    return UOp(Ops.PAD, x.dtype, (x,), ((0, 0), (1, 1))) * 2.0
+
+
+def test_only_the_ends_of_a_padded_row_that_is_written_out_have_masks() -> None:
+    program = program_of(move(nest_of(padded_row()), OptOps.UPCAST, 1, 16))
+    gates = [load.src[0].gate for load in all_of(program, Ops.LOAD)]
+    assert len(gates) == 2
+    assert all(gate is not None and numbers_of(gate) is not None for gate in gates)
+    assert count(program, Ops.CMPLT) == 0
+
+
+@pytest.mark.parametrize("width", [14, 30, 46])
+def test_padding_leaves_zeros_around(width: int) -> None:
+    x = np.arange(5 * width, dtype=np.float32).reshape(5, width) + 1
+    found = Tensor(x).pad(((1, 2), (1, 1))) * 2
+    np.testing.assert_array_equal(found.numpy(), np.pad(x, ((1, 2), (1, 1))) * 2)
