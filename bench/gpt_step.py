@@ -11,7 +11,7 @@ from time import perf_counter
 
 from glassgrad import Tensor
 from glassgrad.devices.registry import Device
-from glassgrad.engine.cache import signature
+from glassgrad.engine.cache.graph_keys import signature
 from glassgrad.schedule import schedule
 
 

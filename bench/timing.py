@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from glassgrad import Tensor
 from glassgrad.devices.protocol import Batch
 from glassgrad.devices.registry import Device
-from glassgrad.engine.cache import PLANS, signature
+from glassgrad.engine.cache.graph_keys import PLANS, signature
 
 Work = Callable[[], object]
 

@@ -34,7 +34,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 @pytest.fixture(autouse=True)
 def nothing_was_recorded_before() -> None:
     """What a test records does not depend on the tests before it (see tensor/composite.py, and what
-    tensor/arguments.py, tensor/carried.py and engine/lifting.py learn of a program).
+    tensor/arguments.py, tensor/carried.py and engine/plan/lifting.py learn of a program).
     """
     for module, name in (
         ("tensor.composite", "KNOWN"), ("tensor.arguments", "OPERATORS"),

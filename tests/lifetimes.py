@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassgrad.engine.arena import Life
+from glassgrad.engine.plan.arena import Life
 
 
 def peak_by_lifetime(lives: dict[Any, Life]) -> int:

@@ -10,8 +10,8 @@ from reference import Array
 
 from glassgrad.devices.protocol import Device
 from glassgrad.engine import pipeline
-from glassgrad.engine.cache import KERNELS, signature
-from glassgrad.engine.run import run
+from glassgrad.engine.cache.graph_keys import KERNELS, signature
+from glassgrad.engine.launch.run import run
 from glassgrad.ir.uop import UOp
 
 

@@ -11,10 +11,10 @@ from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.buffer.literal import packed
 from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
-from glassgrad.engine.cache import Cache
+from glassgrad.engine.cache.graph_keys import Cache
 from glassgrad.engine.pipeline import plan_for, realize
-from glassgrad.engine.plan import Plan
-from glassgrad.engine.run import run
+from glassgrad.engine.plan.plan import Plan
+from glassgrad.engine.launch.run import run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.layout import Ints

@@ -14,11 +14,11 @@ from glassgrad.base.collector import collector_paused
 from glassgrad.base.config import Context
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.arguments import with_all_arguments
-from glassgrad.engine.bad_index import BadIndex
-from glassgrad.engine.cache import KERNELS, PLANS, signature
-from glassgrad.engine.choose import chooser
-from glassgrad.engine.compiling import CompileLater, compiler
+from glassgrad.engine.compile.arguments import with_all_arguments
+from glassgrad.engine.launch.error_flags import BadIndex
+from glassgrad.engine.cache.graph_keys import KERNELS, PLANS, signature
+from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.background import CompileLater, compiler
 from glassgrad.engine.debug import (
     passes_shown,
     report_nest,
@@ -26,16 +26,16 @@ from glassgrad.engine.debug import (
     report_source,
     report_uncovered,
 )
-from glassgrad.engine.estimate import estimate
-from glassgrad.engine.fallback import Attempt, Shape, compile_simpler
-from glassgrad.engine.lifting import lifted
-from glassgrad.engine.place import device_of, move_between_devices
-from glassgrad.engine.plan import Plan
-from glassgrad.engine.plans import plan_name, recall_plan, remember_plan
-from glassgrad.engine.recording import recorder
-from glassgrad.engine.remember import forget, key_of, recall, remember
-from glassgrad.engine.run import run
-from glassgrad.engine.verify import needs_references, with_references
+from glassgrad.engine.compile.estimate import estimate
+from glassgrad.engine.compile.fallback import Attempt, Shape, compile_simpler
+from glassgrad.engine.plan.lifting import lifted
+from glassgrad.engine.device_choice import device_of, move_between_devices
+from glassgrad.engine.plan.plan import Plan
+from glassgrad.engine.cache.plans import plan_name, recall_plan, remember_plan
+from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.cache.sources import forget, key_of, recall, remember
+from glassgrad.engine.launch.run import run
+from glassgrad.engine.verify.verify import needs_references, with_references
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.spec import check
@@ -110,7 +110,7 @@ def plan_for(
 ) -> Plan:
     """Everything that can be decided before the data is there; on disk it is kept as `name`."""
     # A process that finds its plans on disk starts sooner without these.
-    from glassgrad.engine.planning import make_plan
+    from glassgrad.engine.plan.memory import make_plan
     from glassgrad.schedule import schedule
 
     start = perf_counter()
@@ -192,7 +192,7 @@ def launch_of(kernel: Kernel, executable: Executable) -> Launch:
 def write_source(kernel: Kernel, target: Target, shape: Shape | None = None) -> Source:
     """Kernel ──▶ Nest ──▶ Program ──▶ Source; `shape` gives the loops their shape."""
     # A process that finds all its sources on disk starts sooner without these.
-    from glassgrad.engine.length import lowered
+    from glassgrad.engine.compile.code_length import lowered
     from glassgrad.render import render
 
     check(kernel.body, "kernel")
@@ -212,7 +212,7 @@ def write_source(kernel: Kernel, target: Target, shape: Shape | None = None) -> 
 
 def import_compiler() -> None:
     """What plans and writes sources, imported before it is needed."""
-    import glassgrad.engine.planning
+    import glassgrad.engine.plan.memory
     import glassgrad.loops
     import glassgrad.lower
     import glassgrad.render  # noqa: F401

@@ -12,7 +12,7 @@ import sys
 from types import CodeType, FrameType
 
 from glassgrad.base.origin import is_in_package
-from glassgrad.engine.recording import recorder
+from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_file, is_host

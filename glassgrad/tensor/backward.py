@@ -8,7 +8,7 @@ from weakref import ref
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import GradientError, ShapeError
-from glassgrad.engine.recording import recorder
+from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.collect import overwritten, walk

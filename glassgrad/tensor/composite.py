@@ -14,8 +14,8 @@ from threading import get_ident
 from typing import Any, ParamSpec, TypeVar, cast
 
 from glassgrad.base.dtype import DType
-from glassgrad.engine.cache import Cache
-from glassgrad.engine.recording import THREAD
+from glassgrad.engine.cache.graph_keys import Cache
+from glassgrad.engine.capture.recorder import THREAD
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import sizes_in

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.devices.registry import Device
-from glassgrad.engine.cache import PLANS, Cache
+from glassgrad.engine.cache.graph_keys import PLANS, Cache
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.composite import Composite
@@ -16,7 +16,7 @@ from glassgrad.tensor.slices import Windows
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device as Machine
     from glassgrad.engine.pipeline import Ready
-    from glassgrad.engine.plan import Plan
+    from glassgrad.engine.plan.plan import Plan
 
 
 class Course(NamedTuple):

@@ -12,7 +12,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.base.origin import here
 from glassgrad.base.rounding import convert
-from glassgrad.engine.recording import recorder
+from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.ir.uop import UOp

@@ -16,7 +16,7 @@ from typing import Any, Self
 from glassgrad.base.config import TRAINING, Context
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
-from glassgrad.engine.recording import recorder
+from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp

@@ -13,8 +13,8 @@ from weakref import ref
 from glassgrad.base.collector import collector_paused
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
-from glassgrad.engine.bad_index import OutOfRangeError
-from glassgrad.engine.recording import recorder
+from glassgrad.engine.launch.error_flags import OutOfRangeError
+from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings, sizes_in

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from glassgrad.base.errors import AxisError, CaptureError, ShapeError
-from glassgrad.engine.recording import recorder
-from glassgrad.engine.size_checks import check_cut
+from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.plan.size_checks import check_cut
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import Size

@@ -200,7 +200,7 @@ class Tensor(InPlace, Border):
         >>> len((Tensor.ones(4, 4) @ Tensor.ones(4, 4) + 1).schedule().kernels)
         1
         """
-        from glassgrad.engine.place import device_of as machine_of
+        from glassgrad.engine.device_choice import device_of as machine_of
         from glassgrad.schedule import schedule
 
         roots, *_ = collect(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from glassgrad.base.origin import Origin
-from glassgrad.engine.recording import Recorder, recorder
+from glassgrad.engine.capture.recorder import Recorder, recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window

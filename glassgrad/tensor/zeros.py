@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import copysign
 
-from glassgrad.engine.recording import recorder
+from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, note

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from glassgrad.base.events import Event, PassDone, listen
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.choose import chooser
+from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.engine.debug import buffers, listing
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.ir.uop import UOp

@@ -10,7 +10,7 @@ import pytest
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
 from glassgrad.buffer import Buffer
-from glassgrad.engine.cache import KERNELS
+from glassgrad.engine.cache.graph_keys import KERNELS
 
 
 def filled(shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context
-from glassgrad.engine import cache
+from glassgrad.engine.cache import graph_keys as cache
 
 
 def printed(capsys: pytest.CaptureFixture[str], level: int, **settings: int) -> str:

@@ -8,9 +8,9 @@ from lifetimes import peak_by_lifetime
 from glassgrad import Tensor, nn
 from glassgrad.base.config import Context
 from glassgrad.devices.registry import Device
-from glassgrad.engine.arena import assign_offsets
-from glassgrad.engine.cache import signature
-from glassgrad.engine.planning import _temporaries
+from glassgrad.engine.plan.arena import assign_offsets
+from glassgrad.engine.cache.graph_keys import signature
+from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters
 from glassgrad.schedule import place, schedule

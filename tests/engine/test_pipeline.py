@@ -11,7 +11,7 @@ from schedules import TARGET, leaf, memory
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context
-from glassgrad.engine.cache import signature
+from glassgrad.engine.cache.graph_keys import signature
 from glassgrad.engine.pipeline import realize
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule

@@ -11,7 +11,8 @@ import pytest
 
 from glassgrad import Tensor, nn
 from glassgrad.base.config import Context
-from glassgrad.engine import cache, differences
+from glassgrad.engine.cache import graph_keys as cache
+from glassgrad.engine.verify import differences
 from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.optim import SGD, AdamW, Muon, clip_grad_norm_

@@ -72,7 +72,7 @@ def random_recipes(seed: int) -> Iterator[None]:
 @contextmanager
 def lifted_numbers() -> Iterator[None]:
     """Every constant and every start of a slice is an argument of the launch."""
-    from glassgrad.engine import lifting
+    from glassgrad.engine.plan import lifting
 
     before = lifting.MAX_CHANGES, lifting.MAX_LIFTED
     lifting.MAX_CHANGES, lifting.MAX_LIFTED = 0, 200

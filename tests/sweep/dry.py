@@ -11,7 +11,7 @@ from glassgrad.base.config import Context
 from glassgrad.base.dtype import dtypes
 from glassgrad.devices.protocol import Call
 from glassgrad.devices.registry import Device
-from glassgrad.engine import cache
+from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.ir.stages import Source, Target
 
 NATIVE = frozenset(dtypes.all) - {dtypes.bfloat16, *dtypes.fp8s}

@@ -11,7 +11,7 @@ import pytest
 import glassgrad.tensor.realize
 from glassgrad import Variable
 from glassgrad.base.errors import AxisError, ShapeError
-from glassgrad.engine.cache import PLANS
+from glassgrad.engine.cache.graph_keys import PLANS
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
 from glassgrad.nn.optim import Adam

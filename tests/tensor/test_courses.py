@@ -12,7 +12,7 @@ import pytest
 
 import glassgrad.tensor.realize
 from glassgrad.base.errors import AxisError
-from glassgrad.engine.cache import PLANS
+from glassgrad.engine.cache.graph_keys import PLANS
 from glassgrad.ir.ops import Ops
 from glassgrad.nn.optim import (
     LAMB,

@@ -11,7 +11,7 @@ from slopes import check
 from glassgrad import Tensor, custom_gradient, recompute
 from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.devices.registry import Device
-from glassgrad.engine.cache import signature
+from glassgrad.engine.cache.graph_keys import signature
 from glassgrad.engine.pipeline import plan_for
 from glassgrad.ir.uop import UOp
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glassgrad import Tensor
 from glassgrad.base.events import Event, KernelLaunched, StageEntered, listen
-from glassgrad.engine import cache
+from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.ir.stages import Kernel, Nest, Program, Source
 from glassgrad.schedule.kernels import movement
 

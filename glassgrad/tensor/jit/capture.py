@@ -11,9 +11,9 @@ from weakref import ref
 from glassgrad.base.config import NO_GRAD, TRAINING
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import CaptureError
-from glassgrad.engine.capture import Capture, Replay, join
-from glassgrad.engine.recording import Recorder
-from glassgrad.engine.size_checks import SizeCheck, check_all
+from glassgrad.engine.capture.replay import Capture, Replay, join
+from glassgrad.engine.capture.recorder import Recorder
+from glassgrad.engine.plan.size_checks import SizeCheck, check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp

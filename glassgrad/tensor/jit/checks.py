@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.engine.recording import Recorder
+from glassgrad.engine.capture.recorder import Recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp, next_number

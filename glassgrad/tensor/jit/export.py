@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.engine.bundle import write_bundle
-from glassgrad.engine.c_text import CText, c_name
-from glassgrad.engine.packing import Library, Row, pack, pack_size, pack_size_check, pool_code
+from glassgrad.engine.export.bundle import write_bundle
+from glassgrad.engine.export.c_text import CText, c_name
+from glassgrad.engine.export.serialize import Library, Row, pack, pack_size, pack_size_check, pool_code
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
@@ -61,7 +61,7 @@ def export(
 
 def _write_shared(packed: Packed, path: Path) -> None:
     """C has one function of one form, so there must be one capture."""
-    from glassgrad.engine.c_library import write_library
+    from glassgrad.engine.export.c_library import write_library
 
     if len(packed.entries) > 1:
         raise CaptureError(

@@ -17,7 +17,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.pool import Table
 from glassgrad.devices.registry import Device
-from glassgrad.engine.verify import is_verified
+from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import UNBOUND
 from glassgrad.tensor.core import LIVING, Living, forget
 from glassgrad.tensor.jit.capture import UOP, Captured, modes

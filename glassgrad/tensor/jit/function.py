@@ -29,7 +29,7 @@ from weakref import WeakKeyDictionary, ref
 from glassgrad.base.config import JIT, JIT_CHECK
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.debug import report_capture
-from glassgrad.engine.recording import Recorder, recorder, recording
+from glassgrad.engine.capture.recorder import Recorder, recorder, recording
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings

@@ -15,10 +15,10 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.devices.cpu import CpuDevice
 from glassgrad.devices.registry import Device
-from glassgrad.engine.bundle import Bundle, read_bundle
-from glassgrad.engine.capture import Replay
-from glassgrad.engine.packing import Linked, Row, unpack, unpack_size, unpack_size_check
-from glassgrad.engine.size_checks import check_all
+from glassgrad.engine.export.bundle import Bundle, read_bundle
+from glassgrad.engine.capture.replay import Replay
+from glassgrad.engine.export.serialize import Linked, Row, unpack, unpack_size, unpack_size_check
+from glassgrad.engine.plan.size_checks import check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound, Size, bindings
 from glassgrad.ir.uop import UOp

@@ -7,7 +7,7 @@ from sys import getrefcount
 from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import DType
-from glassgrad.engine.capture import Replay
+from glassgrad.engine.capture.replay import Replay
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import UNBOUND, Bound, concrete
 from glassgrad.ir.uop import UOp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from glassgrad.engine.capture import Replay
+from glassgrad.engine.capture.replay import Replay
 from glassgrad.tensor.random import GENERATOR
 
 

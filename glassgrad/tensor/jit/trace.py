@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
-from glassgrad.engine.recording import Recorder, Run
+from glassgrad.engine.capture.recorder import Recorder, Run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.storage import Storage

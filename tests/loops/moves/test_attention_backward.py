@@ -16,7 +16,7 @@ from glassgrad import Tensor, dtypes
 from glassgrad.base.config import Context
 from glassgrad.devices.python import PythonDevice
 from glassgrad.engine import pipeline
-from glassgrad.engine.choose import chooser
+from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Kernel, Nest, Target

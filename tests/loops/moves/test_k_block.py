@@ -8,7 +8,7 @@ from programs import TARGET
 from schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.choose import chooser
+from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize

@@ -17,7 +17,7 @@ from glassgrad import Tensor
 from glassgrad.base.config import Context
 from glassgrad.devices.python import PythonDevice
 from glassgrad.engine import pipeline
-from glassgrad.engine.choose import Chooser, chooser
+from glassgrad.engine.compile.optimizer_policy import Chooser, chooser
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Nest, Target

@@ -10,7 +10,7 @@ from programs import TARGET
 from schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.choose import chooser
+from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.loops import optimize

@@ -10,7 +10,7 @@ from schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes
-from glassgrad.engine.choose import chooser
+from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp

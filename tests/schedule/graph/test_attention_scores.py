@@ -8,7 +8,7 @@ from programs import TARGET as CPU
 from schedules import TARGET, memory, planned, sizes
 
 from glassgrad import Tensor, dtypes
-from glassgrad.engine.choose import chooser
+from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule
 from glassgrad.loops import optimize

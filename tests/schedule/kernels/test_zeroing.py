@@ -12,7 +12,7 @@ from glassgrad.base.config import Context
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.records import replace
-from glassgrad.engine import cache
+from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Kernel, Schedule
 from glassgrad.ir.uop import UOp, make_range

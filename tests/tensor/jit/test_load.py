@@ -14,7 +14,7 @@ import pytest
 
 from glassgrad import Tensor, TinyJit, Variable, export, load, nn
 from glassgrad.base.errors import CaptureError, DeviceError
-from glassgrad.engine import packing
+from glassgrad.engine.export import serialize as packing
 from glassgrad.nn import optim, state
 
 ON_COMPILED_ROAD = True

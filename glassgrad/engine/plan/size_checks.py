@@ -1,0 +1,76 @@
+"""A cut whose bounds variables decide -> a check that runs before every launch.
+
+`x[p : p + 3]` with p from 0 to 7 fits an axis of size 8 for some values only. Where it is written
+the values are known, so it is checked there; a captured function checks again in every replay,
+before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glassgrad.base.errors import AxisError
+from glassgrad.base.origin import Origin, here
+from glassgrad.base.records import frozen
+from glassgrad.engine.capture.recorder import recorder
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import Bound, Size, bindings, evaluate, expression, written
+from glassgrad.ir.uop import UOp, toposort
+
+
+@frozen
+class SizeCheck:
+    """0 <= start <= stop <= size must hold for the values of a launch; an index is start alone."""
+
+    start: UOp
+    stop: UOp
+    size: UOp
+    axis: int
+    is_index: bool = False
+    origin: Origin | None = None
+
+    @property
+    def variables(self) -> list[UOp]:
+        """The variables that decide it."""
+        nodes = toposort((self.start, self.stop, self.size))
+        return [node for node in nodes if node.op is Ops.VARIABLE]
+
+    def check(self, values: Bound) -> None:
+        """Raise an IndexError that names the axis and the values."""
+        start, stop, size = (evaluate(n, values) for n in (self.start, self.stop, self.size))
+        if 0 <= start <= stop <= size:
+            return
+        found, text = f"{start}:{stop}", f"{written(self.start)}:{written(self.stop)}"
+        if self.is_index:
+            found, text = str(start), written(self.start)
+        raise AxisError(
+            f"{'index' if self.is_index else 'slice'} {found} is out of range for axis "
+            f"{self.axis} of size {size}",
+            hint=f"it is {text} of an axis of size {written(self.size)}",
+            origin=self.origin,
+        )
+
+
+def check_cut(start: int, stop: int, size: int, axis: int, is_index: bool = False) -> None:
+    """Check a cut by Sizes now, and in replays if a function is being captured."""
+    if is_always_inside(start, stop, size):
+        return
+    ends = expression(start), expression(stop), expression(size)
+    made = SizeCheck(*ends, axis, is_index, here())
+    made.check(bindings((start, stop, size)))
+    if (watching := recorder()) is not None:
+        watching.size_checks.append(made)
+
+
+def is_always_inside(start: int, stop: int, size: int) -> bool:
+    """Whether 0 <= start <= stop <= size for every value of the variables."""
+    return all(map(_is_never_negative, (start, stop - start, size - stop)))
+
+
+def _is_never_negative(distance: int) -> bool:
+    return distance.vmin >= 0 if isinstance(distance, Size) else distance >= 0
+
+
+def check_all(checks: Iterable[SizeCheck], values: Bound) -> None:
+    for one in checks:
+        one.check(values)

@@ -1,0 +1,100 @@
+"""Sources on disk: a kernel that was lowered once is not lowered again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from schedules import TARGET, memory, planned
+
+from glassgrad.base.config import Context
+from glassgrad.base.events import listen
+from glassgrad.engine.pipeline import write_source
+from glassgrad.engine.cache.sources import key_of, recall, remember, structure, written_target
+from glassgrad.ir.stages import Kernel
+
+
+def kernel(*shape: int, factor: float = 2.0) -> Kernel:
+    x = memory(*shape)
+    return planned((x * x.const_like(factor)).sum(1)).kernels[0]
+
+
+def test_equal_kernels_are_written_alike_and_different_ones_are_not() -> None:
+    assert structure(kernel(8, 16)) == structure(kernel(8, 16))
+    others = [kernel(8, 17), kernel(8, 16, factor=-2.0), kernel(8, 16, factor=2.5)]
+    assert len({structure(found) for found in (kernel(8, 16), *others)}) == 4
+
+
+def test_names_tell_machines_and_choosers_apart() -> None:
+    found = kernel(8, 16)
+    wide = replace(TARGET, vector_bytes=64)
+    names = {key_of(found, TARGET, "a"), key_of(found, wide, "a"), key_of(found, TARGET, "b")}
+    assert len(names) == 3
+
+
+def test_what_is_remembered_is_recalled() -> None:
+    source = write_source(kernel(8, 16), TARGET)
+    name = key_of(kernel(8, 16), TARGET, "test")
+    assert recall(name) is None
+    remember(name, source)
+    found = recall(name)
+    assert found is not None
+    assert (found.name, found.text, found.language) == (source.name, source.text, source.language)
+    assert replace(found.program, uops=source.program.uops) == source.program
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"name": 3}'])
+def test_what_cannot_be_read_is_as_if_it_were_not_there(damage: bytes) -> None:
+    from glassgrad.devices.objects import write_object
+
+    name = key_of(kernel(8, 16), TARGET, f"damaged {damage!r}")
+    assert name is not None
+    write_object(name, damage)
+    assert recall(name) is None
+
+
+def test_somebody_who_looks_on_sees_every_stage() -> None:
+    with listen(lambda event: None):
+        assert key_of(kernel(8, 16), TARGET, "a") is None
+    with Context(DEBUG=3):
+        assert key_of(kernel(8, 16), TARGET, "a") is None
+    assert key_of(kernel(8, 16), replace(TARGET, language="python"), "a") is None
+
+
+def test_targets_are_written_the_same_in_every_process() -> None:
+    code = (
+        "from glassgrad.engine.cache.sources import written_target; from glassgrad.ir.stages import *\n"
+        "from glassgrad.ir.ops import Ops\n"
+        "print(written_target(Target('x', 'c', native=frozenset((Ops.SIN, Ops.EXP2, Ops.POW)))))"
+    )
+    texts = set()
+    for seed in ("1", "2", "3"):
+        made = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        texts.add(made.stdout)
+    assert len(texts) == 1
+    assert written_target(TARGET) == written_target(replace(TARGET))
+
+
+def test_a_second_process_does_not_even_import_what_lowers() -> None:
+    code = (
+        "import sys; from glassgrad import Tensor\n"
+        "x = Tensor([[1., 2.], [3., 4.]]); y = (x @ x).softmax(1).sum().item()\n"
+        "stages = [f'glassgrad.{stage}' in sys.modules for stage in ('loops', 'lower', 'render')]\n"
+        "print(*stages, round(y, 3))"
+    )
+    made = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+        for _ in range(2)
+    ]
+    first, second = (found.stdout.split() for found in made)
+    assert first == ["True", "True", "True", "2.0"]
+    assert second == ["False", "False", "False", "2.0"]

@@ -1,0 +1,98 @@
+"""Measuring in another process: what crashes or hangs there costs nothing here."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from math import inf, isfinite
+from pathlib import Path
+
+import pytest
+from nests import kernel_of
+from schedules import memory
+
+from glassgrad import Tensor, Variable, dtypes
+from glassgrad.devices.registry import Device
+from glassgrad.engine.pipeline import write_source
+from glassgrad.engine.tune.benchmark_client import Stopwatch, buffers_of, values_of
+from glassgrad.ir.stages import Source
+
+TARGET = Device["CPU"].target
+CRASH = """
+define void @bad(ptr %args, ptr %scratch, i64 %begin, i64 %end) {
+  store i32 1, ptr inttoptr (i64 8 to ptr)
+  ret void
+}
+"""
+HANG = """
+define void @bad(ptr %args, ptr %scratch, i64 %begin, i64 %end) {
+  br label %again
+again:
+  %x = load volatile i8, ptr %args
+  br label %again
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def good() -> Source:
+    return write_source(kernel_of(memory(256, 256) + 1), TARGET)
+
+
+def test_several_sources_are_measured_in_turns(good: Source) -> None:
+    with Stopwatch(TARGET) as stopwatch:
+        one, two = stopwatch.measure([good, good], rounds=3)
+    assert 0 < one < 1
+    assert 0 < two < 1
+
+
+@pytest.mark.parametrize("text", [CRASH, HANG, "this is no IR"], ids=["crash", "hang", "refused"])
+def test_a_source_that_does_not_work_takes_for_ever_and_the_next_one_works(
+    good: Source, text: str
+) -> None:
+    bad = replace(good, name="bad", text=text)
+    with Stopwatch(TARGET) as stopwatch:
+        stopwatch.measure([good])  # the process is there: what follows needs no time to start
+        stopwatch.patience = 1.0 if text == HANG else 20.0
+        assert stopwatch.measure([bad]) == [inf]
+        stopwatch.patience = 20.0
+        assert isfinite(stopwatch.measure([good])[0])
+
+
+def test_a_process_that_cannot_start_measures_nothing(good: Source) -> None:
+    with Stopwatch(TARGET, child="glassgrad.no_such_module") as stopwatch:
+        assert stopwatch.measure([good]) == [inf]
+
+
+def test_the_process_ends_with_the_watch(good: Source) -> None:
+    with Stopwatch(TARGET) as stopwatch:
+        stopwatch.measure([good])
+        process = stopwatch.process
+        assert process is not None
+        assert process.poll() is None
+    assert process.poll() is not None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_process_finds_our_package_and_our_threads(good: Source) -> None:
+    with Stopwatch(replace(TARGET, cores=3)) as stopwatch:
+        stopwatch.measure([good])
+        assert stopwatch.process is not None
+        told = Path(f"/proc/{stopwatch.process.pid}/environ").read_bytes().split(b"\0")
+    assert b"THREADS=3" in told
+    assert b"BEAM=0" in told
+
+
+def test_buffers_have_their_real_sizes() -> None:
+    x, index = memory(10, 7), Tensor([1, 2, 3], dtype=dtypes.int32).realize()
+    source = write_source(kernel_of(x[index] + 1), TARGET)
+    sizes = buffers_of(source.program.uops)
+    assert (3 * 7 * 4, True) in sizes
+    assert (10 * 7 * 4, True) in sizes
+    assert (3 * 4, False) in sizes
+
+
+def test_variables_have_their_largest_values() -> None:
+    length = Variable("length", 1, 50).bind(7)
+    source = write_source(kernel_of(memory(64, 8)[:length] * 2), TARGET)
+    assert values_of(source.program.uops) == [50]
