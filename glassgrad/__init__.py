@@ -44,13 +44,13 @@ __all__ = [
 LATER = {
     "Buffer": ("glassgrad.buffer", "Buffer"),
     "TinyJit": ("glassgrad.tensor.jit.function", "TinyJit"),
-    "custom_gradient": ("glassgrad.tensor.custom", "custom_gradient"),
+    "custom_gradient": ("glassgrad.tensor.autograd.custom", "custom_gradient"),
     "export": ("glassgrad.tensor.jit.export", "export"),
     "fetch": ("glassgrad.base.files", "fetch"),
     "jit": ("glassgrad.tensor.jit.function", "TinyJit"),
     "load": ("glassgrad.tensor.jit.load", "load"),
     "nn": ("glassgrad.nn", ""),
-    "recompute": ("glassgrad.tensor.custom", "recompute"),
+    "recompute": ("glassgrad.tensor.autograd.custom", "recompute"),
 }
 
 

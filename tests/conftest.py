@@ -33,8 +33,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.fixture(autouse=True)
 def nothing_was_recorded_before() -> None:
-    """What a test records does not depend on the tests before it (see tensor/composite.py, and what
-    tensor/arguments.py, tensor/carried.py and engine/plan/lifting.py learn of a program).
+    """What a test records does not depend on the tests before it (see tensor/lazy/composite.py, and what
+    tensor/memo/scalar_arguments.py, tensor/lazy/carried_state.py and engine/plan/lifting.py learn of a program).
     """
     for module, name in (
         ("tensor.composite", "KNOWN"), ("tensor.arguments", "OPERATORS"),

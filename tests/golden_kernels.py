@@ -19,7 +19,7 @@ from glassgrad.render.cuda import cuda_target
 from glassgrad.render.metal import metal_target
 from glassgrad.render.opencl import opencl_target
 from glassgrad.schedule import schedule
-from glassgrad.tensor.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect, prepared
 
 TARGETS = {
     "llvm": Target("CPU", "llvm", features="+fma"),

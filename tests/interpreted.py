@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from reference import evaluate_all
 
-import glassgrad.tensor.realize
+import glassgrad.tensor.lazy.realize
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
@@ -36,6 +36,6 @@ def _stored(value: UOp, array: np.ndarray) -> View:
 @contextmanager
 def interpreted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(glassgrad.tensor.realize, "run", run)
-        patch.setattr(glassgrad.tensor.realize, "recognised", lambda *_: None)
+        patch.setattr(glassgrad.tensor.lazy.realize, "run", run)
+        patch.setattr(glassgrad.tensor.lazy.realize, "recognised", lambda *_: None)
         yield

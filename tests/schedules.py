@@ -17,7 +17,7 @@ from glassgrad.ir.stages import Schedule, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.schedule import schedule
-from glassgrad.tensor.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect, prepared
 
 TARGET = Target("CPU", "llvm", cores=2)
 

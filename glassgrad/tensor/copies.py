@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
-from glassgrad.tensor.realize import look
+from glassgrad.tensor.lazy.realize import look
 from glassgrad.tensor.record import record
 
 if TYPE_CHECKING:

@@ -14,21 +14,21 @@ from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import C_TYPES, View
-from glassgrad.tensor.collect import collect, prepared, walk
+from glassgrad.tensor.lazy.collect import collect, prepared, walk
 from glassgrad.tensor.copies import copy_of, pickled
 from glassgrad.tensor.core import Core, copied, device_of
 from glassgrad.tensor.data import file_node, node_of
-from glassgrad.tensor.exclusive import exclusive
-from glassgrad.tensor.in_place import InPlace
-from glassgrad.tensor.indexing import looked_up, plan_of, replaced
-from glassgrad.tensor.lazy import hold
-from glassgrad.tensor.lending import lend
-from glassgrad.tensor.memory import Border
-from glassgrad.tensor.place import canonical
-from glassgrad.tensor.realize import look, realize
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.compat.in_place_methods import InPlace
+from glassgrad.tensor.ops.indexing import looked_up, plan_of, replaced
+from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.lazy.lending import lend
+from glassgrad.tensor.interop import Border
+from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.lazy.realize import look, realize
 from glassgrad.tensor.record import SCALARS, can_expand, cast_to, dtype_of, expanded
-from glassgrad.tensor.versions import current
-from glassgrad.tensor.writes import make_writable, write
+from glassgrad.tensor.lazy.buffer_versions import current
+from glassgrad.tensor.lazy.in_place_writes import make_writable, write
 
 if TYPE_CHECKING:
     import numpy
@@ -284,7 +284,7 @@ class Tensor(InPlace, Border):
 
         def __getattr__(self, name: str) -> Any:
             """Called for names that are not there."""
-            from glassgrad.tensor.elsewhere import instead  # few programs ask
+            from glassgrad.tensor.compat.attribute_hints import instead  # few programs ask
 
             found = instead(type(self), name)
             words = f"'{type(self).__name__}' object has no attribute {name!r}"

@@ -18,7 +18,7 @@ from glassgrad.devices.registry import Registry
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.render.cuda import cuda_target
-from glassgrad.tensor.later import written_out
+from glassgrad.tensor.lazy.deferred import written_out
 
 NARROW_GRID = replace(cuda_target("sm_80"), grid_sizes=(1 << 20,))  # other loops stay loops
 

@@ -14,7 +14,7 @@ from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters
 from glassgrad.schedule import place, schedule
-from glassgrad.tensor.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect, prepared
 
 
 class Mlp:

@@ -16,7 +16,7 @@ from glassgrad.engine.pipeline import realize
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.kernels import movement
-from glassgrad.tensor.later import written_out
+from glassgrad.tensor.lazy.deferred import written_out
 
 
 def long_chain(length: int, x: UOp) -> UOp:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-import glassgrad.tensor.realize
+import glassgrad.tensor.lazy.realize
 from glassgrad import Tensor
 from glassgrad.base.errors import AxisError, DTypeError, GlassgradError, ShapeError
 
@@ -163,8 +163,8 @@ def test_a_mistake_is_found_before_anything_runs(
     def fail(*values: object) -> object:
         raise AssertionError("something ran before the mistake was found")
 
-    monkeypatch.setattr(glassgrad.tensor.realize, "run", fail)
-    monkeypatch.setattr(glassgrad.tensor.realize, "recognised", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "recognised", fail)
     with pytest.raises(kind) as caught:
         mistake()
     assert words in str(caught.value)

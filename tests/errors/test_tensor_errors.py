@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import glassgrad.tensor.realize
+import glassgrad.tensor.lazy.realize
 from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import (
     AxisError,
@@ -294,8 +294,8 @@ def test_a_mistake_is_reported_where_it_was_made(
     def fail(*values: object) -> object:
         raise AssertionError("something ran before the mistake was found")
 
-    monkeypatch.setattr(glassgrad.tensor.realize, "run", fail)
-    monkeypatch.setattr(glassgrad.tensor.realize, "recognised", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "recognised", fail)
     with pytest.raises(kind) as caught:
         mistake()
     assert words in caught.value.message

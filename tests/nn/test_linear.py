@@ -8,7 +8,7 @@ import pytest
 from glassgrad import Tensor
 from glassgrad.base.errors import ShapeError
 from glassgrad.nn import Dropout, Embedding, Linear
-from glassgrad.tensor.later import written_out
+from glassgrad.tensor.lazy.deferred import written_out
 
 
 @pytest.mark.parametrize("bias", [True, False])

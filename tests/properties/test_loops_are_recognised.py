@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-import glassgrad.tensor.backward
-import glassgrad.tensor.realize
+import glassgrad.tensor.autograd.backward
+import glassgrad.tensor.lazy.realize
 from glassgrad.base.errors import GradientError
 from glassgrad.nn.optim import SGD, Adam, AdamW, clip_grad_norm_
 from glassgrad.tensor.tensor import Tensor
@@ -83,8 +83,8 @@ def outcome(seed: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("seed", range(40))
 def test_recognised_loops_do_what_others_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outcome(seed)
-    monkeypatch.setattr(glassgrad.tensor.realize, "recognised", lambda *_: None)
-    monkeypatch.setattr(glassgrad.tensor.backward, "can_wait", lambda _: False)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "recognised", lambda *_: None)
+    monkeypatch.setattr(glassgrad.tensor.autograd.backward, "can_wait", lambda _: False)
     wanted = outcome(seed)
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):

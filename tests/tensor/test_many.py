@@ -7,7 +7,7 @@ import numpy as np
 from glassgrad import Tensor
 from glassgrad.devices.python import python_target
 from glassgrad.schedule import schedule
-from glassgrad.tensor.later import written_out
+from glassgrad.tensor.lazy.deferred import written_out
 
 
 def test_a_model_of_two_thousand_tiny_ops_is_a_few_kinds_of_kernels() -> None:

@@ -11,7 +11,7 @@ import pytest
 from glassgrad import GlobalCounters, Tensor, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.memory.hub import get
-from glassgrad.tensor.realize import look
+from glassgrad.tensor.lazy.realize import look
 
 ON_COMPILED_ROAD = True  # the reference knows of no devices
 

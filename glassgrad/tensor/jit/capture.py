@@ -21,7 +21,7 @@ from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core
-from glassgrad.tensor.exclusive import exclusive
+from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.jit.argument_specs import layouts
 from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, renew
 from glassgrad.tensor.jit.checks import (
@@ -35,11 +35,11 @@ from glassgrad.tensor.jit.pytree import Hole, unflatten
 from glassgrad.tensor.jit.references import ALONE, references_to_node
 from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.trace import Trace
-from glassgrad.tensor.lazy import hold
-from glassgrad.tensor.place import canonical
-from glassgrad.tensor.random import GENERATOR
-from glassgrad.tensor.versions import OVERWRITTEN
-from glassgrad.tensor.views import Whole, show
+from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.ops.random import GENERATOR
+from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
+from glassgrad.tensor.lazy.views import Whole, show
 
 BUFFER = Ops.BUFFER
 UOP, NUMBER = attrgetter("uop"), attrgetter("number")

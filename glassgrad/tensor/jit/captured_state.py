@@ -13,9 +13,9 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.jit.references import ALONE, references_to_node
-from glassgrad.tensor.realize import realize
-from glassgrad.tensor.versions import OVERWRITTEN
-from glassgrad.tensor.views import Whole, root_of, show
+from glassgrad.tensor.lazy.realize import realize
+from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
+from glassgrad.tensor.lazy.views import Whole, root_of, show
 
 BUFFER = Ops.BUFFER
 

@@ -16,7 +16,7 @@ from glassgrad.tensor.core import LIVING, Core, Living, living
 from glassgrad.tensor.jit.captured_state import readers
 from glassgrad.tensor.jit.pytree import hidden_tensors
 from glassgrad.tensor.jit.trace import Trace
-from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.ops.random import GENERATOR
 
 BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]

@@ -27,7 +27,7 @@ from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.jit.output_buffers import Output, Window
 from glassgrad.tensor.jit.pytree import TENSOR
 from glassgrad.tensor.jit.serialize import key_text, pack_result
-from glassgrad.tensor.realize import finish_writes, realize
+from glassgrad.tensor.lazy.realize import finish_writes, realize
 
 SHARED = ".so"
 

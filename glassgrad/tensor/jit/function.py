@@ -34,8 +34,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.exclusive import exclusive
-from glassgrad.tensor.history import as_leaves, forget_history
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.autograd.history import as_leaves, forget_history
 from glassgrad.tensor.jit.argument_specs import specs_of
 from glassgrad.tensor.jit.capture import Captured, modes
 from glassgrad.tensor.jit.checks import (
@@ -50,8 +50,8 @@ from glassgrad.tensor.jit.fast_path import MISSED, FastPath, fast_path
 from glassgrad.tensor.jit.guards import Guards, Roots
 from glassgrad.tensor.jit.pytree import flatten
 from glassgrad.tensor.jit.trace import Trace
-from glassgrad.tensor.realize import all_in_memory, finish_writes, realize, written_lazily
-from glassgrad.tensor.views import leave_lent_memory
+from glassgrad.tensor.lazy.realize import all_in_memory, finish_writes, realize, written_lazily
+from glassgrad.tensor.lazy.views import leave_lent_memory
 
 P = ParamSpec("P")
 R = TypeVar("R")

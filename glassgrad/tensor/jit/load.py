@@ -31,10 +31,10 @@ from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
 from glassgrad.tensor.jit.pytree import flatten, unflatten
 from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.serialize import differing, key_text, unpack_result
-from glassgrad.tensor.lending import claim_together
-from glassgrad.tensor.realize import all_in_memory
+from glassgrad.tensor.lazy.lending import claim_together
+from glassgrad.tensor.lazy.realize import all_in_memory
 from glassgrad.tensor.tensor import Tensor
-from glassgrad.tensor.views import Whole
+from glassgrad.tensor.lazy.views import Whole
 
 BUFFER = Ops.BUFFER
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from glassgrad.engine.capture.replay import Replay
-from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.ops.random import GENERATOR
 
 
 class Counters:

@@ -21,7 +21,7 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.jit.pytree import plain_values
-from glassgrad.tensor.random import GENERATOR
+from glassgrad.tensor.ops.random import GENERATOR
 
 if TYPE_CHECKING:
     from glassgrad.tensor.jit.checks import Before

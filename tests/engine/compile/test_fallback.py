@@ -31,7 +31,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
 from glassgrad.lower.memory import access as memory
-from glassgrad.tensor.later import written_out
+from glassgrad.tensor.lazy.deferred import written_out
 
 
 @pytest.fixture(autouse=True)

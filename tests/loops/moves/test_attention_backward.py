@@ -29,7 +29,7 @@ from glassgrad.loops.opts import Opt, OptOps, Recipe
 from glassgrad.schedule.fuse import row_blocks as blocks
 from glassgrad.schedule.fuse import attention_backward as swept
 from glassgrad.schedule.fuse import profitability as worth
-from glassgrad.tensor.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect, prepared
 
 Array = np.ndarray
 SHAPE = (16, 256, 32)

@@ -27,7 +27,7 @@ from glassgrad.loops.search.candidates import attempt
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import find_axis
 from glassgrad.loops.opts import Opt, OptOps, Recipe
-from glassgrad.tensor.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect, prepared
 
 Array = np.ndarray
 

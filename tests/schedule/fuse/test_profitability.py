@@ -13,7 +13,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.fuse import profitability as worth
-from glassgrad.tensor.collect import collect
+from glassgrad.tensor.lazy.collect import collect
 
 ONE_CORE = replace(TARGET, cores=1)
 

@@ -1,0 +1,250 @@
+"""Gradients of tensors: gradient() gives them, backward() leaves them in .grad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+from weakref import ref
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import GradientError, ShapeError
+from glassgrad.engine.capture.recorder import recorder
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.tensor.lazy.collect import overwritten, walk
+from glassgrad.tensor.lazy.composite import Composite
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.autograd.gradient import gradients, is_usual, reached
+from glassgrad.tensor.autograd.history import with_history
+from glassgrad.tensor.lazy.deferred import Later, chosen, written_out
+from glassgrad.tensor.ops.linear_algebra import LinearAlgebra
+from glassgrad.tensor.record import cast_to, expanded, record, scalar
+from glassgrad.tensor.lazy.buffer_versions import MOVED, current
+
+DETACH, LATER = Ops.DETACH, Ops.LATER
+
+
+class Backward(LinearAlgebra):
+    """gradient, backward, and which tensors take part."""
+
+    __slots__ = ()
+
+    @exclusive
+    def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
+        """How this value changes with each of the targets. Gradients have gradients.
+
+        >>> x = Tensor([1.0, 2.0])
+        >>> (x * x).sum().gradient(x)[0].shape
+        (2,)
+        """
+        for number, tensor in enumerate(targets):
+            if not isinstance(tensor, Core):
+                raise GradientError(f"target {number} is a {type(tensor).__name__}, not a Tensor")
+            _need_float(tensor, f"target {number}")
+        value, _ = _differentiable(self)
+        nodes = _written_nodes(value)
+        same = _same_values(nodes)
+        inputs = [node for tensor in targets for node in same.get(tensor.uop, ())]
+        found = gradients(value.uop, inputs, self._seed(gradient))
+        for number, tensor in enumerate(targets):
+            if not any(node in found for node in same.get(tensor.uop, ())):
+                raise GradientError(
+                    f"target {number} of shape {tensor.shape} is no part of this value",
+                    hint="was it made before the value, and not detached?",
+                )
+        _check_contents(found)
+        return [self._made(_total(same[tensor.uop], found)) for tensor in targets]
+
+    @exclusive
+    def backward(self, gradient: Self | None = None) -> Self:
+        """Add to `.grad` of every parameter that this value depends on.
+
+        Parameters are the tensors that an optimiser has, or that were made with requires_grad=True;
+        without any of these, all that were made from data or are trained by a model
+        (`nn.state.get_parameters`). What is left there is a constant for later gradients;
+        `gradient()` gives gradients that have gradients.
+
+        >>> x = Tensor([1.0, 2.0])
+        >>> _ = (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
+        """
+        seed = self._seed(gradient)
+        value, nodes = _differentiable(self)
+        waits = can_wait(nodes)
+        if not waits:
+            nodes = _written_nodes(value)
+            waits = can_wait(nodes)
+        same = _same_values(nodes)
+        params = [t for t in living() if t.is_param and t.uop in same and _is_float(t)]
+        params = [tensor for tensor in params if tensor._is_asked] or params
+        inputs = dict.fromkeys([node for tensor in params for node in same[tensor.uop]])
+        if waits:
+            found = _later_gradients(value.uop, nodes, inputs, seed)
+        else:
+            found = gradients(value.uop, inputs, seed)
+            _check_contents(found)
+        if not found:
+            raise GradientError(
+                "this value depends on no parameter",
+                hint="use tensors of floats, and call is_param_() on results of operations",
+            )
+        if (watching := recorder()) is not None:
+            watching.touched += map(ref, params)
+        for tensor in params:
+            if not found.keys().isdisjoint(same[tensor.uop]):
+                total = _total(same[tensor.uop], found)
+                _add_gradient(tensor, self._made(record(DETACH, total.dtype, (total,))))
+        return self
+
+    def _seed(self, gradient: Core | None) -> UOp:
+        """The gradient of this value itself: 1 unless it is given."""
+        _need_float(self, "the value")
+        if gradient is None:
+            if self.shape != ():
+                raise GradientError(
+                    f"the gradient of a value of shape {self.shape} is not one number per input",
+                    hint="take the sum() or mean() first, or pass gradient=",
+                )
+            return scalar(1.0, self.uop.dtype)
+        if gradient.shape != self.shape:
+            raise ShapeError(
+                f"the gradient has shape {gradient.shape}, the value has shape {self.shape}"
+            )
+        return expanded(cast_to(gradient.uop, self.uop.dtype), self.shape)
+
+    # ------------------------------------------------------------------ who takes part
+
+    def is_param_(self, is_param: bool = True) -> Self:
+        """Say whether backward() leaves a gradient here.
+
+        >>> Tensor([1.0]).is_param_(is_param=False).is_param
+        False
+        """
+        self.is_param = self._is_asked = is_param
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """The same as `is_param_`.
+
+        >>> Tensor([1.0]).requires_grad_(requires_grad=False).is_param
+        False
+        """
+        return self.is_param_(requires_grad)
+
+    @property
+    def requires_grad(self) -> bool:
+        """The same as `is_param`.
+
+        >>> Tensor([1.0], requires_grad=False).requires_grad
+        False
+        """
+        return self.is_param
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool | None) -> None:
+        self.is_param, self._is_asked = value is not False, value
+
+
+def _differentiable(tensor: Core) -> tuple[Core, list[UOp]]:
+    """The tensor over all that it was computed from, in memory or not, and its nodes."""
+    nodes = toposort((tensor.uop,))
+    if all(node.history is None and node not in MOVED for node in nodes):
+        return tensor, nodes
+    tensor = Core._handed(with_history(tensor.uop))
+    return tensor, toposort((tensor.uop,))
+
+
+def _same_values(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
+    """For what a tensor may hold, the nodes of a graph with the same value: itself, and those that
+    were computed into that buffer after they had been used.
+    """
+    same: dict[UOp, list[UOp]] = {}
+    for node in nodes:
+        same.setdefault(node, []).append(node)
+        if node.realized is not None and current(node) is not None:
+            same.setdefault(node.realized, []).append(node)
+    return same
+
+
+def _total(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
+    """The gradients of several nodes that are one value."""
+    first, *others = [found[node] for node in nodes if node in found]
+    for part in others:
+        first = first + part
+    return first
+
+
+def _written_nodes(value: Core) -> list[UOp]:
+    """All nodes that a value is made of; gradients among them are written out."""
+    nodes = toposort((value.uop,))
+    if any(node.op is LATER for node in nodes):
+        written_out(graphs=(value.uop,))
+        nodes = toposort((value.uop,))
+    return nodes
+
+
+def can_wait(nodes: Iterable[UOp]) -> bool:
+    """Whether gradients need not be written before they are computed.
+
+    They must be where functions of the user make them, where they move between devices or have
+    sizes that variables decide, and where it must be seen whether they need what was overwritten.
+    Whether there is one must be known from the nodes, which gradients of gradients do not tell.
+    """
+    if recorder() is not None or not all(map(is_usual, nodes)):
+        return False
+    later = [node for node in nodes if node.op is LATER]
+    return all(isinstance(node.arg, Composite) for node in later) and overwritten(nodes) is None
+
+
+def _later_gradients(
+    value: UOp, nodes: list[UOp], inputs: Iterable[UOp], seed: UOp
+) -> dict[UOp, UOp]:
+    """A node for the gradient of each input that has one."""
+    known = reached(value, nodes, frozenset(inputs))
+    wanted = [node for node in inputs if node in known]
+    if not wanted:
+        return {}
+    results = record(LATER, dtypes.void, (value, seed, *wanted), GRADIENTS)
+    return {node: chosen(results, number, node) for number, node in enumerate(wanted)}
+
+
+def _gradients(value: UOp, seed: UOp, *inputs: UOp) -> list[UOp]:
+    found = gradients(value, inputs, seed)
+    return [found[node] for node in inputs]
+
+
+def _add_gradient(tensor: Core, made: Any) -> None:
+    """Gradients add up in place: who holds one sees the sum, and a capture that adds to it goes on
+    where the last call ended.
+    """
+    if tensor.grad is None:
+        tensor.grad = made
+    else:
+        tensor.grad.assign(tensor.grad + made)  # type: ignore[attr-defined]
+
+
+GRADIENTS = Later(_gradients, sees_graph=True)
+
+
+def _check_contents(found: dict[UOp, UOp]) -> None:
+    """Gradients need the values that an operation saw, not what was written there since."""
+    lost = overwritten(walk(found.values()))
+    if lost is not None:
+        raise GradientError(
+            f"the gradient needs a value of shape {lost.shape} that was overwritten since",
+            hint="call backward() before assign(), or compute the value anew",
+        )
+
+
+def _is_float(tensor: Any) -> bool:
+    kind: str = tensor.uop.dtype.kind
+    return kind == "float"
+
+
+def _need_float(tensor: Any, what: str) -> None:
+    if not _is_float(tensor):
+        raise GradientError(
+            f"{what} has dtype {tensor.dtype.name}, which has no gradient", hint="cast it to float"
+        )

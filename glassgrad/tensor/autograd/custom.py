@@ -1,0 +1,148 @@
+"""Gradients that a user decides: by a rule of their own, or by computing values anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from glassgrad.base.errors import GradientError, ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.autograd.gradient import gradients
+from glassgrad.tensor.record import cast_to, record
+
+CUSTOM, RESHAPE, SHRINK = Ops.CUSTOM, Ops.RESHAPE, Ops.SHRINK
+Function = Callable[..., Any]
+
+
+def custom_gradient(rule: Function) -> Callable[[Function], Function]:
+    """Give a function of tensors a gradient of your own.
+
+    `rule(g, result, *arguments)` gives the gradient for each argument, from the gradient of the
+    result: a tensor for one argument, a tuple for several, None where there is none. It is made
+    of tensor operations itself, so it has gradients in turn.
+
+    >>> @custom_gradient(lambda g, y, x: g)
+    ... def rounded(x):
+    ...     return x.round()
+    >>> x = Tensor([1.4, 2.6])
+    >>> (rounded(x) * 3).sum().gradient(x)[0].tolist()
+    [3.0, 3.0]
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(*arguments: Any) -> Any:
+            result = _one_tensor(function(*arguments), function)
+            inputs = tuple([x.uop for x in arguments if isinstance(x, Core)])
+            return _custom(result, inputs, _Rule(rule, function, arguments, type(result)))
+
+        return call
+
+    return decorate
+
+
+def recompute(function: Function) -> Function:
+    """Let a function's gradient compute again what it needs, instead of keeping it until then.
+
+    This trades time for memory: between the call and its gradient only arguments and result stay.
+
+    >>> @recompute
+    ... def block(x):
+    ...     return (x * 2).exp().sin()
+    >>> x = Tensor([0.0, 1.0])
+    >>> block(x).sum().gradient(x)[0].shape
+    (2,)
+    """
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        result = _one_tensor(function(*arguments, **options), function)
+        inputs = tuple([x.uop for x in (*arguments, *options.values()) if isinstance(x, Core)])
+        return _custom(result, inputs, _computed_again)
+
+    return call
+
+
+def _custom(result: Core, inputs: tuple[UOp, ...], rule: Any) -> Core:
+    return result._made(record(CUSTOM, result.dtype, (result.uop, *inputs), rule))
+
+
+def _one_tensor(result: Any, function: Function) -> Core:
+    if not isinstance(result, Core):
+        name = getattr(function, "__name__", "a function")
+        raise GradientError(
+            f"{name} gave a {type(result).__name__}, not a Tensor",
+            hint="a function with a gradient of its own returns one tensor",
+        )
+    return result
+
+
+class _Rule:
+    """A user's rule with the arguments of the call that it belongs to."""
+
+    def __init__(
+        self, rule: Function, function: Function, arguments: tuple[Any, ...], kind: type[Core]
+    ) -> None:
+        self.rule = rule
+        self.name = getattr(function, "__name__", "a function")
+        self.kind = kind
+        # Tensors may be assigned to later; what the function saw stands in the graph.
+        self.arguments = [None if isinstance(x, Core) else x for x in arguments]
+        self.places = [i for i, x in enumerate(arguments) if isinstance(x, Core)]
+
+    def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        value, *inputs = node.src
+        arguments = list(self.arguments)
+        for place, uop in zip(self.places, inputs, strict=True):
+            arguments[place] = self.kind._of(uop)
+        made = self.rule(self.kind._of(g), self.kind._of(value), *arguments)
+        each = made if isinstance(made, (tuple, list)) else (made,)
+        if len(each) != len(arguments):
+            raise GradientError(
+                f"the gradient rule of {self.name} gave {len(each)} gradients for "
+                f"{len(arguments)} arguments",
+                hint="give one for each argument, None where there is none",
+            )
+        found: dict[UOp, UOp] = {}
+        for place, uop in zip(self.places, inputs, strict=True):
+            if (part := each[place]) is not None:
+                found[uop] = self._fitted(part, uop, found.get(uop))
+        return found
+
+    def _fitted(self, part: Any, uop: UOp, known: UOp | None) -> UOp:
+        if not isinstance(part, Core) or part.shape != uop.shape:
+            what = f"shape {part.shape}" if isinstance(part, Core) else type(part).__name__
+            raise ShapeError(
+                f"the gradient rule of {self.name} gave {what} for an argument of shape {uop.shape}"
+            )
+        made = cast_to(part.uop, uop.dtype)
+        return made if known is None else known + made
+
+
+def _computed_again(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+    """Gradients through another copy of the nodes between the result and the inputs.
+
+    What does not depend on the inputs, as weights, is the same in both and gets its gradient too.
+    """
+    value, *inputs = node.src
+    before = set(toposort((value, *inputs)))
+    again = value.substitute({x: _after(x, g) for x in inputs})
+    copies = [found for found in toposort((again,), before.__contains__) if found not in before]
+    shared = {source for copy in copies for source in copy.src if source in before}
+    return gradients(again, shared & depends, g, are_ends=True)
+
+
+def _after(x: UOp, g: UOp) -> UOp:
+    """x as another node, that cannot be computed before g: where(g[0] == g[0], x, x)
+
+    Equal nodes are one node, so a plain copy would be what it should replace. The kernel that
+    reads it drops the condition; the order of kernels, by then, is made.
+    """
+    first = g.const_like(0) if 0 in g.shape else g
+    if first.shape:
+        corner = UOp(SHRINK, g.dtype, (g,), ((0, 1),) * len(g.shape))
+        first = UOp(RESHAPE, g.dtype, (corner,), ())
+    return first.eq(first).where(x, x)

@@ -1,0 +1,167 @@
+"""Contents that a write replaces and that a later gradient needs -> copies, made before the write.
+
+`x *= k` overwrites what the derivative with respect to k consists of. As long as the write has not
+happened, gradients read the old version; afterwards they read the copy, which the value that was
+written is made of instead. So do other values that were made of the old version and that are not
+computed yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from weakref import WeakKeyDictionary, WeakSet
+
+from glassgrad.ir.ops import OpGroup, Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.lazy.carried_state import UPDATED
+from glassgrad.tensor.lazy.collect import walk
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.autograd.history import Parameters, is_differentiable
+from glassgrad.tensor.lazy.deferred import hold_instead, read_instead, rebuilt, written_out
+from glassgrad.tensor.lazy.unrealized import lazy_holders
+from glassgrad.tensor.lazy.buffer_versions import current, replaced_writes
+from glassgrad.tensor.lazy.views import Whole
+
+ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
+REDUCE, ADD, LATER = Ops.REDUCE, Ops.ADD, Ops.LATER
+SAME_SIZE = OpGroup.MOVEMENT - {GATHER, Ops.EXPAND, Ops.WINDOW}
+LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
+    ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
+}  # fmt: skip
+VERSIONS = frozenset((Ops.BUFFER, ASSIGN))
+SAVED = "saved"  # no other copy of the same contents is the same node: others may write to theirs
+NUMBER = attrgetter("number")
+CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
+HELD: WeakKeyDictionary[UOp, Core] = WeakKeyDictionary()  # copy -> what holds it until it is made
+
+
+def save_contents(lazy: Iterable[Core | Whole]) -> None:
+    """Let pending writes, and values that are not computed yet, read copies of old contents that
+    gradients will need.
+    """
+    parameters = Parameters()
+    holders = _new_writes(lazy)
+    CHECKED.update(holders)
+    writes = sorted(holders, key=NUMBER)  # first ones first: each is changed once
+    others = [not _is_trained(holders[write]) for write in writes]
+    for i, write in enumerate(writes):
+        if _needs_contents(write, parameters):
+            old, value = write.src
+            changed = {write: rebuilt(write, (old, _with_copies(old, value)))}
+            read_instead(changed)
+            CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
+            writes[i:] = [changed.get(later, later) for later in writes[i:]]
+    replaced = [write.src[0] for write, is_other in zip(writes, others, strict=True) if is_other]
+    for old in dict.fromkeys(replaced):
+        _save_for_readers(old, parameters)
+
+
+def _new_writes(lazy: Iterable[Core | Whole]) -> dict[UOp, Core | Whole]:
+    """The writes that did not happen yet, that gradients may flow through, and that are not checked
+    yet; and who holds them.
+    """
+    found: dict[UOp, Core | Whole] = {}
+    for holder in lazy:
+        node = holder.uop
+        if node.op is ASSIGN and is_differentiable(holder):
+            while node.op is ASSIGN and current(node) is None:
+                if node not in CHECKED:
+                    found.setdefault(node, holder)
+                node = node.src[0]
+    return found
+
+
+def _is_trained(holder: Core | Whole) -> bool:
+    """Whether this is a parameter: after a step of an optimiser nobody asks for the gradients of
+    values that were computed before.
+    """
+    if isinstance(holder, Whole) or not holder.is_param:
+        return False
+    return holder._is_asked is True or not any(tensor._is_asked for tensor in living())
+
+
+def _needs_contents(write: UOp, parameters: Parameters) -> bool:
+    """Whether a gradient will need what the write replaces."""
+    return _are_needed(_reads(*write.src), parameters)
+
+
+def _are_needed(reads: dict[UOp, None], parameters: Parameters) -> bool:
+    """Whether the derivatives of nodes that are made of old contents consist of those."""
+    return any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads)
+
+
+def _save_for_readers(old: UOp, parameters: Parameters) -> None:
+    """Let values that are not computed yet read a copy of a version that a write ends, if their
+    derivatives need it. The copy is held, so that it is made before the write.
+    """
+    reads: dict[UOp, None] = {}
+    for node in walk([holder.uop for holder in lazy_holders()]):
+        if _is(node, old):
+            reads[node] = None
+        elif current(node) is None and not (node.op is ASSIGN and _is(node.src[0], old)):
+            if not reads.keys().isdisjoint(node.src):
+                reads[node] = None
+    if not _are_needed(reads, parameters):
+        return
+    if any(node.op is LATER and node.arg.sees_graph for node in reads):
+        # What a gradient is a gradient of is changed as a whole once its graph is written.
+        _save_for_readers(written_out().get(old, old), parameters)
+        return
+    copy = UOp(CONTIGUOUS, old.dtype, (old,), SAVED)
+    copy.origin = copy.origin or old.origin
+    versions = {node: copy for node in reads if _is(node, old)}
+    changed: dict[UOp, UOp] = {}
+    for node in reads:
+        if node not in versions:
+            src = [changed.get(source) or versions.get(source, source) for source in node.src]
+            changed[node] = rebuilt(node, tuple(src))
+    CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
+    hold_instead(changed)
+    if replaced := replaced_writes():
+        read_instead(replaced)
+    HELD[copy] = Core._handed(copy)
+
+
+def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
+    """The nodes of a value that are made of old contents."""
+    found: dict[UOp, None] = {}
+    for node in walk((value,)):
+        if _is(node, old) or (current(node) is None and not found.keys().isdisjoint(node.src)):
+            found[node] = None
+    return found
+
+
+def _is(node: UOp, old: UOp) -> bool:
+    """Whether a node is this version of a buffer. An operation whose value lies there is none: it
+    can be computed again, and gradients flow through it.
+    """
+    if node is old:
+        return True
+    held = current(node) if node.op in VERSIONS else None
+    return held is not None and held is current(old)
+
+
+def _needs_value(node: UOp, reads: dict[UOp, None]) -> bool:
+    """Whether the derivative of an operation may consist of what it reads there."""
+    if node.op in LINEAR or not node.src or (node.op is REDUCE and node.arg[0] is ADD):
+        return False
+    if node.op is WHERE:
+        return node.src[0] in reads
+    return node.op is not GATHER or node.src[1] in reads
+
+
+def _with_copies(old: UOp, value: UOp) -> UOp:
+    """The value, made of copies of those parts of the old contents that it reads."""
+    parts: set[UOp] = set()
+    done: dict[UOp, UOp] = {}
+    for node in walk((value,)):
+        if _is(node, old) or (node.op in SAME_SIZE and node.src[0] in parts):
+            parts.add(node)
+            done[node] = copy = UOp(CONTIGUOUS, node.dtype, (node,), SAVED)
+            copy.origin = copy.origin or node.origin
+        elif current(node) is None and not done.keys().isdisjoint(node.src):
+            src = tuple([done.get(source, source) for source in node.src])
+            done[node] = rebuilt(node, src)
+    UPDATED.update([done[part] for part in parts])
+    return done[value]

@@ -1,0 +1,93 @@
+"""What writes in place, as PyTorch's names that end in an underscore do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.compat.torch_aliases import Familiar
+
+
+class InPlace(Familiar):
+    """add_, mul_, copy_, fill_, zero_, …"""
+
+    __slots__ = ()
+
+    @exclusive
+    def add_(self: Any, other: Any, *, alpha: float = 1) -> Any:
+        """x += alpha · other
+
+        >>> Tensor([1, 2]).add_(Tensor([1, 1]), alpha=3).tolist()
+        [4, 5]
+        """
+        return self._write(self + (other if alpha == 1 else other * alpha))
+
+    @exclusive
+    def sub_(self: Any, other: Any, *, alpha: float = 1) -> Any:
+        """x -= alpha · other
+
+        >>> Tensor([1, 2]).sub_(1).tolist()
+        [0, 1]
+        """
+        return self._write(self - (other if alpha == 1 else other * alpha))
+
+    @exclusive
+    def mul_(self: Any, other: Any) -> Any:
+        """x *= other
+
+        >>> Tensor([1, 2]).mul_(2).tolist()
+        [2, 4]
+        """
+        return self._write(self * other)
+
+    @exclusive
+    def div_(self: Any, other: Any) -> Any:
+        """x /= other
+
+        >>> Tensor([1.0, 2.0]).div_(2).tolist()
+        [0.5, 1.0]
+        """
+        return self._write(self / other)
+
+    @exclusive
+    def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
+        """Written again with elements that lie between these.
+
+        >>> Tensor([-5, 5]).clamp_(min=0).tolist()
+        [0, 5]
+        """
+        return self._write(self.clamp(min=min, max=max))
+
+    def copy_(self: Any, src: Any) -> Any:
+        """The contents of another one, stretched to this shape.
+
+        >>> Tensor([1, 2]).copy_(Tensor([7])).tolist()
+        [7, 7]
+        """
+        return self._write(self._given(src, "what copy_ writes").to(self.device))
+
+    def fill_(self: Any, value: Any) -> Any:
+        """One number everywhere.
+
+        >>> Tensor([1, 2]).fill_(5).tolist()
+        [5, 5]
+        """
+        if getattr(value, "shape", ()) != () or isinstance(value, (list, tuple)):
+            raise ShapeError(f"fill_ takes one number, not {value!r}", hint="copy_ takes many")
+        return self._write(value)
+
+    def zero_(self: Any) -> Any:
+        """Zeros everywhere.
+
+        >>> Tensor([1, 2]).zero_().tolist()
+        [0, 0]
+        """
+        return self._write(0)
+
+    def _write(self: Any, value: Any) -> Any:
+        """New contents, in the dtype of this tensor."""
+        if isinstance(value, InPlace) and value.dtype is not self.dtype:
+            if self.is_floating_point() or not value.is_floating_point():
+                value = value.cast(self.dtype)
+        return self.assign(value)

@@ -1,0 +1,115 @@
+"""Tensor <-> other libraries: their memory as tensors, and tensors as memory that they see."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from glassgrad.base.dtype import DTypeLike, dtypes
+from glassgrad.base.errors import DTypeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory import MemoryView, register
+from glassgrad.memory import from_dlpack as memory_of_dlpack
+from glassgrad.memory.allocator import is_host
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core, copied
+from glassgrad.tensor.data import seen
+from glassgrad.tensor.lazy.lending import claimed, lend
+from glassgrad.tensor.device_names import beside, canonical
+from glassgrad.tensor.lazy.realize import look
+from glassgrad.tensor.record import dtype_of, sizes_of
+from glassgrad.tensor.lazy.in_place_writes import settle
+
+BUFFER = Ops.BUFFER
+
+
+class Border(Core):
+    """What comes in and goes out without a copy."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_memory(
+        cls, obj: Any, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Self:
+        """See the memory of anything the hub knows; with a dtype, read the bytes as its items.
+
+        >>> raw = bytearray(8)
+        >>> x = Tensor.from_memory(raw, dtype="int32")
+        >>> raw[4] = 7
+        >>> x.tolist()
+        [0, 7]
+        """
+        wanted = None if dtype is None else dtype_of(dtype)
+        return claimed(cls._of(seen(obj, canonical(device), wanted), is_param=True))
+
+    @classmethod
+    def from_blob(
+        cls,
+        ptr: Any,
+        shape: Any,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        owner: object = None,
+    ) -> Self:
+        """See elements at an address, which must stay valid; it does while `owner` lives.
+
+        >>> import ctypes
+        >>> raw = (ctypes.c_float * 2)(1.5, 2.5)
+        >>> Tensor.from_blob(ctypes.addressof(raw), (2,), owner=raw).tolist()
+        [1.5, 2.5]
+        """
+        if isinstance(ptr, bool) or not isinstance(ptr, int) or ptr <= 0:
+            raise DTypeError(f"an address is a positive number, not {ptr!r}")
+        wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
+        place = canonical(device)
+        view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, beside(place))
+        settle(view.storage)
+        return claimed(cls._of(copied(UOp(BUFFER, wanted, (), view), place), is_param=True))
+
+    @classmethod
+    def from_dlpack(cls, x: Any, device: str | None = None) -> Self:
+        """See the memory of a tensor of PyTorch, JAX, NumPy and others that speak DLPack.
+
+        >>> import numpy
+        >>> Tensor.from_dlpack(numpy.arange(3)).tolist()
+        [0, 1, 2]
+        """
+        return cls.from_memory(memory_of_dlpack(x), device=device)
+
+    # ------------------------------------------------------------------ going out
+
+    def _shared(self) -> MemoryView:
+        """The memory that holds this tensor's value, computed now if it is not there yet."""
+        return lend(self).shared()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._shared().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._shared().__dlpack_device__()
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self._shared().__arrow_c_array__(requested_schema)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return self._shared().__buffer__(flags)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """NumPy's look at the value: shared, unless another dtype or a copy is wanted."""
+        import numpy
+
+        view = lend(self)
+        if not is_host(view.device):
+            view = look(self._made(copied(self.uop, "CPU")))
+        found = view.numpy()
+        if copy is False and dtype is not None and numpy.dtype(dtype) != found.dtype:
+            raise DTypeError(f"{found.dtype} cannot be seen as {dtype} without a copy")
+        return numpy.array(found, dtype, copy=True) if copy else numpy.asarray(found, dtype)
+
+
+def _export(tensor: Border, flags: int) -> MemoryView:
+    return tensor._shared()
+
+
+register(Border, get=_export)

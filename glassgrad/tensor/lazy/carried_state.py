@@ -1,0 +1,199 @@
+"""values to compute -> values on the way that are kept, because later computations read them again.
+
+A value that is only a step on the way to another one is computed inside of that, and again for the
+next one that needs it. What a program carries from one computation to the next would then be
+computed again each time, from the beginning of the program on. So these are kept when they are
+read: parameters and tensors that were written to, random weights among them; and everything that
+takes long to compute, the second time that it is read. So is what was made of a value that a tensor
+held when it was read and that no tensor holds any more, as the next value of a running average is.
+A parameter that is not read itself, but is made of what is computed, is computed along with it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from weakref import WeakSet, ref
+
+from glassgrad.base.errors import GraphWarning
+from glassgrad.base.origin import Origin
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.lazy.views import Whole, shows_lent_memory
+
+BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
+NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
+EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.LATER, Ops.THREEFRY))
+NUMBER = attrgetter("number")
+MAX_CHEAP_NODES = 32  # elementwise operations on the way to a value that is computed twice
+UPDATED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
+CARRIED_LINES: set[Origin] = set()  # where values were made that later computations read
+MAX_LINES = 1000
+
+
+class ReadOnce:
+    """The values that were computed inside of others while a tensor held them."""
+
+    def __init__(self) -> None:
+        self._held: dict[ref[UOp], None] = {}
+
+    def add(self, node: UOp) -> None:
+        self._held[ref(node, self._held.pop)] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def nodes(self) -> list[UOp]:
+        """Those that are alive and still not in memory."""
+        pairs = [(held, node) for held in list(self._held) if (node := held()) is not None]
+        for held, _ in [pair for pair in pairs if pair[1].realized is not None]:
+            self._held.pop(held, None)
+        return [node for _, node in pairs if node.realized is None]
+
+
+READ_ONCE = ReadOnce()
+
+
+def follow(changed: dict[UOp, UOp]) -> None:
+    """Nodes became others of the same value: what is known of them is known of those."""
+    for node in READ_ONCE.nodes():
+        if (now := changed.get(node)) is not None:
+            READ_ONCE.add(now)
+    UPDATED.update([now for node in list(UPDATED) if (now := changed.get(node)) is not None])
+
+
+def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp]:
+    """Those of the nodes under the values that are to be computed into memory with them.
+
+    `lazy` are tensors that hold other values which are not in memory.
+    """
+    again = [node for node in READ_ONCE.nodes() if node in nodes and _is_expensive(node)]
+    for node in again:
+        _learn(node.origin)
+    UPDATED.difference_update([node for node in UPDATED if node.realized is not None])
+    found = dict.fromkeys([*again, *(node for node in list(UPDATED) if _is_kept(node, nodes))])
+    lazy = list(lazy)
+    held = values.union([tensor.uop for tensor in lazy])
+    dropped = {node for node in READ_ONCE.nodes() if node in nodes and node not in held}
+    for tensor in lazy:
+        node = tensor.uop
+        if node in nodes and node not in found:
+            if _is_kept_at_once(tensor):
+                found[node] = None
+            elif dropped and not dropped.isdisjoint(_nodes_under(node)):
+                _learn(node.origin)
+                found[node] = None
+            else:
+                READ_ONCE.add(node)
+        elif node not in found and tensor.is_param and _reads_expensive(node, nodes):
+            found[node] = None
+    return sorted([node for node in found if node not in values], key=NUMBER)
+
+
+def lazy_tensors(holders: Iterable[Core | Whole]) -> list[Core]:
+    """The tensors among these whose value is not in memory, and may be kept there."""
+    tensors = [holder for holder in holders if isinstance(holder, Core)]
+    tensors = [tensor for tensor in tensors if not shows_lent_memory(tensor)]
+    return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
+
+
+def _is_kept_at_once(tensor: Core) -> bool:
+    if tensor.uop.origin in CARRIED_LINES:
+        return True
+    ops = _ops_under(tensor.uop) if tensor.is_param else frozenset()
+    return not EXPENSIVE.isdisjoint(ops) or BUFFER in ops
+
+
+def _reads_expensive(parameter: UOp, nodes: set[UOp]) -> bool:
+    """Whether a lazy parameter is made of expensive values that are computed now: those of the
+    step before, as in `w = (w - rate * w.grad).detach()` before the loss is looked at.
+    """
+    return any(node.op in EXPENSIVE and node in nodes for node in _nodes_under(parameter))
+
+
+def _nodes_under(value: UOp) -> Iterator[UOp]:
+    """All that is computed for a value."""
+    seen, stack = {value}, [value]
+    while stack:
+        node = stack.pop()
+        if node.realized is None:
+            yield node
+            stack += [source for source in node.src if source not in seen]
+            seen.update(node.src)
+
+
+def _is_kept(updated: UOp, nodes: set[UOp]) -> bool:
+    """Whether contents that a tensor was given are read, and are no constants."""
+    if updated not in nodes or updated.op in NOT_LAZY or updated.realized is not None:
+        return False
+    ops = _ops_under(updated)
+    return BUFFER in ops or not EXPENSIVE.isdisjoint(ops)
+
+
+def _is_expensive(node: UOp) -> bool:
+    return not EXPENSIVE.isdisjoint(_ops_under(node))
+
+
+def _ops_under(value: UOp) -> set[Ops]:
+    """The operations between a value and memory; a chain of very many counts as expensive."""
+    ops: set[Ops] = set()
+    seen, stack = {value}, [value]
+    while stack:
+        node = stack.pop()
+        if node.realized is not None:
+            ops.add(BUFFER)
+            continue
+        ops.add(node.op)
+        stack += [source for source in node.src if source not in seen]
+        seen.update(node.src)
+        if len(seen) > MAX_CHEAP_NODES:
+            ops.add(Ops.LATER)
+            break
+    return ops
+
+
+def _learn(line: Origin | None) -> None:
+    """What is made on this line is read again: the next time it is kept when it is first read."""
+    if line is not None:
+        if len(CARRIED_LINES) >= MAX_LINES:
+            CARRIED_LINES.clear()
+        CARRIED_LINES.add(line)
+
+
+class Growth:
+    """How large the graphs were that one line of the program had computed, one after the other."""
+
+    MAX_STEPS = 30  # that each computed a larger graph than the step before
+    MIN_NODES = 200  # of a graph that is worth a warning
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.steps = 0
+        self.has_warned = False
+
+    def notice(self, size: int, line: Origin) -> None:
+        self.steps = self.steps + 1 if size > self.size else 0
+        self.size = size
+        if self.steps >= self.MAX_STEPS and size >= self.MIN_NODES and not self.has_warned:
+            self.has_warned = True
+            warnings.warn(
+                f"the graph that is computed here grew in {self.steps} steps in a row, to {size} "
+                f"operations: each step computes again what the ones before did\n  {line}\n"
+                "  hint: realize() the values that are carried from step to step",
+                GraphWarning,
+                stacklevel=2,
+            )
+
+
+GROWTH: dict[Origin, Growth] = {}
+
+
+def watch_growth(value: UOp, size: int) -> None:
+    """Warn where the graphs of one line grow from step to step."""
+    line = value.origin
+    if line is not None:
+        if len(GROWTH) >= MAX_LINES and line not in GROWTH:
+            GROWTH.clear()
+        GROWTH.setdefault(line, Growth()).notice(size, line)

@@ -1,0 +1,169 @@
+"""values -> the graphs to compute for them, with everything that a write concerns.
+
+An ASSIGN that is computed must never be computed again, and every living tensor that still reads
+what the buffer held before is computed in the same call, before the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+
+from glassgrad.base.errors import CaptureError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import bindings, sizes_in
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import holders
+from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.record import bound
+from glassgrad.tensor.lazy.buffer_versions import GIVEN, OVERWRITTEN, current, moved_to
+
+BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
+NUMBER = attrgetter("number")
+UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
+
+
+def walk(roots: Iterable[UOp]) -> list[UOp]:
+    """Everything that is still to compute under the roots, sources first; what is known ends it."""
+    seen: set[UOp] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if node.realized is None or current(node) is None:
+                stack.extend(node.src)
+    return sorted(seen, key=NUMBER)
+
+
+def collect(
+    values: Sequence[UOp],
+) -> tuple[list[UOp], list[UOp], list[UOp], dict[UOp, UOp]]:
+    """All values to compute in one call, the writes among them, all nodes under them, and what
+    nodes became whose graphs had to be written.
+
+    Of several writes to one buffer the last is a value of its own, and the others happen on the
+    way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
+    """
+    became = written_out(values)
+    roots = dict.fromkeys([became.get(value, value) for value in values])
+    nodes = walk(roots)
+    refuse_overwritten(nodes)
+    found = _unwritten(nodes)
+    if not found:  # nothing changes, so nobody else is concerned
+        return list(roots), [], nodes, became
+    held = holders()
+    nodes = walk([holder.uop for holder in held])
+    while True:
+        writes = dict.fromkeys(found)
+        old = {write.src[0] for write in writes}
+        old |= {now for target in old if (now := current(target)) is not None}
+        reads = _reads(nodes, writes, old)
+        for holder in [one for one in held if one.uop in reads]:
+            if holder.uop in old:
+                roots.pop(holder.uop, None)
+                copy = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), GIVEN)
+                moved_to(copy, copy)
+                hold(holder, copy)
+            roots[holder.uop] = None
+        needed = walk(roots)
+        found = _unwritten(needed)
+        if len(found) == len(writes):
+            break
+    last = [write for write in writes if write not in old]
+    return list(dict.fromkeys([*roots, *last])), list(writes), needed, became
+
+
+def _unwritten(nodes: list[UOp]) -> list[UOp]:
+    """The writes that did not happen yet."""
+    return [node for node in nodes if node.op is ASSIGN and current(node) is None]
+
+
+def _reads(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]:
+    """The nodes that read a version of a buffer that one of these writes replaces."""
+    reads: set[UOp] = set()
+    for node in nodes:
+        if node in old:
+            reads.add(node)
+        elif node.realized is not None:
+            if node.realized in old:
+                reads.add(node)
+        elif node not in writes and not reads.isdisjoint(node.src):
+            reads.add(node)
+    return reads
+
+
+# ---------------------------------------------------------------------- the graph to compute
+
+
+def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[UOp]:
+    """The roots over buffers where values are in memory, without the names of constants.
+
+    `nodes` are all that is under them, sources first, if that is known.
+
+    Different roots stay different: two parameters that begin as the same zeros get memory each.
+    """
+    done: dict[UOp, UOp] = {}  # only what changes
+    for node in walk(roots) if nodes is None else nodes:
+        if node.realized is not None:
+            done[node] = _with_sizes(node, node.realized) if Sizes.exist else node.realized
+        elif node.op is DETACH and node.arg is not None:
+            done[node] = done.get(node.src[0], node.src[0])
+        elif done and not done.keys().isdisjoint(node.src):
+            src = tuple([done.get(source, source) for source in node.src])
+            done[node] = UOp(node.op, node.dtype, src, node.arg)
+            done[node].origin = done[node].origin or node.origin
+    seen: dict[UOp, int] = {}
+    values = []
+    for root in roots:
+        value = done.get(root, root)
+        times = seen[value] = seen.get(value, -1) + 1
+        if times or (value.op is not ASSIGN and _lies_in_buffer(value)):
+            value = UOp(CONTIGUOUS, value.dtype, (value,), times)
+        values.append(value)
+    return values
+
+
+def _with_sizes(node: UOp, held: UOp) -> UOp:
+    """A value whose sizes variables decide, read from memory whose shape has their values:
+    padded to the largest sizes, and cut to the real ones.
+    """
+    if not sizes_in(node.shape):
+        return held
+    around = tuple([(0, int(size) - n) for size, n in zip(node.shape, held.shape, strict=True)])
+    wide = UOp(Ops.PAD, node.dtype, (held,), around)
+    pairs = tuple([(0, size) for size in node.shape])
+    return UOp(Ops.SHRINK, node.dtype, (wide, *bound(bindings(pairs))), pairs)
+
+
+def _lies_in_buffer(value: UOp) -> bool:
+    """Is a value nothing but what a buffer holds, or will hold when it is written? As a result it
+    is memory of its own: nothing would order later writes to the buffer and reads of the result.
+    """
+    while value.op in UNCHANGED:
+        value = value.src[0]
+    return value.op is BUFFER or value.op is ASSIGN
+
+
+# ---------------------------------------------------------------------- what is gone
+
+
+def overwritten(nodes: Iterable[UOp]) -> UOp | None:
+    """A buffer among these nodes whose contents are gone, if there is one."""
+    if not OVERWRITTEN:
+        return None
+    return next((n for n in nodes if n.op is BUFFER and n.arg in OVERWRITTEN), None)
+
+
+def refuse_overwritten(nodes: Iterable[UOp]) -> None:
+    """Writes wait for their readers, but replays of a captured function know of none."""
+    lost = overwritten(nodes)
+    if lost is not None:
+        raise CaptureError(
+            f"a value of shape {lost.shape} that this is made of has been overwritten by a replay "
+            "of a captured function",
+            hint="realize() before the replay what is made of the old value, or return it from "
+            "the function",
+        )

@@ -1,0 +1,142 @@
+"""composite: a method made of many operations -> one node, whose graph is written where it is new.
+
+A loop calls the same methods on values of the same shapes in every step. The first call finds out
+what the result is like; it and all others are one LATER node, and the operations are recorded when
+somebody must know them. So the first step of a loop looks like all others, and none but it writes
+graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from threading import get_ident
+from typing import Any, ParamSpec, TypeVar, cast
+
+from glassgrad.base.dtype import DType
+from glassgrad.engine.cache.graph_keys import Cache
+from glassgrad.engine.capture.recorder import THREAD
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape, Sizes
+from glassgrad.ir.size import sizes_in
+from glassgrad.ir.uop import UOp, toposort
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.autograd.gradient import is_usual, reached
+from glassgrad.tensor.lazy.deferred import LATER, WRITING, writing
+from glassgrad.tensor.record import record
+
+BUFFER, CONTIGUOUS = Ops.BUFFER, Ops.CONTIGUOUS
+P = ParamSpec("P")
+R = TypeVar("R")
+TENSOR = object()  # stands for a tensor among the arguments
+PLAIN = frozenset((int, float, bool, str, type(None), DType))
+DIRECT = "direct"  # one node cannot stand for it
+
+
+class Composite:
+    """What a method does with arguments of some shapes and dtypes; one object for equal ones.
+
+    `flows` are the numbers of the tensors that a gradient of the result flows to.
+    """
+
+    __slots__ = ("dtype", "flows", "given", "kind", "method", "names", "shape")
+    sees_graph = False
+
+    shape: Shape
+    dtype: DType
+    flows: tuple[int, ...]
+
+    def __init__(
+        self, method: Callable[..., Core], kind: type[Core], given: list[Any], names: list[str]
+    ) -> None:
+        self.method = method
+        self.kind = kind
+        self.given = given
+        self.names = names
+
+    def function(self, *nodes: UOp) -> tuple[UOp]:
+        """All operations, on these nodes."""
+        tensors = map(self.kind._of, nodes)
+        given = [next(tensors) if one is TENSOR else one for one in self.given]
+        split = len(given) - len(self.names)
+        options = dict(zip(self.names, given[split:], strict=True))
+        return (self.method(*given[:split], **options).uop,)
+
+    def is_traced(self, src: list[UOp]) -> bool:
+        """Find out what the result is like; False if one node cannot stand for it."""
+        inputs = [_like(node, number) for number, node in enumerate(src)]
+        with writing():
+            (result,) = self.function(*inputs)
+        nodes = toposort((result,))
+        found = reached(result, nodes, frozenset(inputs))
+        self.shape, self.dtype = result.shape, result.dtype
+        self.flows = tuple([number for number, node in enumerate(inputs) if node in found])
+        others = {node for node in nodes if node.op is BUFFER}.difference(
+            [node.src[0] for node in inputs]
+        )
+        return not others and result not in inputs and all(map(is_usual, nodes))
+
+
+def _like(node: UOp, number: int) -> UOp:
+    """Another node of this shape and dtype, different for every number."""
+    memory = UOp(BUFFER, node.dtype, (), View.empty("CPU", node.shape, node.dtype))
+    return UOp(CONTIGUOUS, node.dtype, (memory,), number)
+
+
+def _signature(given: tuple[Any, ...]) -> tuple[list[Any], list[UOp]] | None:
+    """What arguments are like, and the nodes of the tensors; None if it cannot be told."""
+    key: list[Any] = []
+    src: list[UOp] = []
+    for one in given:
+        if isinstance(one, Core):
+            uop = one.uop
+            if Sizes.exist and sizes_in(uop.shape):
+                return None
+            src.append(uop)
+            key += (uop.shape, uop.dtype)
+        elif type(one) in PLAIN or _are_ints(one):
+            key += (type(one), one.hex() if type(one) is float else one)  # 0.0 is not -0.0
+        else:
+            return None
+    return key, src
+
+
+def _are_ints(value: object) -> bool:
+    return type(value) is tuple and all(type(one) is int for one in value)
+
+
+KNOWN: Cache[Composite | str] = Cache(4096)
+
+
+def composite(method: Callable[P, R]) -> Callable[P, R]:
+    """Let one node stand for what a method records.
+
+    It must give one tensor, and depend on nothing but its arguments: not on random numbers, on
+    settings or on what its tensors hold.
+    """
+    recorded = cast(Callable[..., Core], method)
+
+    @wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        if (
+            THREAD.recorder is not None
+            or get_ident() in WRITING
+            or args[0].uop.dtype.kind != "float"  # what ints become is a setting
+        ):
+            return recorded(*args, **options)
+        given = (*args, *options.values())
+        signature = _signature(given)
+        if signature is None:
+            return recorded(*args, **options)
+        key, src = signature
+        known = KNOWN.get(found := (recorded, *options, *key))
+        if known is None:
+            parts = [TENSOR if isinstance(one, Core) else one for one in given]
+            made = Composite(recorded, type(args[0]), parts, list(options))
+            KNOWN[found] = known = made if made.is_traced(src) else DIRECT
+        if type(known) is Composite:
+            return args[0]._made(record(LATER, known.dtype, tuple(src), known))
+        return recorded(*args, **options)
+
+    return cast(Callable[P, R], call)

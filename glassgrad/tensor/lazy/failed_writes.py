@@ -1,0 +1,33 @@
+"""A bad index -> the writes that it made impossible are forgotten: tensors hold what they held.
+
+A write waits until somebody asks for it. One that fails then would fail again for everybody who has
+it done later, so it is reported once, and never was.
+"""
+
+from __future__ import annotations
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.stages import Check
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.lazy.deferred import read_instead, unwritten_nodes
+from glassgrad.tensor.lazy.unrealized import lazy_holders
+from glassgrad.tensor.lazy.buffer_versions import WRITERS
+
+ASSIGN, CHECK = Ops.ASSIGN, Ops.CHECK
+
+
+def forget_writes(check: Check) -> None:
+    """Let tensors be as they were before all writes of values that depend on this CHECK."""
+    failed: dict[UOp, UOp] = {}
+    depends: set[UOp] = set()
+    for node in unwritten_nodes([holder.uop for holder in lazy_holders()]):
+        if node.op is ASSIGN:
+            target, value = node.src
+            if value in depends:
+                failed[node] = failed.get(target, target)
+                WRITERS.pop(target, None)
+        elif node.op is CHECK and (node.arg, node.origin) == (check.arg, check.origin):
+            depends.add(node)
+        elif not depends.isdisjoint(node.src):
+            depends.add(node)
+    read_instead(failed)

@@ -1,0 +1,247 @@
+"""a place and a value -> the place's next version, at once where memory is seen more than once.
+
+A write waits until somebody asks for it, and its readers are ordered by the versions of its buffer.
+Where other storages have bytes in common with it, or where the place is a file, there are no such
+versions. There program order is kept by the clock: what was made before the write and still needs
+what was there is computed, the write is done, and whoever reads the memory later finds it done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from glassgrad.base.origin import Origin
+from glassgrad.engine.capture.recorder import Recorder, recorder
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.ir.window import file_window
+from glassgrad.memory.allocator import is_file
+from glassgrad.memory.sharing import SEEN, touch
+from glassgrad.memory.storage import Storage
+from glassgrad.memory.view import View
+from glassgrad.tensor.lazy.carried_state import UPDATED
+from glassgrad.tensor.lazy.collect import walk
+from glassgrad.tensor.copies import own
+from glassgrad.tensor.core import Core, device_of, holders, living
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.lazy.realize import compute, in_memory, realize, stand_in, writable, written
+from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, WRITERS, current, storage_of
+from glassgrad.tensor.lazy.views import (
+    Step,
+    Steps,
+    Whole,
+    moved,
+    node_of_whole,
+    read_as,
+    refuse_repeated,
+    root_of,
+    steps_of,
+)
+
+ASSIGN, BUFFER, CONTIGUOUS, DETACH = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS, Ops.DETACH
+BITCAST = Ops.BITCAST
+
+
+@exclusive
+def write(
+    tensor: Core, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
+) -> None:
+    """Write a value to a tensor, or to a part of it. Whoever shares elements with it sees them."""
+    if 0 in value.shape:  # no element: a version of the buffer that writes nothing has no kernel
+        refuse_repeated((*steps_of(tensor), *steps), tensor.shape)
+        return
+    if (part := _writable_part(tensor.uop)) is not None:
+        after = _written(part, value, tuple(steps), origin)
+        if steps_of(tensor):
+            hold(tensor, after)
+        else:
+            _show(tensor, after)
+        return
+    before, chain = node_of_whole(tensor), (*steps_of(tensor), *steps)
+    if chain:
+        refuse_repeated(chain, tensor.shape)
+        value, chain = _through_bitcasts(before, value, chain)
+    target = _target(tensor, before)
+    if target is None and not chain:
+        after = own(value)
+        UPDATED.add(after)
+    else:
+        after = _written(target or _made_writable(tensor), value, chain, origin)
+    _show(tensor, after)
+
+
+@exclusive
+def make_writable(tensor: Core) -> UOp:
+    """The version of a buffer that a write to this tensor replaces. What is only computed, or in
+    memory that is not this tensor's to write to, gets memory of its own first.
+    """
+    return _target(tensor, node_of_whole(tensor)) or _made_writable(tensor)
+
+
+def _made_writable(tensor: Core) -> UOp:
+    before = node_of_whole(tensor)
+    place = device_of(before)
+    if is_file(place) and current(before) is None:
+        file = Core._handed(before)
+        realize((file,))
+        _show(tensor, file.uop)
+        return make_writable(tensor)
+    view = View.empty(canonical(None) if is_file(place) else place, before.shape, before.dtype)
+    target = written(UOp(BUFFER, before.dtype, (), view), before)
+    _show(tensor, target)
+    return target
+
+
+def _show(tensor: Core, uop: UOp) -> None:
+    if tensor._whole is None:
+        hold(tensor, uop)
+    else:
+        tensor._whole.show(uop)
+
+
+def _target(tensor: Core, before: UOp) -> UOp | None:
+    """The version that a write may replace: in memory, writable, and not somebody else's."""
+    target = writable(before)
+    if target is None:
+        return None
+    holder = root_of(storage_of(target)).holder
+    if holder is not None and holder is not tensor._home:
+        return None
+    # Elsewhere the other tensor may be given a copy instead, but a captured function must not move
+    # tensors that were there before.
+    watching = recorder()
+    is_kept = watching is not None and _is_held_before(watching, tensor, target)
+    return None if is_kept else target
+
+
+def _is_held_before(watching: Recorder, tensor: Core, target: UOp) -> bool:
+    """Whether a tensor that was there before a captured call, and that shares no elements with this
+    one, has the same value in this memory.
+    """
+    held, whole = current(target) or target, tensor._whole
+    return any(
+        (current(other.uop) or other.uop) is held
+        for other in living()
+        if other is not tensor
+        and (whole is None or other._whole is not whole)
+        and id(other) in watching.older
+    )
+
+
+def _writable_part(uop: UOp) -> UOp | None:
+    """The part of a file that this value is, if it may be written: the file is its own version."""
+    if uop.op is BUFFER and not is_file(uop.arg.storage.device):
+        return None
+    part = file_window(uop)
+    return None if part is None or part.readonly else UOp(BUFFER, uop.dtype, (), part)
+
+
+def _written(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UOp:
+    """The next version, at once where memory is seen more than once."""
+    storage = storage_of(target)
+    others = SEEN.sharing(storage)
+    if not others and not is_file(storage.device):
+        return written(target, value, chain, origin)
+    value = _settled({storage, *others}, value)
+    done = stand_in(written(current(target) or target, value, chain, origin))
+    realize((done,))
+    _renew(others)
+    return done.uop
+
+
+def _renew(storages: Iterable[Storage]) -> None:
+    """Bytes of these storages were written through another one: they hold another version now."""
+    old = [one for one in holders() if one.uop.op is BUFFER and one.uop.arg.storage in storages]
+    for holder in old:
+        view = holder.uop.arg
+        OVERWRITTEN.add(view)
+        after = UOp(BUFFER, holder.uop.dtype, (), view.renewed())
+        if isinstance(holder, Whole):
+            holder.show(after)
+        elif holder._whole is None:
+            hold(holder, after)
+
+
+def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]:
+    """A write to a view in another dtype as one in the dtype of the whole."""
+    casts = [i for i, (op, _) in enumerate(chain) if op is BITCAST]
+    while casts:
+        last = casts.pop()
+        before, after = chain[:last], chain[last + 1 :]
+        source = moved(whole, before)
+        if chain[last][1].itemsize == source.dtype.itemsize:  # it commutes with movement
+            value, chain = read_as(value, source.dtype), before + after
+            continue
+        if after:
+            shown = Core._handed(read_as(source, chain[last][1]))
+            write(shown, value, after)
+            value = shown.uop
+        value, chain = read_as(value, source.dtype), before
+    return value, tuple([step for step in chain if step[0] is not DETACH])
+
+
+@exclusive
+def settle(storage: Storage) -> None:
+    """Memory is looked at that a write may be waiting for: it is done now."""
+    touched = [write for write in _waiting() if _meet(storage_of(write), storage)]
+    compute([Core._of(write) for write in touched])
+
+
+def _waiting() -> list[UOp]:
+    """The writes that did not happen yet."""
+    if not WRITERS:
+        return []
+    # Iterating a WeakKeyDictionary itself fails when another thread adds to it.
+    held = list(cast(Any, WRITERS).data.values())
+    return [write for one in held if (write := one()) is not None and current(write) is None]
+
+
+def _meet(one: Storage, other: Storage) -> bool:
+    return one.is_allocated() and other.is_allocated() and touch(one, other)
+
+
+def _settled(storages: set[Storage], value: UOp) -> UOp:
+    """Compute whatever still needs what these storages hold; the value comes back apart of them."""
+    held = holders()
+    reads = _readers(walk([value, *[holder.uop for holder in held]]), storages)
+    early = [one for one in held if one.uop in reads and not _sees_writes(one, storages)]
+    for holder in [one for one in early if in_memory(one.uop) is not None]:
+        hold(holder, UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,)))
+    wanted = [holder if isinstance(holder, Core) else Core._handed(holder.uop) for holder in early]
+    if value in reads:
+        aside = Core._handed(UOp(CONTIGUOUS, value.dtype, (value,)))
+        compute([*wanted, aside])
+        return cast(UOp, current(aside.uop))
+    compute(wanted)
+    return value
+
+
+def _sees_writes(holder: Core | Whole, storages: set[Storage]) -> bool:
+    """Is this memory that is seen more than once, or a view of it, and no copy of it?"""
+    whole = holder if isinstance(holder, Whole) else holder._whole
+    held = current(holder.uop if whole is None else whole.uop)
+    if held is None or held.arg.storage not in storages or _is_moved(held):
+        return False
+    owner = root_of(held.arg.storage).holder
+    seen_by = holder.tensors() if isinstance(holder, Whole) else [holder]
+    return owner is None or any(owner is tensor._home for tensor in seen_by)
+
+
+def _is_moved(uop: UOp) -> bool:
+    """Whether this is a window on a file that only stands for a copy of what is in it."""
+    held = current(uop)
+    return held is not None and isinstance(held.arg.storage.owner, Storage)
+
+
+def _readers(nodes: Iterable[UOp], storages: set[Storage]) -> set[UOp]:
+    """The nodes whose value depends on what these storages hold."""
+    reads: set[UOp] = set()
+    for node in nodes:
+        held = current(node)
+        is_there = held is not None and held.arg.storage in storages
+        if is_there or (held is None and not reads.isdisjoint(node.src)):
+            reads.add(node)
+    return reads

@@ -1,0 +1,38 @@
+"""a tensor of zeros -> memory that nobody has written to, which reads as zeros: no kernel."""
+
+from __future__ import annotations
+
+from math import copysign
+
+from glassgrad.engine.capture.recorder import recorder
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.size import sizes_in
+from glassgrad.ir.uop import UOp, note
+from glassgrad.memory.view import View
+from glassgrad.tensor.device_names import canonical
+
+BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
+REPEATED = frozenset((Ops.EXPAND, Ops.RESHAPE))
+
+
+def fresh_zeros(uop: UOp) -> UOp | None:
+    """The buffer that a tensor of zeros becomes; None if this is none.
+
+    A captured function needs a kernel: its replays write zeros into the same memory again.
+    """
+    if not is_zeros(uop) or sizes_in(uop.shape) or recorder() is not None:
+        return None
+    held = UOp(BUFFER, uop.dtype, (), View.empty(canonical(None), uop.shape, uop.dtype))
+    held.origin = uop.origin
+    note(uop, held)
+    return held
+
+
+def is_zeros(uop: UOp) -> bool:
+    """Whether it is as `Tensor.zeros` made it, on the device that is used unless asked."""
+    if uop.op is not DETACH or uop.arg is None:
+        return False
+    value = uop.src[0]
+    while value.op in REPEATED:
+        value = value.src[0]
+    return value.op is CONST and value.arg == 0 and copysign(1.0, value.arg) > 0

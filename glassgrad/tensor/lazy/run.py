@@ -1,0 +1,67 @@
+"""a graph -> views: the whole pipeline, which is imported when the first value is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from glassgrad.base.collector import collector_paused
+from glassgrad.base.errors import OutOfMemoryError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.view import View
+from glassgrad.tensor.core import living
+from glassgrad.tensor.device_names import canonical
+
+if TYPE_CHECKING:
+    from glassgrad.engine.pipeline import Ready
+
+BUFFER = Ops.BUFFER
+MOST_NAMED = 8  # tensors in a message about memory
+
+
+def run(values: Sequence[UOp]) -> tuple[tuple[View, ...], Ready | None]:
+    """Walk the whole road; the views, and the plan that made them."""
+    try:
+        made: Ready = pipeline().ready(values)
+    except OutOfMemoryError as error:  # of what comes from another device
+        raise _with_largest(error) from None
+    return run_again(made, lambda: values), made
+
+
+def run_again(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
+    """Run a plan; `values` gives the graph that it is for, if an error must name its lines."""
+    try:
+        views: tuple[View, ...] = pipeline().launch(made, values)
+    except OutOfMemoryError as error:
+        raise _with_largest(error) from None
+    return views
+
+
+@cache
+def pipeline() -> ModuleType:
+    """All stages, imported when the first value is computed."""
+    from glassgrad.devices import ahead
+
+    with collector_paused():
+        is_new = canonical(None) == "CPU" and ahead.begin()
+        from glassgrad.engine import pipeline
+
+        if is_new:
+            pipeline.import_compiler()
+    return pipeline
+
+
+def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
+    """The error, and who has the memory: the largest tensors with the lines that made them."""
+    held = {t.uop.arg.storage: t for t in living() if t.uop.op is BUFFER}
+    largest = sorted(held.items(), key=lambda pair: -pair[0].nbytes)[:MOST_NAMED]
+    rows = [
+        f"  {storage.nbytes:>15,} bytes  {tensor.shape} {tensor.dtype.name}"
+        f"{'' if tensor.uop.origin is None else f'   {tensor.uop.origin}'}"
+        for storage, tensor in largest
+    ]
+    message = "\n".join([error.message, *(["the largest tensors:"] if rows else []), *rows])
+    return OutOfMemoryError(message, error.hint, error.origin)

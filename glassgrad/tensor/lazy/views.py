@@ -1,0 +1,153 @@
+"""Tensors that share elements: a whole, the views of it, and how all of them see a write.
+
+A tensor is a value, or a view of one. Movement and basic indexing make views; every other operation
+makes a value. `Whole` is what the views of one value have in common: the node of all its elements,
+and for each view the steps that lead from there to it. A write through any of them makes the next
+node of the whole, and every view shows its part of that. Nothing here depends on what is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.memory.storage import Storage
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.record import record
+
+if TYPE_CHECKING:
+    from glassgrad.tensor.core import Core
+
+ASSIGN, BUFFER = Ops.ASSIGN, Ops.BUFFER
+BITCAST, DETACH, EXPAND, WINDOW = Ops.BITCAST, Ops.DETACH, Ops.EXPAND, Ops.WINDOW
+RESHAPE = Ops.RESHAPE
+Step = tuple[Ops, Any]
+Steps = tuple[Step, ...]
+DETACHED: Step = (DETACH, None)
+
+
+class Whole:
+    """What two or more living tensors share: they are views of it, or one of them is all of it."""
+
+    __slots__ = ("__weakref__", "members", "uop")
+
+    uop: UOp
+    _is_param = False  # tensors are
+
+    def __init__(self, first: Core) -> None:
+        hold(self, first.uop)
+        self.members: dict[ref[Core], None] = {}
+        self.join(first, ())
+
+    def join(self, tensor: Core, steps: Steps) -> None:
+        tensor._whole, tensor._steps = self, steps
+        self.members[ref(tensor, self._leave)] = None
+
+    def _leave(self, member: ref[Core]) -> None:
+        """A tensor is gone. One that is left alone shares nothing, and is a value again, unless it
+        shows a part of memory that others see.
+        """
+        self.members.pop(member, None)
+        if len(self.members) == 1:
+            for last in self.tensors():
+                if shows_lent_memory(last):
+                    return
+                last._whole = None
+            self.members.clear()
+
+    def leave(self, tensor: Core) -> None:
+        """A tensor that lives on holds something else from now on."""
+        tensor._whole = None
+        for member in [held for held in self.members if held() is tensor]:
+            self._leave(member)
+
+    def tensors(self) -> list[Core]:
+        return [tensor for held in list(self.members) if (tensor := held()) is not None]
+
+    @exclusive
+    def show(self, uop: UOp) -> None:
+        """New contents, which every member sees its part of."""
+        hold(self, uop)
+        for tensor in self.tensors():
+            hold(tensor, moved(uop, tensor._steps))
+
+
+def moved(uop: UOp, steps: Sequence[Step]) -> UOp:
+    """What a view shows of a whole."""
+    for op, arg in steps:
+        if op is BITCAST:
+            uop = read_as(uop, arg)
+        elif op is not RESHAPE or uop.shape != arg:
+            uop = record(op, uop.dtype, (uop,), arg)
+    return uop
+
+
+def read_as(uop: UOp, dtype: Any) -> UOp:
+    """The same bytes as another dtype, whatever the sizes of items."""
+    from glassgrad.tensor.ops.bitcasts import Bitcasts
+
+    return Bitcasts._handed(uop).bitcast(dtype).uop
+
+
+def show(tensor: Core, uop: UOp) -> None:
+    """New contents for a tensor that is all of a value; whoever views it sees them."""
+    if tensor._whole is None:
+        hold(tensor, uop)
+    elif not tensor._steps:
+        tensor._whole.show(uop)
+    else:
+        tensor._whole.leave(tensor)
+        hold(tensor, uop)
+
+
+def node_of_whole(tensor: Core) -> UOp:
+    """All elements of what a tensor is a view of."""
+    return tensor.uop if tensor._whole is None else tensor._whole.uop
+
+
+def steps_of(tensor: Core) -> Steps:
+    return () if tensor._whole is None else tensor._steps
+
+
+def root_of(storage: Storage) -> Storage:
+    """The storage that a part of one lies in."""
+    return storage if storage.base is None else storage.base
+
+
+def shows_lent_memory(tensor: Core) -> bool:
+    """Whether a tensor is a view of memory that others see and may write to at any time."""
+    whole, home = tensor._whole, tensor._home
+    if home is None or whole is None or not tensor._steps or 0 in tensor.uop.shape:
+        return False
+    return holder_of(whole.uop) is home
+
+
+def leave_lent_memory(tensor: Core) -> None:
+    """Let a view that a captured function returns be the copy that it holds: replays return one."""
+    whole = tensor._whole
+    if whole is not None and shows_lent_memory(tensor):
+        whole.leave(tensor)
+        tensor._home = None
+
+
+def holder_of(node: UOp) -> object | None:
+    """Who may write to the memory that a node is or is written to, if others see it."""
+    while node.op is ASSIGN and node.realized is None:  # a write that waits
+        node = node.src[0]
+    held = node if node.op is BUFFER else node.realized
+    return None if held is None else root_of(held.arg.storage).holder
+
+
+def refuse_repeated(steps: Sequence[Step], shape: tuple[int, ...]) -> None:
+    """A write to an element that is shown more than once would have no meaning."""
+    for op, arg in steps:
+        if op is EXPAND or (op is WINDOW and arg[1] > 1 and arg[1] > arg[2]):
+            raise ShapeError(
+                f"cannot write to a view of shape {shape} that shows elements more than once",
+                hint="clone() it first, or write to the tensor that was expanded",
+            )

@@ -1,0 +1,70 @@
+"""Attention: every query takes a mean of the values, weighted by how well their keys fit it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.lazy.composite import composite
+from glassgrad.tensor.ops.losses import Losses
+
+
+class Attention(Losses):
+    """Scaled dot-product attention."""
+
+    __slots__ = ()
+
+    def scaled_dot_product_attention(
+        self,
+        key: Self,
+        value: Self,
+        attn_mask: Self | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        enable_gqa: bool = False,
+    ) -> Self:
+        """softmax(query @ key.T / sqrt(width)) @ value, for queries (…, heads, places, width).
+
+        A mask of bools says which places may be seen; a mask of floats is added to the scores.
+
+        >>> query, key, value = (Tensor.ones(1, 4, 2) for _ in "qkv")
+        >>> query.scaled_dot_product_attention(key, value).tolist()[0][0]
+        [1.0, 1.0]
+        """
+        key, value = self._given(key, "the key"), self._given(value, "the value")
+        if min(x.ndim for x in (self, key, value)) < 2 + enable_gqa:
+            raise ShapeError(
+                f"queries {self.shape}, keys {key.shape} and values {value.shape} lack axes",
+                hint="they are (…, heads, places, width); heads are needed for enable_gqa",
+            )
+        if enable_gqa:  # several heads of queries share one of keys and values
+            times = int(self.shape[-3]) // int(key.shape[-3])
+            key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
+        if self.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+            raise ShapeError(
+                f"queries {self.shape}, keys {key.shape} and values {value.shape} do not fit",
+                hint="queries and keys have one width, keys and values one number of places",
+            )
+        if is_causal and attn_mask is not None:
+            raise ShapeError("attention is causal or has a mask, not both")
+        return self._fit(key, attn_mask, is_causal).dropout(dropout_p).dot(value)
+
+    def _scale(self, width: Any) -> Any:
+        """One over the square root of the width, which may be known only at launch."""
+        if isinstance(width, int):
+            return 1 / math.sqrt(width)
+        return self.const_like(width).sqrt().reciprocal()
+
+    @composite
+    def _fit(self, key: Self, attn_mask: Self | None, is_causal: bool) -> Self:
+        """How well each key fits each query, as shares of 1."""
+        scores: Self = self.dot(key.transpose(-2, -1)) * self._scale(self.shape[-1])
+        if is_causal:
+            rows, columns = self.shape[-2], key.shape[-2]
+            attn_mask = self._line(columns) <= self._line(rows).unsqueeze(1)
+        if attn_mask is not None:
+            hides = attn_mask.dtype is dtypes.bool
+            scores = attn_mask.where(scores, -math.inf) if hides else scores + attn_mask
+        return scores.softmax(-1).cast(self.dtype)

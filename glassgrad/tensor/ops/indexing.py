@@ -1,0 +1,381 @@
+"""Indexing: ints, slices, None and Ellipsis move elements; integer tensors look them up."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple, Self, TypeVar
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import AxisError, DTypeError, ShapeError
+from glassgrad.base.records import field, mutable
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.shape import Shape, Sizes
+from glassgrad.memory.allocator import is_host
+from glassgrad.tensor.ops.bitcasts import Bitcasts
+from glassgrad.tensor.core import Core
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
+from glassgrad.tensor.symbolic_sizes import cut, index_at_launch, is_symbolic, slice_at_launch, with_values
+
+SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
+GATHER, CHECK = Ops.GATHER, Ops.CHECK
+INDEX_DTYPES = dict.fromkeys((dtypes.int64, dtypes.uint64, dtypes.uint32), dtypes.int64)
+Step = tuple[Ops, Any]
+REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
+MOST_CHECKED = 1 << 20  # reading more indices than this would be felt
+T = TypeVar("T", bound=Bitcasts)
+
+
+class Lookup(NamedTuple):
+    """An axis of the moved shape, the tensor that indexes it, and which axis it was before."""
+
+    place: int
+    tensor: Core
+    axis: int
+
+
+@mutable
+class Plan:
+    """What an index does: movement steps, then lookups by tensors at axes of the moved shape."""
+
+    steps: list[Step] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
+    is_apart: bool = False  # something else stands between the numbers and tensors
+
+
+def plan_of(index: Any, shape: Shape) -> Plan:
+    """Read an index the way NumPy does."""
+    parts = _full_parts(index if isinstance(index, tuple) else (index,), shape)
+    pairs: list[tuple[int, int]] = []
+    flips: list[int] = []
+    strides: list[tuple[int, int]] = []
+    kept: list[int] = []  # the shape after ints are gone and Nones are in
+    plan = Plan(is_apart=_are_apart(parts))
+    axis = 0
+    for part in parts:
+        if part is None:
+            kept.append(1)
+            continue
+        size = shape[axis]
+        if isinstance(part, slice):
+            start, stop, step = _slice(part, size, axis)
+            pairs.append((start, stop))
+            flips += [axis] if step < 0 else []
+            strides += [(axis, abs(step))] if abs(step) > 1 else []
+            kept.append(-(-(stop - start) // abs(step)))
+        elif isinstance(part, Core):
+            plan.lookups.append(Lookup(len(kept), part, axis))
+            pairs.append((0, size))
+            kept.append(size)
+        else:
+            at = _at(part, axis, size)
+            pairs.append((at, at + 1))
+        axis += 1
+    _add_steps(plan, shape, tuple(pairs), tuple(flips), strides, tuple(kept))
+    return plan
+
+
+def _are_apart(parts: list[Any]) -> bool:
+    """Whether slices or Nones part the numbers and tensors; NumPy then puts the result first."""
+    at = [i for i, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
+    return bool(at) and at[-1] - at[0] != len(at) - 1
+
+
+def _add_steps(
+    plan: Plan,
+    shape: Shape,
+    pairs: tuple[tuple[int, int], ...],
+    flips: tuple[int, ...],
+    strides: list[tuple[int, int]],
+    kept: Shape,
+) -> None:
+    """Cut the box, turn it, take every n-th element, drop and add axes."""
+    if any(pair != (0, size) for pair, size in zip(pairs, shape, strict=True)):
+        plan.steps.append((SHRINK, pairs))
+    now = [stop - start for start, stop in pairs]
+    if flips:
+        plan.steps.append((FLIP, flips))
+    for axis, step in strides:  # windows of one element: the new last axis has size 1
+        plan.steps.append((WINDOW, (axis, 1, step, 1)))
+        now[axis] = -(-now[axis] // step)
+        plan.steps.append((RESHAPE, tuple(now)))
+    if tuple(now) != kept:
+        plan.steps.append((RESHAPE, kept))
+
+
+def _full_parts(parts: tuple[Any, ...], shape: Shape) -> list[Any]:
+    """One part per axis, with the Ellipsis filled in."""
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    dots = sum(part is Ellipsis for part in parts)
+    if used > len(shape):
+        raise AxisError(f"{used} indices are too many for a tensor of shape {shape}")
+    if dots > 1:
+        raise AxisError("an index has at most one '...'")
+    rest = [slice(None)] * (len(shape) - used)
+    found: list[Any] = []
+    for part in parts:
+        found.extend(rest if part is Ellipsis else [part])
+    return found if dots else found + rest
+
+
+def _slice(part: slice, size: int, axis: int) -> tuple[int, int, int]:
+    """(start, stop, step) with 0 <= start <= stop: the box to cut; step < 0 turns it."""
+    if Sizes.exist and is_symbolic(part.start, part.stop, part.step, size):
+        return slice_at_launch(part, size, axis)
+    try:
+        start, stop, step = part.indices(size)
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        hint = "a step is not 0" if "zero" in text else "bounds of a slice are whole numbers"
+        raise AxisError(f"cannot slice by {part.start}:{part.stop}:{part.step}", hint) from None
+    count = len(range(start, stop, step))
+    if count == 0:
+        return 0, 0, 1
+    last = start + (count - 1) * step
+    if step > 0:
+        return start, last + 1, step
+    return last, start + 1, step
+
+
+def _at(part: Any, axis: int, size: int) -> int:
+    if isinstance(part, bool) or not hasattr(part, "__index__"):
+        raise AxisError(
+            f"cannot index axis {axis} by {part!r}",
+            hint="use ints, slices, None, ... or tensors of ints",
+        )
+    if Sizes.exist and is_symbolic(part, size):
+        return index_at_launch(part, size, axis)
+    at: int = part.__index__()
+    if not -size <= at < size:
+        raise AxisError(
+            f"index {at} is out of range for axis {axis} of size {size}",
+            hint=f"use {-size} to {size - 1}" if size else "the axis is empty",
+        )
+    return at + size if at < 0 else at
+
+
+class Indexing(Bitcasts):
+    """x[...] and lookups along an axis."""
+
+    __slots__ = ()
+
+    def __getitem__(self, indices: Any) -> Self:
+        plan = plan_of(self._tensors(indices), self.uop.shape)
+        if Sizes.are_shown and any(is_symbolic(self.shape[at.axis]) for at in plan.lookups):
+            x, known = with_values("indexing", (self, indices))
+            return x[known]  # type: ignore[no-any-return]
+        moved = self._stepped(plan.steps)
+        return looked_up(moved, plan) if plan.lookups else moved
+
+    @exclusive
+    def _stepped(self, steps: list[Step]) -> Self:
+        uop = self.uop
+        for op, arg in steps:
+            uop = record(op, uop.dtype, (uop,), arg)
+        return self._as_view(uop, *steps)
+
+    def _tensors(self, indices: Any) -> tuple[Any, ...]:
+        """Lists and arrays inside an index become tensors, and masks the places they choose."""
+        parts = [self._tensor(part) for part in (indices if type(indices) is tuple else (indices,))]
+        found: list[Any] = []
+        for number, part in enumerate(parts):
+            if isinstance(part, Core) and part.dtype is dtypes.bool:
+                axis = sum(map(_width, parts[:number]))
+                if any(one is Ellipsis for one in parts[:number]):
+                    axis = self.ndim - sum(map(_width, parts[number:]))
+                found += self._chosen(part, axis)
+            else:
+                found.append(part)
+        return tuple(found)
+
+    def _tensor(self, part: Any) -> Any:
+        if isinstance(part, list) or (_ndim(part) and not isinstance(part, Core)):
+            part = type(self)(part)  # type: ignore[call-arg]
+        if isinstance(part, Core) and part.dtype is not dtypes.bool:
+            check_index(part)
+        return part
+
+    def _chosen(self, mask: Any, axis: int) -> list[Any]:
+        """The places where a mask over some axes is true, as one index tensor for each axis."""
+        covered = self.shape[axis : axis + mask.ndim]
+        if not mask.ndim or mask.shape != covered:
+            raise AxisError(
+                f"a mask of shape {mask.shape} does not fit axes of shape {covered}",
+                hint="a mask has the sizes of the axes that it chooses from",
+            )
+        rows = mask.nonzero()
+        return [rows[:, column] for column in range(mask.ndim)]
+
+    def gather(self, dim: int, index: Self) -> Self:
+        """y[i][j] = x[index[i][j]][j] for dim 0, and so on: one element per element of index.
+
+        >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).shape
+        (2, 1)
+        """
+        axis = axis_of(dim, self.ndim)
+        check_index(index)
+        if is_symbolic(self.shape[axis] if self.shape else 1):
+            x, places = with_values("gather", (self, index))
+            return x.gather(axis, places)  # type: ignore[no-any-return]
+        if index.ndim != self.ndim:
+            raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
+        pairs = []
+        for place, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
+            if place != axis and is_symbolic(wanted, size):
+                cut(0, wanted, size, place)
+            elif place != axis and wanted > size:
+                raise ShapeError(
+                    f"gather from {self.shape} by {index.shape}: axis {place} is too long",
+                    hint="only the gathered axis may be longer",
+                )
+            pairs.append((0, size if place == axis else wanted))
+        safe = checked(index, self.shape[axis], axis, can_wrap=False)
+        return self._shrunk(tuple(pairs))._at(axis, safe)
+
+    def _at(self, dim: int, index: Self) -> Self:
+        """Like gather, for indices that are known to be right; shapes are equal but at the axis."""
+        src = (self.uop, index.uop)
+        return self._made(record(GATHER, self.uop.dtype, src, axis_of(dim, self.ndim)))
+
+    def one_hot(self, num_classes: int) -> Self:
+        """1 at the index and 0 elsewhere, along a new last axis.
+
+        >>> Tensor([2, 0]).one_hot(3).tolist()
+        [[0, 0, 1], [1, 0, 0]]
+        """
+        check_index(self)
+        classes = self._line(whole(num_classes, "the number of classes", 1), self.uop.dtype)
+        return self.unsqueeze(-1).eq(classes).cast(dtypes.default_int)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ShapeError("a tensor without axes has no length")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Any:
+        if not self.shape:
+            raise ShapeError("cannot iterate over a tensor without axes", hint="use item()")
+        return (self[i] for i in range(self.shape[0]))
+
+
+def _width(part: Any) -> int:
+    """How many axes a part of an index uses up."""
+    if isinstance(part, Core) and part.dtype is dtypes.bool:
+        return part.ndim
+    return 0 if part is None or part is Ellipsis else 1
+
+
+def _ndim(value: Any) -> int:
+    found: int = getattr(value, "ndim", 0)
+    return found
+
+
+def checked(index: T, size: int, axis: int, can_wrap: bool) -> T:
+    """Indices from 0 to size-1: others end in an IndexError, now or when they are computed.
+
+    If they can wrap, negative ones count from the end.
+    """
+    check_range(index, -size if can_wrap else 0, size, axis)
+    uop = cast_to(index.uop, INDEX_DTYPES.get(index.dtype, dtypes.int32))
+    if can_wrap and uop.vmin < 0:
+        uop = (index._made(uop) < 0).where(index._made(uop) + size, index._made(uop)).uop
+    if size and not (uop.vmin >= 0 and uop.vmax < size):
+        uop = record(CHECK, uop.dtype, (uop,), (size, axis, can_wrap))
+    return index._made(cast_to(uop, dtypes.int32) if size < 2**31 else uop)
+
+
+def check_range(index: Core, least: int, size: int, axis: int) -> None:
+    """Refuse indices that lie outside, where they can be read now without computing anything."""
+    if not size and index.numel():
+        raise AxisError(f"cannot index axis {axis}, which is empty")
+    uop = index.uop
+    while uop.op in REORDERING:
+        uop = uop.src[0]
+    if uop.op is not Ops.BUFFER or not 0 < uop.arg.numel <= MOST_CHECKED:
+        return
+    view = uop.arg
+    if not is_host(view.device) or not view.storage.is_allocated():
+        return
+    values = view.numpy()
+    low, high = int(values.min()), int(values.max())
+    if least <= low and high < size:
+        return
+    bad = high if high >= size else low
+    raise AxisError(
+        f"index {bad} is out of range for axis {axis} of size {size}",
+        hint=f"use {least} to {size - 1}" if size else "the axis is empty",
+    )
+
+
+def check_index(index: Any) -> None:
+    if not isinstance(index, Core):
+        raise DTypeError(f"tensors index by tensors of ints, not by {index!r}")
+    if index.dtype.kind not in ("int", "uint"):
+        raise DTypeError(
+            f"tensors index by ints, not by {index.dtype.name}",
+            hint="use where() with a mask" if index.dtype is dtypes.bool else "cast it to int",
+        )
+
+
+def looked_up(x: T, plan: Plan) -> T:
+    """Several index tensors act together, as one index into their flattened axes."""
+    axes = [lookup.place for lookup in plan.lookups]
+    chosen = _flat_index(x, plan.lookups)
+    found = taken(_in_front(x, axes), chosen)
+    return _placed(found, chosen.ndim, 0 if plan.is_apart else axes[0])
+
+
+def _in_front(x: T, axes: list[int]) -> T:
+    """Some axes flattened to one, and moved to the front."""
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    return x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
+
+
+def replaced(x: Any, plan: Plan, value: Any) -> Any:
+    """x with a value at the places that its index tensors name."""
+    axes = [lookup.place for lookup in plan.lookups]
+    chosen = _flat_index(x, plan.lookups)
+    front = _in_front(x, axes)
+    place, count = 0 if plan.is_apart else axes[0], chosen.ndim
+    wide = value.permute(
+        (*range(place, place + count), *range(place), *range(place + count, value.ndim))
+    )
+    rows = wide.reshape((chosen.numel(), *front.shape[1:]))
+    changed = front._with_rows(chosen.flatten(), rows)
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    apart = changed.reshape((*[x.shape[axis] for axis in axes], *changed.shape[1:]))
+    order = (*axes, *rest)
+    return apart.permute(tuple(order.index(axis) for axis in range(x.ndim)))
+
+
+def _flat_index(x: T, lookups: list[Lookup]) -> T:
+    """One index per place into the flattened axes."""
+    sizes: list[int] = [x.shape[place] for place, _, _ in lookups]
+    found = [
+        checked(x._made(tensor.uop), size, axis, can_wrap=True)
+        for (_, tensor, axis), size in zip(lookups, sizes, strict=True)
+    ]
+    flat, *others = found[0]._broadcasted(*found[1:])
+    if prod(sizes) >= 2**31:
+        flat = flat.cast(dtypes.int64)
+    for index, size in zip(others, sizes[1:], strict=True):
+        flat = flat * size + index
+    return flat
+
+
+def taken(x: T, index: T) -> T:
+    """Rows of x (n, …) by an index (…): (index…, …)."""
+    rest = x.shape[1:]
+    count = prod(index.shape)
+    column = index.reshape((count, *(1,) * len(rest)))
+    spread = x._made(expanded(column.uop, (count, *rest)))
+    found = x._made(record(GATHER, x.dtype, (x.uop, spread.uop), 0))
+    return found.reshape((*index.shape, *rest))
+
+
+def _placed(x: T, count: int, place: int) -> T:
+    """The first `count` axes moved to begin at `place`."""
+    if not place:
+        return x
+    order = [*range(count, count + place), *range(count), *range(count + place, x.ndim)]
+    return x.permute(tuple(order))

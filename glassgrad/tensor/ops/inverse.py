@@ -1,0 +1,170 @@
+"""Inverse functions: atan, asin, acos and their hyperbolic relatives.
+
+Near 0 each is an odd power series, whose terms follow a law; elsewhere an identity or a logarithm
+leads there. No formula cancels, so small arguments keep all their digits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self, TypeVar
+
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.ops.functions import Functions, slope_of, with_slope
+from glassgrad.tensor.record import as_float
+from glassgrad.tensor.ops.series import odd, of_atanh
+
+NEAR = 0.3  # where the series are used: the terms fall by 0.09 each
+HUGE = 1e8  # from here on, x² + 1 is x² in every dtype
+T = TypeVar("T", bound="Inverse")
+
+
+class Inverse(Functions):
+    """Angles and areas of what sin, cos, tan and their relatives give; copysign."""
+
+    __slots__ = ()
+
+    def atan(self) -> Self:
+        """The angle whose tangent this is.
+
+        >>> round(Tensor(1.0).atan().item(), 5)
+        0.7854
+        """
+        return self._smooth(lambda x: with_slope(_atan(x), x, ATAN_SLOPE))
+
+    def asin(self) -> Self:
+        """The angle whose sine this is.
+
+        >>> round(Tensor(1.0).asin().item(), 5)
+        1.5708
+        """
+
+        def arcsine(x: Self) -> Self:
+            return with_slope(_atan(x / ((1.0 - x) * (1.0 + x)).sqrt()), x, ASIN_SLOPE)
+
+        return self._smooth(arcsine)
+
+    def acos(self) -> Self:
+        """The angle whose cosine this is.
+
+        >>> round(Tensor(0.0).acos().item(), 5)
+        1.5708
+        """
+
+        def arccosine(x: Self) -> Self:
+            return with_slope(_atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0, x, ACOS_SLOPE)
+
+        return self._smooth(arccosine)
+
+    def asinh(self) -> Self:
+        """The number whose hyperbolic sine this is.
+
+        >>> round(Tensor(1.0).asinh().item(), 5)
+        0.88137
+        """
+        return self._smooth(lambda x: with_slope(_asinh(x), x, ASINH_SLOPE))
+
+    def acosh(self) -> Self:
+        """The positive number whose hyperbolic cosine this is.
+
+        >>> round(Tensor(2.0).acosh().item(), 5)
+        1.31696
+        """
+
+        def area_cosine(x: Self) -> Self:
+            return with_slope(_asinh(((x - 1.0) * 0.5).sqrt()) * 2.0, x, ACOSH_SLOPE)
+
+        return self._smooth(area_cosine)
+
+    def atanh(self) -> Self:
+        """The number whose hyperbolic tangent this is.
+
+        >>> round(Tensor(0.5).atanh().item(), 5)
+        0.54931
+        """
+        return self._smooth(lambda x: with_slope(_atanh(x), x, ATANH_SLOPE))
+
+    def copysign(self, other: Any) -> Self:
+        """The size of this with the sign of another, also that of -0.0.
+
+        >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
+        [-1.0, 2.0]
+        """
+        x, y = (self._made(as_float(uop)) for uop in self._pair(other, "give a sign to"))
+        # 1 / -0.0 is -inf; a sign has no slope.
+        is_negative = ((y < 0) | (y.eq(0) & (y.reciprocal() < 0))).detach()
+        size = x.eq(0).where(0.0, x.abs())
+        return is_negative.where(-size, size)
+
+
+def _of_atan(k: int) -> float:
+    return float((-1) ** k) / (2 * k + 1)
+
+
+def _of_asinh(k: int) -> float:
+    return float((-1) ** k * math.comb(2 * k, k)) / 4.0**k / (2 * k + 1)
+
+
+def _atan(x: T) -> T:
+    """1/x turns large numbers into small ones, and turning by 30° small ones into smaller."""
+    is_negative = x < 0
+    size = is_negative.where(-x, x)
+    is_large = size > 1
+    small = is_large.where(size.maximum(1.0).reciprocal(), size.minimum(1.0))
+    is_turned = small > math.tan(math.pi / 12)
+    turned = (small * math.sqrt(3) - 1.0) / (small + math.sqrt(3))
+    angle = odd(is_turned.where(turned, small), _of_atan)
+    angle = is_turned.where(angle + math.pi / 6, angle)
+    angle = is_large.where(math.pi / 2 - angle, angle)
+    return is_negative.where(-angle, angle)
+
+
+def _asinh(x: T) -> T:
+    is_negative = x < 0
+    size = is_negative.where(-x, x)
+    some = size.clamp(NEAR, HUGE)
+    far = (some + (some * some + 1.0).sqrt()).log()
+    far = (size > HUGE).where(size.maximum(HUGE).log() + math.log(2), far)
+    near = odd(x.clamp(-NEAR, NEAR), _of_asinh)
+    return (size < NEAR).where(near, is_negative.where(-far, far))
+
+
+def _atanh(x: T) -> T:
+    far = ((1.0 + x) / (1.0 - x)).log() * 0.5
+    near = odd(x.clamp(-NEAR, NEAR), of_atanh)
+    return ((x > -NEAR) & (x < NEAR)).where(near, far)
+
+
+# ---------------------------------------------------------------------- derivatives
+# The branches above meet at points where a derivative of either would be 0 or half.
+
+
+def _inverse_root(x: UOp, *factors: UOp) -> UOp:
+    """1 / (√a √b …): roots of factors, whose product might overflow."""
+    bottom = x.const_like(1.0)
+    for factor in factors:
+        bottom = bottom * factor.alu(Ops.SQRT)
+    return bottom.alu(Ops.RECIPROCAL)
+
+
+def _circular(x: UOp) -> UOp:
+    """1 / √(1 - x²)"""
+    one = x.const_like(1.0)
+    return _inverse_root(x, (one - x) * (one + x))
+
+
+def _asinh_derivative(x: UOp) -> UOp:
+    """1 / √(1 + x²), which is 1 / |x| where the square would overflow."""
+    size = x.alu(Ops.MAX, -x)
+    some = size.alu(Ops.MIN, x.const_like(HUGE))
+    far = size.alu(Ops.RECIPROCAL)
+    return (x.const_like(HUGE) < size).where(far, _inverse_root(x, some * some + 1.0))
+
+
+ATAN_SLOPE = slope_of(lambda y, x: (x * x + 1.0).alu(Ops.RECIPROCAL))
+ASIN_SLOPE = slope_of(lambda y, x: _circular(x))
+ACOS_SLOPE = slope_of(lambda y, x: -_circular(x))
+ASINH_SLOPE = slope_of(lambda y, x: _asinh_derivative(x))
+ACOSH_SLOPE = slope_of(lambda y, x: _inverse_root(x, x - 1.0, x + 1.0))
+ATANH_SLOPE = slope_of(lambda y, x: ((x.const_like(1.0) - x) * (x + 1.0)).alu(Ops.RECIPROCAL))

@@ -1,0 +1,220 @@
+"""Pooling: the largest or the mean of windows, its inverse, and convolution run backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple, Self, TypeVar
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.tensor.lazy.composite import composite
+from glassgrad.tensor.ops.contraction import around, each
+from glassgrad.tensor.ops.interpolation import Interpolation
+from glassgrad.tensor.record import sizes_of
+from glassgrad.tensor.symbolic_sizes import with_known_sizes
+
+MAX = Ops.MAX
+Pairs = tuple[tuple[int, int], ...]
+T = TypeVar("T", bound="Pooling")
+
+
+class _Plan(NamedTuple):
+    """Which windows are cut out of the last axes."""
+
+    kernel: tuple[int, ...]
+    steps: tuple[int, ...]
+    spreads: tuple[int, ...]
+    given: Pairs  # the padding that was asked for
+    pads: Pairs  # and with what ceil_mode adds to it
+
+    @property
+    def axes(self) -> int:
+        return len(self.kernel)
+
+    def around(self, x: Pooling, pads: Pairs) -> Pairs:
+        """Padding of the last axes as padding of all."""
+        return ((0, 0),) * (x.ndim - self.axes) + pads
+
+    def cut(self, padded: T) -> T:
+        return padded._pool(self.kernel, self.steps, self.spreads)
+
+
+def _plan(
+    x: Pooling,
+    kernel_size: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    ceil_mode: bool = False,
+) -> _Plan:
+    kernel = each(kernel_size, 2, "kernel_size")
+    count = len(kernel)
+    if x.ndim < count:
+        raise ShapeError(f"a kernel of {count} axes does not fit a tensor of shape {x.shape}")
+    steps = kernel if stride is None else each(stride, count, "stride")
+    spreads = each(dilation, count, "dilation")
+    given = around(padding, count)
+    if not ceil_mode:
+        return _Plan(kernel, steps, spreads, given, given)
+    found = []
+    rows = zip(x.shape[-count:], kernel, steps, spreads, given, strict=True)
+    for size, k, s, d, (before, after) in rows:
+        room = size + before + after - d * (k - 1) - 1
+        last = -(-room // s) * s  # where a window that reaches beyond the end would start
+        extra = max(last - room, 0) if last < size + before else 0
+        found.append((before, after + extra))
+    return _Plan(kernel, steps, spreads, given, tuple(found))
+
+
+class Pooling(Interpolation):
+    """max_pool2d, avg_pool2d, max_unpool2d and conv_transpose2d."""
+
+    __slots__ = ()
+
+    def max_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        """The largest value of each window; with `return_indices` also where it was.
+
+        >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
+        [[[[5, 7], [13, 15]]]]
+        """
+        plan = _plan(self, kernel_size, stride, dilation, padding, ceil_mode)
+        lowest = dtypes.min(self.uop.dtype)
+        windows = plan.cut(self.pad(plan.around(self, plan.pads), value=lowest))
+        axes = tuple(range(windows.ndim - plan.axes, windows.ndim))
+        best = windows.max(axes)
+        if not return_indices:
+            return best
+        places = self.shape[-plan.axes :]
+        count = prod(places)
+        # Counting down makes the first place the largest; padding counts as no place.
+        numbers = plan.cut((count - self._line(count).reshape(places))._padded(plan.pads))
+        is_best = windows.eq(best.reshape((*best.shape, *(1,) * plan.axes)))
+        is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
+        return best, count - is_best.where(numbers, 0)._reduced(MAX, axes, keepdim=False)
+
+    @composite
+    def avg_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Self:
+        """The mean of each window.
+
+        >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
+        [[[[2.5, 4.5], [10.5, 12.5]]]]
+        """
+        plan = _plan(self, kernel_size, stride, dilation, padding, ceil_mode)
+        axes = tuple(range(-plan.axes, 0))
+        total = plan.cut(self._padded(plan.around(self, plan.pads))).sum(axes)
+        is_plain = plan.given == plan.pads
+        if is_plain and (count_include_pad or not any(map(any, plan.given))):
+            return total / prod(plan.kernel)
+        ones = self._made(self.ones_like().uop)
+        given = plan.around(self, plan.given)
+        counted = ones.pad(given, value=1) if count_include_pad else ones._padded(given)
+        extra = tuple((0, b[1] - a[1]) for a, b in zip(plan.given, plan.pads, strict=True))
+        return total / plan.cut(counted._padded(plan.around(self, extra))).sum(axes)
+
+    @with_known_sizes
+    def max_unpool2d(
+        self,
+        indices: Self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Self:
+        """Values put back where `max_pool2d` found them, and zeros elsewhere.
+
+        >>> x = Tensor([[[[1.0, 5.0], [3.0, 2.0]]]])
+        >>> x.max_pool2d().max_unpool2d(x.max_pool2d(return_indices=True)[1]).tolist()
+        [[[[0.0, 5.0], [0.0, 0.0]]]]
+        """
+        plan = _plan(self, kernel_size, stride, dilation, padding)
+        indices = self._given(indices, "the indices of max_unpool2d")
+        if indices.shape != self.shape:
+            raise ShapeError(f"values {self.shape} and indices {indices.shape} differ in shape")
+        if output_size is None:
+            places = self.shape[-plan.axes :]
+            rows = zip(places, plan.steps, plan.spreads, plan.kernel, plan.pads, strict=True)
+            wanted = tuple((n - 1) * s + d * (k - 1) + 1 - b - a for n, s, d, k, (b, a) in rows)
+        else:
+            wanted = sizes_of((output_size,), "size")[-plan.axes :]
+            if len(wanted) != plan.axes:
+                raise ShapeError(f"output_size {output_size} needs {plan.axes} numbers")
+        lead = self.shape[: -plan.axes]
+        zeros = self._made(type(self).zeros(*lead, prod(wanted), dtype=self.dtype).uop)
+        first = len(lead)
+        spread = zeros.scatter(first, indices.flatten(first), self.flatten(first))
+        return spread.reshape((*lead, *wanted))
+
+    def conv_transpose2d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+    ) -> Self:
+        """What a convolution does to gradients: every input spreads a copy of the kernel.
+
+        The weight is (channels, out channels / groups, …).
+
+        >>> Tensor.ones(1, 1, 2, 2).conv_transpose2d(Tensor.ones(1, 1, 2, 2)).tolist()
+        [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
+        """
+        weight = self._given(weight, "the weight of a convolution")
+        if self.ndim != weight.ndim or self.ndim < 3 or self.shape[1] != weight.shape[0]:
+            raise ShapeError(
+                f"cannot convolve {self.shape} backwards with {weight.shape}",
+                hint="the weight is (channels, out channels / groups, …)",
+            )
+        if groups < 1 or self.shape[1] % groups:
+            raise ShapeError(f"{groups} groups do not divide {self.shape[1]} channels")
+        kernel = weight.shape[2:]
+        count = len(kernel)
+        channels, per = weight.shape[:2]
+        # (groups, in, out, …)  ->  (groups · out, in, …), mirrored
+        turned = weight.reshape((groups, channels // groups, per, *kernel)).transpose(1, 2)
+        turned = turned.flip(tuple(range(3, 3 + count)))
+        turned = turned.reshape((groups * per, channels // groups, *kernel))
+        spreads = each(dilation, count, "dilation")
+        more = each(output_padding, count, "output_padding", least=0)
+        rows = zip(kernel, spreads, around(padding, count), more, strict=True)
+        pads = tuple((d * (k - 1) - b, d * (k - 1) - a + o) for k, d, (b, a), o in rows)
+        x = self._spaced(each(stride, count, "stride"))._padded(((0, 0), (0, 0), *pads))
+        return x.conv2d(turned, bias, groups, dilation=dilation)
+
+    def _spaced(self, steps: tuple[int, ...]) -> Self:
+        """Zeros between the elements of the last axes."""
+        x = self
+        for axis, step in enumerate(steps, start=self.ndim - len(steps)):
+            if step == 1:
+                continue
+            size = x.shape[axis]
+            shape = x.shape
+            apart = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :]))
+            grown = apart._padded(
+                ((0, 0),) * (axis + 1) + ((0, step - 1),) + ((0, 0),) * (x.ndim - axis - 1)
+            )
+            whole = grown.flatten(axis, axis + 1)
+            pairs = tuple((0, n) for n in whole.shape)
+            x = whole._shrunk((*pairs[:axis], (0, (size - 1) * step + 1), *pairs[axis + 1 :]))
+        return x

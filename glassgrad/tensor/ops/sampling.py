@@ -1,0 +1,82 @@
+"""Sampling: permutations and draws by weight."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from glassgrad.base.dtype import DTypeLike, dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.ops.random import Random
+from glassgrad.tensor.record import dtype_of, whole
+from glassgrad.tensor.symbolic_sizes import with_known_sizes
+
+
+class Sampling(Random):
+    """randperm and multinomial."""
+
+    __slots__ = ()
+
+    @classmethod
+    @with_known_sizes
+    def randperm(
+        cls,
+        n: int,
+        device: str | None = None,
+        dtype: DTypeLike = dtypes.int32,
+        requires_grad: bool | None = None,
+        contiguous: bool = True,  # noqa: ARG003  scripts pass it, as to rand
+    ) -> Self:
+        """The numbers 0 to n-1 in random order.
+
+        >>> sorted(Tensor.randperm(4).tolist())
+        [0, 1, 2, 3]
+        """
+        n = whole(n, "the size of a permutation")
+        wanted = dtype_of(dtype)
+        if n == 0:
+            return cls.empty(0, dtype=wanted, device=device)
+        bits = cls._random_bits(n, canonical(device)) >> 32
+        order = bits.cast(dtypes.uint32).argsort().cast(wanted)
+        return cls._leaf(order.uop, requires_grad)
+
+    @with_known_sizes
+    def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
+        """Places drawn with probabilities in proportion to these weights, per row.
+
+        >>> Tensor([0.0, 1.0, 0.0]).multinomial(4, replacement=True).tolist()
+        [1, 1, 1, 1]
+        """
+        if not 1 <= self.ndim <= 2 or num_samples < 1 or 0 in self.uop.shape:
+            raise ShapeError(
+                f"cannot draw {num_samples} places from weights of shape {self.shape}",
+                hint="weights have one or two axes, and at least one place is drawn",
+            )
+        places = int(self.shape[-1])
+        if not replacement and num_samples > places:
+            raise ShapeError(
+                f"cannot draw {num_samples} of {places} places without putting them back",
+                hint="pass replacement=True",
+            )
+        rows = self.reshape((-1, places)).cast(dtypes.float32).detach()
+        drawn = rows._drawn_again(num_samples) if replacement else rows._drawn_once(num_samples)
+        return drawn.reshape((*self.shape[:-1], num_samples))
+
+    def _drawn_again(self, count: int) -> Self:
+        """How many running sums of the weights a uniform number has passed."""
+        sums = self.cumsum(1)
+        chance = type(self).rand(self.shape[0], count, device=self.device) * sums[:, -1:]
+        passed = chance.unsqueeze(2) >= sums.unsqueeze(1)
+        # A place without weight at the end must not be drawn when rounding reaches the total.
+        return passed.cast(dtypes.int32).sum(2).minimum(self._last_weight())
+
+    def _last_weight(self) -> Self:
+        """The last place of each row that has a weight."""
+        line = self._line(int(self.shape[1]))
+        return (self > 0).where(line, 0).max(1, keepdim=True)
+
+    def _drawn_once(self, count: int) -> Self:
+        """A race: each place arrives after an exponential time over its weight."""
+        chance = type(self).rand(*self.shape, device=self.device)
+        speed = ((1.0 - chance).log() - 1e-30) / self  # negative; no weight never arrives
+        return speed.topk(count, 1)[1]

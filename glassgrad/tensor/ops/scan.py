@@ -1,0 +1,107 @@
+"""Scans: running sums, products and extremes along an axis, each one pass in order."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from glassgrad.base.dtype import dtypes, sum_dtype
+from glassgrad.ir.ops import Ops
+from glassgrad.tensor.ops.arrangement import Arrangement
+from glassgrad.tensor.compat.keyword_aliases import also_named
+from glassgrad.tensor.record import BOOL, axis_of, record
+from glassgrad.tensor.ops.reductions import accumulator
+
+SCAN, ADD, MUL, MAX, MIN = Ops.SCAN, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
+
+
+class Scan(Arrangement):
+    """cumsum, cumprod, cummax, cummin and logcumsumexp."""
+
+    __slots__ = ()
+
+    @also_named(dim="axis")
+    def cumsum(self, axis: int = 0) -> Self:
+        """Running sums along an axis.
+
+        >>> Tensor([1, 2, 3]).cumsum().tolist()
+        [1, 3, 6]
+        """
+        wanted = sum_dtype(self.uop.dtype)
+        return self.cast(accumulator(wanted))._scanned(ADD, axis).cast(wanted)
+
+    @also_named(dim="axis")
+    def cumprod(self, axis: int) -> Self:
+        """Running products along an axis.
+
+        >>> Tensor([1, 2, 3, 4]).cumprod(0).tolist()
+        [1, 2, 6, 24]
+        """
+        wanted = sum_dtype(self.uop.dtype)
+        return self.cast(accumulator(wanted))._scanned(MUL, axis).cast(wanted)
+
+    @also_named(dim="axis")
+    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
+        """The largest so far along an axis, and where it was last.
+
+        >>> [x.tolist() for x in Tensor([1, 3, 2, 3]).cummax()]
+        [[1, 3, 3, 3], [0, 1, 1, 3]]
+        """
+        return self._extremes(MAX, axis)
+
+    @also_named(dim="axis")
+    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
+        """The smallest so far along an axis, and where it was last.
+
+        >>> [x.tolist() for x in Tensor([3, 1, 2, 1]).cummin()]
+        [[3, 1, 1, 1], [0, 1, 1, 3]]
+        """
+        return self._extremes(MIN, axis)
+
+    @also_named(dim="axis")
+    def logcumsumexp(self, axis: int = 0) -> Self:
+        """log(cumsum(exp(x))) along an axis, without overflow.
+
+        >>> [round(x, 3) for x in Tensor([1000.0, 1000.0]).logcumsumexp().tolist()]
+        [1000.0, 1000.693]
+        """
+        x = self if self.is_floating_point() else self.cast(dtypes.default_float)
+        if not self.ndim or 0 in self.uop.shape:
+            return x
+        # Everything is a multiple of exp(the largest so far), which changes from step to step.
+        largest = x.detach()._scanned(MAX, axis)
+        before = largest._after_nothing(axis_of(axis, self.ndim))
+        most, last = [y.isfinite().where(y, 0.0) for y in (largest, before)]
+        factor = before.eq(-math.inf).where(0.0, (last - most).exp())
+        return (x - most).exp()._scanned(Ops.MULACC, axis, factor).log() + most
+
+    def _after_nothing(self, axis: int) -> Self:
+        """Everything one place on along an axis; the first is the logarithm of nothing."""
+        pairs, box = [(0, 0)] * self.ndim, [(0, n) for n in self.shape]
+        pairs[axis], box[axis] = (1, 0), (0, self.shape[axis] - 1)
+        return self.shrink(tuple(box)).pad(tuple(pairs), value=-math.inf)
+
+    def _extremes(self, op: Ops, axis: int) -> tuple[Self, Self]:
+        place = axis_of(axis, self.ndim)
+        if not self.ndim or 0 in self.uop.shape:
+            return self._made(self.uop), self.cast(dtypes.int32).zeros_like()
+        plain = (self.cast(dtypes.uint8) if self.uop.dtype is BOOL else self).detach()
+        best = plain._scanned(op, axis)
+        is_best = plain.eq(best) | plain.isnan()
+        size = self.shape[place]
+        line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - place)))
+        index = is_best.where(line, 0)._scanned(MAX, axis)
+        # Looked up again, so that the gradient goes to where the value was.
+        values = self._at(place, index) if self.is_floating_point() else best.cast(self.dtype)
+        return values, index
+
+    def _scanned(self, op: Ops, axis: int, factor: Self | None = None) -> Self:
+        """An op of reductions applied to all elements up to each one.
+
+        With MULACC what there was is multiplied by `factor` before each element is added.
+        """
+        place = axis_of(axis, self.ndim)
+        if not self.ndim or 0 in self.uop.shape or self.uop.shape[place] == 1:
+            return self._made(self.uop)
+        sources = (self.uop,) if factor is None else (self.uop, factor.uop)
+        return self._made(record(SCAN, self.uop.dtype, sources, (op, place)))

@@ -1,0 +1,262 @@
+"""Scatter and selection: elements written to places that tensors name, or chosen by masks."""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeVar
+
+from glassgrad.base.dtype import ConstType, dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.facts import identity
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.ops.indexing import check_index, checked, taken
+from glassgrad.tensor.record import BOOL, axis_of, record
+from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.ops.sorting import Sorting
+
+ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
+REDUCTIONS = {"sum": ADD, "mean": ADD, "prod": MUL, "amax": MAX, "amin": MIN}
+T = TypeVar("T", bound="Scatter")
+
+
+class Scatter(Sorting):
+    """scatter, scatter_reduce, nonzero and masked_select."""
+
+    __slots__ = ()
+
+    @with_known_sizes
+    def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
+        """A copy with y[index[i][j]][j] = src[i][j] for dim 0, and so on; the last one stays.
+
+        `reduce` "add" or "multiply" combines with what is there instead.
+
+        >>> Tensor([0, 0, 0]).scatter(0, Tensor([2, 0]), Tensor([5, 6])).tolist()
+        [6, 0, 5]
+        """
+        if reduce not in (None, "add", "multiply"):
+            raise ValueError(f'reduce is None, "add" or "multiply", not {reduce!r}')
+        source = _source(self, index, src)
+        if reduce is not None:
+            return self.scatter_reduce(dim, index, source, "sum" if reduce == "add" else "prod")
+        axis = axis_of(dim, self.ndim)
+        places, values = _lines(self, axis, index, source)
+        if not index.numel():
+            return self.contiguous()
+        cut = [
+            whole if place == axis else n
+            for place, (whole, n) in enumerate(zip(self.shape, index.shape, strict=True))
+        ]
+        own = self.shrink_to(tuple(cut))
+        found = _written(own, places, values, axis)
+        if own.shape == self.shape:
+            return found
+        is_there = self._made(found.full_like(True, dtype=BOOL).uop).pad_to(self.shape)
+        return is_there.where(found.pad_to(self.shape), self)
+
+    @with_known_sizes
+    def scatter_reduce(
+        self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
+    ) -> Self:
+        """Elements of src combined at the places that index names: sum, prod, mean, amax or amin.
+
+        >>> x, places = Tensor([1.0, 1.0]), Tensor([0, 0, 0])
+        >>> x.scatter_reduce(0, places, Tensor([2.0, 3.0, 4.0]), "sum").tolist()
+        [10.0, 1.0]
+        """
+        if reduce not in REDUCTIONS:
+            raise ValueError(f"reduce is one of {', '.join(REDUCTIONS)}, not {reduce!r}")
+        axis = axis_of(dim, self.ndim)
+        op = REDUCTIONS[reduce]
+        places, values = _lines(self, axis, index, _source(self, index, src))
+        size, start = int(self.shape[axis]), identity(op, self.dtype)
+        total = _back(_combined(places, values, size, op), self, axis, start)
+        ones = places.full_like(1, dtype=dtypes.int32)
+        count = _back(_combined(places, self._made(ones.uop), size, ADD), self, axis)
+        own = self if include_self else (count > 0).where(self.const_like(start), self)
+        result = own._binary(op, total, "combine")
+        if reduce != "mean":
+            return result
+        parts = (count + int(include_self)).maximum(1)
+        return result / parts if self.is_floating_point() else result // parts.cast(self.dtype)
+
+    @with_known_sizes
+    def _with_rows(self, places: Self, rows: Self) -> Self:
+        """This tensor (n, …) with rows (k, …) at places (k); the last one stays."""
+        last = _winners(places, int(self.shape[0]))
+        found = taken(rows, (last - 1).maximum(0))
+        is_new = (last > 0).reshape((-1, *(1,) * (self.ndim - 1)))
+        return is_new.where(found, self)
+
+    # ------------------------------------------------------------------ selection
+
+    @with_known_sizes
+    def nonzero(self, size: int | None = None, fill_value: ConstType = 0) -> Self:
+        """The indices of elements that are not 0, one row each.
+
+        How many there are is computed now, unless `size` says how many rows to give.
+
+        >>> Tensor([[0, 5], [7, 0]]).nonzero().tolist()
+        [[0, 1], [1, 0]]
+        """
+        places, is_there = _true_places(self.ne(0), size)
+        columns = []
+        stride = self.numel()
+        for width in self.shape:
+            stride = stride // width if width else 0
+            columns.append(places // max(stride, 1) % max(width, 1))
+        if not columns:
+            return places.unsqueeze(-1)[:, :0]
+        rows = columns[0].stack(*columns[1:], dim=-1)
+        return is_there.unsqueeze(-1).where(rows, rows.const_like(int(fill_value)))
+
+    @with_known_sizes
+    def masked_select(self, mask: Self, size: int | None = None, fill_value: ConstType = 0) -> Self:
+        """The elements where a mask is true, as a vector.
+
+        How many there are is computed now, unless `size` says how many to give.
+
+        >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
+        [1, 3]
+        """
+        x, condition = self._broadcasted(mask)
+        places, is_there = _true_places(condition.cast(BOOL), size)
+        fill = bool(fill_value) if x.dtype is BOOL else fill_value  # 0 is no reason to widen bools
+        if not x.numel():
+            return x.flatten().pad_to(places.shape, value=fill)
+        return is_there.where(taken(x.flatten(), places), fill)
+
+
+def _source(x: T, index: T, src: Any) -> T:
+    if isinstance(src, (int, float)):
+        return x._made(index.full_like(src, dtype=x.dtype).uop)
+    source = x._made(x._operand(src, "scatter"))
+    if source.dtype is not x.dtype:
+        source = source.cast(x.dtype)
+    return source
+
+
+def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
+    """Index and source of one shape, with the axis last."""
+    check_index(index)
+    if not x.ndim == index.ndim == src.ndim or not x.ndim:
+        raise ShapeError(
+            f"scatter into {x.shape} by {index.shape} from {src.shape}",
+            hint="all three have the same number of axes, at least 1",
+        )
+    for place, (whole, wanted, given) in enumerate(
+        zip(x.shape, index.shape, src.shape, strict=True)
+    ):
+        if wanted > given or (place != axis and wanted > whole):
+            raise ShapeError(
+                f"scatter into {x.shape} by {index.shape} from {src.shape}: axis {place} of the "
+                "index is too long",
+                hint="an index is no longer than the source, nor than the target but on its axis",
+            )
+    index = checked(index, int(x.shape[axis]), axis, can_wrap=False)
+    values = src.shrink_to(index.shape).transpose(axis, -1)
+    return index.transpose(axis, -1), values
+
+
+def _hits(places: T, size: int) -> T:
+    """Which element lands where: (…, place, element)."""
+    return places.unsqueeze(-2).eq(places._line(size, places.dtype).unsqueeze(-1))
+
+
+def _winners(places: T, size: int) -> T:
+    """Which element lands last at each of `size` places, counted from 1; 0 for none."""
+    numbers = places._line(int(places.shape[-1])).expand(places.shape)
+    return (_combined(places, numbers, size, MAX) + 1).maximum(0)
+
+
+def _combined(places: T, values: T, size: int, op: Ops) -> T:
+    """Elements (…, n) combined at each of `size` places."""
+    has_rule = op in (MAX, MIN) and values.is_floating_point()
+    plain = values.detach() if has_rule else values
+    chosen = _hits(places, size).where(
+        plain.unsqueeze(-2), plain.const_like(identity(op, plain.dtype))
+    )
+    found = chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
+    if not has_rule:
+        return found
+    rule = _Shared(places, plain, found)
+    return values._made(record(Ops.CUSTOM, values.uop.dtype, (found.uop, values.uop), rule))
+
+
+def _written(x: T, places: T, values: T, axis: int) -> T:
+    """x with elements of lines (…, n) written to places along an axis, one after the other."""
+    at, new = (
+        line.transpose(axis, -1).unsqueeze(-1).transpose(axis, -1) for line in (places, values)
+    )
+    size = int(x.shape[axis])
+    numbers = places._line(size, places.dtype).reshape((size,) + (1,) * (x.ndim - axis))
+    body = at.eq(numbers).where(new.detach(), x.detach().unsqueeze(-1))
+    found = body._reduced(Ops.ASSIGN, (x.ndim,), keepdim=False)
+    if not x.is_floating_point():
+        return found
+    rule = _Kept(places, axis, x)
+    return x._made(record(Ops.CUSTOM, x.uop.dtype, (found.uop, x.uop, values.uop), rule))
+
+
+class _Kept:
+    """The gradient of writing: it goes to what was written last, and to what was not written to."""
+
+    def __init__(self, places: Any, axis: int, x: Any) -> None:
+        self.places, self.axis, self.x = places, axis, x
+
+    def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        places, lines = self.places, self.x._made(g).transpose(self.axis, -1)
+        last = _winners(places, int(self.x.shape[self.axis]))
+        numbers = places._line(int(places.shape[-1])) + 1
+        is_last = last._at(-1, places).eq(numbers)
+        of_x = (last > 0).where(0, lines).transpose(self.axis, -1)
+        return {node.src[1]: of_x.uop, node.src[2]: is_last.where(lines._at(-1, places), 0).uop}
+
+
+class _Shared:
+    """The gradient of extremes: all elements that are as large as what is kept share it."""
+
+    def __init__(self, places: Any, values: Any, found: Any) -> None:
+        self.places, self.values, self.found = places, values, found
+
+    def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        places, values, found = self.places, self.values, self.found
+        is_kept = values.eq(found._at(-1, places))
+        count = _combined(places, is_kept.cast(values.dtype), int(found.shape[-1]), ADD)
+        share = (values._made(g) / count.maximum(1))._at(-1, places)
+        return {node.src[1]: is_kept.where(share, 0).uop}
+
+
+def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
+    """The last axis where it belongs; places that no index could name are filled."""
+    return line.transpose(axis, -1).pad_to(x.shape, value=fill)
+
+
+def _true_places(mask: T, size: int | None) -> tuple[T, T]:
+    """Where a mask is true in its flattened order, and which of these places are real."""
+    if not mask.numel():
+        none = mask._made(type(mask).zeros(size or 0, dtype=dtypes.int32).uop)
+        return none, none.ne(0)
+    counts = mask.flatten().cast(dtypes.int32).cumsum().contiguous()
+    total = counts[-1]
+    count = _counted(total) if size is None else size
+    wanted = mask._line(count) + 1
+    places = _first_at_least(counts, wanted).minimum(mask.numel() - 1)
+    return places, wanted <= total
+
+
+def _counted(x: Any) -> int:
+    """The number that a tensor holds, computed now."""
+    return int(x.item())
+
+
+def _first_at_least(line: T, values: T) -> T:
+    """How many elements of growing lines (…, n) are less than values (…, k); by halving."""
+    size = int(line.shape[-1])
+    place = (values * 0).cast(dtypes.int32)
+    step = 1 << (size.bit_length() - 1)
+    while step:
+        further = place + step
+        there = line._at(-1, (further - 1).minimum(size - 1))
+        place = ((further <= size) & (there < values)).where(further, place)
+        step //= 2
+    return place

@@ -1,0 +1,192 @@
+"""Sorting: a network of exchanges over keys that carry their places, cut short where few are asked.
+
+A value becomes a signed key of the same order, and an exchange a minimum and a maximum. Keys alone
+are sorted for values. For places, keys of 32 bits share a word of 64 with the index, so that equal
+values keep their order; wider keys travel beside their index. Which of the two networks is computed
+depends on which result is asked for; a gradient asks for places.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from glassgrad.base.dtype import DType, dtypes
+from glassgrad.base.errors import ShapeError
+from glassgrad.ir.ops import Ops
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.ops.bitcasts import UNSIGNED
+from glassgrad.tensor.ops.sorting_network import Words, first_in_order
+from glassgrad.tensor.autograd.gradient import gradients
+from glassgrad.tensor.record import axis_of, record
+from glassgrad.tensor.ops.scan import Scan
+from glassgrad.tensor.symbolic_sizes import with_known_sizes
+
+MANY, FEW = 512, 32  # elements of which so small a part is asked for that most are left out
+SIGNED = {32: dtypes.int32, 64: dtypes.int64}
+
+
+class Sorting(Scan):
+    """argsort, sort and topk."""
+
+    __slots__ = ()
+
+    @with_known_sizes
+    def argsort(self, dim: int = -1, descending: bool = False) -> Self:
+        """The places of the elements in order; equal ones keep theirs, nan is the largest.
+
+        >>> Tensor([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
+        axis = axis_of(dim, self.ndim)
+        if not self.shape or 0 in self.uop.shape:
+            return self.zeros_like(dtype=dtypes.int32)
+        return self._first(axis, int(self.shape[axis]), descending)
+
+    def _first(self, axis: int, count: int, descending: bool) -> Self:
+        """The places of the first elements in order."""
+        order: Self = _order(self.detach().transpose(axis, -1), count, descending)
+        return order.transpose(axis, -1)
+
+    @with_known_sizes
+    def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
+        """The elements in order, and their places.
+
+        >>> [x.tolist() for x in Tensor([3, 1, 2]).sort()]
+        [[1, 2, 3], [1, 2, 0]]
+        """
+        if not self.shape:
+            return self._made(self.uop), self.argsort(dim)
+        index = self.argsort(dim, descending)
+        if 0 in self.uop.shape:
+            return self._made(self.uop), index
+        axis = axis_of(dim, self.ndim)
+        found = _sorted(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
+        rule = _Lookup(index.uop, axis)
+        made = record(Ops.CUSTOM, self.uop.dtype, (found.uop, self.uop), rule)
+        return self._made(made), index
+
+    @with_known_sizes
+    def topk(
+        self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True
+    ) -> tuple[Self, Self]:
+        """The k largest or smallest elements in order, and their places.
+
+        >>> [x.tolist() for x in Tensor([3, 1, 2]).topk(2)]
+        [[3, 2], [0, 2]]
+        """
+        axis = axis_of(dim, self.ndim)
+        size = int(self.shape[axis]) if self.shape else 1
+        if not 0 <= k <= size:
+            raise ShapeError(f"cannot take the top {k} of {size} elements on axis {axis}")
+        if not self.shape:
+            return self.sort(dim)
+        if not k or 0 in self.uop.shape:
+            pairs: list[tuple[int, int] | None] = [None] * self.ndim
+            pairs[axis] = (0, k)
+            nothing = self.shrink(pairs)
+            return nothing, nothing.cast(dtypes.int32)
+        index = self._first(axis, k, largest)
+        return self._at(axis, index), index
+
+
+class _Lookup:
+    """The gradient of sorted values: they were looked up at these places."""
+
+    def __init__(self, index: UOp, axis: int) -> None:
+        self.index, self.axis = index, axis
+
+    def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+        x = node.src[1]
+        looked_up = UOp(Ops.GATHER, x.dtype, (x, self.index), self.axis)
+        return gradients(looked_up, (x,), g, are_ends=True)
+
+
+def _order(x: Any, count: int, descending: bool) -> Any:
+    """The places of the first elements of the last axis in order."""
+    keys = _keys(x.eq(0).where(0, x) if x.dtype.kind == "float" else x)
+    keys = keys.bitwise_not() if descending else keys
+    size = int(x.shape[-1])
+    if size >= MANY and size >= FEW * count:
+        return _few_of_many(keys, count)
+    return first_in_order(_words(keys, x._line(size)), count, _places)
+
+
+def _few_of_many(keys: Any, count: int) -> Any:
+    """The same by groups of neighbours: those whose first elements are first hold all we look for,
+    unless it is in the rest that makes no group.
+
+    Of any other group even the first element comes behind the first ones of `count` groups.
+    """
+    size = int(keys.shape[-1])
+    width = 1 << (size // count).bit_length() // 2
+    groups = size // width
+    grouped = keys[..., : groups * width].unflatten(-1, (groups, width))
+    best = first_in_order(_words(grouped.min(-1), keys._line(groups)), count, _places)
+    chosen = best.unsqueeze(-1).expand((*best.shape, width))
+    places = (chosen * width + keys._line(width)).flatten(-2)
+    found = grouped._at(-2, chosen).flatten(-2)
+    if size > groups * width:
+        rest = keys[..., groups * width :]
+        found = found.cat(rest, dim=-1)
+        line = keys._line(int(rest.shape[-1])) + groups * width
+        places = places.cat(line.expand(rest.shape), dim=-1)
+    return first_in_order(_words(found, places), count, _places)
+
+
+def _words(keys: Any, places: Any) -> Words:
+    """Keys that carry their places, as many as a network needs."""
+    if keys.dtype.itemsize <= 4:
+        return [_padded((keys.cast(dtypes.int64) << 32) | places.cast(dtypes.int64))]
+    return [_padded(keys), _padded(places.expand(keys.shape))]
+
+
+def _places(words: Words) -> Any:
+    last = words[-1] & 0xFFFFFFFF if len(words) == 1 else words[-1]
+    return last.cast(dtypes.int32)
+
+
+def _sorted(x: Any, descending: bool) -> Any:
+    """The elements of the last axis in order: keys alone, which are the values in another guise."""
+    keys = _keys(x)
+    keys = keys.bitwise_not() if descending else keys
+
+    def read(words: Words) -> Any:
+        return _values(words[0].bitwise_not() if descending else words[0], x.dtype)
+
+    return first_in_order([_padded(keys)], int(x.shape[-1]), read)
+
+
+def _padded(keys: Any) -> Any:
+    """Up to a power of two, with what comes last."""
+    size = int(keys.shape[-1])
+    more = (1 << (size - 1).bit_length()) - size
+    around = ((0, 0),) * (keys.ndim - 1) + ((0, more),)
+    return keys.pad(around, value=dtypes.max(keys.dtype)) if more else keys
+
+
+def _keys(x: Any) -> Any:
+    """Signed numbers of 32 or 64 bits in the order of the values; all nans are the last one."""
+    if x.dtype.kind == "float":
+        wide = x if x.dtype.bits >= 32 else x.cast(dtypes.float32)
+        bits = wide.isnan().where(float("nan"), wide).bitcast(SIGNED[wide.dtype.bits])
+        return _falling(bits)
+    if x.dtype in UNSIGNED.values() and x.dtype.bits >= 32:
+        top = 1 << (x.dtype.bits - 1)
+        return (x ^ top).bitcast(SIGNED[x.dtype.bits])
+    return x if x.dtype.bits == 64 else x.cast(dtypes.int32)
+
+
+def _values(keys: Any, dtype: DType) -> Any:
+    """What _keys made keys of."""
+    if dtype.kind == "float":
+        wide = dtypes.float64 if dtype.bits == 64 else dtypes.float32
+        return _falling(keys).bitcast(wide).cast(dtype)
+    if dtype in UNSIGNED.values() and dtype.bits >= 32:
+        return keys.bitcast(dtype) ^ (1 << (dtype.bits - 1))
+    return keys.cast(dtype)
+
+
+def _falling(bits: Any) -> Any:
+    """Negative floats count down as their bits count up; done twice, this is undone."""
+    last = bits.dtype.bits - 1
+    return bits ^ ((bits >> last) & ((1 << last) - 1))
