@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bench.gpt_step import GPT, AdamW
 from glassgrad import Tensor, nn
-from glassgrad.devices.native import compile_text
+from glassgrad.devices.cpu.native import compile_text
 from glassgrad.devices.registry import Device
 from glassgrad.ir.stages import Kernel, Target
 from glassgrad.loops import optimize

@@ -189,7 +189,7 @@ class Watch:
         setattr(module, name, timed)
 
     def wrap_kernels(self) -> None:
-        import glassgrad.devices.native as native
+        import glassgrad.devices.cpu.native as native
         import glassgrad.engine.pipeline as pipeline
 
         write, compile_text = pipeline.write_source, native.compile_text
@@ -262,7 +262,7 @@ def in_child(text: str) -> dict[str, Any]:
 
 def warm_up() -> None:
     """Everything is imported, and LLVM has started, before the first child."""
-    from glassgrad.devices.native import compile_text
+    from glassgrad.devices.cpu.native import compile_text
     from glassgrad.devices.registry import Device
     from glassgrad.engine.pipeline import import_compiler, write_source
 

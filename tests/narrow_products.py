@@ -6,8 +6,8 @@ import numpy as np
 from reference import Array
 
 from glassgrad import Tensor, dtypes
-from glassgrad.devices.machine import cpu_target
-from glassgrad.devices.native import Host
+from glassgrad.devices.cpu.machine import cpu_target
+from glassgrad.devices.cpu.native import Host
 from glassgrad.ir.stages import Target
 
 X86, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from glassgrad.devices.loader import can_load
-from glassgrad.devices.native import compile_text
+from glassgrad.devices.cpu.loader import can_load
+from glassgrad.devices.cpu.native import compile_text
 
 TEXT = """
 @row = private constant [4 x float] [float 1.0, float 2.0, float 3.0, float 4.0], align 16

@@ -9,7 +9,7 @@ import numpy as np
 from hand_programs import address, elementwise, source_of
 
 from glassgrad.base.dtype import DType
-from glassgrad.devices.cpu import CpuDevice
+from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import numpy_dtype
 

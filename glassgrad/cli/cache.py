@@ -7,7 +7,7 @@ from pathlib import Path
 
 from glassgrad.base.folders import cache_folder
 from glassgrad.base.terminal import size_to_str
-from glassgrad.devices import objects
+from glassgrad.devices.cpu import object_cache as objects
 
 PLANS = b'{"sources": '  # how plans begin; other things in braces are sources of kernels
 KINDS = ("compiled kernels", "their sources", "plans of graphs", "facts, recipes")

@@ -12,9 +12,9 @@ from glassgrad.devices.protocol import Device as DeviceProtocol
 
 # family -> module and class; the class is made from a device name, or raises DeviceError
 FAMILIES = {
-    "CPU": ("glassgrad.devices.cpu", "CpuDevice"),
-    "CLANG": ("glassgrad.devices.clang", "ClangDevice"),
-    "PYTHON": ("glassgrad.devices.python", "PythonDevice"),
+    "CPU": ("glassgrad.devices.cpu.device", "CpuDevice"),
+    "CLANG": ("glassgrad.devices.clang.device", "ClangDevice"),
+    "PYTHON": ("glassgrad.devices.python.device", "PythonDevice"),
 }
 
 

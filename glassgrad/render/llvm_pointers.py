@@ -2,7 +2,7 @@
 
 `base + i·stride` in a loop over i becomes a pointer that starts at base and moves by stride. LLVM
 has a pass that finds this out for itself, which takes a third of the time of compiling; here it is
-known from the start, so that pass is left out (devices/native.py).
+known from the start, so that pass is left out (devices/cpu/native.py).
 """
 
 from __future__ import annotations

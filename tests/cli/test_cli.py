@@ -268,7 +268,7 @@ def test_devices_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_cache_is_shown_pruned_and_cleared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from glassgrad.devices.objects import write_object
+    from glassgrad.devices.cpu.object_cache import write_object
 
     with Context(CACHE=str(tmp_path)):
         for number in range(4):

@@ -11,8 +11,8 @@ from narrow_products import HOSTS, narrow_product
 from schedules import memory, planned
 
 from glassgrad import Tensor, dtypes
-from glassgrad.devices.llvm import WORKSHOP, Host
-from glassgrad.devices.machine import cpu_target
+from glassgrad.devices.cpu.llvm import WORKSHOP, Host
+from glassgrad.devices.cpu.machine import cpu_target
 from glassgrad.engine.pipeline import write_source
 
 

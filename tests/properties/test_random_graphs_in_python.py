@@ -13,7 +13,7 @@ from reference import evaluate_all
 from run_schedules import run_on
 
 from glassgrad.devices.protocol import Device
-from glassgrad.devices.python import PythonDevice
+from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
 from glassgrad.ir.stages import Target
 

@@ -11,7 +11,7 @@ import pytest
 from hand_programs import I64, Lines, address, integer, load
 from on_cpu import cpu
 
-from glassgrad.devices.clang import COMPILERS, ClangDevice
+from glassgrad.devices.clang.device import COMPILERS, ClangDevice
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.stages import Program
 from glassgrad.ir.uop import UOp

@@ -12,7 +12,7 @@ from on_cpu import cpu
 from schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.devices.native import assembly
+from glassgrad.devices.cpu.native import assembly
 from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.stages import Kernel, Source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from glassgrad import Tensor
-from glassgrad.devices.python import python_target
+from glassgrad.devices.python.device import python_target
 from glassgrad.schedule import schedule
 from glassgrad.tensor.lazy.deferred import written_out
 

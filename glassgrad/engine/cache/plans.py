@@ -14,7 +14,7 @@ from typing import Any
 from glassgrad.base.config import CACHELEVEL
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CompileError
-from glassgrad.devices.objects import has_object, object_key, read_object, write_object
+from glassgrad.devices.cpu.object_cache import has_object, object_key, read_object, write_object
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.launch.error_flags import Cells
 from glassgrad.engine.cache.graph_keys import Signature

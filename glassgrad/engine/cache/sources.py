@@ -13,7 +13,7 @@ from typing import Any
 
 from glassgrad.base.config import DEBUG
 from glassgrad.base.events import LISTENERS
-from glassgrad.devices.objects import object_key, read_object, remove_object, write_object
+from glassgrad.devices.cpu.object_cache import object_key, read_object, remove_object, write_object
 from glassgrad.ir.stages import Kernel, Nest, Program, Source, Target
 from glassgrad.ir.uop import UOp
 

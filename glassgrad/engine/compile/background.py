@@ -12,7 +12,7 @@ from time import perf_counter
 from glassgrad.base.config import DEBUG
 from glassgrad.base.events import LISTENERS, StageEntered, announce
 from glassgrad.base.progress import tqdm
-from glassgrad.devices.machine import usable_cores
+from glassgrad.devices.cpu.machine import usable_cores
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.debug import report_executable
 from glassgrad.ir.stages import Executable, Source

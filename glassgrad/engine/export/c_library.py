@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from glassgrad.base.errors import CompileError, DeviceError
-from glassgrad.devices.clang import find_compiler
+from glassgrad.devices.clang.device import find_compiler
 from glassgrad.engine.export.c_text import CText
 from glassgrad.engine.export.serialize import Library, pool_code
 

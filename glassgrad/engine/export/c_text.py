@@ -2,7 +2,7 @@
 
 bases      memory that launches work on: arguments, results, what the function keeps, an arena
 words      the arguments of all launches; each call writes the addresses anew
-table      what the pool's `run` walks over (devices/pool_code.py)
+table      what the pool's `run` walks over (devices/cpu/pool_code.py)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.records import frozen
-from glassgrad.devices import pool_code
+from glassgrad.devices.cpu import pool_code
 from glassgrad.engine.export.c_template import HEADER, INCLUDED, SOURCE
 from glassgrad.engine.export.serialize import Row, unpack_size
 from glassgrad.ir.ops import Ops

@@ -14,12 +14,12 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError, DeviceError
 from glassgrad.base.origin import Origin
 from glassgrad.base.records import field, mutable
-from glassgrad.devices.cpu import CpuDevice, NativeCode
-from glassgrad.devices.llvm import Host
-from glassgrad.devices.native import Linked as LinkedCode
-from glassgrad.devices.native import compile_together, host, link
-from glassgrad.devices.pool import LEVEL, text_for_host
-from glassgrad.devices.pool_code import PYTHON_ENTRY, SYMBOLS
+from glassgrad.devices.cpu.device import CpuDevice, NativeCode
+from glassgrad.devices.cpu.llvm import Host
+from glassgrad.devices.cpu.native import Linked as LinkedCode
+from glassgrad.devices.cpu.native import compile_together, host, link
+from glassgrad.devices.cpu.pool import LEVEL, text_for_host
+from glassgrad.devices.cpu.pool_code import PYTHON_ENTRY, SYMBOLS
 from glassgrad.engine.launch.error_flags import Cells
 from glassgrad.engine.capture.replay import Capture, Place
 from glassgrad.engine.plan.size_checks import SizeCheck

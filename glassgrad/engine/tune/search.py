@@ -13,7 +13,7 @@ from time import perf_counter
 
 from glassgrad.base.config import BEAM_SECONDS, DEBUG
 from glassgrad.base.progress import tqdm
-from glassgrad.devices.objects import object_key, read_object, write_object
+from glassgrad.devices.cpu.object_cache import object_key, read_object, write_object
 from glassgrad.engine.debug import report_search
 from glassgrad.engine.cache.sources import LANGUAGES, own_code, structure, written_target
 from glassgrad.engine.tune.benchmark_client import Stopwatch

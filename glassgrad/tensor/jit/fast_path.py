@@ -15,7 +15,7 @@ from glassgrad.base.config import DEBUG, JIT, NO_GRAD, TRAINING
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
-from glassgrad.devices.pool import Table
+from glassgrad.devices.cpu.pool import Table
 from glassgrad.devices.registry import Device
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import UNBOUND

@@ -13,7 +13,7 @@ from weakref import ref
 from glassgrad.base.config import TRAINING
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
-from glassgrad.devices.cpu import CpuDevice
+from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.devices.registry import Device
 from glassgrad.engine.export.bundle import Bundle, read_bundle
 from glassgrad.engine.capture.replay import Replay

@@ -43,7 +43,7 @@ def run_again(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, .
 @cache
 def pipeline() -> ModuleType:
     """All stages, imported when the first value is computed."""
-    from glassgrad.devices import ahead
+    from glassgrad.devices.cpu import warm_up as ahead
 
     with collector_paused():
         is_new = canonical(None) == "CPU" and ahead.begin()

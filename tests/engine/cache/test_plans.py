@@ -25,7 +25,7 @@ import sys
 from glassgrad import Tensor
 x = Tensor([[1.0, 2.0], [3.0, 4.0]])
 print(((x @ x).softmax(-1) * 2 + x).tolist())
-from glassgrad.devices.llvm import llvm
+from glassgrad.devices.cpu.llvm import llvm
 names = [name for name in sys.modules if name in (
     "glassgrad.schedule", "glassgrad.loops", "glassgrad.lower", "glassgrad.render")]
 print(sorted(names + ["llvm"] * llvm.cache_info().currsize))

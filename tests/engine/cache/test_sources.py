@@ -48,7 +48,7 @@ def test_what_is_remembered_is_recalled() -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"name": 3}'])
 def test_what_cannot_be_read_is_as_if_it_were_not_there(damage: bytes) -> None:
-    from glassgrad.devices.objects import write_object
+    from glassgrad.devices.cpu.object_cache import write_object
 
     name = key_of(kernel(8, 16), TARGET, f"damaged {damage!r}")
     assert name is not None

@@ -21,7 +21,7 @@ from glassgrad.base.config import Context
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.errors import CompileError, CompilerWarning, DeviceError
 from glassgrad.base.records import replace
-from glassgrad.devices.cpu import CpuDevice
+from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.engine.compile.optimizer_policy import Chooser

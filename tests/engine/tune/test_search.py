@@ -14,7 +14,7 @@ from schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context
-from glassgrad.devices.objects import write_object
+from glassgrad.devices.cpu.object_cache import write_object
 from glassgrad.devices.registry import Device
 from glassgrad.engine.tune import search as searching
 from glassgrad.engine.tune.search import recall_recipe, search, search_anew, source_of, written_recipe

@@ -13,7 +13,7 @@ from glassgrad.base.config import Context
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import VerifyError
 from glassgrad.base.records import replace
-from glassgrad.devices.cpu import CpuDevice
+from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.engine.verify import differences
 from glassgrad.engine.verify.verify import Span, merged

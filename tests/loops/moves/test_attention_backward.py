@@ -14,7 +14,7 @@ from schedules import memory, planned
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.config import Context
-from glassgrad.devices.python import PythonDevice
+from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import Ops

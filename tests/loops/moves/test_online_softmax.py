@@ -15,7 +15,7 @@ from schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context
-from glassgrad.devices.python import PythonDevice
+from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.compile.optimizer_policy import Chooser, chooser
 from glassgrad.ir.ops import Ops

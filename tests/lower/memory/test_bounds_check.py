@@ -9,7 +9,7 @@ import pytest
 
 from glassgrad import Tensor
 from glassgrad.base.errors import AxisError
-from glassgrad.devices.python import python_target
+from glassgrad.devices.python.device import python_target
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import CELLS, Program, Target
 from glassgrad.loops import optimize

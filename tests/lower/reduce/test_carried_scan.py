@@ -11,7 +11,7 @@ import pytest
 from programs import TARGET, all_of, depths, program_of
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.devices.python import PythonDevice
+from glassgrad.devices.python.device import PythonDevice
 from glassgrad.ir.ops import AxisKind, Before, Ops
 from glassgrad.ir.stages import Nest, Param, Target
 from glassgrad.ir.uop import UOp, make_range

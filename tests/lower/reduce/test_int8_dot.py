@@ -10,7 +10,7 @@ from random_recipes import RandomChooser
 from run_schedules import run_on
 
 from glassgrad import Tensor, dtypes
-from glassgrad.devices.python import PythonDevice
+from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.ops import Ops

@@ -52,7 +52,7 @@ PROCESS = """
 import sys
 import numpy as np
 from glassgrad import Tensor, load
-from glassgrad.devices import native
+from glassgrad.devices.cpu import native
 
 def refuse(*args, **kwargs):
     raise AssertionError("something was compiled")

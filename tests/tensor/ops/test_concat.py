@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays as arrays_of
 from slopes import check
 
 from glassgrad import Tensor
-from glassgrad.devices.python import python_target
+from glassgrad.devices.python.device import python_target
 from glassgrad.schedule import schedule
 
 ON_BOTH_ROADS = True

@@ -1,0 +1,141 @@
+"""C source -> machine code by the C compiler of this machine; runs as the CPU device does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+from weakref import finalize
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import CompileError, DeviceError
+from glassgrad.base.events import LISTENERS, KernelCompiled, announce
+from glassgrad.base.records import replace, unique
+from glassgrad.devices.cpu.break_even import core_work_ns
+from glassgrad.devices.cpu.machine import cpu_target
+from glassgrad.devices.cpu.native import host
+from glassgrad.devices.cpu.object_cache import object_key, read_object, write_object
+from glassgrad.devices.cpu.pool import Pool, Table
+from glassgrad.devices.protocol import Call
+from glassgrad.ir.stages import Source, Target
+from glassgrad.memory.allocator import Allocator, allocator_for
+
+COMPILERS = ("clang", "gcc", "cc")
+FLAGS = (
+    *("-O2", "-march=native", "-shared", "-fPIC"),
+    # The program says where to round once (MULACC); ints wrap; scratch holds every dtype.
+    *("-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno"),
+    # Vectors wider than the machine's registers are legal, and no concern of ours.
+    *("-w", "-x", "c", "-"),
+)
+
+
+class Compiler(NamedTuple):
+    """A C compiler: where it is, and what it says it is."""
+
+    path: str
+    version: str
+
+
+@cache
+def find_compiler(search: str | None, who: str = "device CLANG") -> Compiler:
+    """The first C compiler on the search path."""
+    for name in COMPILERS:
+        if path := shutil.which(name, path=search):
+            found = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+            return Compiler(path, found.stdout)
+    raise DeviceError(
+        f"{who} needs a C compiler, and there is no {', '.join(COMPILERS)} on the PATH",
+        hint="install clang or gcc (apt install clang, or xcode-select --install), or use DEV=CPU",
+    )
+
+
+def clang_target() -> Target:
+    """The facts of this CPU. Narrow floats are ints in C: not every compiler has them."""
+    facts = cpu_target(host())
+    narrow = {dtypes.float16, dtypes.bfloat16, *dtypes.fp8s}
+    return replace(facts, name="CLANG", language="c", dtypes=facts.dtypes - narrow)
+
+
+@unique
+class CompiledC:
+    """A compiled kernel. The code stays loaded as long as this object lives."""
+
+    source: Source
+    address: int
+    library: Any
+    pool: Pool
+
+    def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
+        Table(self.pool, (Call(self, pointers, values),)).run()
+
+
+class ClangDevice:
+    """This machine's processor, by way of clang or gcc."""
+
+    def __init__(self, name: str = "CLANG") -> None:
+        self.name = name
+        self.compiler = find_compiler(os.environ.get("PATH"))
+        facts = clang_target()
+        self.pool = Pool(facts.cores)
+        self.target = replace(facts, core_work_ns=core_work_ns(self.pool))
+        self.allocator: Allocator = allocator_for(name)
+
+    def compile(self, source: Source) -> CompiledC:
+        start = perf_counter()
+        key = object_key(source.text, *self.compiler, *FLAGS, *host())
+        code = read_object(key)
+        was_cached = code is not None
+        if code is None:
+            code = compile_text(self.compiler.path, source.text)
+            write_object(key, code)
+        library = load_library(code)
+        if LISTENERS:
+            seconds = perf_counter() - start
+            announce(KernelCompiled(source.name, self.name, source, seconds, cached=was_cached))
+        function = ctypes.cast(library[source.name], ctypes.c_void_p)
+        return CompiledC(source, function.value or 0, library, self.pool)
+
+    def prepare(self, calls: Sequence[Call]) -> Table:
+        return Table(self.pool, calls)
+
+    def run(self, calls: Sequence[Call]) -> None:
+        Table(self.pool, calls).run()
+
+    def synchronize(self) -> None:
+        """Calls return when their work is done."""
+
+
+def compile_text(compiler: str, text: str) -> bytes:
+    """C as a shared library."""
+    with tempfile.TemporaryDirectory(prefix="glassgrad-") as folder:
+        made = Path(folder) / "kernel.so"
+        command = [compiler, *FLAGS, "-o", str(made), "-lm"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError(f"{Path(compiler).name} refused a kernel:\n{done.stderr}\n{text}")
+        return made.read_bytes()
+
+
+def load_library(code: bytes) -> Any:
+    """A shared library in this process, unloaded with its last reference."""
+    with tempfile.TemporaryDirectory(prefix="glassgrad-") as folder:
+        path = Path(folder) / "kernel.so"
+        path.write_bytes(code)
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise CompileError(f"a compiled kernel cannot be loaded: {error}") from error
+    finalize(library, _unload, library._handle).atexit = False
+    return library
+
+
+def _unload(handle: int) -> None:
+    ctypes.CDLL(None).dlclose(ctypes.c_void_p(handle))

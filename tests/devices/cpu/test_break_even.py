@@ -1,0 +1,56 @@
+"""The work that is worth a second core: measured once, then read from disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glassgrad.base.config import Context
+from glassgrad.devices.cpu import break_even
+from glassgrad.devices.cpu.break_even import LEAST, MOST, USUAL, core_work_ns, measured, rounded
+from glassgrad.devices.cpu.device import CpuDevice
+from glassgrad.devices.cpu.pool import Pool
+
+
+@pytest.fixture
+def pool() -> Pool:
+    return Pool(2)
+
+
+def test_handing_out_work_takes_a_while_but_not_long(pool: Pool) -> None:
+    assert 100 < measured(pool) < 1e9
+
+
+def test_it_is_measured_once(pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter((33_000.0, 70_000.0))
+    monkeypatch.setattr(break_even, "measured", lambda pool: next(times))
+    with Context(CACHE=str(tmp_path)):
+        assert core_work_ns(pool) == 40_000
+        assert core_work_ns(pool) == 40_000
+        assert core_work_ns(Pool(3)) == 80_000  # other threads, another answer
+
+
+def test_a_damaged_answer_is_measured_again(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(break_even, "measured", lambda pool: 12_000.0)
+    with Context(CACHE=str(tmp_path)):
+        core_work_ns(pool)
+        (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        file.write_bytes(b"nonsense")
+        assert core_work_ns(pool) == 20_000
+
+
+def test_one_thread_has_nobody_to_hand_work_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(break_even, "measured", None)
+    assert core_work_ns(Pool(1)) == USUAL
+
+
+def test_answers_are_few_and_within_reason() -> None:
+    assert {rounded(n) for n in range(0, 200_000, 500)} == {10_000, 20_000, 40_000, 80_000}
+    assert (rounded(0), rounded(1e12)) == (LEAST, MOST)
+
+
+def test_the_device_s_target_has_it() -> None:
+    assert LEAST <= CpuDevice("CPU:77").target.core_work_ns <= MOST
