@@ -8,7 +8,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from glassgrad import Tensor
-from glassgrad.base.collector import collector_paused
+from glassgrad.base.gc_pause import collector_paused
 from glassgrad.devices.registry import Device
 from glassgrad.schedule import schedule
 

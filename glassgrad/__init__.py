@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from glassgrad.base.collector import collector_paused
+from glassgrad.base.gc_pause import collector_paused
 
 with collector_paused():  # what is made here stays
     from glassgrad.base.config import VIZ, Context, getenv

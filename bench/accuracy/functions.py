@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.accuracy import exact
 from glassgrad import Tensor
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 
 Exact = Callable[[np.ndarray], np.ndarray]
 

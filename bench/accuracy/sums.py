@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from glassgrad import Tensor
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 
 # Of the sum of the terms' sizes: 2048 additions to an accumulator, and as many that join others.
 BOUND = 4096 * 2.0**-24

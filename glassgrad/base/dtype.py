@@ -6,7 +6,7 @@ import math
 from typing import ClassVar, Literal, TypeAlias
 
 from glassgrad.base.errors import DTypeError
-from glassgrad.base.records import field, unique
+from glassgrad.base.fast_dataclasses import field, unique
 
 ConstType = float | int | bool
 Kind = Literal["void", "bool", "uint", "int", "float", "index"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 
 
 @frozen

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Protocol
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.stages import Executable, Source, Target
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
-from glassgrad.base.collector import collector_paused
+from glassgrad.base.gc_pause import collector_paused
 from glassgrad.base.config import Context
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
 from glassgrad.devices.protocol import Device

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from glassgrad.base.dtype import ConstType, Kind
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 

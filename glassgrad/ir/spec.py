@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from glassgrad.base.config import SPEC
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import MANY, STREAMED, AxisKind, Before, OpGroup, Ops, Stage
 from glassgrad.ir.spec_graph import GRAPH_CLAIMS
 from glassgrad.ir.staged import carried_over, combined_by

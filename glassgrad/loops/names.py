@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.base.terminal import colored
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest

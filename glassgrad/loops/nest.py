@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import rebuild_open
 from glassgrad.ir.staged import added_over, carried_over

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 
 
 class OptOps(Enum):

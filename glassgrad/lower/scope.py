@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from glassgrad.base.records import field, slotted
+from glassgrad.base.fast_dataclasses import field, slotted
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
 

@@ -15,7 +15,7 @@ from ctypes import c_longdouble, sizeof
 from functools import lru_cache
 from math import prod
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.memory.errors import FormatError
 from glassgrad.memory.format_pack import parse_pack
 from glassgrad.memory.item import Component

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import sys
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.memory.errors import FormatError
 from glassgrad.memory.item import Component
 

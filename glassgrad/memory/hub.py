@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.memory import bridge_buffer
 from glassgrad.memory.errors import ExportError, FormatError, RefusedError
 from glassgrad.memory.flags import (

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from glassgrad.base.errors import FormatError
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 
 SIGNED = {1: "b", 2: "h", 4: "i", 8: "q"}
 FLOATS = frozenset("efd")

@@ -13,7 +13,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import DType, DTypeLike, to_dtype
 from glassgrad.base.errors import DeviceError, FormatError, OutOfMemoryError
 from glassgrad.base.events import LISTENERS, BufferAllocated, announce
-from glassgrad.base.records import frozen, replace
+from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.memory.allocator import Allocator, Block, allocator_for, is_file
 from glassgrad.memory.poison import is_poisoned
 from glassgrad.memory.sharing import SEEN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, FormatError, ShapeError
-from glassgrad.base.records import slotted
+from glassgrad.base.fast_dataclasses import slotted
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.errors import RefusedError
 from glassgrad.memory.format_dtype import WITHOUT_FORMAT, dtype_format, format_dtype

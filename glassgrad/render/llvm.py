@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from glassgrad.base.events import Event, GraphPlanned, KernelLaunched, listen
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.engine.cache.graph_keys import PLANS
 from glassgrad.ir.stages import Executable, Kernel
 from glassgrad.viz.graph import Lines, graph_of

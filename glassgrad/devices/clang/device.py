@@ -17,7 +17,7 @@ from weakref import finalize
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CompileError, DeviceError
 from glassgrad.base.events import LISTENERS, KernelCompiled, announce
-from glassgrad.base.records import replace, unique
+from glassgrad.base.fast_dataclasses import replace, unique
 from glassgrad.devices.cpu.break_even import core_work_ns
 from glassgrad.devices.cpu.machine import cpu_target
 from glassgrad.devices.cpu.native import host

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.devices.cpu.native import host
 from glassgrad.devices.cpu.object_cache import object_key, read_object, write_object
 from glassgrad.devices.cpu.pool import Pool, Table, available_cores, load_code

@@ -7,7 +7,7 @@ from functools import cached_property
 from time import perf_counter
 
 from glassgrad.base.events import LISTENERS, KernelCompiled, announce
-from glassgrad.base.records import replace, unique
+from glassgrad.base.fast_dataclasses import replace, unique
 from glassgrad.devices.cpu.break_even import core_work_ns
 from glassgrad.devices.cpu.machine import cpu_target
 from glassgrad.devices.cpu.native import Linked, assembly, build, host

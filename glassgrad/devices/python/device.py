@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace, unique
+from glassgrad.base.fast_dataclasses import replace, unique
 from glassgrad.devices.python.interpreter import Run
 from glassgrad.devices.protocol import Call, OneByOne
 from glassgrad.ir.ops import Ops

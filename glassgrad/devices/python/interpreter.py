@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from glassgrad.base.dtype import wrap
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.base.rounding import from_bits, to_bits
 from glassgrad.devices.python.memory import (
     AccessError,

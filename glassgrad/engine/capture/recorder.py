@@ -8,7 +8,7 @@ from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.size import LOOKERS, Size
 from glassgrad.ir.uop import UOp
 

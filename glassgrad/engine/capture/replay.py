@@ -14,7 +14,7 @@ from glassgrad.base.config import DEBUG
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
-from glassgrad.base.records import frozen, replace
+from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.plan.arena import Life, assign_offsets
 from glassgrad.engine.launch.error_flags import BadIndex, Cells, look_for_bad_index, words_of

@@ -7,7 +7,7 @@ variables in order of name. What simplification made of the body must not move a
 from __future__ import annotations
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Kernel, Param, Program
 from glassgrad.ir.uop import UOp

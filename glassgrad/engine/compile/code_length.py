@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.stages import Kernel, Nest, Program, Target
 
 MAX_INSTRUCTIONS = 2500  # of a kernel: some 100 ms of LLVM's time

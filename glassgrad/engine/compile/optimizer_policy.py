@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from glassgrad.base.config import BEAM, NOOPT
-from glassgrad.base.records import field, frozen
+from glassgrad.base.fast_dataclasses import field, frozen
 from glassgrad.ir.stages import Nest, Target
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.devices.cpu import pool_code
 from glassgrad.engine.export.c_template import HEADER, INCLUDED, SOURCE
 from glassgrad.engine.export.serialize import Row, unpack_size

@@ -13,7 +13,7 @@ from typing import Any
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError, DeviceError
 from glassgrad.base.origin import Origin
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.devices.cpu.device import CpuDevice, NativeCode
 from glassgrad.devices.cpu.llvm import Host
 from glassgrad.devices.cpu.native import Linked as LinkedCode

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from glassgrad.base.errors import AxisError
 from glassgrad.base.origin import Origin
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.stages import Check
 from glassgrad.memory.view import View
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 
 ALIGNMENT = 64
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.engine.plan.arena import Life, assign_offsets
 from glassgrad.engine.launch.error_flags import Cells
 from glassgrad.engine.plan.plan import Made, Plan, Result

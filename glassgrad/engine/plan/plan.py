@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import DType
-from glassgrad.base.records import field, frozen, mutable, replace
+from glassgrad.base.fast_dataclasses import field, frozen, mutable, replace
 from glassgrad.engine.launch.error_flags import Cells
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import Bound, concrete

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from glassgrad.base.errors import AxisError
 from glassgrad.base.origin import Origin, here
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound, Size, bindings, evaluate, expression, written

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.base.config import NOOPT, VERIFY
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.devices.protocol import Call, Device
 from glassgrad.ir.stages import Kernel, Launch, Reference
 from glassgrad.memory.allocator import ALIGNMENT, HOST, is_host

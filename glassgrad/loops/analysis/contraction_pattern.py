@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from math import prod
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride

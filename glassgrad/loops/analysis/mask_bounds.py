@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from math import inf
 from typing import NamedTuple
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, linear, maximum, minimum, scale, sub

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.linear import scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest, Target

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf, prod
 from typing import Any
 
-from glassgrad.base.records import frozen, replace
+from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.ir.divmod import all_of, conditions_of, is_limit, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import DType, dtypes, wrap
-from glassgrad.base.records import frozen, replace
+from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.ir.divmod import less
 from glassgrad.ir.dots import find_dot, narrow_factors
 from glassgrad.ir.linear import add, scale

@@ -6,7 +6,7 @@ memory they add up to the number again; but no longer where loops cut it at othe
 
 from __future__ import annotations
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import add, linear, scale
 from glassgrad.ir.ops import Ops

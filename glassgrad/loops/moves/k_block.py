@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex

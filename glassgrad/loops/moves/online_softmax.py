@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.base.rounding import largest
 from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.reindex import reindex

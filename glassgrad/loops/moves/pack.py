@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.dots import dot_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import rebuild_open, reindex

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.divmod import all_of, conditions_of, floordiv, is_limit
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, maximum, minimum, scale, sub
 from glassgrad.ir.ops import Ops

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity, rebuilt
 from glassgrad.ir.linear import ZERO, add, minimum, scale

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, isfinite
 
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.search.candidates import attempt, neighbours

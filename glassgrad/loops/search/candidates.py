@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp

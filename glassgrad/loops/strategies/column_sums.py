@@ -6,7 +6,7 @@ which it lies, and the sums of a stretch of its columns stay in a near cache.
 
 from __future__ import annotations
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp

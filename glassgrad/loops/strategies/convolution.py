@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import product, takewhile
 from math import inf, prod
 
-from glassgrad.base.records import frozen, replace
+from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride

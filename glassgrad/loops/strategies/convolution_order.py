@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.uop import UOp
 
 LOG2_E = math.log2(math.e)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.math.float_layout import form_of, small_int_to_float

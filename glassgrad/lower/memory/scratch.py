@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from glassgrad.base.records import mutable
+from glassgrad.base.fast_dataclasses import mutable
 from glassgrad.ir.linear import order, total
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp

@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.distance import is_far
 from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.linear import Linear, add, linear, plus, scale

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.dtype import DType
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.dots import Dotted
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from math import prod
 
-from glassgrad.base.records import field, slotted
+from glassgrad.base.fast_dataclasses import field, slotted
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp

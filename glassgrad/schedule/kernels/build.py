@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import field, mutable, replace
+from glassgrad.base.fast_dataclasses import field, mutable, replace
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.proof import guard_unproved

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.divmod import all_of, within
 from glassgrad.ir.facts import identity, substitute
 from glassgrad.ir.ops import Ops

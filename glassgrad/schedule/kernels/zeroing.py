@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.coverage import uncovered
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops

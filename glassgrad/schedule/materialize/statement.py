@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from glassgrad.base.records import field, slotted
+from glassgrad.base.fast_dataclasses import field, slotted
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size, expression

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from weakref import ref
 
 from glassgrad.base.origin import Origin
-from glassgrad.base.records import slotted
+from glassgrad.base.fast_dataclasses import slotted
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage

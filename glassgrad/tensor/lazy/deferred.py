@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 from glassgrad.base.config import NO_GRAD, Context
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.origin import Origin
-from glassgrad.base.records import unique
+from glassgrad.base.fast_dataclasses import unique
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from glassgrad.base.collector import collector_paused
+from glassgrad.base.gc_pause import collector_paused
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.origin import Origin
 from glassgrad.engine.launch.error_flags import OutOfRangeError

@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from glassgrad.base.collector import collector_paused
+from glassgrad.base.gc_pause import collector_paused
 from glassgrad.base.errors import OutOfMemoryError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError, DTypeError, ShapeError
-from glassgrad.base.records import field, mutable
+from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.memory.allocator import is_host

@@ -8,7 +8,7 @@ Chebyshev points, with an error below a third of the dtype's last place.
 from __future__ import annotations
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.records import frozen
+from glassgrad.base.fast_dataclasses import frozen
 
 Coefficients = tuple[float, ...]  # the highest power first
 

@@ -20,7 +20,7 @@ from glassgrad import Tensor
 from glassgrad.base.config import Context
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.errors import CompileError, CompilerWarning, DeviceError
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.cache import graph_keys as cache

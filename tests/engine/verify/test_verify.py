@@ -12,7 +12,7 @@ from glassgrad import Tensor, TinyJit, Variable
 from glassgrad.base.config import Context
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import VerifyError
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.engine.verify import differences

@@ -9,7 +9,7 @@ from programs import TARGET
 from schedules import memory
 
 from glassgrad import Tensor
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize

@@ -11,7 +11,7 @@ from programs import TARGET, program_of
 from schedules import memory
 
 from glassgrad import Tensor
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest

@@ -8,7 +8,7 @@ from nests import kernel_of, ops_of, row_sums
 from schedules import TARGET, memory
 
 from glassgrad import Tensor
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops import optimize

@@ -13,7 +13,7 @@ from schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.devices.python.interpreter import STEPS, Run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex

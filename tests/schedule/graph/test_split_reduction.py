@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference import evaluate
 from schedules import TARGET, leaf, memory, reduce
 
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule

@@ -11,7 +11,7 @@ from glassgrad import Tensor
 from glassgrad.base.config import Context
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
-from glassgrad.base.records import replace
+from glassgrad.base.fast_dataclasses import replace
 from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Kernel, Schedule

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from glassgrad.base.collector import MUCH, collector_paused
+from glassgrad.base.gc_pause import MUCH, collector_paused
 
 
 def test_the_collector_is_off_inside_and_on_again_behind() -> None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from glassgrad.base.records import field, frozen, mutable, replace, slotted, unique
+from glassgrad.base.fast_dataclasses import field, frozen, mutable, replace, slotted, unique
 
 
 @frozen
