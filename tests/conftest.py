@@ -37,9 +37,11 @@ def nothing_was_recorded_before() -> None:
     tensor/memo/scalar_arguments.py, tensor/lazy/carried_state.py and engine/plan/lifting.py learn of a program).
     """
     for module, name in (
-        ("tensor.composite", "KNOWN"), ("tensor.arguments", "OPERATORS"),
-        ("tensor.carried", "CARRIED_LINES"), ("tensor.carried", "GROWTH"),
-        ("engine.lifting", "KNOWN"),
+        ("tensor.lazy.composite", "KNOWN"),
+        ("tensor.memo.scalar_arguments", "OPERATORS"),
+        ("tensor.lazy.carried_state", "CARRIED_LINES"),
+        ("tensor.lazy.carried_state", "GROWTH"),
+        ("engine.plan.lifting", "KNOWN"),
     ):  # fmt: skip
         found = sys.modules.get(f"glassgrad.{module}")
         if found is not None:

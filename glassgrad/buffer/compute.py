@@ -12,9 +12,9 @@ from glassgrad.buffer.literal import packed
 from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache.graph_keys import Cache
+from glassgrad.engine.launch.run import run
 from glassgrad.engine.pipeline import plan_for, realize
 from glassgrad.engine.plan.plan import Plan
-from glassgrad.engine.launch.run import run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.layout import Ints

@@ -10,15 +10,19 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
-from glassgrad.base.gc_pause import collector_paused
 from glassgrad.base.config import Context
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
+from glassgrad.base.gc_pause import collector_paused
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.compile.arguments import with_all_arguments
-from glassgrad.engine.launch.error_flags import BadIndex
 from glassgrad.engine.cache.graph_keys import KERNELS, PLANS, signature
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.cache.plans import plan_name, recall_plan, remember_plan
+from glassgrad.engine.cache.sources import forget, key_of, recall, remember
+from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.compile.arguments import with_all_arguments
 from glassgrad.engine.compile.background import CompileLater, compiler
+from glassgrad.engine.compile.estimate import estimate
+from glassgrad.engine.compile.fallback import Attempt, Shape, compile_simpler
+from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.engine.debug import (
     passes_shown,
     report_nest,
@@ -26,15 +30,11 @@ from glassgrad.engine.debug import (
     report_source,
     report_uncovered,
 )
-from glassgrad.engine.compile.estimate import estimate
-from glassgrad.engine.compile.fallback import Attempt, Shape, compile_simpler
-from glassgrad.engine.plan.lifting import lifted
 from glassgrad.engine.device_choice import device_of, move_between_devices
-from glassgrad.engine.plan.plan import Plan
-from glassgrad.engine.cache.plans import plan_name, recall_plan, remember_plan
-from glassgrad.engine.capture.recorder import recorder
-from glassgrad.engine.cache.sources import forget, key_of, recall, remember
+from glassgrad.engine.launch.error_flags import BadIndex
 from glassgrad.engine.launch.run import run
+from glassgrad.engine.plan.lifting import lifted
+from glassgrad.engine.plan.plan import Plan
 from glassgrad.engine.verify.verify import needs_references, with_references
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.origin import Origin
 from glassgrad.base.fast_dataclasses import field, frozen
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from glassgrad.ir.coverage import check_coverage
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.stages import Choose, Kernel, Nest, Target
-from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.loops.analysis.mask_bounds import shorten
-from glassgrad.loops.moves.lanes import choose_lanes
 from glassgrad.loops.moves.coalesce import merge_axes
+from glassgrad.loops.moves.flatten_buffers import straighten
+from glassgrad.loops.moves.lanes import choose_lanes
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.names import name_nest
 from glassgrad.loops.nest import change_kind, is_scanned
-from glassgrad.loops.moves.flatten_buffers import straighten
+from glassgrad.loops.strategies.heuristic import heuristic
 
 
 def optimize(kernel: Kernel, target: Target, choose: Choose = heuristic) -> Nest:

@@ -7,14 +7,14 @@ from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Program, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.reduce.blocked_sums import strip_mine_sums
-from glassgrad.lower.emit import Emitter
-from glassgrad.lower.cleanup.interleave import interleave
-from glassgrad.lower.memory.access import fill_now, store_together
-from glassgrad.lower.math.legalize import prepare
-from glassgrad.lower.memory.scratch import share_scratch
-from glassgrad.lower.memory.non_temporal import stream
 from glassgrad.lower.cleanup.dead_code import without_unused
+from glassgrad.lower.cleanup.interleave import interleave
+from glassgrad.lower.emit import Emitter
+from glassgrad.lower.math.legalize import prepare
+from glassgrad.lower.memory.access import fill_now, store_together
+from glassgrad.lower.memory.non_temporal import stream
+from glassgrad.lower.memory.scratch import share_scratch
+from glassgrad.lower.reduce.blocked_sums import strip_mine_sums
 
 
 def lower(nest: Nest, target: Target, room: int | None = None) -> Program:

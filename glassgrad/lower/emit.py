@@ -19,13 +19,13 @@ from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, const
-from glassgrad.lower.reduce.carried_scan import carry, find_carried
-from glassgrad.lower.memory.bounds_check import check
-from glassgrad.lower.math.division import hardware_division
 from glassgrad.lower.constant_conditions import decided, folded, in_one, truth
+from glassgrad.lower.math.division import hardware_division
 from glassgrad.lower.memory.access import load, stage
+from glassgrad.lower.memory.bounds_check import check
 from glassgrad.lower.prefetch.epilogue import Share
 from glassgrad.lower.reduce.accumulators import find_mates, reduction
+from glassgrad.lower.reduce.carried_scan import carry, find_carried
 from glassgrad.lower.reduce.scan import scan
 from glassgrad.lower.scope import GRID, Scopes, loops_of
 

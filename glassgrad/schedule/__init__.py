@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from glassgrad.ir.stages import Kernel, Schedule, Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.fuse.groups import Cluster, single, stuck_versions, unlink
-from glassgrad.schedule.graph.write_hazards import copy_first, separate_effects
-from glassgrad.schedule.materialize.policy import choose_fates
-from glassgrad.schedule.kernels.build import make_kernel, place
+from glassgrad.schedule.fuse.attention_backward import leaves_planes
 from glassgrad.schedule.fuse.fusion import make_clusters
+from glassgrad.schedule.fuse.groups import Cluster, single, stuck_versions, unlink
+from glassgrad.schedule.graph.attention_scores import compute_again
+from glassgrad.schedule.graph.convolution_gradient import join_sheared
 from glassgrad.schedule.graph.normalize import normalize
 from glassgrad.schedule.graph.one_hot import one_hots
-from glassgrad.schedule.graph.attention_scores import compute_again
+from glassgrad.schedule.graph.write_hazards import copy_first, separate_effects
+from glassgrad.schedule.kernels.build import make_kernel, place
 from glassgrad.schedule.kernels.scatter import may_scatter, scatter_kernel, without_assigning
-from glassgrad.schedule.graph.convolution_gradient import join_sheared
-from glassgrad.schedule.materialize.statement import Statement
-from glassgrad.schedule.fuse.attention_backward import leaves_planes
 from glassgrad.schedule.kernels.zeroing import zero_uncovered
+from glassgrad.schedule.materialize.policy import choose_fates
+from glassgrad.schedule.materialize.statement import Statement
 
 
 def schedule(roots: Sequence[UOp], target: Target) -> Schedule:

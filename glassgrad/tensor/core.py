@@ -15,11 +15,11 @@ from glassgrad.ir.symbolic import SymbolicInt, shown
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
-from glassgrad.tensor.lazy.unrealized import LAZY, Identity, mark_parameter
-from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.record import SCALARS, axis_of, cast_to, meet, record, scalar, weak_dtype
+from glassgrad.tensor.lazy.unrealized import LAZY, Identity, mark_parameter
 from glassgrad.tensor.lazy.views import DETACHED, Step, Steps, Whole
+from glassgrad.tensor.modes import Modes
+from glassgrad.tensor.record import SCALARS, axis_of, cast_to, meet, record, scalar, weak_dtype
 
 BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
 CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))

@@ -21,8 +21,8 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.device_names import beside
-from glassgrad.tensor.record import cast_to, record, scalar
 from glassgrad.tensor.lazy.in_place_writes import settle
+from glassgrad.tensor.record import cast_to, record, scalar
 
 BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
 FEW = 1024  # numbers; for more, NumPy is worth its loading

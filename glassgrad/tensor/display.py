@@ -11,8 +11,8 @@ from typing import Any
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.lazy.deferred import written_out
 from glassgrad.tensor.lazy.buffer_versions import current
+from glassgrad.tensor.lazy.deferred import written_out
 
 MOST_CELLS = 10  # rows and columns; from the middle on, the rest is left out
 MOST_TABLES = 4

@@ -14,11 +14,11 @@ from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, copied
 from glassgrad.tensor.data import seen
-from glassgrad.tensor.lazy.lending import claimed, lend
 from glassgrad.tensor.device_names import beside, canonical
+from glassgrad.tensor.lazy.in_place_writes import settle
+from glassgrad.tensor.lazy.lending import claimed, lend
 from glassgrad.tensor.lazy.realize import look
 from glassgrad.tensor.record import dtype_of, sizes_of
-from glassgrad.tensor.lazy.in_place_writes import settle
 
 BUFFER = Ops.BUFFER
 

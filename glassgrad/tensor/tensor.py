@@ -14,21 +14,21 @@ from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import C_TYPES, View
-from glassgrad.tensor.lazy.collect import collect, prepared, walk
+from glassgrad.tensor.compat.in_place_methods import InPlace
 from glassgrad.tensor.copies import copy_of, pickled
 from glassgrad.tensor.core import Core, copied, device_of
 from glassgrad.tensor.data import file_node, node_of
-from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.compat.in_place_methods import InPlace
-from glassgrad.tensor.ops.indexing import looked_up, plan_of, replaced
-from glassgrad.tensor.lazy.unrealized import hold
-from glassgrad.tensor.lazy.lending import lend
-from glassgrad.tensor.interop import Border
 from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.lazy.realize import look, realize
-from glassgrad.tensor.record import SCALARS, can_expand, cast_to, dtype_of, expanded
+from glassgrad.tensor.interop import Border
 from glassgrad.tensor.lazy.buffer_versions import current
+from glassgrad.tensor.lazy.collect import collect, prepared, walk
+from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.in_place_writes import make_writable, write
+from glassgrad.tensor.lazy.lending import lend
+from glassgrad.tensor.lazy.realize import look, realize
+from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.ops.indexing import looked_up, plan_of, replaced
+from glassgrad.tensor.record import SCALARS, can_expand, cast_to, dtype_of, expanded
 
 if TYPE_CHECKING:
     import numpy

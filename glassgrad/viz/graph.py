@@ -7,8 +7,8 @@ from itertools import chain
 from math import prod
 from typing import Any
 
-from glassgrad.base.origin import Origin
 from glassgrad.base.fast_dataclasses import field, mutable
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import CELLS, Kernel, Schedule
 from glassgrad.ir.uop import UOp, toposort

@@ -8,8 +8,8 @@ from schedules import leaf
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DeviceError
-from glassgrad.engine.pipeline import realize
 from glassgrad.engine.device_choice import copied, device_of
+from glassgrad.engine.pipeline import realize
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View

@@ -8,8 +8,8 @@ from lifetimes import peak_by_lifetime
 from glassgrad import Tensor, nn
 from glassgrad.base.config import Context
 from glassgrad.devices.registry import Device
-from glassgrad.engine.plan.arena import assign_offsets
 from glassgrad.engine.cache.graph_keys import signature
+from glassgrad.engine.plan.arena import assign_offsets
 from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters

@@ -33,9 +33,9 @@ from glassgrad.ir.stages import Kernel, Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.ir.value_sets import Unproved
 from glassgrad.loops import optimize
-from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.lower import lower
 
 CONDITIONS = st.lists(st.builds(less, expressions(), st.integers(-3, 9)), max_size=2)

@@ -1,0 +1,1 @@
+"""CLANG: Programs as C, compiled by clang or gcc into shared objects."""

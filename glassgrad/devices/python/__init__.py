@@ -1,0 +1,1 @@
+"""PYTHON: an interpreter of Programs, slow and obvious: the reference for every other device."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace, unique
-from glassgrad.devices.python.interpreter import Run
 from glassgrad.devices.protocol import Call, OneByOne
+from glassgrad.devices.python.interpreter import Run
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Source, Target
 from glassgrad.memory.allocator import Allocator, allocator_for

@@ -1,0 +1,1 @@
+"""What is done once: keys of graphs and kernels, and the plans and sources kept on disk."""

@@ -16,12 +16,12 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CompileError
 from glassgrad.devices.cpu.object_cache import has_object, object_key, read_object, write_object
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.launch.error_flags import Cells
 from glassgrad.engine.cache.graph_keys import Signature
-from glassgrad.engine.compile.optimizer_policy import chooser
-from glassgrad.engine.compile.background import compiler
-from glassgrad.engine.plan.plan import Made, Plan, Result
 from glassgrad.engine.cache.sources import is_kept, own_code, recall, written_target
+from glassgrad.engine.compile.background import compiler
+from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.launch.error_flags import Cells
+from glassgrad.engine.plan.plan import Made, Plan, Result
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Check, Launch

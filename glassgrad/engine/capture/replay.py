@@ -16,11 +16,11 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.devices.protocol import Batch, Device
-from glassgrad.engine.plan.arena import Life, assign_offsets
+from glassgrad.engine.capture.recorder import Run
 from glassgrad.engine.launch.error_flags import BadIndex, Cells, look_for_bad_index, words_of
 from glassgrad.engine.launch.one_by_one import calls_of, launch_one_by_one
+from glassgrad.engine.plan.arena import Life, assign_offsets
 from glassgrad.engine.plan.plan import Guard, guard
-from glassgrad.engine.capture.recorder import Run
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch

@@ -1,0 +1,1 @@
+"""Kernels -> Executables: who chooses the loop moves, background compilation, and fallbacks."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.errors import CompilerWarning, DeviceError, SettingError
-from glassgrad.base.origin import here
 from glassgrad.base.fast_dataclasses import replace
+from glassgrad.base.origin import here
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.compile.optimizer_policy import Chooser, heuristic_chooser
 from glassgrad.ir.stages import Choose, Executable, Kernel, Nest, Source, Target

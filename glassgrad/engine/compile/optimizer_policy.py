@@ -41,7 +41,9 @@ def _nothing(nest: Nest, target: Target) -> Recipe:
 
 
 def _usual(nest: Nest, target: Target) -> Recipe:
-    from glassgrad.loops.strategies.heuristic import heuristic  # where sources are on disk nobody chooses
+    from glassgrad.loops.strategies.heuristic import (
+        heuristic,  # where sources are on disk nobody chooses
+    )
 
     return heuristic(nest, target)
 

@@ -1,0 +1,1 @@
+"""Captures as files: a bundle that Python loads without a compiler, or a C library."""

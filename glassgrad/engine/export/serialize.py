@@ -12,16 +12,16 @@ from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError, DeviceError
-from glassgrad.base.origin import Origin
 from glassgrad.base.fast_dataclasses import field, mutable
+from glassgrad.base.origin import Origin
 from glassgrad.devices.cpu.device import CpuDevice, NativeCode
 from glassgrad.devices.cpu.llvm import Host
 from glassgrad.devices.cpu.native import Linked as LinkedCode
 from glassgrad.devices.cpu.native import compile_together, host, link
 from glassgrad.devices.cpu.pool import LEVEL, text_for_host
 from glassgrad.devices.cpu.pool_code import PYTHON_ENTRY, SYMBOLS
-from glassgrad.engine.launch.error_flags import Cells
 from glassgrad.engine.capture.replay import Capture, Place
+from glassgrad.engine.launch.error_flags import Cells
 from glassgrad.engine.plan.size_checks import SizeCheck
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import UNBOUND, Size, size_of

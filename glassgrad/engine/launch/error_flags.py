@@ -10,8 +10,8 @@ import ctypes
 from collections.abc import Iterable
 
 from glassgrad.base.errors import AxisError
-from glassgrad.base.origin import Origin
 from glassgrad.base.fast_dataclasses import frozen
+from glassgrad.base.origin import Origin
 from glassgrad.ir.stages import Check
 from glassgrad.memory.view import View
 

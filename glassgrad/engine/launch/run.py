@@ -9,10 +9,10 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Batch, Device
+from glassgrad.engine.capture.recorder import Run, recorder
 from glassgrad.engine.launch.error_flags import BadIndex, look_for_bad_index, words_of
 from glassgrad.engine.launch.one_by_one import calls_of, launch_one_by_one
 from glassgrad.engine.plan.plan import Plan, Result
-from glassgrad.engine.capture.recorder import Run, recorder
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, concrete, sizes_in

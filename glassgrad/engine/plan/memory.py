@@ -7,8 +7,8 @@ from math import prod
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.engine.plan.arena import Life, assign_offsets
 from glassgrad.engine.launch.error_flags import Cells
+from glassgrad.engine.plan.arena import Life, assign_offsets
 from glassgrad.engine.plan.plan import Made, Plan, Result
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import CELLS, Launch, Schedule

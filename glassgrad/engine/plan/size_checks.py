@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from glassgrad.base.errors import AxisError
-from glassgrad.base.origin import Origin, here
 from glassgrad.base.fast_dataclasses import frozen
+from glassgrad.base.origin import Origin, here
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound, Size, bindings, evaluate, expression, written

@@ -1,0 +1,1 @@
+"""BEAM=n: recipes measured in a process of their own, and the winner remembered."""

@@ -14,16 +14,16 @@ from time import perf_counter
 from glassgrad.base.config import BEAM_SECONDS, DEBUG
 from glassgrad.base.progress import tqdm
 from glassgrad.devices.cpu.object_cache import object_key, read_object, write_object
-from glassgrad.engine.debug import report_search
 from glassgrad.engine.cache.sources import LANGUAGES, own_code, structure, written_target
+from glassgrad.engine.debug import report_search
 from glassgrad.engine.tune.benchmark_client import Stopwatch
 from glassgrad.ir.stages import Nest, Source, Target
 from glassgrad.loops import finish
+from glassgrad.loops.moves.table import apply_moves
+from glassgrad.loops.opts import Opt, OptOps, Recipe
 from glassgrad.loops.search.beam import beam
 from glassgrad.loops.search.candidates import attempt
 from glassgrad.loops.strategies.heuristic import heuristic
-from glassgrad.loops.moves.table import apply_moves
-from glassgrad.loops.opts import Opt, OptOps, Recipe
 from glassgrad.lower import lower
 from glassgrad.render import render
 

@@ -1,0 +1,1 @@
+"""Facts about a nest that moves and strategies share: patterns in it, and bounds of its masks."""

@@ -11,8 +11,8 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.moves.dot import dot_form
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 FEW_COLUMNS = 4  # half a vector; with fewer, lanes along the sum are better
 

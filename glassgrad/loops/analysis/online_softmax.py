@@ -15,9 +15,9 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
+from glassgrad.loops.moves.pack import reading_order
 from glassgrad.loops.nest import blocks, blocks_of, nodes_of
 from glassgrad.loops.opts import IllegalMove, require
-from glassgrad.loops.moves.pack import reading_order
 
 
 class Way(Enum):

@@ -1,0 +1,1 @@
+"""The loop moves: one file each, legality and effect, with a picture; `table` lists them."""

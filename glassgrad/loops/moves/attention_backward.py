@@ -14,12 +14,12 @@ from glassgrad.ir.linear import scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.moves.strip_mine import Blocks, Kept, widened
 from glassgrad.loops.analysis.mask_bounds import limits_of
+from glassgrad.loops.analysis.online_softmax import along
+from glassgrad.loops.moves.privatize_reductions import with_own_sums
+from glassgrad.loops.moves.strip_mine import Blocks, Kept, widened
 from glassgrad.loops.nest import blocks_of, next_number
 from glassgrad.loops.opts import require
-from glassgrad.loops.moves.privatize_reductions import with_own_sums
-from glassgrad.loops.analysis.online_softmax import along
 
 
 def sweep(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:

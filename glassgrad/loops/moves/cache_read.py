@@ -16,9 +16,9 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.proof import guard_unproved
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.moves.pack import MOST_BYTES, converted, loads_inside, loops_around
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.loops.moves.pack import MOST_BYTES, converted, loads_inside, loops_around
 
 Around = set[UOp]
 

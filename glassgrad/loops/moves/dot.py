@@ -18,9 +18,9 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.moves.pack import MOST_BYTES, reading_order
 from glassgrad.loops.nest import next_number, only_sum
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.loops.moves.pack import MOST_BYTES, reading_order
 
 HALF = 128  # between a byte with a sign and one without
 TURNED = {dtypes.int8: dtypes.uint8, dtypes.uint8: dtypes.int8}

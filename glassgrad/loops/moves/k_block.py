@@ -16,9 +16,9 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.moves.pack import MOST_BYTES, loops_around, reading_order
 from glassgrad.loops.nest import exchange, find_axis, next_number, only_sum
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.loops.moves.pack import MOST_BYTES, loops_around, reading_order
 
 
 def partial(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:

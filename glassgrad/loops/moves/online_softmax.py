@@ -16,11 +16,11 @@ from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.loops.moves.strip_mine import Blocks, Kept, Places, read, wide, widened
 from glassgrad.loops.analysis.mask_bounds import limits_in_blocks
+from glassgrad.loops.analysis.online_softmax import Relation, relative_sums
+from glassgrad.loops.moves.strip_mine import Blocks, Kept, Places, read, wide, widened
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.loops.analysis.online_softmax import Relation, relative_sums
 
 
 def carry(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:

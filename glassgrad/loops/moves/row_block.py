@@ -14,11 +14,11 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import rebuild_open, reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.loops.analysis.mask_bounds import limits_of
 from glassgrad.loops.analysis.mask_alignment import lengthen
+from glassgrad.loops.analysis.mask_bounds import limits_of
+from glassgrad.loops.moves.privatize_reductions import with_own_sums
 from glassgrad.loops.nest import exchange, next_number
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.loops.moves.privatize_reductions import with_own_sums
 
 
 def block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:

@@ -15,9 +15,9 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
+from glassgrad.loops.moves.pack import reading_order
 from glassgrad.loops.nest import exchange, next_number, reorder
 from glassgrad.loops.opts import IllegalMove
-from glassgrad.loops.moves.pack import reading_order
 
 COMPUTED = frozenset((Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.STORE))
 

@@ -16,14 +16,19 @@ from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
-from glassgrad.loops.moves.accumulate import accumulate
-from glassgrad.loops.moves.split_epilogue import apart
-from glassgrad.loops.moves.row_block import block
-from glassgrad.loops.moves.online_softmax import carry
 from glassgrad.loops.analysis.mask_bounds import cut
-from glassgrad.loops.moves.lanes import as_lanes, meets_lanes
+from glassgrad.loops.moves.accumulate import accumulate
+from glassgrad.loops.moves.attention_backward import sweep
+from glassgrad.loops.moves.cache_read import window
 from glassgrad.loops.moves.coalesce import join
 from glassgrad.loops.moves.dot import dot
+from glassgrad.loops.moves.k_block import partial
+from glassgrad.loops.moves.lanes import as_lanes, meets_lanes
+from glassgrad.loops.moves.online_softmax import carry
+from glassgrad.loops.moves.pack import stage
+from glassgrad.loops.moves.row_block import block
+from glassgrad.loops.moves.skip import FACTORS, skip
+from glassgrad.loops.moves.split_epilogue import apart
 from glassgrad.loops.nest import (
     axes,
     blocks,
@@ -40,11 +45,6 @@ from glassgrad.loops.nest import (
     reorder,
 )  # fmt: skip
 from glassgrad.loops.opts import Opt, OptOps, require
-from glassgrad.loops.moves.k_block import partial
-from glassgrad.loops.moves.skip import FACTORS, skip
-from glassgrad.loops.moves.pack import stage
-from glassgrad.loops.moves.attention_backward import sweep
-from glassgrad.loops.moves.cache_read import window
 
 Move = Callable[[Nest, UOp, Any, Target], Nest]
 MOST_DIVIDED = 2  # loops

@@ -1,0 +1,1 @@
+"""BEAM=n: recipes one change away, and the beam search over them."""

@@ -11,8 +11,8 @@ from math import inf, isfinite
 from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.search.candidates import attempt, neighbours
 from glassgrad.loops.opts import Recipe
+from glassgrad.loops.search.candidates import attempt, neighbours
 
 BETTER = 0.98  # what a round must reach of the time before, or it was the last
 Cost = Callable[[Nest, float], float]  # a nest, and the seconds of the best one

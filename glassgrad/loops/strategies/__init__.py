@@ -1,0 +1,1 @@
+"""Nest -> Recipe: one file for each family of kernels; `heuristic` asks them in order."""

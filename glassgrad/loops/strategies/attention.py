@@ -12,12 +12,12 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import carried_over
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.cores import divide_heads, shared_blocks
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.analysis.contraction_pattern import Contraction
 from glassgrad.loops.analysis.mask_bounds import GRAIN
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.analysis.contraction_pattern import Contraction
+from glassgrad.loops.strategies.cores import divide_heads, shared_blocks
+from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.strategies.register_tile import choose_tile, lanes_along
 
 MOST_ROWS = 64

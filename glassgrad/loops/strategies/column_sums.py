@@ -10,9 +10,9 @@ from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
+from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.strategies.cores import is_even
 from glassgrad.loops.strategies.recipe_builder import Draft
-from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.strategies.register_tile import FEW_REGISTERS
 
 ROWS = range(8, 3, -1)  # that are added before their sum goes to memory, the more the better

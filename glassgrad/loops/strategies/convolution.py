@@ -15,16 +15,16 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.cores import divide_tiles, is_even
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.moves.cache_read import elements_read, window_size
+from glassgrad.loops.moves.pack import MOST_BYTES
+from glassgrad.loops.moves.skip import share_seen
 from glassgrad.loops.nest import find_axis, next_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.flatten_spatial import join_places
-from glassgrad.loops.moves.skip import share_seen
-from glassgrad.loops.moves.pack import MOST_BYTES
-from glassgrad.loops.strategies.register_tile import MOST_ROWS, Tile, lanes_along, tiles, whole_rows
 from glassgrad.loops.strategies.convolution_order import Steps, find_steps, join_rows, walk_rows
-from glassgrad.loops.moves.cache_read import elements_read, window_size
+from glassgrad.loops.strategies.cores import divide_tiles, is_even
+from glassgrad.loops.strategies.flatten_spatial import join_places
+from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.register_tile import MOST_ROWS, Tile, lanes_along, tiles, whole_rows
 
 SHORT = 7  # a loop of so few steps is written out
 MOST_PRODUCTS = 64  # that are written out in one step of a loop

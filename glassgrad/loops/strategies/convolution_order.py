@@ -14,8 +14,8 @@ from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 FEW_READS = 128  # of a weight, for which it pays to turn weights around in registers
 

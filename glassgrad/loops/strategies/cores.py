@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from glassgrad.ir.ops import AxisKind
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 PARTS, FEWEST_PARTS = 16, 4  # of a kernel, for each core
 LONG = 64  # times the work for a second core: parts of blocks are worth packing for

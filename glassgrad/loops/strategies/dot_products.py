@@ -9,8 +9,8 @@ from __future__ import annotations
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 MOST_SUMS = 12  # vectors that collect sums; operands need registers too
 MOST_STEPS = 8  # along one axis of the tile

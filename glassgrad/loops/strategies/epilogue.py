@@ -11,8 +11,8 @@ from math import prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import OP_WORK, Draft
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.recipe_builder import OP_WORK, Draft
 
 LONG = 128  # steps of a sum, beside which it does not matter that results go through scratch
 MANY = 150  # instructions behind the sums of a tile, of which most are copies

@@ -10,10 +10,10 @@ from math import isinf
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.moves.cache_read import elements_read
 from glassgrad.loops.nest import next_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.moves.cache_read import elements_read
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 
 def join_places(draft: Draft, image: UOp, shared: set[UOp], itemsize: int) -> int | None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.strides import stride
-from glassgrad.loops.strategies.cores import divide_both, divide_tiles, shared_blocks
-from glassgrad.loops.strategies.dot_products import dot_recipe
-from glassgrad.loops.strategies.recipe_builder import Draft
-from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.packed_gemm import PART, packed_recipe, part_of
 from glassgrad.loops.analysis.contraction_pattern import Contraction, find_contraction
 from glassgrad.loops.moves.pack import MOST_BYTES
-from glassgrad.loops.strategies.register_tile import choose_tile, lanes_along
+from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.strategies.convolution import windows_recipe
+from glassgrad.loops.strategies.cores import divide_both, divide_tiles, shared_blocks
+from glassgrad.loops.strategies.dot_products import dot_recipe
+from glassgrad.loops.strategies.packed_gemm import PART, packed_recipe, part_of
+from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.register_tile import choose_tile, lanes_along
 
 MOST_LANES = 8  # with fewer columns, a sum may lie better in memory
 SKINNY = 32  # rows: packing an operand for so few takes longer than it saves

@@ -10,17 +10,22 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.column_sums import collect_in_memory
-from glassgrad.loops.strategies.gemm import contraction_recipe
-from glassgrad.loops.strategies.recipe_builder import HEAVIEST, MAX_UNROLLED, Draft
-from glassgrad.loops.strategies.epilogue import shorten_epilogue
 from glassgrad.loops.moves.lanes import NEAR
 from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, may_repeat, next_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.packing import copy_in_vectors, pack_across, pack_in_turn, pack_side_by_side
 from glassgrad.loops.strategies.attention import rows_recipe
+from glassgrad.loops.strategies.column_sums import collect_in_memory
+from glassgrad.loops.strategies.epilogue import shorten_epilogue
+from glassgrad.loops.strategies.gemm import contraction_recipe
 from glassgrad.loops.strategies.multi_stream import LINE, read_side_by_side, rows_at_once
+from glassgrad.loops.strategies.packing import (
+    copy_in_vectors,
+    pack_across,
+    pack_in_turn,
+    pack_side_by_side,
+)
 from glassgrad.loops.strategies.prefetch_split import take_turns
+from glassgrad.loops.strategies.recipe_builder import HEAVIEST, MAX_UNROLLED, Draft
 
 SHORT = 16  # a reduction of so few steps has no loop
 MASKED = 8  # vectors of a padded row that are written out, whatever is computed

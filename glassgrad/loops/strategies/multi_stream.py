@@ -11,9 +11,9 @@ from math import prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import LIGHT, Draft
 from glassgrad.loops.nest import blocks, next_number
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.recipe_builder import LIGHT, Draft
 
 RUNS = 4  # that are read from memory at a time
 APART = 1 << 16  # bytes from one to the next

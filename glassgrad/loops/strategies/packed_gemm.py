@@ -11,12 +11,12 @@ from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.cores import divide_tiles, even_blocks, is_even, shared_blocks
-from glassgrad.loops.strategies.recipe_builder import Draft
-from glassgrad.loops.nest import next_number
-from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.analysis.contraction_pattern import Contraction
 from glassgrad.loops.moves.pack import MOST_BYTES
+from glassgrad.loops.nest import next_number
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.cores import divide_tiles, even_blocks, is_even, shared_blocks
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 PART = 256  # steps of a sum
 SHORT = 1024  # a sum of fewer steps is not worth it

@@ -12,9 +12,9 @@ from math import gcd, prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.moves.lanes import NEAR
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 MOST_READS = 512  # of an element that is packed by turning around
 MOST_CROWDED = 4096  # the same, where reading it another way would take longer

@@ -12,8 +12,8 @@ from glassgrad.ir.distance import is_far
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 SHORTEST = 16  # steps of a turn, beside which another loop costs nothing
 MANY = 16  # lines of memory that should not be asked for at once

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.analysis.mask_bounds import is_whole
 from glassgrad.loops.nest import is_added_to
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 MOST_ROWS = 8
 MOST_VECTORS = 3

@@ -1,0 +1,1 @@
+"""Passes over the finished instruction list: dead code, interleaved dependency chains."""

@@ -1,0 +1,1 @@
+"""Ops that machines lack, legalized: polynomials, emulated narrow floats, floored division."""

@@ -1,0 +1,1 @@
+"""Loads, stores and scratch: addresses, bounds checks, transposed and non-temporal accesses."""

@@ -12,11 +12,11 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import added_over
 from glassgrad.ir.uop import UOp, const
 from glassgrad.lower.constant_conditions import in_one, truth
-from glassgrad.lower.prefetch.epilogue import bring_near, loops_behind_sums
 from glassgrad.lower.memory.pointers import Part, grow, is_aligned
-from glassgrad.lower.scope import loops_of
 from glassgrad.lower.memory.scratch import is_shared, new_scratch
 from glassgrad.lower.memory.transpose import columns_of, in_turn, side_by_side, written_in_turn
+from glassgrad.lower.prefetch.epilogue import bring_near, loops_behind_sums
+from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance

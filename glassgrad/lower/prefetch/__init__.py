@@ -1,0 +1,1 @@
+"""Prefetches: the operands of the next steps, and what an epilogue will read and write."""

@@ -19,9 +19,9 @@ from glassgrad.ir.linear import Linear
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.memory.non_temporal import divisor
 from glassgrad.lower.memory.pointers import pointer_to
 from glassgrad.lower.scope import loops_of
-from glassgrad.lower.memory.non_temporal import divisor
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, Instance

@@ -17,8 +17,8 @@ from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.linear import Linear, add, linear, plus, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.prefetch.epilogue import BLOCKS
 from glassgrad.lower.memory.pointers import pointer_to
+from glassgrad.lower.prefetch.epilogue import BLOCKS
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:

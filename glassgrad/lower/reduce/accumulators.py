@@ -11,11 +11,11 @@ from glassgrad.ir.dots import Dotted
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.lower.prefetch.epilogue import ask_for_share
 from glassgrad.lower.prefetch.operands import ask_for_next
 from glassgrad.lower.reduce.blocked_sums import chains_of, is_blocked, split_at_blocks, total_dtype
-from glassgrad.lower.reduce.int8_dot import dot_step, dots_in
 from glassgrad.lower.reduce.horizontal import joined, lanes_joined
-from glassgrad.lower.prefetch.epilogue import ask_for_share
+from glassgrad.lower.reduce.int8_dot import dot_step, dots_in
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:

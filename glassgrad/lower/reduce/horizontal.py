@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.scope import Scopes
 from glassgrad.lower.memory.transpose import NEAR_BYTES
+from glassgrad.lower.scope import Scopes
 
 ENOUGH = 3  # vectors that are worth exchanging elements between them
 DEAR = frozenset((Ops.MAX, Ops.MIN))  # they look for nan as well: one vector is enough

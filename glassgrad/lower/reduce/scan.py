@@ -15,8 +15,8 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.staged import terms_of
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.reduce.blocked_sums import total_dtype
 from glassgrad.lower.reduce.accumulators import new_register
+from glassgrad.lower.reduce.blocked_sums import total_dtype
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from math import prod
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
-from glassgrad.schedule.fuse.row_blocks import has_plane
 from glassgrad.schedule.fuse.groups import Cluster, Loop, crossing, loop_size
+from glassgrad.schedule.fuse.row_blocks import has_plane
 from glassgrad.schedule.materialize.statement import Statement
 
 ROWS = 32  # a number of rows that blocks of 32 divide has blocks of a good size

@@ -8,7 +8,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.fuse.row_blocks import FEW, SMALL_BYTES, contracts, has_plane
+from glassgrad.schedule.fuse.attention_backward import may_sweep, rows_summed
 from glassgrad.schedule.fuse.groups import (
     Cluster,
     Loop,
@@ -22,10 +22,10 @@ from glassgrad.schedule.fuse.groups import (
     something_between,
     take_in,
 )
+from glassgrad.schedule.fuse.profitability import may_join, may_merge
+from glassgrad.schedule.fuse.row_blocks import FEW, SMALL_BYTES, contracts, has_plane
 from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import Statement
-from glassgrad.schedule.fuse.attention_backward import may_sweep, rows_summed
-from glassgrad.schedule.fuse.profitability import may_join, may_merge
 
 MOST_SIBLINGS = 4  # clusters with the same reads that a later one is compared with
 

@@ -8,8 +8,8 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.fuse.row_blocks import FEW, SMALL_BYTES, contracts, go_in_blocks
 from glassgrad.schedule.fuse.groups import Cluster, Loop, crossing, is_scanned, leads_to, loop_size
+from glassgrad.schedule.fuse.row_blocks import FEW, SMALL_BYTES, contracts, go_in_blocks
 from glassgrad.schedule.graph.write_hazards import older_versions
 from glassgrad.schedule.kernels.movement import Indices, destination
 from glassgrad.schedule.materialize.statement import Statement

@@ -1,0 +1,1 @@
+"""Graph -> graph: rewrites before materialization, from in-place writes to split reductions."""

@@ -22,10 +22,10 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, toposort
+from glassgrad.schedule.fuse.attention_backward import is_swept
 from glassgrad.schedule.fuse.row_blocks import MOST_ROWS, is_wide, ranges_of
 from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import make_statement, reduction_levels, sources
-from glassgrad.schedule.fuse.attention_backward import is_swept
 
 FEW_BYTES = 1 << 21  # stay in a cache
 MOVED = OpGroup.MOVEMENT - {Ops.GATHER}

@@ -1,0 +1,1 @@
+"""Fusion groups -> Kernels: scalar expressions under ranges, with their index arithmetic."""

@@ -11,10 +11,10 @@ from glassgrad.ir.stages import CELLS, Check, Kernel, Param
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.memory.view import contiguous_strides
 from glassgrad.schedule.fuse.groups import Cluster
-from glassgrad.schedule.kernels.reduction_elimination import collapse
 from glassgrad.schedule.kernels.expression import Expressions
 from glassgrad.schedule.kernels.factor import factor_out
 from glassgrad.schedule.kernels.movement import Indices, destination, reshaped
+from glassgrad.schedule.kernels.reduction_elimination import collapse
 from glassgrad.schedule.materialize.statement import Statement
 
 

@@ -1,0 +1,1 @@
+"""Graph -> Statements: which values get memory, and which are computed where they are used."""

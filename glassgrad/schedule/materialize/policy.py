@@ -8,10 +8,11 @@ from math import prod
 from glassgrad.ir.linear import ZERO, linear
 from glassgrad.ir.ops import KEPT, OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.materialize.cost import MOST_OPS, Cost, Costs, worth_keeping
 from glassgrad.schedule.graph.layout import arranged
-from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.graph.one_hot import one_hots
+from glassgrad.schedule.kernels.movement import Indices
+from glassgrad.schedule.materialize.cost import MOST_OPS, Cost, Costs, worth_keeping
+from glassgrad.schedule.materialize.rematerialize import twin_of
 from glassgrad.schedule.materialize.statement import (
     ALWAYS_KEPT,
     LEAVES,
@@ -22,7 +23,6 @@ from glassgrad.schedule.materialize.statement import (
     reduction_levels,
     sources,
 )
-from glassgrad.schedule.materialize.rematerialize import twin_of
 
 STORED = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 PLACE_NS = 0.5  # arithmetic on places alone that takes less is done again by every reader

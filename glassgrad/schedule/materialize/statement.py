@@ -34,7 +34,9 @@ class Statement:
     ops: float = 0.0  # arithmetic for one element
     is_scatter: bool = False  # see schedule/kernels/scatter.py: it has a kernel of its own
     order: int = -1  # its place in the program
-    twins: dict[UOp, UOp] = field(default_factory=dict)  # see schedule/materialize/rematerialize.py: read these instead
+    twins: dict[UOp, UOp] = field(
+        default_factory=dict
+    )  # see schedule/materialize/rematerialize.py: read these instead
     reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
     contracts: bool | None = None  # see is_contraction: found when all reads are known
 

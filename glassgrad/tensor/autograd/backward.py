@@ -11,16 +11,16 @@ from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.tensor.lazy.collect import overwritten, walk
-from glassgrad.tensor.lazy.composite import Composite
-from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.autograd.gradient import gradients, is_usual, reached
 from glassgrad.tensor.autograd.history import with_history
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.lazy.buffer_versions import MOVED, current
+from glassgrad.tensor.lazy.collect import overwritten, walk
+from glassgrad.tensor.lazy.composite import Composite
 from glassgrad.tensor.lazy.deferred import Later, chosen, written_out
+from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.ops.linear_algebra import LinearAlgebra
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
-from glassgrad.tensor.lazy.buffer_versions import MOVED, current
 
 DETACH, LATER = Ops.DETACH, Ops.LATER
 

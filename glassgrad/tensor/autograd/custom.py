@@ -9,8 +9,8 @@ from typing import Any
 from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.tensor.core import Core
 from glassgrad.tensor.autograd.gradient import gradients
+from glassgrad.tensor.core import Core
 from glassgrad.tensor.record import cast_to, record
 
 CUSTOM, RESHAPE, SHRINK = Ops.CUSTOM, Ops.RESHAPE, Ops.SHRINK

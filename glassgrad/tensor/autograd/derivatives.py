@@ -16,8 +16,8 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.core import device_of
 from glassgrad.tensor.autograd.scan_gradient import factor_gradient, source_gradient
+from glassgrad.tensor.core import device_of
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 ADD, MUL, MAX, FDIV, POW = Ops.ADD, Ops.MUL, Ops.MAX, Ops.FDIV, Ops.POW

@@ -17,11 +17,11 @@ from glassgrad.base.errors import GraphWarning
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, note
-from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.autograd.derivatives import after_write
 from glassgrad.tensor.autograd.gradient import flow_sources
-from glassgrad.tensor.lazy.unrealized import is_parameter
+from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.lazy.buffer_versions import MOVED, OVERWRITTEN, copied_version, surviving_copy
+from glassgrad.tensor.lazy.unrealized import is_parameter
 from glassgrad.tensor.lazy.views import Whole
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN

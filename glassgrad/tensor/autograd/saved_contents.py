@@ -14,13 +14,13 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.autograd.history import Parameters, is_differentiable
+from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.lazy.buffer_versions import current, replaced_writes
 from glassgrad.tensor.lazy.carried_state import UPDATED
 from glassgrad.tensor.lazy.collect import walk
-from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.autograd.history import Parameters, is_differentiable
 from glassgrad.tensor.lazy.deferred import hold_instead, read_instead, rebuilt, written_out
 from glassgrad.tensor.lazy.unrealized import lazy_holders
-from glassgrad.tensor.lazy.buffer_versions import current, replaced_writes
 from glassgrad.tensor.lazy.views import Whole
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.errors import ShapeError
-from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.compat.torch_aliases import Familiar
+from glassgrad.tensor.lazy.exclusive import exclusive
 
 
 class InPlace(Familiar):

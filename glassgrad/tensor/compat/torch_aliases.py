@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from glassgrad.base.errors import DTypeError, ShapeError
+from glassgrad.tensor.compat.legacy_aliases import Spellings
 from glassgrad.tensor.ops.indexing import check_index, checked
 from glassgrad.tensor.record import axis_of, sizes_of
 from glassgrad.tensor.symbolic_sizes import is_symbolic
-from glassgrad.tensor.compat.legacy_aliases import Spellings
 
 
 class Familiar(Spellings):

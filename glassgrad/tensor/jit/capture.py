@@ -11,8 +11,8 @@ from weakref import ref
 from glassgrad.base.config import NO_GRAD, TRAINING
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import CaptureError
-from glassgrad.engine.capture.replay import Capture, Replay, join
 from glassgrad.engine.capture.recorder import Recorder
+from glassgrad.engine.capture.replay import Capture, Replay, join
 from glassgrad.engine.plan.size_checks import SizeCheck, check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
@@ -21,7 +21,7 @@ from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVING, Core
-from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.device_names import canonical
 from glassgrad.tensor.jit.argument_specs import layouts
 from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, renew
 from glassgrad.tensor.jit.checks import (
@@ -35,11 +35,11 @@ from glassgrad.tensor.jit.pytree import Hole, unflatten
 from glassgrad.tensor.jit.references import ALONE, references_to_node
 from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.trace import Trace
-from glassgrad.tensor.lazy.unrealized import hold
-from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.ops.random import GENERATOR
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.lazy.unrealized import hold
 from glassgrad.tensor.lazy.views import Whole, show
+from glassgrad.tensor.ops.random import GENERATOR
 
 BUFFER = Ops.BUFFER
 UOP, NUMBER = attrgetter("uop"), attrgetter("number")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from weakref import ref
 
-from glassgrad.base.origin import Origin
 from glassgrad.base.fast_dataclasses import slotted
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.jit.references import ALONE, references_to_node
-from glassgrad.tensor.lazy.realize import realize
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
+from glassgrad.tensor.lazy.realize import realize
 from glassgrad.tensor.lazy.views import Whole, root_of, show
 
 BUFFER = Ops.BUFFER

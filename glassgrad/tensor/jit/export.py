@@ -17,7 +17,14 @@ from typing import Any
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.export.bundle import write_bundle
 from glassgrad.engine.export.c_text import CText, c_name
-from glassgrad.engine.export.serialize import Library, Row, pack, pack_size, pack_size_check, pool_code
+from glassgrad.engine.export.serialize import (
+    Library,
+    Row,
+    pack,
+    pack_size,
+    pack_size_check,
+    pool_code,
+)
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage

@@ -28,14 +28,13 @@ from weakref import WeakKeyDictionary, ref
 
 from glassgrad.base.config import JIT, JIT_CHECK
 from glassgrad.base.errors import CaptureError
-from glassgrad.engine.debug import report_capture
 from glassgrad.engine.capture.recorder import Recorder, recorder, recording
+from glassgrad.engine.debug import report_capture
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
-from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.autograd.history import as_leaves, forget_history
+from glassgrad.tensor.core import Core, living
 from glassgrad.tensor.jit.argument_specs import specs_of
 from glassgrad.tensor.jit.capture import Captured, modes
 from glassgrad.tensor.jit.checks import (
@@ -50,6 +49,7 @@ from glassgrad.tensor.jit.fast_path import MISSED, FastPath, fast_path
 from glassgrad.tensor.jit.guards import Guards, Roots
 from glassgrad.tensor.jit.pytree import flatten
 from glassgrad.tensor.jit.trace import Trace
+from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.realize import all_in_memory, finish_writes, realize, written_lazily
 from glassgrad.tensor.lazy.views import leave_lent_memory
 

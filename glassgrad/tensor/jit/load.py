@@ -15,8 +15,8 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.devices.registry import Device
-from glassgrad.engine.export.bundle import Bundle, read_bundle
 from glassgrad.engine.capture.replay import Replay
+from glassgrad.engine.export.bundle import Bundle, read_bundle
 from glassgrad.engine.export.serialize import Linked, Row, unpack, unpack_size, unpack_size_check
 from glassgrad.engine.plan.size_checks import check_all
 from glassgrad.ir.ops import Ops
@@ -33,8 +33,8 @@ from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.serialize import differing, key_text, unpack_result
 from glassgrad.tensor.lazy.lending import claim_together
 from glassgrad.tensor.lazy.realize import all_in_memory
-from glassgrad.tensor.tensor import Tensor
 from glassgrad.tensor.lazy.views import Whole
+from glassgrad.tensor.tensor import Tensor
 
 BUFFER = Ops.BUFFER
 

@@ -15,10 +15,10 @@ from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings, sizes_in
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import holders
+from glassgrad.tensor.lazy.buffer_versions import GIVEN, OVERWRITTEN, current, moved_to
 from glassgrad.tensor.lazy.deferred import written_out
 from glassgrad.tensor.lazy.unrealized import hold
 from glassgrad.tensor.record import bound
-from glassgrad.tensor.lazy.buffer_versions import GIVEN, OVERWRITTEN, current, moved_to
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
 NUMBER = attrgetter("number")

@@ -21,8 +21,8 @@ from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core
 from glassgrad.tensor.autograd.gradient import is_usual, reached
+from glassgrad.tensor.core import Core
 from glassgrad.tensor.lazy.deferred import LATER, WRITING, writing
 from glassgrad.tensor.record import record
 

@@ -16,17 +16,17 @@ from typing import NamedTuple, cast
 
 from glassgrad.base.config import NO_GRAD, Context
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.base.origin import Origin
 from glassgrad.base.fast_dataclasses import unique
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
-from glassgrad.tensor.lazy.carried_state import follow
 from glassgrad.tensor.core import Core
+from glassgrad.tensor.lazy.buffer_versions import current, replace_write
+from glassgrad.tensor.lazy.carried_state import follow
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.unrealized import hold, lazy_holders
 from glassgrad.tensor.record import cast_to, record
-from glassgrad.tensor.lazy.buffer_versions import current, replace_write
 
 LATER, ASSIGN, BUFFER, CONST = Ops.LATER, Ops.ASSIGN, Ops.BUFFER, Ops.CONST
 VOID = dtypes.void

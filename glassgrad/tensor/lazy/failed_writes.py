@@ -9,9 +9,9 @@ from __future__ import annotations
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Check
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.lazy.buffer_versions import WRITERS
 from glassgrad.tensor.lazy.deferred import read_instead, unwritten_nodes
 from glassgrad.tensor.lazy.unrealized import lazy_holders
-from glassgrad.tensor.lazy.buffer_versions import WRITERS
 
 ASSIGN, CHECK = Ops.ASSIGN, Ops.CHECK
 

@@ -20,15 +20,15 @@ from glassgrad.memory.allocator import is_file
 from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.lazy.carried_state import UPDATED
-from glassgrad.tensor.lazy.collect import walk
 from glassgrad.tensor.copies import own
 from glassgrad.tensor.core import Core, device_of, holders, living
-from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.unrealized import hold
 from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.lazy.realize import compute, in_memory, realize, stand_in, writable, written
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, WRITERS, current, storage_of
+from glassgrad.tensor.lazy.carried_state import UPDATED
+from glassgrad.tensor.lazy.collect import walk
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.lazy.realize import compute, in_memory, realize, stand_in, writable, written
+from glassgrad.tensor.lazy.unrealized import hold
 from glassgrad.tensor.lazy.views import (
     Step,
     Steps,

@@ -17,10 +17,10 @@ from glassgrad.memory.allocator import is_file
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import Core, living
-from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.unrealized import hold
-from glassgrad.tensor.lazy.realize import look, stand_in
 from glassgrad.tensor.lazy.buffer_versions import current, storage_of
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.lazy.realize import look, stand_in
+from glassgrad.tensor.lazy.unrealized import hold
 from glassgrad.tensor.lazy.views import moved, node_of_whole, root_of, steps_of
 
 T = TypeVar("T", bound=Core)

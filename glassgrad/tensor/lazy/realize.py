@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from glassgrad.base.gc_pause import collector_paused
 from glassgrad.base.errors import CaptureError
+from glassgrad.base.gc_pause import collector_paused
 from glassgrad.base.origin import Origin
-from glassgrad.engine.launch.error_flags import OutOfRangeError
 from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.launch.error_flags import OutOfRangeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings, sizes_in
@@ -22,21 +22,9 @@ from glassgrad.ir.uop import UOp, note
 from glassgrad.ir.window import MOVEMENTS, file_window, window_of
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.lazy.carried_state import READ_ONCE, UPDATED, carried, lazy_tensors, watch_growth
-from glassgrad.tensor.lazy.collect import collect, prepared, refuse_overwritten, walk
-from glassgrad.tensor.lazy.composite import Composite
-from glassgrad.tensor.core import Core, holders, living
-from glassgrad.tensor.memo.step_cache import WRITTEN, Course, Done, Found, recognised, remember
-from glassgrad.tensor.lazy.exclusive import GRAPHS, exclusive
-from glassgrad.tensor.lazy.failed_writes import forget_writes
 from glassgrad.tensor.autograd.history import Parameters, is_differentiable, retain
-from glassgrad.tensor.lazy.materialization_policy import values_to_keep, worth_memory
-from glassgrad.tensor.lazy.deferred import read_instead, written_out
-from glassgrad.tensor.lazy.unrealized import hold, lazy_holders
-from glassgrad.tensor.record import bound, record
-from glassgrad.tensor.lazy.run import pipeline, run, run_again
 from glassgrad.tensor.autograd.saved_contents import save_contents
-from glassgrad.tensor.memo.slice_windows import Windows
+from glassgrad.tensor.core import Core, holders, living
 from glassgrad.tensor.lazy.buffer_versions import (
     OVERWRITTEN,
     WRITERS,
@@ -44,8 +32,26 @@ from glassgrad.tensor.lazy.buffer_versions import (
     moved_to,
     replaced_writes,
 )
-from glassgrad.tensor.lazy.views import Whole, holder_of, moved, root_of, shows_lent_memory
+from glassgrad.tensor.lazy.carried_state import (
+    READ_ONCE,
+    UPDATED,
+    carried,
+    lazy_tensors,
+    watch_growth,
+)
+from glassgrad.tensor.lazy.collect import collect, prepared, refuse_overwritten, walk
+from glassgrad.tensor.lazy.composite import Composite
+from glassgrad.tensor.lazy.deferred import read_instead, written_out
+from glassgrad.tensor.lazy.exclusive import GRAPHS, exclusive
+from glassgrad.tensor.lazy.failed_writes import forget_writes
 from glassgrad.tensor.lazy.lazy_zeros import fresh_zeros
+from glassgrad.tensor.lazy.materialization_policy import values_to_keep, worth_memory
+from glassgrad.tensor.lazy.run import pipeline, run, run_again
+from glassgrad.tensor.lazy.unrealized import hold, lazy_holders
+from glassgrad.tensor.lazy.views import Whole, holder_of, moved, root_of, shows_lent_memory
+from glassgrad.tensor.memo.slice_windows import Windows
+from glassgrad.tensor.memo.step_cache import WRITTEN, Course, Done, Found, recognised, remember
+from glassgrad.tensor.record import bound, record
 
 if TYPE_CHECKING:
     pass

@@ -7,8 +7,8 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from glassgrad.base.gc_pause import collector_paused
 from glassgrad.base.errors import OutOfMemoryError
+from glassgrad.base.gc_pause import collector_paused
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View

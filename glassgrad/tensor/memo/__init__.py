@@ -1,0 +1,1 @@
+"""What a repeated computation reuses: graph keys, the step cache, numbers made arguments."""

@@ -22,7 +22,13 @@ from glassgrad.tensor.core import device_of
 MAX_CHANGES = 2  # of a number, before it is read from memory
 MAXOPERATORS = 10_000
 METHODS = frozenset(
-    f"glassgrad.tensor.{name}" for name in ("operators", "elementwise", "in_place", "familiar")
+    f"glassgrad.tensor.{name}"
+    for name in (
+        "ops.operators",
+        "ops.elementwise",
+        "compat.in_place_methods",
+        "compat.torch_aliases",
+    )
 )
 FORMATS = {"float32": "f", "float64": "d"}
 

@@ -8,9 +8,9 @@ from typing import Self, TypeVar
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.functions import LOG2_E, LOGISTIC_SLOPE, with_slope
-from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.ops.inverse import Inverse
 from glassgrad.tensor.ops.series import expm1
 

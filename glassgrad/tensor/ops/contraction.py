@@ -9,9 +9,9 @@ from glassgrad.base.dtype import DTypeLike, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.lazy.composite import composite
-from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole
 from glassgrad.tensor.ops.reductions import accumulator, folded
 from glassgrad.tensor.ops.sampling import Sampling
+from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole
 from glassgrad.tensor.symbolic_sizes import cut, is_symbolic
 
 ADD, PERMUTE = Ops.ADD, Ops.PERMUTE

@@ -16,6 +16,7 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import copied
 from glassgrad.tensor.data import own
 from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.ops.reductions import Reduce
 from glassgrad.tensor.record import (
     SCALARS,
     dtype_of,
@@ -26,7 +27,6 @@ from glassgrad.tensor.record import (
     sizes_of,
     whole,
 )
-from glassgrad.tensor.ops.reductions import Reduce
 from glassgrad.tensor.symbolic_sizes import is_symbolic, known, with_known_sizes
 
 

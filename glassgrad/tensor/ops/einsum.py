@@ -9,8 +9,8 @@ from glassgrad.base.dtype import DTypeLike, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.ops.contraction import Contraction
-from glassgrad.tensor.record import dtype_of
 from glassgrad.tensor.ops.reductions import accumulator
+from glassgrad.tensor.record import dtype_of
 
 DOTS = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯"  # letters for the axes that ... stands for
 

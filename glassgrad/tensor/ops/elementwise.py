@@ -8,13 +8,13 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.compat.keyword_aliases import also_named
-from glassgrad.tensor.ops.operators import Operators
-from glassgrad.tensor.record import BOOL, as_float, marked, need, record
-from glassgrad.tensor.ops.remainder import downwards, floor_quotient, towards_zero
+from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.views import DETACHED
+from glassgrad.tensor.ops.operators import Operators
+from glassgrad.tensor.ops.remainder import downwards, floor_quotient, towards_zero
+from glassgrad.tensor.record import BOOL, as_float, marked, need, record
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC

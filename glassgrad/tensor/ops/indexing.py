@@ -11,11 +11,17 @@ from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.memory.allocator import is_host
-from glassgrad.tensor.ops.bitcasts import Bitcasts
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.ops.bitcasts import Bitcasts
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
-from glassgrad.tensor.symbolic_sizes import cut, index_at_launch, is_symbolic, slice_at_launch, with_values
+from glassgrad.tensor.symbolic_sizes import (
+    cut,
+    index_at_launch,
+    is_symbolic,
+    slice_at_launch,
+    with_values,
+)
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
 GATHER, CHECK = Ops.GATHER, Ops.CHECK

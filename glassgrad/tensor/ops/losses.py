@@ -10,11 +10,11 @@ from glassgrad.base.dtype import DTypeLike
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.compat.keyword_aliases import also_named
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.functions import with_slope
-from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.ops.indexing import check_range
-from glassgrad.tensor.compat.keyword_aliases import also_named
 from glassgrad.tensor.ops.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 

@@ -12,6 +12,7 @@ from glassgrad.ir.shape import Shape, broadcast
 from glassgrad.ir.symbolic import at_most, greatest, internal
 from glassgrad.tensor.core import Core
 from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.lazy.views import Steps
 from glassgrad.tensor.record import (
     axes_of,
     axis_of,
@@ -25,7 +26,6 @@ from glassgrad.tensor.record import (
     whole,
 )
 from glassgrad.tensor.symbolic_sizes import cut, is_symbolic, known, with_values
-from glassgrad.tensor.lazy.views import Steps
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
 RESHAPE, EXPAND = Ops.RESHAPE, Ops.EXPAND

@@ -20,11 +20,11 @@ from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.ops.creation import checked_shape
 from glassgrad.tensor.data import seen
 from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
+from glassgrad.tensor.ops.creation import checked_shape
 from glassgrad.tensor.ops.scatter import Scatter
+from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
 from glassgrad.tensor.symbolic_sizes import refuse_in_captures, with_known_sizes
 
 WORD, HALF = 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF  # all bits of 64 and of 32

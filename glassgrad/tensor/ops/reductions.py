@@ -11,8 +11,8 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.ops.activations import Activations
 from glassgrad.tensor.compat.keyword_aliases import also_named, never_named
+from glassgrad.tensor.ops.activations import Activations
 from glassgrad.tensor.record import (
     BOOL,
     axes_of,

@@ -7,10 +7,10 @@ from typing import Self
 
 from glassgrad.base.dtype import dtypes, sum_dtype
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.ops.arrangement import Arrangement
 from glassgrad.tensor.compat.keyword_aliases import also_named
-from glassgrad.tensor.record import BOOL, axis_of, record
+from glassgrad.tensor.ops.arrangement import Arrangement
 from glassgrad.tensor.ops.reductions import accumulator
+from glassgrad.tensor.record import BOOL, axis_of, record
 
 SCAN, ADD, MUL, MAX, MIN = Ops.SCAN, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 

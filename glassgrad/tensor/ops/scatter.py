@@ -10,9 +10,9 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.ops.indexing import check_index, checked, taken
+from glassgrad.tensor.ops.sorting import Sorting
 from glassgrad.tensor.record import BOOL, axis_of, record
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
-from glassgrad.tensor.ops.sorting import Sorting
 
 ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 REDUCTIONS = {"sum": ADD, "mean": ADD, "prod": MUL, "amax": MAX, "amin": MIN}

@@ -14,11 +14,11 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.ops.bitcasts import UNSIGNED
-from glassgrad.tensor.ops.sorting_network import Words, first_in_order
 from glassgrad.tensor.autograd.gradient import gradients
-from glassgrad.tensor.record import axis_of, record
+from glassgrad.tensor.ops.bitcasts import UNSIGNED
 from glassgrad.tensor.ops.scan import Scan
+from glassgrad.tensor.ops.sorting_network import Words, first_in_order
+from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
 MANY, FEW = 512, 32  # elements of which so small a part is asked for that most are left out

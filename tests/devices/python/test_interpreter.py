@@ -7,9 +7,9 @@ from interesting import CASES, pairs, same
 from many_outputs import apply_all
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.devices.python.memory import AccessError
-from glassgrad.devices.python.interpreter import Run
 from glassgrad.devices.python.device import PythonDevice
+from glassgrad.devices.python.interpreter import Run
+from glassgrad.devices.python.memory import AccessError
 from glassgrad.ir.fold import fold
 from glassgrad.ir.ops import AxisKind, OpGroup, Ops
 from glassgrad.ir.uop import UOp

@@ -12,8 +12,8 @@ from schedules import TARGET, memory, planned
 
 from glassgrad.base.config import Context
 from glassgrad.base.events import listen
-from glassgrad.engine.pipeline import write_source
 from glassgrad.engine.cache.sources import key_of, recall, remember, structure, written_target
+from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.stages import Kernel
 
 

@@ -12,8 +12,8 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import AxisError
 from glassgrad.engine.cache.graph_keys import KERNELS
-from glassgrad.engine.pipeline import realize
 from glassgrad.engine.capture.recorder import recording
+from glassgrad.engine.pipeline import realize
 from glassgrad.ir.ops import Ops
 
 SHAPE = (6, 5)

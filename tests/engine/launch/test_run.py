@@ -13,8 +13,8 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.events import KernelLaunched, listen
 from glassgrad.engine import pipeline
 from glassgrad.engine.cache import graph_keys as cache
-from glassgrad.engine.pipeline import realize
 from glassgrad.engine.launch.run import run
+from glassgrad.engine.pipeline import realize
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 

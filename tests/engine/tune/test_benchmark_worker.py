@@ -11,8 +11,8 @@ from nests import kernel_of
 from schedules import memory
 
 from glassgrad.devices.registry import Device
-from glassgrad.engine.pipeline import write_source
 from glassgrad.engine.cache.sources import written_source
+from glassgrad.engine.pipeline import write_source
 from glassgrad.engine.tune.benchmark_worker import Memory, answer
 
 

@@ -17,8 +17,14 @@ from glassgrad.base.config import Context
 from glassgrad.devices.cpu.object_cache import write_object
 from glassgrad.devices.registry import Device
 from glassgrad.engine.tune import search as searching
-from glassgrad.engine.tune.search import recall_recipe, search, search_anew, source_of, written_recipe
 from glassgrad.engine.tune.benchmark_client import Stopwatch
+from glassgrad.engine.tune.search import (
+    recall_recipe,
+    search,
+    search_anew,
+    source_of,
+    written_recipe,
+)
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops.moves.coalesce import merge_axes
 from glassgrad.loops.moves.table import apply_moves

@@ -12,8 +12,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
-from glassgrad.loops.analysis.mask_bounds import GRAIN
 from glassgrad.loops.analysis.mask_alignment import lengthen
+from glassgrad.loops.analysis.mask_bounds import GRAIN
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps

@@ -13,9 +13,9 @@ from schedules import TARGET, memory
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
+from glassgrad.loops.analysis.online_softmax import Family, relative_sums
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
-from glassgrad.loops.analysis.online_softmax import Family, relative_sums
 
 
 def nest_of(*tensors: Tensor) -> Nest:

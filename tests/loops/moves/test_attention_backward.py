@@ -22,13 +22,13 @@ from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Kernel, Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
-from glassgrad.loops.search.candidates import attempt
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps, Recipe
-from glassgrad.schedule.fuse import row_blocks as blocks
+from glassgrad.loops.search.candidates import attempt
 from glassgrad.schedule.fuse import attention_backward as swept
 from glassgrad.schedule.fuse import profitability as worth
+from glassgrad.schedule.fuse import row_blocks as blocks
 from glassgrad.tensor.lazy.collect import collect, prepared
 
 Array = np.ndarray

@@ -15,10 +15,10 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
-from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.loops.moves.lanes import choose_lanes
 from glassgrad.loops.nest import BLOCKS
 from glassgrad.loops.opts import OptOps
+from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.schedule import schedule
 
 LANE, UPCAST, UNROLL = AxisKind.LANE, AxisKind.UPCAST, AxisKind.UNROLL

@@ -23,10 +23,10 @@ from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
-from glassgrad.loops.search.candidates import attempt
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import find_axis
 from glassgrad.loops.opts import Opt, OptOps, Recipe
+from glassgrad.loops.search.candidates import attempt
 from glassgrad.tensor.lazy.collect import collect, prepared
 
 Array = np.ndarray

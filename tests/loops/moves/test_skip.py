@@ -17,9 +17,9 @@ from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops import optimize
+from glassgrad.loops.moves.skip import share_seen
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, OptOps
-from glassgrad.loops.moves.skip import share_seen
 
 MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
 

@@ -8,8 +8,8 @@ from nests import added
 from schedules import TARGET
 
 from glassgrad.ir.stages import Nest
-from glassgrad.loops.search.beam import beam
 from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.search.beam import beam
 
 START = added(64, 64)
 

@@ -7,9 +7,9 @@ from nests import GPU, added, kernel_of, product, row_sums, same
 from schedules import TARGET
 
 from glassgrad.ir.stages import Nest
+from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.search.candidates import MOST_COPIES, attempt, most_copies, neighbours
 from glassgrad.loops.strategies.heuristic import heuristic
-from glassgrad.loops.opts import Opt, OptOps
 
 UPCAST = Opt(OptOps.UPCAST, 0, 4)
 

@@ -12,9 +12,9 @@ from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops import optimize
+from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.strategies.column_sums import MOST_RESULTS, collect_in_memory
 from glassgrad.loops.strategies.recipe_builder import Draft
-from glassgrad.loops.opts import Opt, OptOps
 
 MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
 

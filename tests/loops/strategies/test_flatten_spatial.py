@@ -11,8 +11,8 @@ from schedules import memory
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.loops.strategies.recipe_builder import Draft
 from glassgrad.loops.strategies.flatten_spatial import join_places
+from glassgrad.loops.strategies.recipe_builder import Draft
 
 
 def drafted(size: int, target: Target, channels: int = 16) -> Draft:

@@ -15,8 +15,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest, Param
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops.opts import OptOps
-from glassgrad.lower.scope import Scopes
 from glassgrad.lower.memory.transpose import columns_of, in_turn
+from glassgrad.lower.scope import Scopes
 
 
 def turned(rows: int, columns: int, lanes: int, registers: int) -> Nest:

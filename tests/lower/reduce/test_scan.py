@@ -14,9 +14,9 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize, spread_over_grid
-from glassgrad.loops.strategies import heuristic
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
+from glassgrad.loops.strategies import heuristic
 
 
 def scanned(rows: int, columns: int, axis: int = 1, op: Ops = Ops.ADD) -> Nest:

@@ -9,10 +9,10 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.fuse import attention_backward as swept
-from glassgrad.schedule.fuse.groups import Cluster
-from glassgrad.schedule.fuse.fusion import make_clusters
-from glassgrad.schedule.materialize.statement import Statement
 from glassgrad.schedule.fuse.attention_backward import is_swept
+from glassgrad.schedule.fuse.fusion import make_clusters
+from glassgrad.schedule.fuse.groups import Cluster
+from glassgrad.schedule.materialize.statement import Statement
 
 SHAPE = (16, 256, 32)
 PLANE = 16 * 256 * 256

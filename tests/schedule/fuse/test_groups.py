@@ -16,6 +16,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.fuse import profitability as module
+from glassgrad.schedule.fuse.fusion import make_clusters
 from glassgrad.schedule.fuse.groups import (
     Cluster,
     effect_edges,
@@ -25,10 +26,9 @@ from glassgrad.schedule.fuse.groups import (
     stuck_versions,
     take_in,
 )
+from glassgrad.schedule.graph.normalize import normalize
 from glassgrad.schedule.graph.write_hazards import copy_first, separate_effects
 from glassgrad.schedule.materialize.policy import choose_fates
-from glassgrad.schedule.fuse.fusion import make_clusters
-from glassgrad.schedule.graph.normalize import normalize
 from glassgrad.schedule.materialize.statement import Statement
 
 

@@ -13,9 +13,9 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule
 from glassgrad.loops import optimize
 from glassgrad.loops.nest import axes
+from glassgrad.schedule.fuse import profitability as worth
 from glassgrad.schedule.fuse import row_blocks as blocks
 from glassgrad.schedule.graph import attention_scores as planes
-from glassgrad.schedule.fuse import profitability as worth
 from glassgrad.schedule.graph.attention_scores import compute_again
 
 SHAPE = (16, 256, 32)

@@ -14,7 +14,14 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.graph import split_reduction as long
-from glassgrad.schedule.graph.split_reduction import FEW_RESULTS, LARGE, LONG, PARTS, split_long, split_scan
+from glassgrad.schedule.graph.split_reduction import (
+    FEW_RESULTS,
+    LARGE,
+    LONG,
+    PARTS,
+    split_long,
+    split_scan,
+)
 from glassgrad.tensor.lazy.collect import collect
 
 REDUCING = (Ops.ADD, Ops.MAX, Ops.MIN)

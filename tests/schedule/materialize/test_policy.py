@@ -11,9 +11,9 @@ from schedules import assign, leaf, memory, planned, reduce
 from glassgrad.ir.linear import ZERO, add, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.schedule.graph.normalize import normalize
 from glassgrad.schedule.graph.write_hazards import separate_effects
 from glassgrad.schedule.materialize.policy import choose_fates, in_pairs, repeats, turned_range
-from glassgrad.schedule.graph.normalize import normalize
 from glassgrad.schedule.materialize.statement import (
     ALWAYS_KEPT,
     Statement,

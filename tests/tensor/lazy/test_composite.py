@@ -15,8 +15,8 @@ from glassgrad.engine.cache.graph_keys import PLANS
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
 from glassgrad.nn.optim import Adam
-from glassgrad.tensor.lazy.composite import Composite, composite
 from glassgrad.tensor.jit.function import TinyJit
+from glassgrad.tensor.lazy.composite import Composite, composite
 from glassgrad.tensor.lazy.deferred import writing, written_out
 from glassgrad.tensor.tensor import Tensor
 

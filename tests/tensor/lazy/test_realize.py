@@ -11,8 +11,8 @@ import pytest
 import glassgrad.tensor.lazy.realize
 from glassgrad import Context, GlobalCounters, Tensor
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.lazy.collect import collect, prepared
 from glassgrad.tensor.lazy.buffer_versions import current
+from glassgrad.tensor.lazy.collect import collect, prepared
 
 ON_BOTH_ROADS = True
 

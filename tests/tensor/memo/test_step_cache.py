@@ -25,9 +25,9 @@ from glassgrad.nn.optim import (
     RMSprop,
     clip_grad_norm_,
 )
-from glassgrad.tensor.memo.step_cache import COURSES
 from glassgrad.tensor.lazy.deferred import written_out
 from glassgrad.tensor.lazy.realize import finish_writes
+from glassgrad.tensor.memo.step_cache import COURSES
 from glassgrad.tensor.tensor import Tensor
 
 ON_COMPILED_ROAD = True

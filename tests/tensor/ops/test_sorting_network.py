@@ -10,7 +10,13 @@ from schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.tensor.ops import sorting_network as exchanges
-from glassgrad.tensor.ops.sorting_network import LANES, first_in_order, nearing, split_at, steps_up_to
+from glassgrad.tensor.ops.sorting_network import (
+    LANES,
+    first_in_order,
+    nearing,
+    split_at,
+    steps_up_to,
+)
 
 
 def run(values: list[int], steps: list[tuple[int, bool]]) -> list[int]:
