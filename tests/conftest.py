@@ -33,8 +33,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.fixture(autouse=True)
 def nothing_was_recorded_before() -> None:
-    """What a test records does not depend on the tests before it (see tensor/lazy/composite.py, and what
-    tensor/memo/scalar_arguments.py, tensor/lazy/carried_state.py and engine/plan/lifting.py learn of a program).
+    """What a test records does not depend on the tests before it: forget what composites, scalar
+    arguments, carried state and lifted numbers learned of their program.
     """
     for module, name in (
         ("tensor.lazy.composite", "KNOWN"),

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
-from narrow_products import HOSTS, narrow_product
-from schedules import memory, planned
+from support.compiler.narrow_products import HOSTS, narrow_product
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor, dtypes
 from glassgrad.devices.cpu.llvm import WORKSHOP, Host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from schedules import leaf
+from support.compiler.schedules import leaf
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DeviceError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lifetimes import peak_by_lifetime
+from support.compiler.lifetimes import peak_by_lifetime
 
 from glassgrad import Tensor, nn
 from glassgrad.base.config import Context

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from schedules import TARGET, leaf, memory
+from support.compiler.schedules import TARGET, leaf, memory
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

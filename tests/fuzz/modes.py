@@ -57,7 +57,7 @@ def settings(**values: int) -> Iterator[None]:
 @contextmanager
 def random_recipes(seed: int) -> Iterator[None]:
     """Any legal loop moves instead of the chosen ones."""
-    from random_recipes import RandomChooser
+    from support.random.recipes import RandomChooser
 
     from glassgrad.engine import pipeline
 

@@ -6,7 +6,7 @@
 from pathlib import Path
 
 import pytest
-from golden_kernels import KERNELS, TARGETS, written
+from support.compiler.golden_kernels import KERNELS, TARGETS, written
 
 SUFFIXES = {"llvm": "ll", "c": "c", "cuda": "cu", "metal": "metal", "opencl": "cl"}
 CASES = [(language, kernel) for language in TARGETS for kernel in KERNELS]

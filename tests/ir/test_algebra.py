@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numbers_of import same, values
+from support.values.numbers import same, values
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.algebra import ALGEBRA, can_skip, is_lossless

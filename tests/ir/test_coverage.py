@@ -10,11 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_expressions import MEANING, RANGES, everywhere, expressions, memory, value_of
-from nests import GPU, kernel_of
-from random_recipes import RandomChooser
-from schedules import TARGET
-from schedules import memory as in_memory
+from support.compiler.index_expressions import (
+    MEANING,
+    RANGES,
+    everywhere,
+    expressions,
+    memory,
+    value_of,
+)
+from support.compiler.nests import GPU, kernel_of
+from support.compiler.schedules import TARGET
+from support.compiler.schedules import memory as in_memory
+from support.random.recipes import RandomChooser
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.coverage import (

@@ -4,7 +4,7 @@ from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_expressions import RANGES, value_of
+from support.compiler.index_expressions import RANGES, value_of
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import TRUE, floordiv, less, mod, within

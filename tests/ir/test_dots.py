@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from narrow_products import machine, narrow_product
-from nests import blocks, kernel_of, move
+from support.compiler.narrow_products import machine, narrow_product
+from support.compiler.nests import blocks, kernel_of, move
 
 from glassgrad import dtypes
 from glassgrad.base.dtype import DType

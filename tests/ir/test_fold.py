@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numbers_of import same, values
+from support.values.numbers import same, values
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.fold import fold, threefry

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nests import kernel_of
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.ir.in_place import is_in_place

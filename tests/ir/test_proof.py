@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_expressions import RANGES, everywhere, expressions, memory, value_of
+from support.compiler.index_expressions import RANGES, everywhere, expressions, memory, value_of
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import all_of, less, within

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from random_graphs import random_graph
+from support.random.graphs import random_graph
 
 from glassgrad.base.config import Context
 from glassgrad.base.dtype import dtypes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from index_expressions import RANGES, everywhere, expressions, memory, value_of
+from support.compiler.index_expressions import RANGES, everywhere, expressions, memory, value_of
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.divmod import floordiv

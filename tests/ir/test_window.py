@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import evaluate
+from support.references.graph import evaluate
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nests import GPU, kernel_of, kinds
-from schedules import TARGET, memory
+from support.compiler.nests import GPU, kernel_of, kinds
+from support.compiler.schedules import TARGET, memory
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.loops import optimize

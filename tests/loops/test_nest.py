@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import added, loops, nest_of, numbers, product, row_sums, same
-from schedules import planned, reduce
+from support.compiler.nests import added, loops, nest_of, numbers, product, row_sums, same
+from support.compiler.schedules import planned, reduce
 
 from glassgrad import Tensor
 from glassgrad.ir.linear import ZERO, add

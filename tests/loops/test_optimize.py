@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from nests import kernel_of, kinds
-from random_graphs import random_graph
-from random_recipes import RandomChooser
-from schedules import TARGET, memory
+from support.compiler.nests import kernel_of, kinds
+from support.compiler.schedules import TARGET, memory
+from support.random.graphs import random_graph
+from support.random.recipes import RandomChooser
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.loops import optimize

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import move, nest_of, numbers
-from programs import all_of, count, program_of
+from support.compiler.nests import move, nest_of, numbers
+from support.compiler.programs import all_of, count, program_of
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

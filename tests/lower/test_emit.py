@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from nests import GPU, added, move, nest_of, numbers, row_sums
-from programs import all_of, count, depths, program_of
-from schedules import TARGET, leaf, reduce
+from support.compiler.nests import GPU, added, move, nest_of, numbers, row_sums
+from support.compiler.programs import all_of, count, depths, program_of
+from support.compiler.schedules import TARGET, leaf, reduce
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -6,12 +6,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from nests import GPU, added, blocks, move, numbers, product, row_sums
-from on_cpu import cpu
-from programs import all_of, count, depths, program_of
-from random_graphs import random_graph
-from random_recipes import RandomChooser
-from schedules import TARGET, assign, reduce
+from support.compiler.nests import GPU, added, blocks, move, numbers, product, row_sums
+from support.compiler.on_cpu import cpu
+from support.compiler.programs import all_of, count, depths, program_of
+from support.compiler.schedules import TARGET, assign, reduce
+from support.random.graphs import random_graph
+from support.random.recipes import RandomChooser
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest

@@ -13,7 +13,7 @@ from glassgrad.nn import MultiHeadAttention
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_attention_to_itself_is_pytorchs(bias: bool) -> None:
-    from torch_models import torch, with_weights_of
+    from support.references.torch_layers import torch, with_weights_of
 
     theirs = torch.nn.MultiheadAttention(8, 2, bias=bias, batch_first=True)
     ours = with_weights_of(theirs, MultiHeadAttention(8, 2, bias=bias))
@@ -29,7 +29,7 @@ def test_attention_to_itself_is_pytorchs(bias: bool) -> None:
 
 
 def test_attention_to_others_is_pytorchs() -> None:
-    from torch_models import torch, with_weights_of
+    from support.references.torch_layers import torch, with_weights_of
 
     theirs = torch.nn.MultiheadAttention(8, 4, batch_first=True)
     ours = with_weights_of(theirs, MultiHeadAttention(8, 4))

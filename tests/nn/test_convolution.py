@@ -27,7 +27,7 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     name = f"Conv{axes}d"
     pair = [getattr(module, name)(4, 6, 3, **options) for module in (torch.nn, nn)]
@@ -41,7 +41,7 @@ def test_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
 )
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_transposed_convolution_is_pytorchs(axes: int, options: dict[str, Any]) -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     name = f"ConvTranspose{axes}d"
     pair = [getattr(module, name)(4, 6, 3, **options) for module in (torch.nn, nn)]
@@ -50,7 +50,7 @@ def test_transposed_convolution_is_pytorchs(axes: int, options: dict[str, Any]) 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
 def test_an_even_kernel_keeps_the_size_too() -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     pair = [module.Conv2d(2, 3, (2, 4), padding="same") for module in (torch.nn, nn)]
     check_layer(*pair, (1, 2, 5, 6))
@@ -91,7 +91,7 @@ def test_convolutions_are_their_definitions() -> None:
 
 
 def test_unequal_paddings_are_filled_with_the_image() -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     options: dict[str, Any] = {"padding": (2, 1), "padding_mode": "reflect"}
     pair = [module.Conv2d(2, 3, 3, **options) for module in (torch.nn, nn)]

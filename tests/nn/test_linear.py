@@ -13,7 +13,7 @@ from glassgrad.tensor.lazy.deferred import written_out
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_linear_is_pytorchs(bias: bool) -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     check_layer(torch.nn.Linear(5, 3, bias=bias), Linear(5, 3, bias=bias), (2, 4, 5))
 
@@ -52,7 +52,7 @@ def test_embedding_gives_rows_and_adds_up_their_gradients() -> None:
 
 @pytest.mark.parametrize("padding", [2, -1])
 def test_a_row_for_padding_is_pytorchs(padding: int) -> None:
-    from torch_models import torch, with_weights_of
+    from support.references.torch_layers import torch, with_weights_of
 
     theirs = torch.nn.Embedding(5, 3, padding_idx=padding)
     ours = Embedding(5, 3, padding_idx=padding)

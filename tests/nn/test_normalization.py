@@ -15,7 +15,7 @@ from glassgrad.nn.state import get_parameters
 
 def perturbed(theirs: Any) -> Any:
     """Their layer with weights that are not all the same."""
-    from torch_models import torch
+    from support.references.torch_layers import torch
 
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter)
@@ -25,7 +25,7 @@ def perturbed(theirs: Any) -> Any:
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("shape", [4, (3, 4)], ids=str)
 def test_layernorm_is_pytorchs(shape: Any, affine: bool) -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     theirs = torch.nn.LayerNorm(shape, elementwise_affine=affine)
     check_layer(perturbed(theirs), nn.LayerNorm(shape, elementwise_affine=affine), (2, 3, 4))
@@ -33,21 +33,21 @@ def test_layernorm_is_pytorchs(shape: Any, affine: bool) -> None:
 
 @pytest.mark.parametrize("affine", [True, False])
 def test_groupnorm_is_pytorchs(affine: bool) -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     theirs = torch.nn.GroupNorm(2, 6, affine=affine)
     check_layer(perturbed(theirs), nn.GroupNorm(2, 6, affine=affine), (2, 6, 3, 4))
 
 
 def test_instancenorm_is_pytorchs() -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     theirs = torch.nn.InstanceNorm2d(3, affine=True)
     check_layer(perturbed(theirs), nn.InstanceNorm(3), (2, 3, 4, 5), rtol=1e-4)
 
 
 def test_rmsnorm_is_pytorchs() -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     check_layer(perturbed(torch.nn.RMSNorm(6, eps=1e-6)), nn.RMSNorm(6), (2, 5, 6))
     check_layer(perturbed(torch.nn.RMSNorm((5, 6), eps=1e-6)), nn.RMSNorm((5, 6)), (2, 5, 6))
@@ -66,7 +66,7 @@ def test_layernorm2d_normalises_channels() -> None:
 
 
 def test_batchnorm_in_training_is_pytorchs() -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     theirs, ours = perturbed(torch.nn.BatchNorm2d(3)), nn.BatchNorm(3)
     with Tensor.train():
@@ -78,7 +78,7 @@ def test_batchnorm_in_training_is_pytorchs() -> None:
 
 
 def test_batchnorm_outside_of_training_uses_the_running_statistics() -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     theirs = perturbed(torch.nn.BatchNorm2d(3)).eval()
     theirs.running_mean.normal_()
@@ -87,7 +87,7 @@ def test_batchnorm_outside_of_training_uses_the_running_statistics() -> None:
 
 
 def test_batchnorm_may_keep_the_means_of_all_batches() -> None:
-    from torch_models import torch
+    from support.references.torch_layers import torch
 
     theirs, ours = torch.nn.BatchNorm1d(3, momentum=None), nn.BatchNorm(3, momentum=None)
     random = np.random.default_rng(0)

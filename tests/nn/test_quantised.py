@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gguf_files import quantised
+from support.files.gguf import quantised
 
 from glassgrad import GlobalCounters, Tensor
 from glassgrad.nn.files.quantised import FORMATS

@@ -26,7 +26,7 @@ class Shown:
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_an_lstm_cell_is_pytorchs(bias: bool) -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     theirs = Shown(torch.nn.LSTMCell(3, 4, bias=bias), lambda h, c: torch.cat((h, c), 1))
     cell = LSTMCell(3, 4, bias=bias)
@@ -43,7 +43,7 @@ def test_an_lstm_cell_is_pytorchs(bias: bool) -> None:
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_gru_cell_is_pytorchs(bias: bool) -> None:
-    from torch_models import check_layer, torch
+    from support.references.torch_layers import check_layer, torch
 
     check_layer(torch.nn.GRUCell(3, 4, bias=bias), GRUCell(3, 4, bias=bias), (2, 3), (2, 4))
 

@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from families import FAMILIES
+from support.random.families import FAMILIES
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from schedules import memory, planned, sizes
+from support.compiler.schedules import memory, planned, sizes
 
 from glassgrad import Tensor, dtypes
 

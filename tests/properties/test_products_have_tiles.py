@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import prod
 
 import pytest
-from schedules import TARGET, memory, planned
+from support.compiler.schedules import TARGET, memory, planned
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

@@ -6,11 +6,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from on_cpu import cpu
-from random_graphs import describe, differences, random_graph
-from random_recipes import RandomChooser
-from reference import evaluate_all
-from run_schedules import run_on
+from support.compiler.on_cpu import cpu
+from support.compiler.run_schedules import run_on
+from support.random.graphs import describe, differences, random_graph
+from support.random.recipes import RandomChooser
+from support.references.graph import evaluate_all
 
 from glassgrad.devices.protocol import Device
 from glassgrad.devices.python.device import PythonDevice

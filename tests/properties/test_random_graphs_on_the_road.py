@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from kernel_reference import check_kernel_shape, run_schedule
-from random_graphs import WRITES, describe, differences, random_graph
-from random_recipes import RandomChooser
-from reference import Array, evaluate_all
-from schedules import TARGET
+from support.compiler.schedules import TARGET
+from support.random.graphs import WRITES, describe, differences, random_graph
+from support.random.recipes import RandomChooser
+from support.references.graph import Array, evaluate_all
+from support.references.kernel import check_kernel_shape, run_schedule
 
 from glassgrad.base.config import Context
 from glassgrad.engine import pipeline

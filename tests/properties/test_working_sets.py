@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 import pytest
-from schedules import TARGET, memory, planned
+from support.compiler.schedules import TARGET, memory, planned
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

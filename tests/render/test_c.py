@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from c_texts import F32, body, number
-from golden_kernels import written
-from hand_programs import I64, Lines, elementwise, integer
+from support.compiler.c_texts import F32, body, number
+from support.compiler.golden_kernels import written
+from support.compiler.hand_programs import I64, Lines, elementwise, integer
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from interesting import CASES, ORDINARY, interesting, pairs, same
-from many_outputs import apply_all
+from support.compiler.many_outputs import apply_all
+from support.values.interesting import CASES, ORDINARY, interesting, pairs, same
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DeviceError

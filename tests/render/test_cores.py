@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 import pytest
-from hand_programs import I64, Lines, address, integer, load
-from on_cpu import cpu
+from support.compiler.hand_programs import I64, Lines, address, integer, load
+from support.compiler.on_cpu import cpu
 
 from glassgrad.devices.clang.device import COMPILERS, ClangDevice
 from glassgrad.ir.ops import AxisKind

@@ -1,10 +1,10 @@
 """The C family: the texts of the introduction, from hand-written uops and from the real road."""
 
 import pytest
-from c_texts import F32, I32, number
-from golden_kernels import add, no_moves
-from hand_programs import Lines
-from schedules import memory
+from support.compiler.c_texts import F32, I32, number
+from support.compiler.golden_kernels import add, no_moves
+from support.compiler.hand_programs import Lines
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

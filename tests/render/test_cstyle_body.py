@@ -1,8 +1,8 @@
 """Arguments, memory, shared scratch and barriers in each language."""
 
 import pytest
-from c_texts import F32, I32, body, number
-from hand_programs import Lines, integer
+from support.compiler.c_texts import F32, I32, body, number
+from support.compiler.hand_programs import Lines, integer
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

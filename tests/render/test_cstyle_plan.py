@@ -1,7 +1,7 @@
 """What is used once stands where it is used; other values have names."""
 
-from c_texts import F32, body, number
-from hand_programs import Lines, integer
+from support.compiler.c_texts import F32, body, number
+from support.compiler.hand_programs import Lines, integer
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp

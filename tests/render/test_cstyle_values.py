@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from c_texts import F32, I32, number, written
+from support.compiler.c_texts import F32, I32, number, written
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_texts import F32, body, number
-from golden_kernels import KERNELS, programs
-from hand_programs import Lines, integer
+from support.compiler.c_texts import F32, body, number
+from support.compiler.golden_kernels import KERNELS, programs
+from support.compiler.hand_programs import Lines, integer
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

@@ -2,8 +2,17 @@
 
 import numpy as np
 import pytest
-from hand_programs import I64, Lines, address, elementwise, integer, load, source_of, splat
-from on_cpu import cpu
+from support.compiler.hand_programs import (
+    I64,
+    Lines,
+    address,
+    elementwise,
+    integer,
+    load,
+    source_of,
+    splat,
+)
+from support.compiler.on_cpu import cpu
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_programs import address
-from on_cpu import cpu
-from schedules import memory, planned
+from support.compiler.hand_programs import address
+from support.compiler.on_cpu import cpu
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.devices.cpu.native import assembly

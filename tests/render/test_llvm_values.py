@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from interesting import CASES, ORDINARY, interesting, pairs, same
-from on_cpu import apply
+from support.compiler.on_cpu import apply
+from support.values.interesting import CASES, ORDINARY, interesting, pairs, same
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.fold import fold

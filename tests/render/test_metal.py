@@ -1,8 +1,8 @@
 """Metal: exact functions, its own names for types and places."""
 
 import pytest
-from c_texts import F32, written
-from golden_kernels import written as golden
+from support.compiler.c_texts import F32, written
+from support.compiler.golden_kernels import written as golden
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops

@@ -1,8 +1,8 @@
 """OpenCL: extensions are asked for, bools are bytes in memory."""
 
-from c_texts import F32, body, written
-from golden_kernels import written as golden
-from hand_programs import Lines, integer
+from support.compiler.c_texts import F32, body, written
+from support.compiler.golden_kernels import written as golden
+from support.compiler.hand_programs import Lines, integer
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

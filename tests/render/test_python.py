@@ -1,6 +1,6 @@
 """The text of the python device is the program itself."""
 
-from hand_programs import elementwise
+from support.compiler.hand_programs import elementwise
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.stages import Target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from schedules import memory, planned
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

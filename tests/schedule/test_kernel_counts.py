@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from schedules import kernels, memory, planned, sizes
+from support.compiler.schedules import kernels, memory, planned, sizes
 
 from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops

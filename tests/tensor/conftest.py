@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from interpreted import interpreted
+from support.compiler.interpreted import interpreted
 
 from glassgrad.engine import pipeline
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import distinct, positive
-from slopes import Function, check, slopes, weighted
+from support.references.finite_differences import Function, check, slopes, weighted
+from support.values.arrays import distinct, positive
 
 from glassgrad import Context, Tensor
 

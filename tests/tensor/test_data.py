@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import FLOATS, INTS, SHAPES, numbers, same
 from hypothesis import given
 from hypothesis import strategies as st
+from support.values.arrays import FLOATS, INTS, SHAPES, numbers, same
 
 from glassgrad import Tensor, dtypes
 

@@ -1,7 +1,8 @@
 """A nest whose code is too long -> one with fewer copies: compiling takes as long as code is long.
 
-Choosers know roughly what their moves become (`MAX_UNROLLED` in loops/strategies/recipe_builder.py), so hardly any
-kernel comes here. Code that is longer than the cache for instructions is not faster, either.
+Strategies estimate the code that their moves generate (`MAX_UNROLLED` in
+loops/strategies/recipe_builder.py), so hardly any kernel is this long. Code that does not fit the
+instruction cache is not faster, either.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Sources -> seconds, measured in a process of their own: one that crashes or hangs is only slow.
 
-The other process is `engine/tune/benchmark_worker.py`; a line of JSON goes there for each measurement, and one
-comes back. If none comes in time that process is ended, and the next measurement starts another.
+The worker process runs `engine/tune/benchmark_worker.py`; a line of JSON is sent for each
+measurement, and one comes back. A worker that does not answer in time is killed, and the next
+measurement starts another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A long sum goes in turns, so that a program can ask for memory between them (lower/prefetch/epilogue.py).
+"""Strip-mine a long reduction so that epilogue prefetches go between its blocks.
 
 When its sums are done, a tile reads and writes a few lines of memory in each of its rows. Asked for
 all at once they are more than a core can wait for, and what the sums read has to wait with them.

@@ -2,7 +2,8 @@
 
 One float32 accumulator that takes n terms one after the other is off by up to n roundings, and
 stops growing once a term is below half an ulp of it. Blocks bound the error by BLOCK_STEPS
-roundings however long a sum is: lower/reduce/accumulators.py keeps the total in float64 where it can.
+roundings however long a sum is: lower/reduce/accumulators.py keeps the total in float64 where it
+can.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ are used by other products:
   the plane is never in memory. If something long comes between, as between a forward pass and its
   gradient, it would have to be: the later reader gets a plane of its own.
 - against the grain, summing along columns (weights.T @ g): one kernel uses blocks of rows both
-  ways (schedule/fuse/attention_backward.py). Where that cannot be, the reader gets a plane that is computed the other
-  way round, k @ q.T, so that blocks of its rows go through both.
+  ways (schedule/fuse/attention_backward.py). Where that cannot be, the reader gets a plane that is
+  computed transposed, k @ q.T, so that blocks of its rows go through both.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ IOTA, CMPEQ, WHERE = Ops.IOTA, Ops.CMPEQ, Ops.WHERE
 def one_hots(nodes: Iterable[UOp]) -> set[UOp]:
     """The nodes, given sources first, that say which place along an axis was chosen.
 
-    To store one is to store an axis that a sum over it never walks along: see schedule/kernels/reduction_elimination.py.
+    To store one is to store an axis that a sum over it never walks along: see
+    schedule/kernels/reduction_elimination.py.
     """
     positions: set[UOp] = set()
     found: set[UOp] = set()

@@ -6,10 +6,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from hand_programs import Lines, address, elementwise, integer
-from on_device import realize_on
-from random_graphs import describe, differences, random_graph
-from reference import evaluate_all
+from support.compiler.hand_programs import Lines, address, elementwise, integer
+from support.compiler.on_device import realize_on
+from support.random.graphs import describe, differences, random_graph
+from support.references.graph import evaluate_all
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

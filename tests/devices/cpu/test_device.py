@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-from hand_programs import address, elementwise, source_of
-from on_cpu import cpu
+from support.compiler.hand_programs import address, elementwise, source_of
+from support.compiler.on_cpu import cpu
 
 from glassgrad.base.config import Context
 from glassgrad.base.dtype import dtypes

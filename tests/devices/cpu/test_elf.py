@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from object_files import CODE
+from support.files.objects import CODE
 
 from glassgrad.devices.cpu.elf import EXECUTE, ObjectError, read_elf
 from glassgrad.devices.cpu.loader import can_load

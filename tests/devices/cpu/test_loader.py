@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from object_files import CODE
+from support.files.objects import CODE
 
 from glassgrad.devices.cpu.elf import ObjectError
 from glassgrad.devices.cpu.loader import Loaded, address_in_process, can_load, load

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 import pytest
-from hand_programs import Lines, address, integer, load, source_of
-from on_cpu import cpu
+from support.compiler.hand_programs import Lines, address, integer, load, source_of
+from support.compiler.on_cpu import cpu
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.devices.cpu.device import NativeCode

@@ -5,11 +5,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from golden_kernels import KERNELS, TARGETS
-from on_device import realize_on
-from random_graphs import describe, differences, random_graph
-from random_recipes import RandomChooser
-from reference import evaluate_all
+from support.compiler.golden_kernels import KERNELS, TARGETS
+from support.compiler.on_device import realize_on
+from support.random.graphs import describe, differences, random_graph
+from support.random.recipes import RandomChooser
+from support.references.graph import evaluate_all
 
 from glassgrad import Tensor
 from glassgrad.devices.protocol import Device

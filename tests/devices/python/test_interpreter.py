@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hand_programs import I64, Lines, address, integer
-from interesting import CASES, pairs, same
-from many_outputs import apply_all
+from support.compiler.hand_programs import I64, Lines, address, integer
+from support.compiler.many_outputs import apply_all
+from support.values.interesting import CASES, pairs, same
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.python.device import PythonDevice

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hand_programs import address
+from support.compiler.hand_programs import address
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.python.memory import AccessError, HostMemory, ScratchMemory, Who

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from schedules import TARGET, memory, planned
+from support.compiler.schedules import TARGET, memory, planned
 
 from glassgrad.base.config import Context
 from glassgrad.base.events import listen
@@ -66,7 +66,8 @@ def test_somebody_who_looks_on_sees_every_stage() -> None:
 
 def test_targets_are_written_the_same_in_every_process() -> None:
     code = (
-        "from glassgrad.engine.cache.sources import written_target; from glassgrad.ir.stages import *\n"
+        "from glassgrad.engine.cache.sources import written_target\n"
+        "from glassgrad.ir.stages import *\n"
         "from glassgrad.ir.ops import Ops\n"
         "print(written_target(Target('x', 'c', native=frozenset((Ops.SIN, Ops.EXP2, Ops.POW)))))"
     )

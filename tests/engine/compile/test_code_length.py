@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from nests import kernel_of
-from schedules import TARGET, memory, planned
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import TARGET, memory, planned
 from sweep.dry import TARGETS, dry_cpu
 
 from glassgrad import Tensor

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nests import kernel_of
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import memory
 
 from glassgrad import dtypes
 from glassgrad.engine.compile.estimate import estimate

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_kernels import KERNELS
-from random_graphs import differences
-from reference import evaluate_all
+from support.compiler.golden_kernels import KERNELS
+from support.random.graphs import differences
+from support.references.graph import evaluate_all
 
 import glassgrad.loops
 import glassgrad.lower

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nests import kernel_of
-from schedules import TARGET, memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import TARGET, memory
 
 from glassgrad.base.config import Context
 from glassgrad.engine.compile.optimizer_policy import chooser

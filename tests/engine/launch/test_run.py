@@ -6,7 +6,7 @@ from threading import Barrier, Thread
 
 import numpy as np
 import pytest
-from schedules import assign, leaf
+from support.compiler.schedules import assign, leaf
 
 from glassgrad import Tensor, Variable
 from glassgrad.base.counters import GlobalCounters

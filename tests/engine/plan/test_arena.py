@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lifetimes import peak_by_lifetime
+from support.compiler.lifetimes import peak_by_lifetime
 
 from glassgrad.engine.plan.arena import ALIGNMENT, Life, assign_offsets
 

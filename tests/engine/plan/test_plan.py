@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from lifetimes import peak_by_lifetime
-from schedules import memory, planned
+from support.compiler.lifetimes import peak_by_lifetime
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.engine.plan.arena import Life, assign_offsets

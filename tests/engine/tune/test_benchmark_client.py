@@ -8,8 +8,8 @@ from math import inf, isfinite
 from pathlib import Path
 
 import pytest
-from nests import kernel_of
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor, Variable, dtypes
 from glassgrad.devices.registry import Device

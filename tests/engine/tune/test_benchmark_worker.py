@@ -7,8 +7,8 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
-from nests import kernel_of
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import memory
 
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache.sources import written_source

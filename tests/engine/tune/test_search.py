@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nests import kernel_of
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

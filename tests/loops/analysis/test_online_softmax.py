@@ -7,8 +7,8 @@ from math import log2
 
 import numpy as np
 import pytest
-from nests import kernel_of
-from schedules import TARGET, memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import TARGET, memory
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from nests import blocks, kinds, loops, move, nest_of, numbers, same
-from schedules import reduce
+from support.compiler.nests import blocks, kinds, loops, move, nest_of, numbers, same
+from support.compiler.schedules import reduce
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -6,11 +6,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from nests import GPU, kernel_of, ops_of, refused
-from on_device import realize_on
-from programs import TARGET
-from random_recipes import RandomChooser
-from schedules import memory, planned
+from support.compiler.nests import GPU, kernel_of, ops_of, refused
+from support.compiler.on_device import realize_on
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory, planned
+from support.random.recipes import RandomChooser
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.config import Context

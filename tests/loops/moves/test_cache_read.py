@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from nests import GPU, blocks, move, nest_of, numbers, product, same
-from schedules import leaf, reduce
+from support.compiler.nests import GPU, blocks, move, nest_of, numbers, product, same
+from support.compiler.schedules import leaf, reduce
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest

@@ -6,9 +6,19 @@ from random import Random
 
 import numpy as np
 import pytest
-from nests import added, kinds, move, nest_of, numbers, product, refused, row_sums, same
-from random_graphs import random_graph
-from schedules import TARGET, assign, leaf, reduce
+from support.compiler.nests import (
+    added,
+    kinds,
+    move,
+    nest_of,
+    numbers,
+    product,
+    refused,
+    row_sums,
+    same,
+)
+from support.compiler.schedules import TARGET, assign, leaf, reduce
+from support.random.graphs import random_graph
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from narrow_products import HOSTS, PAIRS, machine, narrow_product
-from nests import blocks, kernel_of, move, ops_of, product, refused, same
-from schedules import memory
+from support.compiler.narrow_products import HOSTS, PAIRS, machine, narrow_product
+from support.compiler.nests import blocks, kernel_of, move, ops_of, product, refused, same
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.dtype import DType

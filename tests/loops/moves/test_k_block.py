@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import TARGET
-from schedules import memory, planned
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.engine.compile.optimizer_policy import chooser

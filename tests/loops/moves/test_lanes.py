@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
-from nests import added, kinds, move, nest_of, numbers, product, row_sums, same
-from random_graphs import random_graph
-from random_recipes import RandomChooser
-from schedules import TARGET, leaf, reduce
+from support.compiler.nests import added, kinds, move, nest_of, numbers, product, row_sums, same
+from support.compiler.schedules import TARGET, leaf, reduce
+from support.random.graphs import random_graph
+from support.random.recipes import RandomChooser
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -7,11 +7,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from nests import GPU, kernel_of, ops_of, refused
-from on_device import realize_on
-from programs import TARGET
-from random_recipes import RandomChooser
-from schedules import memory
+from support.compiler.nests import GPU, kernel_of, ops_of, refused
+from support.compiler.on_device import realize_on
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory
+from support.random.recipes import RandomChooser
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

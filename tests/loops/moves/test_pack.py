@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import GPU, added, blocks, kinds, move, nest_of, numbers, product, same
-from schedules import assign, leaf, reduce
+from support.compiler.nests import GPU, added, blocks, kinds, move, nest_of, numbers, product, same
+from support.compiler.schedules import assign, leaf, reduce
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

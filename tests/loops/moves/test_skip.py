@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nests import blocks, kernel_of, move, product, refused, same
-from programs import TARGET, program_of
-from schedules import memory
+from support.compiler.nests import blocks, kernel_of, move, product, refused, same
+from support.compiler.programs import TARGET, program_of
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.fast_dataclasses import replace

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nests import blocks, kernel_of, move, product, refused, same
-from programs import count, depths, program_of
-from schedules import memory
+from support.compiler.nests import blocks, kernel_of, move, product, refused, same
+from support.compiler.programs import count, depths, program_of
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import AxisKind, Ops

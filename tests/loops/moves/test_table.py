@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from nests import (
+from support.compiler.nests import (
     GPU,
     added,
     blocks,
@@ -17,7 +17,7 @@ from nests import (
     row_sums,
     same,
 )
-from schedules import TARGET, assign, reduce
+from support.compiler.schedules import TARGET, assign, reduce
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from nests import added
-from schedules import TARGET
+from support.compiler.nests import added
+from support.compiler.schedules import TARGET
 
 from glassgrad.ir.stages import Nest
 from glassgrad.loops.opts import Opt, OptOps

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from narrow_products import machine, narrow_product
-from nests import GPU, added, kernel_of, product, row_sums, same
-from schedules import TARGET
+from support.compiler.narrow_products import machine, narrow_product
+from support.compiler.nests import GPU, added, kernel_of, product, row_sums, same
+from support.compiler.schedules import TARGET
 
 from glassgrad.ir.stages import Nest
 from glassgrad.loops.opts import Opt, OptOps

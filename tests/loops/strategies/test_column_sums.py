@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import kernel_of, ops_of, row_sums
-from schedules import TARGET, memory
+from support.compiler.nests import kernel_of, ops_of, row_sums
+from support.compiler.schedules import TARGET, memory
 
 from glassgrad import Tensor
 from glassgrad.base.fast_dataclasses import replace

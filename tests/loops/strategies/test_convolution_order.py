@@ -7,9 +7,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from nests import kernel_of, same
-from programs import TARGET, program_of
-from schedules import memory, planned
+from support.compiler.nests import kernel_of, same
+from support.compiler.programs import TARGET, program_of
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import AxisKind, Ops

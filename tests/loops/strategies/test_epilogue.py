@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nests import kernel_of, ops_of
-from programs import TARGET, count, program_of
-from schedules import memory
+from support.compiler.nests import kernel_of, ops_of
+from support.compiler.programs import TARGET, count, program_of
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

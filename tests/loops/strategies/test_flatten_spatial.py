@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from nests import kernel_of
-from programs import TARGET
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from nests import kernel_of, kinds, ops_of
-from schedules import TARGET, memory
+from support.compiler.nests import kernel_of, kinds, ops_of
+from support.compiler.schedules import TARGET, memory
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import AxisKind, Ops

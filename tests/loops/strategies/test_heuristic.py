@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nests import kernel_of, kinds, ops_of
-from schedules import TARGET, memory, planned
+from support.compiler.nests import kernel_of, kinds, ops_of
+from support.compiler.schedules import TARGET, memory, planned
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.loops import optimize

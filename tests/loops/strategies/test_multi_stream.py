@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nests import kernel_of, kinds, ops_of
-from schedules import TARGET, memory
+from support.compiler.nests import kernel_of, kinds, ops_of
+from support.compiler.schedules import TARGET, memory
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import AxisKind, Ops

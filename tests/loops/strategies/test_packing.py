@@ -6,10 +6,10 @@ from math import prod
 
 import numpy as np
 import pytest
-from narrow_products import machine, narrow_product
-from nests import kernel_of, ops_of
-from programs import TARGET
-from schedules import memory
+from support.compiler.narrow_products import machine, narrow_product
+from support.compiler.nests import kernel_of, ops_of
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.fast_dataclasses import replace

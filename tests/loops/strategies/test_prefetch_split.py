@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import GPU, kernel_of
-from programs import TARGET
-from schedules import memory
+from support.compiler.nests import GPU, kernel_of
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.fast_dataclasses import replace

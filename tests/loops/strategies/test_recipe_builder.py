@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from nests import blocks, nest_of, numbers, product, row_sums
-from schedules import TARGET, leaf, reduce
+from support.compiler.nests import blocks, nest_of, numbers, product, row_sums
+from support.compiler.schedules import TARGET, leaf, reduce
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

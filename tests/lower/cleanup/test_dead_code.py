@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nests import nest_of, numbers
-from programs import all_of, count, program_of
-from schedules import TARGET
+from support.compiler.nests import nest_of, numbers
+from support.compiler.programs import all_of, count, program_of
+from support.compiler.schedules import TARGET
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

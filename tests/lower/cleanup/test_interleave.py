@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import TARGET
-from schedules import memory, planned
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from on_cpu import apply
+from support.compiler.on_cpu import apply
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from float_samples import NUMPY, WIDE, both, every_float, needs_wide, run, some
-from on_cpu import apply, ulps
+from support.compiler.on_cpu import apply, ulps
+from support.values.float_samples import NUMPY, WIDE, both, every_float, needs_wide, run, some
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops

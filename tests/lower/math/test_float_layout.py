@@ -3,8 +3,8 @@
 import struct
 
 import numpy as np
-from float_samples import both
-from on_cpu import apply
+from support.compiler.on_cpu import apply
+from support.values.float_samples import both
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.lower.math.float_layout import FORMS, upper_half, upper_part

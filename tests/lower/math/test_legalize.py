@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nests import nest_of, numbers
-from schedules import TARGET, leaf
+from support.compiler.nests import nest_of, numbers
+from support.compiler.schedules import TARGET, leaf
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

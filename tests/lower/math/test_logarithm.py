@@ -1,8 +1,8 @@
 """log2 is within an ulp, everywhere."""
 
 import numpy as np
-from float_samples import NUMPY, WIDE, both, every_float, needs_wide, run, some
-from on_cpu import ulps
+from support.compiler.on_cpu import ulps
+from support.values.float_samples import NUMPY, WIDE, both, every_float, needs_wide, run, some
 
 from glassgrad.base.dtype import DType
 from glassgrad.ir.ops import Ops

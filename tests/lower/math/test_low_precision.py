@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from on_cpu import apply
+from support.compiler.on_cpu import apply
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.rounding import to_bits

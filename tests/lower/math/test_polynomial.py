@@ -1,7 +1,7 @@
 """A polynomial is the sum of its terms."""
 
 import numpy as np
-from on_cpu import apply
+from support.compiler.on_cpu import apply
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.lower.math.polynomial import polynomial

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from float_samples import NUMPY, WIDE, both, edges, needs_wide, run
-from on_cpu import ulps
+from support.compiler.on_cpu import ulps
+from support.values.float_samples import NUMPY, WIDE, both, edges, needs_wide, run
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops

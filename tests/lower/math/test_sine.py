@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from on_cpu import apply, ulps
+from support.compiler.on_cpu import apply, ulps
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.lower.math.sine import sin

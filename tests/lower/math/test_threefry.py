@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from on_cpu import apply
+from support.compiler.on_cpu import apply
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.fold import threefry as meaning

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from nests import added, move, nest_of, numbers, product
-from programs import all_of, count, depths, loads_by_depth, program_of
-from schedules import TARGET, leaf, memory, planned, reduce
+from support.compiler.nests import added, move, nest_of, numbers, product
+from support.compiler.programs import all_of, count, depths, loads_by_depth, program_of
+from support.compiler.schedules import TARGET, leaf, memory, planned, reduce
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from programs import TARGET
-from schedules import memory, planned
+from support.compiler.programs import TARGET
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor, dtypes
 from glassgrad.engine.pipeline import write_source

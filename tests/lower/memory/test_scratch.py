@@ -7,10 +7,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from nests import kernel_of
-from random_graphs import random_graph
-from random_recipes import RandomChooser
-from schedules import TARGET, memory
+from support.compiler.nests import kernel_of
+from support.compiler.schedules import TARGET, memory
+from support.random.graphs import random_graph
+from support.random.recipes import RandomChooser
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nests import move, nest_of, numbers
-from programs import TARGET, all_of, count, program_of
+from support.compiler.nests import move, nest_of, numbers
+from support.compiler.programs import TARGET, all_of, count, program_of
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import DType, dtypes

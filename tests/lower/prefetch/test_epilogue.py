@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from nests import kernel_of
-from programs import TARGET, depths
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.programs import TARGET, depths
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

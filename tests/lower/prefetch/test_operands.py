@@ -7,9 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from nests import kernel_of
-from programs import TARGET, depths
-from schedules import memory
+from support.compiler.nests import kernel_of
+from support.compiler.programs import TARGET, depths
+from support.compiler.schedules import memory
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import move, nest_of, numbers, product, row_sums
-from programs import all_of, count, depths, program_of
-from schedules import leaf, reduce
+from support.compiler.nests import move, nest_of, numbers, product, row_sums
+from support.compiler.programs import all_of, count, depths, program_of
+from support.compiler.schedules import leaf, reduce
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

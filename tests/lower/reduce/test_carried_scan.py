@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from programs import TARGET, all_of, depths, program_of
+from support.compiler.programs import TARGET, all_of, depths, program_of
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.devices.python.device import PythonDevice

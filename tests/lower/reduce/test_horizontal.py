@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from nests import move, row_sums
-from programs import count, program_of
+from support.compiler.nests import move, row_sums
+from support.compiler.programs import count, program_of
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import DType, dtypes

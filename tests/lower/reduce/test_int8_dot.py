@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from narrow_products import HOSTS, PAIRS, machine, narrow_product
-from nests import kernel_of
-from random_recipes import RandomChooser
-from run_schedules import run_on
+from support.compiler.narrow_products import HOSTS, PAIRS, machine, narrow_product
+from support.compiler.nests import kernel_of
+from support.compiler.run_schedules import run_on
+from support.random.recipes import RandomChooser
 
 from glassgrad import Tensor, dtypes
 from glassgrad.devices.python.device import PythonDevice

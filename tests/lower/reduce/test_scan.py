@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import GPU, kernel_of, move, nest_of, numbers, same
-from programs import all_of, count, depths, program_of
-from schedules import TARGET, leaf, memory, planned
+from support.compiler.nests import GPU, kernel_of, move, nest_of, numbers, same
+from support.compiler.programs import all_of, count, depths, program_of
+from support.compiler.schedules import TARGET, leaf, memory, planned
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes

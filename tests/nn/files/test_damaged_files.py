@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_files import gguf_file
-from torch_files import archive_of, old_torch_file, torch_file
+from support.files.gguf import gguf_file
+from support.files.torch import archive_of, old_torch_file, torch_file
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError

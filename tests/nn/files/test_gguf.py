@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gguf_files import gguf_file
+from support.files.gguf import gguf_file
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError

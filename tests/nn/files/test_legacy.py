@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from torch_files import Named, old_torch_file
+from support.files.torch import Named, old_torch_file
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError

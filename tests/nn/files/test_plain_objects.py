@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_files import Named, torch_file
+from support.files.torch import Named, torch_file
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_files import Named, archive_of, torch_file
+from support.files.torch import Named, archive_of, torch_file
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import FormatError

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gpt_reference import BENT
+from support.references.gpt import BENT
 
 from glassgrad import Tensor
 from glassgrad.nn.gpt import config

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gpt_reference import TINY, logits_of, tiny
+from support.references.gpt import TINY, logits_of, tiny
 
 from glassgrad.base.errors import ShapeError
 from glassgrad.base.events import StageEntered, listen

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from gpt_reference import logits_of, tiny
+from support.references.gpt import logits_of, tiny
 
 from glassgrad.base.errors import ShapeError
 from glassgrad.nn.gpt import Decoder, Sampler, generate, generate_ids

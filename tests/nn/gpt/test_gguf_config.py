@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_models import Arrays, Facts, facts_of, llama_file
-from gpt_reference import TINY, logits_of, tiny
+from support.files.gguf_models import Arrays, Facts, facts_of, llama_file
+from support.references.gpt import TINY, logits_of, tiny
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_files import gguf_file, quantised
-from gguf_models import Arrays, arrays, facts_of, gguf_names, paired, split_names
-from gpt_reference import TINY, tiny
-from torch_files import torch_file
+from support.files.gguf import gguf_file, quantised
+from support.files.gguf_models import Arrays, arrays, facts_of, gguf_names, paired, split_names
+from support.files.torch import torch_file
+from support.references.gpt import TINY, tiny
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError

@@ -12,7 +12,7 @@ from glassgrad.nn.state import get_parameters
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_100_steps_of_adam_are_pytorchs(decay: float) -> None:
-    from torch_training import check_training, torch
+    from support.references.torch_training import check_training, torch
 
     check_training(
         lambda p: torch.optim.Adam(p, lr=0.01, weight_decay=decay),
@@ -21,7 +21,7 @@ def test_100_steps_of_adam_are_pytorchs(decay: float) -> None:
 
 
 def test_100_steps_of_adamw_are_pytorchs() -> None:
-    from torch_training import check_training, torch
+    from support.references.torch_training import check_training, torch
 
     check_training(
         lambda p: torch.optim.AdamW(p, lr=0.01, betas=(0.8, 0.95), weight_decay=0.1),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from interpreted import interpreted
+from support.compiler.interpreted import interpreted
 
 from glassgrad import Tensor
 from glassgrad.base.errors import GradientError

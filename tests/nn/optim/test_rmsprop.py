@@ -17,7 +17,7 @@ from glassgrad.nn.optim import RMSprop
     ids=str,
 )
 def test_100_steps_of_rmsprop_are_pytorchs(options: dict[str, Any]) -> None:
-    from torch_training import check_training, torch
+    from support.references.torch_training import check_training, torch
 
     check_training(
         lambda p: torch.optim.RMSprop(p, lr=0.003, **options),

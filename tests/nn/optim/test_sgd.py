@@ -23,7 +23,7 @@ from glassgrad.nn.optim import LARS, SGD, Muon
     ids=str,
 )
 def test_100_steps_of_sgd_are_pytorchs(options: dict[str, Any]) -> None:
-    from torch_training import check_training, torch
+    from support.references.torch_training import check_training, torch
 
     check_training(
         lambda p: torch.optim.SGD(p, lr=0.05, **options), lambda p: SGD(p, lr=0.05, **options)
@@ -32,7 +32,7 @@ def test_100_steps_of_sgd_are_pytorchs(options: dict[str, Any]) -> None:
 
 def test_100_steps_of_muon_are_pytorchs_as_far_as_its_bfloat16_goes() -> None:
     """PyTorch makes matrices orthogonal in bfloat16, here it is float32."""
-    from torch_training import check_training, torch
+    from support.references.torch_training import check_training, torch
 
     def theirs(params: list[Any]) -> Any:
         class Both:

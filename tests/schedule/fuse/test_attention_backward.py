@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from schedules import TARGET, memory, planned, sizes
+from support.compiler.schedules import TARGET, memory, planned, sizes
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule, Target

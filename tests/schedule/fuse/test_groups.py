@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from random_graphs import random_graph
-from schedules import TARGET, assign, leaf, reduce
+from support.compiler.schedules import TARGET, assign, leaf, reduce
+from support.random.graphs import random_graph
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from schedules import TARGET, assign, leaf, memory, reduce, right
+from support.compiler.schedules import TARGET, assign, leaf, memory, reduce, right
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

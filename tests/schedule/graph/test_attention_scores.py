@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import TARGET as CPU
-from schedules import TARGET, memory, planned, sizes
+from support.compiler.programs import TARGET as CPU
+from support.compiler.schedules import TARGET, memory, planned, sizes
 
 from glassgrad import Tensor, dtypes
 from glassgrad.engine.compile.optimizer_policy import chooser

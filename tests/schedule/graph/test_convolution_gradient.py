@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from schedules import memory, planned
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

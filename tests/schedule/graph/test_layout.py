@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from schedules import memory, planned
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.ir.linear import total

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import evaluate
-from schedules import assign, leaf, reduce, right
+from support.compiler.schedules import assign, leaf, reduce, right
+from support.references.graph import evaluate
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.facts import identity

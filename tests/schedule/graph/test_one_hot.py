@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedules import leaf
+from support.compiler.schedules import leaf
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import evaluate
-from schedules import TARGET, leaf, memory, reduce
+from support.compiler.schedules import TARGET, leaf, memory, reduce
+from support.references.graph import evaluate
 
 from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import Ops

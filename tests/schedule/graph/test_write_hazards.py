@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from schedules import assign, leaf
+from support.compiler.schedules import assign, leaf
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort

@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from random_graphs import random_graph
-from schedules import TARGET, assign, leaf, memory, planned, reduce, right
+from support.compiler.schedules import TARGET, assign, leaf, memory, planned, reduce, right
+from support.random.graphs import random_graph
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.spec import check

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
-from random_graphs import STEPS, random_graph
-from random_movement import step_gather, step_pad, step_shear, step_shrink
-from schedules import leaf, right
+from support.compiler.schedules import leaf, right
+from support.random.graphs import STEPS, random_graph
+from support.random.movement import step_gather, step_pad, step_shear, step_shrink
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_movement import (
+from support.compiler.schedules import assign, leaf
+from support.random.movement import (
     random_chain,
     step_expand,
     step_flip,
@@ -21,9 +22,8 @@ from random_movement import (
     step_shrink,
     step_window,
 )
-from random_pool import Pool, Refused, Value
-from reference import Array, evaluate
-from schedules import assign, leaf
+from support.random.pool import Pool, Refused, Value
+from support.references.graph import Array, evaluate
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.linear import ZERO

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_reference import run_kernel
-from schedules import leaf, reduce, right
+from support.compiler.schedules import leaf, reduce, right
+from support.references.kernel import run_kernel
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import AxisKind, Ops

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nests import GPU
-from schedules import TARGET, leaf, memory, planned, reduce, right
+from support.compiler.nests import GPU
+from support.compiler.schedules import TARGET, leaf, memory, planned, reduce, right
 
 from glassgrad import Tensor, dtypes
 from glassgrad.engine.pipeline import realize

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_reference import run_schedule
-from schedules import TARGET, leaf, planned, reduce
+from support.compiler.schedules import TARGET, leaf, planned, reduce
+from support.references.kernel import run_schedule
 
 from glassgrad import Tensor
 from glassgrad.base.config import Context

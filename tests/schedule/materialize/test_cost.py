@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from schedules import leaf
+from support.compiler.schedules import leaf
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp

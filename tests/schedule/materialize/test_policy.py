@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
-from random_graphs import random_graph
-from schedules import assign, leaf, memory, planned, reduce
+from support.compiler.schedules import assign, leaf, memory, planned, reduce
+from support.random.graphs import random_graph
 
 from glassgrad.ir.linear import ZERO, add, scale
 from glassgrad.ir.ops import Ops

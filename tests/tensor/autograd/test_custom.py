@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slopes import check
+from support.references.finite_differences import check
 
 from glassgrad import Tensor, custom_gradient, recompute
 from glassgrad.base.errors import GradientError, ShapeError

@@ -6,10 +6,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from arrays import distinct, positive
-from random_graphs import smooth_graph
-from reference import evaluate
-from slopes import Function, check, slopes, weighted
+from support.random.graphs import smooth_graph
+from support.references.finite_differences import Function, check, slopes, weighted
+from support.references.graph import evaluate
+from support.values.arrays import distinct, positive
 
 from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from slopes import check
+from support.references.finite_differences import check
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import numbers
+from support.values.arrays import numbers
 
 from glassgrad import Tensor, Variable, dtypes
 from glassgrad.base.errors import FormatError, ShapeError

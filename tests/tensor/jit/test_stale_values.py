@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stale import MODEL_CHANGES, WAYS, Net
+from support.stale import MODEL_CHANGES, WAYS, Net
 
 from glassgrad import Context, Tensor, TinyJit
 from glassgrad.base.errors import CaptureError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from arrays import same
+from support.values.arrays import same
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

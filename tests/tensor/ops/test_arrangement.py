@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import FULL_SHAPES, distinct, numbers, same
 from hypothesis import given
 from hypothesis import strategies as st
-from slopes import check
+from support.references.finite_differences import check
+from support.values.arrays import FULL_SHAPES, distinct, numbers, same
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import OpGroup, Ops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import distinct, same
+from support.values.arrays import distinct, same
 
 from glassgrad import Tensor
 from glassgrad.base.errors import ShapeError

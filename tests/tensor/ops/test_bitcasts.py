@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import numbers, same
+from support.values.arrays import numbers, same
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import DTypeError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import distinct, numbers, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as arrays_of
-from slopes import check
+from support.references.finite_differences import check
+from support.values.arrays import distinct, numbers, same
 
 from glassgrad import Tensor
 from glassgrad.devices.python.device import python_target

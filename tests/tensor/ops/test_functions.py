@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from arrays import same
-from slopes import check
+from support.references.finite_differences import check
+from support.values.arrays import same
 
 from glassgrad import Tensor, dtypes
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import numbers, same
 from hypothesis import given
 from hypothesis import strategies as st
+from support.values.arrays import numbers, same
 
 import glassgrad.tensor.lazy.realize
 from glassgrad import Tensor, dtypes

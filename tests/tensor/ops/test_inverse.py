@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import distinct, same
-from slopes import check
+from support.references.finite_differences import check
+from support.values.arrays import distinct, same
 
 from glassgrad import Tensor
 

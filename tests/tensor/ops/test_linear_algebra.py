@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import distinct
-from slopes import check
+from support.references.finite_differences import check
+from support.values.arrays import distinct
 
 from glassgrad import Tensor
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import distinct, same
+from support.values.arrays import distinct, same
 
 from glassgrad import Tensor
 from glassgrad.base.errors import ShapeError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import FULL_SHAPES, SHAPES, numbers, same
 from hypothesis import given
 from hypothesis import strategies as st
+from support.values.arrays import FULL_SHAPES, SHAPES, numbers, same
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import OpGroup, Ops

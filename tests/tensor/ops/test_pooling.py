@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import distinct, numbers, same
-from slopes import check
+from support.references.finite_differences import check
+from support.values.arrays import distinct, numbers, same
 
 from glassgrad import Tensor
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import FLOATS, FULL_SHAPES, INTS, SHAPES, numbers, same
 from hypothesis import given
 from hypothesis import strategies as st
+from support.values.arrays import FLOATS, FULL_SHAPES, INTS, SHAPES, numbers, same
 
 from glassgrad import Tensor, dtypes
 

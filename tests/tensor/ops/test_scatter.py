@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arrays import SHAPES, distinct, numbers, same
 from hypothesis import given, settings
-from schedules import memory, planned
-from slopes import check
+from support.compiler.schedules import memory, planned
+from support.references.finite_differences import check
+from support.values.arrays import SHAPES, distinct, numbers, same
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from slopes import check
+from support.references.finite_differences import check
 
 from glassgrad import Tensor
 from glassgrad.tensor.ops.series import expm1, log1p, odd, polynomial, sinh

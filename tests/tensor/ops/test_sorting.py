@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import FLOATS, INTS, SHAPES, distinct, numbers, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedules import memory, planned
-from slopes import check
+from support.compiler.schedules import memory, planned
+from support.references.finite_differences import check
+from support.values.arrays import FLOATS, INTS, SHAPES, distinct, numbers, same
 
 from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from schedules import memory, planned
+from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.tensor.ops import sorting_network as exchanges

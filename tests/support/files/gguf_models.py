@@ -1,0 +1,97 @@
+"""Models as GGUF files have them: names, facts, and rows in the order of their rotations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from glassgrad.nn.gpt import GPT, Config
+from glassgrad.nn.state import get_state_dict
+from glassgrad.nn.tokenizer.tables import letters
+from support.files.gguf import gguf_file
+
+Array = np.ndarray[Any, Any]
+Arrays = dict[str, Array]
+Facts = dict[str, tuple[str, Any]]
+
+
+def arrays(model: GPT) -> Arrays:
+    return {name: tensor.numpy() for name, tensor in get_state_dict(model).items()}
+
+
+def gguf_names(model: GPT) -> Arrays:
+    pairs = (
+        ("tokens", "token_embd"), ("layers", "blk"), ("head", "output"),
+        ("attention_norm", "attn_norm"), ("feed_norm", "ffn_norm"), ("feed.", "ffn_"),
+        ("attention.out", "attn_output"), ("places", "position_embd"),
+    )  # fmt: skip
+    return split_names(model, pairs, "attention.", "attn_", "{}", "output_norm")
+
+
+def split_names(
+    model: GPT, pairs: tuple[tuple[str, str], ...], old: str, new: str, form: str, norm: str
+) -> Arrays:
+    config, found = model.config, {}
+    q, kv = (config.head_width * heads for heads in (config.heads, config.kv_heads))
+    for name, array in arrays(model).items():
+        if name.startswith("norm."):
+            found[name.replace("norm", norm)] = array
+            continue
+        if "qkv" in name:
+            for letter, piece in zip("qkv", np.split(array, [q, q + kv]), strict=True):
+                part = name.replace(old, new).replace("qkv", form.format(letter))
+                found[renamed(part, pairs)] = np.ascontiguousarray(piece)
+            continue
+        found[renamed(name, pairs)] = array
+    return found
+
+
+def renamed(name: str, pairs: tuple[tuple[str, str], ...]) -> str:
+    for ours, theirs in pairs:
+        name = name.replace(ours, theirs)
+    return name
+
+
+def paired(array: Array, heads: int, rotary_width: int = 0) -> Array:
+    """The halves of each head interleaved, as files of Llama have them."""
+    rows = array.reshape(heads, -1, *array.shape[1:])
+    turned = rows[:, : rotary_width or rows.shape[1]]
+    halves = turned.reshape(heads, 2, -1, *array.shape[1:]).swapaxes(1, 2).reshape(turned.shape)
+    whole = np.concatenate([halves, rows[:, turned.shape[1] :]], 1)
+    return np.ascontiguousarray(whole.reshape(array.shape))
+
+
+def facts_of(config: Config, kind: str) -> dict[str, tuple[str, Any]]:
+    names = list(letters())
+    return {
+        "general.architecture": ("str", kind),
+        f"{kind}.context_length": ("u32", config.context),
+        f"{kind}.block_count": ("u32", config.layers),
+        f"{kind}.attention.head_count": ("u32", config.heads),
+        f"{kind}.attention.head_count_kv": ("u32", config.kv_heads),
+        f"{kind}.embedding_length": ("u32", config.width),
+        f"{kind}.feed_forward_length": ("u32", config.hidden),
+        f"{kind}.attention.layer_norm_{'' if kind == 'gpt2' else 'rms_'}epsilon": (
+            "f64",
+            config.eps,
+        ),
+        "tokenizer.ggml.model": ("str", "gpt2"),
+        "tokenizer.ggml.tokens": ("[str]", [*names, "th", "the", "<|end|>"]),
+        "tokenizer.ggml.token_type": ("[i32]", [1] * 258 + [3]),
+        "tokenizer.ggml.merges": ("[str]", ["t h", "th e"]),
+        "tokenizer.ggml.pre": ("str", "gpt-2"),
+        "tokenizer.ggml.eos_token_id": ("u32", 258),
+    }
+
+
+def llama_file(
+    model: GPT, facts: Facts, tensors: Arrays | None = None, kind: str = "llama"
+) -> bytes:
+    """A file of Llama's family, with more facts and tensors."""
+    config, given = model.config, gguf_names(model)
+    for name in given if kind == "llama" else ():
+        if ".attn_q." in name or ".attn_k." in name:
+            heads = config.heads if ".attn_q." in name else config.kv_heads
+            given[name] = paired(given[name], heads, config.rotary_width)
+    return gguf_file({**facts_of(config, kind), **facts}, {**given, **(tensors or {})})
