@@ -7,10 +7,8 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-
-from glassgrad import Tensor
-from tests.variable_cases import CASES, IN_PLACE, NOT_CALLED
-from tests.variable_outcomes import (
+from support.variables.cases import CASES, IN_PLACE, NOT_CALLED
+from support.variables.outcomes import (
     BINDINGS,
     Outcome,
     bound,
@@ -19,6 +17,8 @@ from tests.variable_outcomes import (
     in_place,
     plainly,
 )
+
+from glassgrad import Tensor
 
 ON_COMPILED_ROAD = True
 

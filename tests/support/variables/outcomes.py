@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tests.variable_cases import DATA, LARGEST, names
 
 from glassgrad import Tensor, TinyJit, Variable
 from glassgrad.base.errors import GlassgradError
 from glassgrad.ir.symbolic import SymbolicInt
+from support.variables.cases import DATA, LARGEST, names
 
 BINDINGS = (5, 1, LARGEST)
 Outcome = list[Any] | Exception
