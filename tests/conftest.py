@@ -20,6 +20,9 @@ if "GLASSGRAD_CACHE" not in os.environ:
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Tests import these; pytest would keep a module half-imported where one of its imports skips.
+collect_ignore = ["support"]
+
 settings.register_profile(
     "repeatable",
     deadline=None,

@@ -93,7 +93,7 @@ def test_a_second_search_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_second_process_finds_the_winner_on_disk(tmp_path: Path) -> None:
     program = (
         "from glassgrad import Tensor\n"
-        "from glassgrad.engine import search\n"
+        "from glassgrad.engine.tune import search\n"
         "import sys\n"
         "if sys.argv[1] == 'again': search.search_anew = None\n"
         "print((Tensor([1.0, 2.0, 3.0]) + 1).tolist())\n"

@@ -16,7 +16,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize, spread_over_grid
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
-from glassgrad.loops.strategies import heuristic
+from glassgrad.loops.strategies.heuristic import heuristic
 
 
 def scanned(rows: int, columns: int, axis: int = 1, op: Ops = Ops.ADD) -> Nest:
