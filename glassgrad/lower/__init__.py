@@ -7,33 +7,33 @@ from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Program, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.cleanup.dead_code import without_unused
+from glassgrad.lower.cleanup.dead_code import eliminate_dead_code
 from glassgrad.lower.cleanup.interleave import interleave
 from glassgrad.lower.emit import Emitter
-from glassgrad.lower.math.legalize import prepare
-from glassgrad.lower.memory.access import fill_now, store_together
-from glassgrad.lower.memory.non_temporal import stream
-from glassgrad.lower.memory.scratch import share_scratch
+from glassgrad.lower.math.legalize import legalize
+from glassgrad.lower.memory.access import emit_stores, fill_stage
+from glassgrad.lower.memory.non_temporal import mark_streamed_stores
+from glassgrad.lower.memory.scratch import allocate_scratch
 from glassgrad.lower.reduce.blocked_sums import strip_mine_sums
 
 
-def lower(nest: Nest, target: Target, room: int | None = None) -> Program:
-    """The instructions of a kernel, in order; TooLongError if there is no room for so many."""
-    body = strip_mine_sums(prepare(nest.body, target))
-    emitter = Emitter(target, body, nest.rewrites, room)
+def lower(nest: Nest, target: Target, max_instructions: int | None = None) -> Program:
+    """The instructions of a kernel, in order; TooManyInstructionsError if there are too many."""
+    body = strip_mine_sums(legalize(nest.body, target))
+    emitter = Emitter(target, body, nest.rewrites, max_instructions)
     for loop in nest.outer:
         emitter.open(loop)
     for statements in _groups(body, nest.rewrites):
         if statements[0].op is Ops.STORE:
-            store_together(emitter, statements)
+            emit_stores(emitter, statements)
         else:
-            fill_now(emitter, statements[0])
+            fill_stage(emitter, statements[0])
     for loop in reversed(nest.outer):
         emitter.close(loop)
-    lines = without_unused(emitter.scopes.stack[0].lines)
+    lines = eliminate_dead_code(emitter.scopes.stack[0].lines)
     if target.has_hints and not target.has_threads:
-        lines = stream(interleave(lines, _in_place(body)), emitter)
-    lines, scratch_bytes = share_scratch(lines)
+        lines = mark_streamed_stores(interleave(lines, _in_place(body)), emitter)
+    lines, scratch_bytes = allocate_scratch(lines)
     check_stores(body, lines)
     return Program(
         name=nest.name,

@@ -16,7 +16,7 @@ STACK = Ops.STACK
 CONDITIONS = OpGroup.COMPARISON | {Ops.CAST, Ops.AND, Ops.OR, Ops.XOR}
 
 
-def numbers_of(value: UOp) -> tuple[ConstType, ...] | None:
+def constant_lanes(value: UOp) -> tuple[ConstType, ...] | None:
     """The lanes of a value, if they are known."""
     if value.is_const:
         return (value.arg,) * value.dtype.count
@@ -25,7 +25,7 @@ def numbers_of(value: UOp) -> tuple[ConstType, ...] | None:
     return None
 
 
-def in_one(value: UOp) -> UOp | None:
+def uniform_scalar(value: UOp) -> UOp | None:
     """The scalar that stands in every lane; None if lanes differ, or may."""
     if value.dtype.count == 1:
         return value
@@ -33,28 +33,28 @@ def in_one(value: UOp) -> UOp | None:
     return value.src[0] if is_same else None
 
 
-def truth(condition: UOp) -> bool | None:
+def uniform_truth(condition: UOp) -> bool | None:
     """Whether a condition holds in all lanes, or in none; None if that is not known."""
-    numbers = numbers_of(condition)
+    numbers = constant_lanes(condition)
     return bool(numbers[0]) if numbers and len(set(numbers)) == 1 else None
 
 
-def decided(op: Ops, src: tuple[UOp, ...]) -> UOp | None:
+def fold_logic(op: Ops, src: tuple[UOp, ...]) -> UOp | None:
     """True & x  ->  x; False & x  ->  False; the same with | turned around"""
     if src[0].dtype.kind != "bool" or op not in (Ops.AND, Ops.OR):
         return None
     for one, other in (src, src[::-1]):
-        known = truth(one)
+        known = uniform_truth(one)
         if known is not None:
             return other if known is (op is Ops.AND) else one
     return None
 
 
-def folded(op: Ops, dtype: DType, src: tuple[UOp, ...], is_index: bool) -> UOp | None:
+def fold_constants(op: Ops, dtype: DType, src: tuple[UOp, ...], is_index: bool) -> UOp | None:
     """A CONST, or a STACK of them; what is computed with data is left to the machine."""
     if op not in CONDITIONS and not (is_index and op in ARITHMETIC):
         return None
-    columns = [numbers_of(source) for source in src]
+    columns = [constant_lanes(source) for source in src]
     if any(column is None for column in columns):
         return None
     given = src[0].dtype.scalar

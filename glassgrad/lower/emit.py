@@ -19,14 +19,19 @@ from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, const
-from glassgrad.lower.constant_conditions import decided, folded, in_one, truth
+from glassgrad.lower.constant_conditions import (
+    fold_constants,
+    fold_logic,
+    uniform_scalar,
+    uniform_truth,
+)
 from glassgrad.lower.math.division import hardware_division
-from glassgrad.lower.memory.access import load, stage
-from glassgrad.lower.memory.bounds_check import check
-from glassgrad.lower.prefetch.epilogue import Share
-from glassgrad.lower.reduce.accumulators import find_mates, reduction
-from glassgrad.lower.reduce.carried_scan import carry, find_carried
-from glassgrad.lower.reduce.scan import scan
+from glassgrad.lower.memory.access import emit_load, emit_stage
+from glassgrad.lower.memory.bounds_check import emit_check
+from glassgrad.lower.prefetch.epilogue import PrefetchShare
+from glassgrad.lower.reduce.accumulators import emit_reduction, find_fusable_reductions
+from glassgrad.lower.reduce.carried_scan import emit_carried_scan, find_carried_stages
+from glassgrad.lower.reduce.scan import emit_scan
 from glassgrad.lower.scope import GRID, Scopes, loops_of
 
 LANE, CONST, RANGE, LOAD, REDUCE = AxisKind.LANE, Ops.CONST, Ops.RANGE, Ops.LOAD, Ops.REDUCE
@@ -41,20 +46,20 @@ FOLDED: dict[Ops, Callable[[int, int], int]] = {
     Ops.MIN: min,
 }
 
-Instance = Mapping[UOp, int]  # unrolled range -> its value
-ENTERED_SPECIALLY = frozenset((Ops.LOAD, Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.INDEX))
+UnrollCopy = Mapping[UOp, int]  # unrolled range -> its value
+OPS_WITH_OWN_EMITTER = frozenset((Ops.LOAD, Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.INDEX))
 
 
 class Emitter:
     """The state of the walk: open loops, what was computed, numbers given out."""
 
     def __init__(
-        self, target: Target, body: UOp, rewrites: bool = False, room: int | None = None
+        self, target: Target, body: UOp, rewrites: bool = False, max_instructions: int | None = None
     ) -> None:
         self.target = target
         self.body = body
         self.rewrites = rewrites
-        self.scopes = Scopes(room)
+        self.scopes = Scopes(max_instructions)
         self.index_dtype = target.index_dtype
         self.accumulators = 0
         self.loop_count = 0
@@ -63,7 +68,9 @@ class Emitter:
         self.cores = 1  # steps that are divided among cores
         # STORE -> its buffer as it is behind the store, and the scope that this is said in
         self.buffers: dict[UOp, tuple[UOp, int]] = {}
-        self.shares: dict[UOp, list[Share]] = {}  # loop -> what each of its steps asks for
+        self.prefetch_shares: dict[
+            UOp, list[PrefetchShare]
+        ] = {}  # loop -> what each of its steps asks for
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._facts: dict[UOp, tuple[tuple[UOp, ...], tuple[UOp, ...]]] = {}
@@ -71,9 +78,9 @@ class Emitter:
         self._flat: dict[UOp, Linear] = {}
         self._numbers: dict[int, UOp] = {}
         self.pointers: dict[tuple[Any, ...], UOp] = {}  # see lower/memory/pointers.py
-        self.carried = find_carried(body)
+        self.carried_stages = find_carried_stages(body)
         # Where a buffer is overwritten, nothing is computed earlier than it must be.
-        self.mates = {} if rewrites else find_mates(body, self)
+        self.fusable_reductions = {} if rewrites else find_fusable_reductions(body, self)
 
     # ------------------------------------------------------------------ facts about nodes
 
@@ -101,17 +108,17 @@ class Emitter:
     def depth(self, node: UOp) -> int:
         return self.scopes.depth_of(self.loops(node))
 
-    def key(self, node: UOp, instance: Instance) -> tuple[int | None, ...]:
-        return tuple([instance.get(r) for r in self.unrolled(node)])
+    def key(self, node: UOp, copy: UnrollCopy) -> tuple[int | None, ...]:
+        return tuple([copy.get(r) for r in self.unrolled(node)])
 
-    def lanes(self, node: UOp, instance: Instance) -> int:
+    def lanes(self, node: UOp, copy: UnrollCopy) -> int:
         """How many lanes this node has here; 1 for a scalar."""
         for r in self.unrolled(node):
-            if r.kind is LANE and r not in instance:
+            if r.kind is LANE and r not in copy:
                 return r.size
         return 1
 
-    def instances(self, ranges: Iterable[UOp], base: Instance | None = None) -> list[Instance]:
+    def copies(self, ranges: Iterable[UOp], base: UnrollCopy | None = None) -> list[UnrollCopy]:
         """Every combination of values of the unrolled ranges; lanes stay together."""
         split = [r for r in ranges if r.kind.is_unrolled and not self.is_vector(r)]
         combinations = product(*(range(r.size) for r in split))
@@ -127,7 +134,7 @@ class Emitter:
     def open(self, found: UOp) -> None:
         """Start the loop of a range; grid axes and unrolled ones have none."""
         if found.kind in GRID:
-            self._special(found)
+            self._emit_grid_coordinate(found)
         elif not found.kind.is_unrolled:
             size = self.value(found.src[0], {})
             line = UOp(RANGE, self.index_dtype, (size,), (self.loop_count, found.kind))
@@ -145,7 +152,7 @@ class Emitter:
         self.scopes.close(found, end)
         return end
 
-    def _special(self, found: UOp) -> None:
+    def _emit_grid_coordinate(self, found: UOp) -> None:
         if found in self.grid:
             return
         stem = "gidx" if found.kind is AxisKind.GLOBAL else "lidx"
@@ -155,31 +162,31 @@ class Emitter:
 
     # ------------------------------------------------------------------ values
 
-    def value(self, root: UOp, instance: Instance) -> UOp:
+    def value(self, root: UOp, copy: UnrollCopy) -> UOp:
         """The instruction that holds this expression's value."""
         if root.op is CONST:
             return self.constant(root)
-        memo, key = self._slot(root, instance)
+        memo, key = self._memo_slot(root, copy)
         found = memo.get(key)
         if found is None:
             below = self._below.get(root)
             if below is None:
-                below = self._below[root] = _in_order(root)[:-1]
+                below = self._below[root] = _postorder(root)[:-1]
             for node in below:
-                self._node(node, instance)
-            found = memo[key] = self._compute(root, instance)
+                self._emit_node(node, copy)
+            found = memo[key] = self._emit_uncached(root, copy)
         return found
 
-    def _node(self, node: UOp, instance: Instance) -> UOp:
+    def _emit_node(self, node: UOp, copy: UnrollCopy) -> UOp:
         if node.op is CONST:
             return self.constant(node)
-        memo, key = self._slot(node, instance)
+        memo, key = self._memo_slot(node, copy)
         found = memo.get(key)
         if found is None:
-            found = memo[key] = self._compute(node, instance)
+            found = memo[key] = self._emit_uncached(node, copy)
         return found
 
-    def _slot(self, node: UOp, instance: Instance) -> tuple[dict[Any, UOp], Any]:
+    def _memo_slot(self, node: UOp, copy: UnrollCopy) -> tuple[dict[Any, UOp], Any]:
         """Where a value is kept once it is computed: the memory of its loop, and its key there."""
         facts = self._facts.get(node)
         if facts is None:
@@ -189,84 +196,86 @@ class Emitter:
         for loop in loops:
             if open_loops[loop] > depth:
                 depth = open_loops[loop]
-        key = (node, tuple(map(instance.get, unrolled)) if unrolled else ())
+        key = (node, tuple(map(copy.get, unrolled)) if unrolled else ())
         return self.scopes.stack[depth].memo, key
 
-    def _compute(self, node: UOp, instance: Instance) -> UOp:
+    def _emit_uncached(self, node: UOp, copy: UnrollCopy) -> UOp:
         op = node.op
         if op is RANGE:
-            return self._range(node, instance)
+            return self._range(node, copy)
         if op is LOAD:
-            return load(self, node, instance)
+            return emit_load(self, node, copy)
         if op is REDUCE:
-            return reduction(self, node, instance)
+            return emit_reduction(self, node, copy)
         if op is Ops.SCAN:
-            return scan(self, node, instance)
+            return emit_scan(self, node, copy)
         if op is Ops.STAGE:
-            return (carry if carried_over(node) else stage)(self, node, instance)
+            return (emit_carried_scan if carried_over(node) else emit_stage)(self, node, copy)
         if op is CHECK:
-            return check(self, node, instance)
+            return emit_check(self, node, copy)
         if op is FLOORDIV or op is FLOORMOD:
-            return self.value(hardware_division(node), instance)
+            return self.value(hardware_division(node), copy)
         if op is VARIABLE:
             return self.scopes.emit(node.replace(dtype=self.index_dtype))
-        return self._elementwise(node, instance)
+        return self._elementwise(node, copy)
 
-    def _elementwise(self, node: UOp, instance: Instance) -> UOp:
-        op, lanes = node.op, self.lanes(node, instance)
-        if op is WHERE and (chosen := self._chosen(node, instance)) is not None:
-            return self.spread(self._node(chosen, instance), lanes)
-        if op is CAST and lanes > 1 and (numbers := self._counted(node, instance)) is not None:
+    def _elementwise(self, node: UOp, copy: UnrollCopy) -> UOp:
+        op, lanes = node.op, self.lanes(node, copy)
+        if op is WHERE and (chosen := self._taken_branch(node, copy)) is not None:
+            return self.splat(self._emit_node(chosen, copy), lanes)
+        if op is CAST and lanes > 1 and (numbers := self._index_vector(node, copy)) is not None:
             return numbers
-        src = tuple([self.spread(self._node(source, instance), lanes) for source in node.src])
+        src = tuple([self.splat(self._emit_node(source, copy), lanes) for source in node.src])
         if lanes == 1 and node.dtype.kind == "index":
             return self._index_arithmetic(op, src)
-        if op is CAST and src[0].dtype is self.real(node.dtype).vec(lanes):
+        if op is CAST and src[0].dtype is self.machine_dtype(node.dtype).vec(lanes):
             return src[0]
-        return self._result(op, self.real(node.dtype).vec(lanes), src, node.dtype.kind == "index")
+        return self._result(
+            op, self.machine_dtype(node.dtype).vec(lanes), src, node.dtype.kind == "index"
+        )
 
     def _result(self, op: Ops, dtype: DType, src: tuple[UOp, ...], is_index: bool) -> UOp:
         """The instruction, unless it is known what it gives; a condition of all lanes is one."""
-        ones = tuple([one for source in src if (one := in_one(source)) is not None])
+        ones = tuple([one for source in src if (one := uniform_scalar(source)) is not None])
         if dtype.count > 1 and dtype.kind == "bool" and len(ones) == len(src):
-            return self.spread(self._result(op, dtype.scalar, ones, is_index), dtype.count)
-        if (one := decided(op, src)) is not None:
+            return self.splat(self._result(op, dtype.scalar, ones, is_index), dtype.count)
+        if (one := fold_logic(op, src)) is not None:
             return one
-        found = folded(op, dtype, src, is_index) or UOp(op, dtype, src)
+        found = fold_constants(op, dtype, src, is_index) or UOp(op, dtype, src)
         for source in found.src:
             if source.is_const:
                 self.scopes.emit(source)
         return self.scopes.emit(found)
 
-    def _chosen(self, node: UOp, instance: Instance) -> UOp | None:
+    def _taken_branch(self, node: UOp, copy: UnrollCopy) -> UOp | None:
         """The branch that an instance takes, where its numbers alone decide."""
-        holds = truth(self._node(node.src[0], instance))
+        holds = uniform_truth(self._emit_node(node.src[0], copy))
         return None if holds is None else node.src[1 if holds else 2]
 
-    def _counted(self, node: UOp, instance: Instance) -> UOp | None:
+    def _index_vector(self, node: UOp, copy: UnrollCopy) -> UOp | None:
         """Places as integers: the first lane's, and how far the others are from it."""
         place, dtype = node.src[0], node.dtype
         if place.dtype.kind != "index" or not dtypes.is_int(dtype):
             return None
-        (lane,) = [r for r in self.unrolled(place) if r.kind is LANE and r not in instance]
+        (lane,) = [r for r in self.unrolled(place) if r.kind is LANE and r not in copy]
         terms, _ = linear(place)
         if any(atom is not lane and lane in atom.ranges for atom in terms):
             return None
-        first = self.value(node, {**instance, lane: 0})
+        first = self.value(node, {**copy, lane: 0})
         steps = [self.scopes.emit(const(terms[lane] * i, dtype)) for i in range(lane.size)]
         away = self.scopes.emit(UOp(STACK, dtype.vec(lane.size), tuple(steps)))
-        return self.scopes.emit(UOp(ADD, away.dtype, (self.spread(first, lane.size), away)))
+        return self.scopes.emit(UOp(ADD, away.dtype, (self.splat(first, lane.size), away)))
 
     def _index_arithmetic(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
         """Instances put constants into indices: what is known is not computed."""
         if op is CAST and src[0].dtype is self.index_dtype:
             return src[0]
         if op is Ops.NEG and src[0].is_const:
-            return self.number(-src[0].arg)
+            return self.index_constant(-src[0].arg)
         if len(src) == 2 and src[1].is_const:
             left, right = src[0], src[1].arg
             if left.is_const and op in FOLDED:
-                return self.number(FOLDED[op](left.arg, right))
+                return self.index_constant(FOLDED[op](left.arg, right))
             if op in (ADD, SUB) and right == 0:
                 return left
             if op is MUL:
@@ -280,41 +289,43 @@ class Emitter:
         if factor == 1:
             return value
         if factor > 0 and factor & (factor - 1) == 0:
-            amount = self.number(factor.bit_length() - 1)
+            amount = self.index_constant(factor.bit_length() - 1)
             return self.scopes.emit(UOp(Ops.SHL, value.dtype, (value, amount)))
-        return self.scopes.emit(UOp(MUL, value.dtype, (value, self.number(factor))))
+        return self.scopes.emit(UOp(MUL, value.dtype, (value, self.index_constant(factor))))
 
-    def real(self, dtype: DType) -> DType:
+    def machine_dtype(self, dtype: DType) -> DType:
         """Index arithmetic in an integer dtype of the machine."""
         return self.index_dtype if dtype.kind == "index" else dtype
 
     def constant(self, node: UOp) -> UOp:
-        return self.number(node.arg) if node.dtype.kind == "index" else self.scopes.emit(node)
+        return (
+            self.index_constant(node.arg) if node.dtype.kind == "index" else self.scopes.emit(node)
+        )
 
-    def number(self, value: int) -> UOp:
+    def index_constant(self, value: int) -> UOp:
         found = self._numbers.get(value)
         if found is None:
             found = self._numbers[value] = self.scopes.emit(UOp(CONST, self.index_dtype, (), value))
         return found
 
-    def _range(self, node: UOp, instance: Instance) -> UOp:
-        if node in instance:
-            return self.number(instance[node])
+    def _range(self, node: UOp, copy: UnrollCopy) -> UOp:
+        if node in copy:
+            return self.index_constant(copy[node])
         if node.kind is LANE:
-            numbers = tuple([self.number(i) for i in range(node.size)])
+            numbers = tuple([self.index_constant(i) for i in range(node.size)])
             return self.scopes.emit(UOp(STACK, self.index_dtype.vec(node.size), numbers))
         if node.kind in GRID:
             return self.grid[node]
         return self.scopes.stack[self.scopes.depth[node]].lines[0]
 
-    def spread(self, value: UOp, lanes: int) -> UOp:
+    def splat(self, value: UOp, lanes: int) -> UOp:
         """A scalar in every lane."""
         if lanes == 1 or value.dtype.count == lanes:
             return value
         return self.scopes.emit(UOp(STACK, value.dtype.vec(lanes), (value,) * lanes))
 
 
-def _in_order(root: UOp) -> list[UOp]:
+def _postorder(root: UOp) -> list[UOp]:
     """What an expression is made of, sources first and from left to right: an order that depends on
     nothing but its structure, so that equal kernels become equal programs in every process.
     """
@@ -322,7 +333,7 @@ def _in_order(root: UOp) -> list[UOp]:
     stack = [root]
     while stack:
         node = stack[-1]
-        below = () if _is_entered_specially(node) else node.src
+        below = () if _has_own_emitter(node) else node.src
         missing = [source for source in below if source not in found]
         if missing:
             stack.extend(reversed(missing))
@@ -331,5 +342,5 @@ def _in_order(root: UOp) -> list[UOp]:
     return list(found)
 
 
-def _is_entered_specially(node: UOp) -> bool:
-    return node.op in ENTERED_SPECIALLY
+def _has_own_emitter(node: UOp) -> bool:
+    return node.op in OPS_WITH_OWN_EMITTER

@@ -25,19 +25,19 @@ class Scope:
     emitted: set[UOp] = field(default_factory=set)
 
 
-class TooLongError(Exception):
+class TooManyInstructionsError(Exception):
     """A nest becomes more instructions than were asked for."""
 
 
 class Scopes:
     """The stack of open loops, outermost first; scope 0 is the function itself.
 
-    More than `room` instructions are a TooLongError.
+    More than `max_instructions` instructions are a TooManyInstructionsError.
     """
 
-    def __init__(self, room: int | None = None) -> None:
+    def __init__(self, max_instructions: int | None = None) -> None:
         self.stack = [Scope(0)]
-        self.room = 1 << 62 if room is None else room
+        self.max_instructions = 1 << 62 if max_instructions is None else max_instructions
         self.depth: dict[UOp, int] = {}  # open RANGE -> its place in the stack
         self._scope_of: dict[UOp, Scope] = {}  # instruction -> where it was put last
 
@@ -45,14 +45,14 @@ class Scopes:
         """The innermost of these loops; what depends on no loop belongs to the function itself."""
         return max([self.depth[loop] for loop in loops]) if loops else 0
 
-    def is_here(self, uop: UOp) -> bool:
+    def is_available(self, uop: UOp) -> bool:
         """Does an instruction stand in a loop that is open?"""
         scope = self._scope_of.get(uop)
         return scope is not None and scope.is_open
 
-    def where(self, uop: UOp) -> int:
+    def depth_of_instruction(self, uop: UOp) -> int:
         """The scope that an instruction stands in."""
-        return self._scope_of[uop].depth if self.is_here(uop) else 0
+        return self._scope_of[uop].depth if self.is_available(uop) else 0
 
     def emit(self, uop: UOp, depth: int | None = None) -> UOp:
         """Put an instruction as far out as its sources are, or in the scope that is named."""
@@ -71,9 +71,9 @@ class Scopes:
             scope.emitted.add(uop)
             scope.lines.append(uop)
             self._scope_of[uop] = scope
-            self.room -= 1
-            if self.room < 0:
-                raise TooLongError
+            self.max_instructions -= 1
+            if self.max_instructions < 0:
+                raise TooManyInstructionsError
         return uop
 
     def emit_here(self, uop: UOp) -> UOp:
@@ -81,7 +81,7 @@ class Scopes:
         return self.emit(uop, len(self.stack) - 1)
 
     @contextmanager
-    def at(self, depth: int) -> Iterator[None]:
+    def at_depth(self, depth: int) -> Iterator[None]:
         """Work in an outer scope for a while; what is open inside of it is set aside."""
         aside = self.stack[depth + 1 :]
         closed = {loop: d for loop, d in self.depth.items() if d > depth}

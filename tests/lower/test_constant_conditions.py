@@ -12,7 +12,13 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops.opts import OptOps
-from glassgrad.lower.constant_conditions import decided, folded, in_one, numbers_of, truth
+from glassgrad.lower.constant_conditions import (
+    constant_lanes,
+    fold_constants,
+    fold_logic,
+    uniform_scalar,
+    uniform_truth,
+)
 
 YES, NO = const(True, dtypes.bool), const(False, dtypes.bool)
 UNKNOWN = UOp(Ops.LOAD, dtypes.bool, (UOp(Ops.SCRATCH, dtypes.bool, (), (0, 1, 0, False)),))
@@ -24,46 +30,46 @@ def stack(*values: int) -> UOp:
 
 
 def test_numbers_are_known_of_constants_and_of_vectors_of_them() -> None:
-    assert numbers_of(const(3, dtypes.int64)) == (3,)
-    assert numbers_of(stack(1, 2)) == (1, 2)
-    assert numbers_of(UNKNOWN) is None
+    assert constant_lanes(const(3, dtypes.int64)) == (3,)
+    assert constant_lanes(stack(1, 2)) == (1, 2)
+    assert constant_lanes(UNKNOWN) is None
 
 
 def test_truth_needs_all_lanes_to_agree() -> None:
     two = dtypes.bool.vec(2)
-    assert truth(YES) is True
-    assert truth(UOp(Ops.STACK, two, (NO, NO))) is False
-    assert truth(UOp(Ops.STACK, two, (YES, NO))) is None
-    assert truth(UNKNOWN) is None
+    assert uniform_truth(YES) is True
+    assert uniform_truth(UOp(Ops.STACK, two, (NO, NO))) is False
+    assert uniform_truth(UOp(Ops.STACK, two, (YES, NO))) is None
+    assert uniform_truth(UNKNOWN) is None
 
 
 def test_a_scalar_in_every_lane_is_one() -> None:
     two = dtypes.bool.vec(2)
-    assert in_one(UOp(Ops.STACK, two, (UNKNOWN, UNKNOWN))) is UNKNOWN
-    assert in_one(UNKNOWN) is UNKNOWN
-    assert in_one(UOp(Ops.STACK, two, (UNKNOWN, YES))) is None
+    assert uniform_scalar(UOp(Ops.STACK, two, (UNKNOWN, UNKNOWN))) is UNKNOWN
+    assert uniform_scalar(UNKNOWN) is UNKNOWN
+    assert uniform_scalar(UOp(Ops.STACK, two, (UNKNOWN, YES))) is None
 
 
 def test_one_known_side_may_decide() -> None:
-    assert decided(Ops.AND, (YES, UNKNOWN)) is UNKNOWN
-    assert decided(Ops.AND, (UNKNOWN, NO)) is NO
-    assert decided(Ops.OR, (YES, UNKNOWN)) is YES
-    assert decided(Ops.OR, (UNKNOWN, NO)) is UNKNOWN
-    assert decided(Ops.XOR, (YES, UNKNOWN)) is None
-    assert decided(Ops.AND, (const(3, dtypes.int64), const(5, dtypes.int64))) is None
+    assert fold_logic(Ops.AND, (YES, UNKNOWN)) is UNKNOWN
+    assert fold_logic(Ops.AND, (UNKNOWN, NO)) is NO
+    assert fold_logic(Ops.OR, (YES, UNKNOWN)) is YES
+    assert fold_logic(Ops.OR, (UNKNOWN, NO)) is UNKNOWN
+    assert fold_logic(Ops.XOR, (YES, UNKNOWN)) is None
+    assert fold_logic(Ops.AND, (const(3, dtypes.int64), const(5, dtypes.int64))) is None
 
 
 def test_lanes_are_folded_one_by_one() -> None:
-    less = folded(Ops.CMPLT, dtypes.bool.vec(3), (stack(1, 2, 3), stack(2, 2, 2)), False)
+    less = fold_constants(Ops.CMPLT, dtypes.bool.vec(3), (stack(1, 2, 3), stack(2, 2, 2)), False)
     assert less is not None
-    assert numbers_of(less) == (True, False, False)
-    total = folded(Ops.ADD, dtypes.int64.vec(2), (stack(1, 2), stack(10, 20)), True)
+    assert constant_lanes(less) == (True, False, False)
+    total = fold_constants(Ops.ADD, dtypes.int64.vec(2), (stack(1, 2), stack(10, 20)), True)
     assert total is not None
-    assert numbers_of(total) == (11, 22)
+    assert constant_lanes(total) == (11, 22)
 
 
 def test_arithmetic_on_data_is_left_to_the_machine() -> None:
-    assert folded(Ops.ADD, dtypes.int64, (stack(1).src[0], stack(2).src[0]), False) is None
+    assert fold_constants(Ops.ADD, dtypes.int64, (stack(1).src[0], stack(2).src[0]), False) is None
 
 
 def padded_row() -> UOp:
@@ -75,7 +81,7 @@ def test_only_the_ends_of_a_padded_row_that_is_written_out_have_masks() -> None:
     program = program_of(move(nest_of(padded_row()), OptOps.UPCAST, 1, 16))
     gates = [load.src[0].gate for load in all_of(program, Ops.LOAD)]
     assert len(gates) == 2
-    assert all(gate is not None and numbers_of(gate) is not None for gate in gates)
+    assert all(gate is not None and constant_lanes(gate) is not None for gate in gates)
     assert count(program, Ops.CMPLT) == 0
 
 

@@ -96,9 +96,9 @@ def test_instances_are_all_values_of_unrolled_ranges() -> None:
     emitter = Emitter(TARGET, UOp(Ops.SINK, dtypes.void, ()))
     a, b = make_range(0, 2, AxisKind.UPCAST), make_range(1, 3, AxisKind.UNROLL)
     lane, loop = make_range(2, 8, AxisKind.LANE), make_range(3, 9)
-    assert len(emitter.instances((a, b, lane, loop))) == 6
-    assert emitter.instances((loop, lane)) == [{}]
-    assert emitter.instances((a,), {b: 1}) == [{b: 1, a: 0}, {b: 1, a: 1}]
+    assert len(emitter.copies((a, b, lane, loop))) == 6
+    assert emitter.copies((loop, lane)) == [{}]
+    assert emitter.copies((a,), {b: 1}) == [{b: 1, a: 0}, {b: 1, a: 1}]
     expression = a + lane
     assert emitter.lanes(expression, {a: 0}) == 8
     assert emitter.lanes(expression, {a: 0, lane: 3}) == 1

@@ -32,9 +32,9 @@ def two_loops() -> tuple[Scopes, UOp, UOp]:
 def test_an_instruction_stands_in_the_loop_of_its_innermost_source() -> None:
     scopes, outer, inner = two_loops()
     of_outer, of_inner = scopes.emit(outer * 3), scopes.emit(inner + outer)
-    assert scopes.where(of_outer) == 1
-    assert scopes.where(of_inner) == 2
-    assert scopes.where(scopes.emit(UOp(Ops.CONST, I64, (), 5))) == 0
+    assert scopes.depth_of_instruction(of_outer) == 1
+    assert scopes.depth_of_instruction(of_inner) == 2
+    assert scopes.depth_of_instruction(scopes.emit(UOp(Ops.CONST, I64, (), 5))) == 0
 
 
 def test_an_instruction_is_written_once() -> None:
@@ -65,7 +65,7 @@ def test_only_the_innermost_loop_is_closed() -> None:
 def test_work_in_an_outer_scope_goes_before_what_is_open_inside() -> None:
     scopes, outer, inner = two_loops()
     scopes.emit(inner * inner)
-    with scopes.at(1):
+    with scopes.at_depth(1):
         assert COLUMNS not in scopes.depth
         third = line(2)
         scopes.open(COLUMNS, third)
@@ -93,14 +93,14 @@ def test_grid_axes_and_unrolled_ones_are_no_loops() -> None:
 def test_an_instruction_of_a_loop_that_was_closed_stands_nowhere() -> None:
     scopes, outer, inner = two_loops()
     square = scopes.emit(inner * inner)
-    assert scopes.is_here(square)
-    with scopes.at(1):
-        assert not scopes.is_here(square) and scopes.is_here(outer)
-    assert scopes.is_here(square)
+    assert scopes.is_available(square)
+    with scopes.at_depth(1):
+        assert not scopes.is_available(square) and scopes.is_available(outer)
+    assert scopes.is_available(square)
     scopes.close(COLUMNS, end(inner))
-    assert not scopes.is_here(square) and scopes.where(square) == 0
+    assert not scopes.is_available(square) and scopes.depth_of_instruction(square) == 0
 
 
 def test_an_instruction_may_be_put_into_the_innermost_loop() -> None:
     scopes, outer, _ = two_loops()
-    assert scopes.where(scopes.emit_here(outer * outer)) == 2
+    assert scopes.depth_of_instruction(scopes.emit_here(outer * outer)) == 2

@@ -26,13 +26,13 @@ def lowered(kernel: Kernel, nest: Nest, target: Target, enter: Enter) -> tuple[N
     `enter` is told of every nest that is tried.
     """
     from glassgrad.lower import lower
-    from glassgrad.lower.scope import TooLongError
+    from glassgrad.lower.scope import TooManyInstructionsError
 
     for _ in range(MAX_TRIES):
         enter(nest)
         try:
             return nest, lower(nest, target, MAX_INSTRUCTIONS)
-        except TooLongError:
+        except TooManyInstructionsError:
             shorter = _with_fewer_copies(kernel, nest, target)
             if shorter is None:
                 break

@@ -8,18 +8,18 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
 # What does nothing but give a value.
-SILENT = OpGroup.ELEMENTWISE | {
+PURE_OPS = OpGroup.ELEMENTWISE | {
     Ops.CONST, Ops.INDEX, Ops.LOAD, Ops.STACK, Ops.GEP, Ops.SHUFFLE,
     Ops.AFTER, Ops.SCRATCH, Ops.DOT,
 }  # fmt: skip
 
 
-def without_unused(lines: Sequence[UOp]) -> list[UOp]:
+def eliminate_dead_code(lines: Sequence[UOp]) -> list[UOp]:
     """Last line first: what is silent and was not asked for goes."""
     needed: set[UOp] = set()
     kept: list[UOp] = []
     for line in reversed(lines):
-        if line.op not in SILENT or line in needed:
+        if line.op not in PURE_OPS or line in needed:
             needed.update(line.src)
             kept.append(line)
     kept.reverse()

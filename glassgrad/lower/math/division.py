@@ -12,7 +12,7 @@ def divide(node: UOp) -> UOp:
     if _is_shift(x, y):
         return x >> _bits(y)
     quotient = x.alu(Ops.CDIV, y)
-    if _same_sign(x, y):
+    if _have_same_sign(x, y):
         return quotient
     rest = x - quotient * y
     rounded_up = rest.ne(0) & ((rest < 0) ^ (y < 0))
@@ -27,7 +27,7 @@ def remainder(node: UOp) -> UOp:
     if _is_shift(x, y):
         return x & _mask(y)
     rest = x.alu(Ops.CMOD, y)
-    if _same_sign(x, y):
+    if _have_same_sign(x, y):
         return rest
     wrong = rest.ne(0) & ((rest < 0) ^ (y < 0))
     return wrong.where(rest + y, rest)
@@ -45,7 +45,7 @@ def _mask(y: UOp) -> int:
     return int(y.arg) - 1
 
 
-def _same_sign(x: UOp, y: UOp) -> bool:
+def _have_same_sign(x: UOp, y: UOp) -> bool:
     return x.dtype.kind in ("uint", "bool") or bool(x.vmin >= 0 and y.vmin >= 0)
 
 

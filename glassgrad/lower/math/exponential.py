@@ -8,7 +8,7 @@ import struct
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.math.float_layout import LOG2_E, Form, bits_of, form_of, upper_part
+from glassgrad.lower.math.float_layout import LOG2_E, FloatLayout, bits_of, layout_of, upper_part
 from glassgrad.lower.math.polynomial import multiply_add, polynomial
 
 LN_2 = "0.693147180559945309417232121458176568075500134360255254120680009493"
@@ -33,10 +33,10 @@ def exp2(x: UOp) -> UOp:
     """2^x = 2^n · 2^f with n the nearest integer: bits of an exponent, times a polynomial."""
     if (scaled := times_log2_e(x)) is not None:
         return _exp2_scaled(*scaled)
-    form = form_of(x)
-    x = x.maximum(form.least).minimum(form.most)
-    shifted = x + form.rounder
-    return scale_by(exp2_near_zero(x - (shifted - form.rounder)), shifted, form)
+    layout = layout_of(x)
+    x = x.maximum(layout.least).minimum(layout.most)
+    shifted = x + layout.rounder
+    return scale_by(exp2_near_zero(x - (shifted - layout.rounder)), shifted, layout)
 
 
 def times_log2_e(x: UOp) -> tuple[UOp, float] | None:
@@ -63,16 +63,16 @@ def _exp2_scaled(x: UOp, multiple: float) -> UOp:
     """e^(x·k) = 2^(x·k·log2 e): the nearest n to that, and x - n·ln2/k in two exact steps."""
     from fractions import Fraction  # 4 ms of a first start that needs no exponential
 
-    form, factor, exact = form_of(x), multiple * LOG2_E, Fraction(LN_2) / Fraction(multiple)
-    least, most = sorted((form.least / factor, form.most / factor))
+    layout, factor, exact = layout_of(x), multiple * LOG2_E, Fraction(LN_2) / Fraction(multiple)
+    least, most = sorted((layout.least / factor, layout.most / factor))
     x = x.maximum(least).minimum(most)
-    shifted = multiply_add(x, x.const_like(factor), x.const_like(form.rounder))
-    n = shifted - form.rounder
-    step = upper_part(float(exact), form.mantissa - EXPONENT_BITS)  # so that n·step is exact
+    shifted = multiply_add(x, x.const_like(factor), x.const_like(layout.rounder))
+    n = shifted - layout.rounder
+    step = upper_part(float(exact), layout.mantissa - EXPONENT_BITS)  # so that n·step is exact
     rest = multiply_add(n, x.const_like(-step), x)
     rest = multiply_add(n, x.const_like(float(Fraction(step) - exact)), rest)
     scaled = tuple(c * factor ** (i + 1) for i, c in enumerate(EXP2[x.dtype.scalar]))
-    return scale_by(exp2_near_zero(rest, scaled), shifted, form)
+    return scale_by(exp2_near_zero(rest, scaled), shifted, layout)
 
 
 def exp2_near_zero(f: UOp, coefficients: tuple[float, ...] = ()) -> UOp:
@@ -81,7 +81,7 @@ def exp2_near_zero(f: UOp, coefficients: tuple[float, ...] = ()) -> UOp:
     return multiply_add(value, f, f.const_like(1.0))
 
 
-def scale_by(value: UOp, shifted: UOp, form: Form) -> UOp:
+def scale_by(value: UOp, shifted: UOp, layout: FloatLayout) -> UOp:
     """value · 2^n in two halves, so that neither overflows and denormals are rounded once.
 
     The low bits of `shifted` are n; what stands above them is shifted out.
@@ -89,6 +89,6 @@ def scale_by(value: UOp, shifted: UOp, form: Form) -> UOp:
     bits = bits_of(shifted)
     half = bits >> 1
     for part in (half, bits - half):
-        power = (part << form.mantissa) + (form.bias << form.mantissa)
+        power = (part << layout.mantissa) + (layout.bias << layout.mantissa)
         value = value * power.bitcast(value.dtype)
     return value

@@ -13,7 +13,7 @@ UPPER_HALF = -1 << 32
 
 
 @frozen
-class Form:
+class FloatLayout:
     """How a float dtype is laid out; `least` and `most` bound the powers of two that matter."""
 
     bits: DType
@@ -36,19 +36,19 @@ class Form:
         return 2.0 ** (1 - self.bias)
 
 
-FORMS = {
-    dtypes.float32: Form(dtypes.int32, 23, 127, -151.0, 129.0),
-    dtypes.float64: Form(dtypes.int64, 52, 1023, -1076.0, 1025.0),
+FLOAT_LAYOUTS = {
+    dtypes.float32: FloatLayout(dtypes.int32, 23, 127, -151.0, 129.0),
+    dtypes.float64: FloatLayout(dtypes.int64, 52, 1023, -1076.0, 1025.0),
 }
 
 
-def form_of(x: UOp) -> Form:
-    return FORMS[x.dtype.scalar]
+def layout_of(x: UOp) -> FloatLayout:
+    return FLOAT_LAYOUTS[x.dtype.scalar]
 
 
 def bits_of(x: UOp) -> UOp:
     """A float's bits as a signed integer."""
-    return x.bitcast(form_of(x).bits.vec(x.dtype.count))
+    return x.bitcast(layout_of(x).bits.vec(x.dtype.count))
 
 
 def small_int_to_float(value: UOp, dtype: DType) -> UOp:
@@ -57,8 +57,8 @@ def small_int_to_float(value: UOp, dtype: DType) -> UOp:
     """
     if dtype.bits == 32:
         return value.cast(dtype)
-    form = FORMS[dtype.scalar]
-    return (value + form.rounder_bits).bitcast(dtype) - form.rounder
+    layout = FLOAT_LAYOUTS[dtype.scalar]
+    return (value + layout.rounder_bits).bitcast(dtype) - layout.rounder
 
 
 def upper_half(x: UOp) -> UOp:

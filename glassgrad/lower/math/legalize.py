@@ -10,28 +10,28 @@ from glassgrad.ir.rewrite import rewrite
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.math.division import hardware_division
-from glassgrad.lower.math.low_precision import RULES, widen
+from glassgrad.lower.math.low_precision import LOW_PRECISION_RULES, emulate
 from glassgrad.lower.math.sine import cosine_argument, cosine_by_halves
-from glassgrad.lower.math.transcendental import EXPANSIONS, expand
+from glassgrad.lower.math.transcendental import FUNCTION_EXPANSIONS, expand
 
-NARROW = Rules("narrow floats")
+LOW_PRECISION = Rules("narrow floats")
 FUNCTIONS = Rules("functions")
 DIVISION = Rules("floored division")
 
 
-def prepare(body: UOp, target: Target) -> UOp:
+def legalize(body: UOp, target: Target) -> UOp:
     """What the machine lacks, made of what it has."""
     body = rewrite(body, ALGEBRA, name="simplify values")
-    body = rewrite(body, NARROW, name="compute narrow floats in float32", ctx=target)
+    body = rewrite(body, LOW_PRECISION, name="compute narrow floats in float32", ctx=target)
     body = rewrite(body, FUNCTIONS, name="expand functions", ctx=target)
     body = rewrite(body, DIVISION, name="divide with hardware division")
     return rewrite(body, ALGEBRA, name="simplify values again")
 
 
-NARROW.rule(*RULES)(widen)
+LOW_PRECISION.rule(*LOW_PRECISION_RULES)(emulate)
 
 
-@FUNCTIONS.rule(*EXPANSIONS)
+@FUNCTIONS.rule(*FUNCTION_EXPANSIONS)
 def expand_function(node: UOp, target: Target) -> UOp | None:
     """exp2(x)  ->  its polynomial, unless the machine has the function
 

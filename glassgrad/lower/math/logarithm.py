@@ -10,7 +10,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.math.float_layout import (
     LOG2_E,
     bits_of,
-    form_of,
+    layout_of,
     small_int_to_float,
     upper_half,
     upper_part,
@@ -40,13 +40,13 @@ def log2(x: UOp) -> UOp:
 
 def split_float(x: UOp) -> tuple[UOp, UOp]:
     """(e, m - 1) of x = m · 2^e with √½ ≤ m < √2, both as floats; x is positive and finite."""
-    form = form_of(x)
-    lift = form.mantissa + 1
-    is_denormal = x < form.smallest_normal
+    layout = layout_of(x)
+    lift = layout.mantissa + 1
+    is_denormal = x < layout.smallest_normal
     lifted = is_denormal.where(x * 2.0**lift, x)
     bits = bits_of(lifted)
-    exponent = (bits - SQRT_HALF_BITS[x.dtype.scalar]) >> form.mantissa
-    mantissa = (bits - (exponent << form.mantissa)).bitcast(x.dtype)
+    exponent = (bits - SQRT_HALF_BITS[x.dtype.scalar]) >> layout.mantissa
+    mantissa = (bits - (exponent << layout.mantissa)).bitcast(x.dtype)
     lowered = is_denormal.where(exponent - lift, exponent)
     return small_int_to_float(lowered, x.dtype), mantissa - 1.0
 

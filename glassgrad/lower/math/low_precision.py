@@ -17,29 +17,29 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 
-NARROW = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.fp8s))
+LOW_PRECISION = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.fp8s))
 UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16}
 NOT_ARITHMETIC = frozenset((Ops.CAST, Ops.BITCAST, Ops.WHERE, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE))
 ARITHMETIC = OpGroup.ELEMENTWISE - NOT_ARITHMETIC
 
 
-def widen(node: UOp, target: Target) -> UOp | None:
+def emulate(node: UOp, target: Target) -> UOp | None:
     """A node that deals with narrow floats in terms of wider ones; None if it does not."""
-    rule = RULES.get(node.op)
+    rule = LOW_PRECISION_RULES.get(node.op)
     return None if rule is None else rule(node, target)
 
 
-def is_narrow(dtype: DType) -> bool:
-    return dtype.scalar in NARROW
+def is_low_precision(dtype: DType) -> bool:
+    return dtype.scalar in LOW_PRECISION
 
 
-def bits_dtype(dtype: DType) -> DType:
+def storage_dtype(dtype: DType) -> DType:
     """The unsigned integer of a narrow dtype's size."""
     return UNSIGNED[dtype.scalar.bits].vec(dtype.count)
 
 
-def lies_as_bits(dtype: DType, target: Target) -> bool:
-    return dtype.scalar in NARROW and dtype.scalar not in target.dtypes
+def is_stored_as_bits(dtype: DType, target: Target) -> bool:
+    return dtype.scalar in LOW_PRECISION and dtype.scalar not in target.dtypes
 
 
 # ---------------------------------------------------------------------- memory
@@ -47,24 +47,24 @@ def lies_as_bits(dtype: DType, target: Target) -> bool:
 
 def _buffer(node: UOp, target: Target) -> UOp | None:
     """PARAM bfloat16, INDEX bfloat16  ->  the same of ushort"""
-    if not lies_as_bits(node.dtype, target):
+    if not is_stored_as_bits(node.dtype, target):
         return None
-    return node.replace(dtype=bits_dtype(node.dtype))
+    return node.replace(dtype=storage_dtype(node.dtype))
 
 
 def _load(node: UOp, target: Target) -> UOp | None:
     """LOAD bfloat16  ->  BITCAST(LOAD ushort)"""
-    if not lies_as_bits(node.dtype, target):
+    if not is_stored_as_bits(node.dtype, target):
         return None
-    return node.replace(dtype=bits_dtype(node.dtype)).bitcast(node.dtype)
+    return node.replace(dtype=storage_dtype(node.dtype)).bitcast(node.dtype)
 
 
 def _store(node: UOp, target: Target) -> UOp | None:
     """STORE(place, x)  ->  STORE(place, bits of x)"""
     place, value, *ranges = node.src
-    if not lies_as_bits(value.dtype, target):
+    if not is_stored_as_bits(value.dtype, target):
         return None
-    return node.replace(src=(place, bits_of(value), *ranges))
+    return node.replace(src=(place, storage_bits(value), *ranges))
 
 
 def _stage(node: UOp, target: Target) -> UOp | None:
@@ -72,10 +72,10 @@ def _stage(node: UOp, target: Target) -> UOp | None:
 
     Scratch is read through LOAD(INDEX(STAGE)), which brings the BITCAST by itself.
     """
-    if not lies_as_bits(node.dtype, target):
+    if not is_stored_as_bits(node.dtype, target):
         return None
     value, *ranges = node.src
-    stage = node.replace(dtype=bits_dtype(node.dtype), src=(bits_of(value), *ranges))
+    stage = node.replace(dtype=storage_dtype(node.dtype), src=(storage_bits(value), *ranges))
     return stage if node.arg else stage.bitcast(node.dtype)
 
 
@@ -85,11 +85,11 @@ def _sink(node: UOp, target: Target) -> UOp | None:
     return None if tuple(src) == node.src else node.replace(src=tuple(src))
 
 
-def bits_of(x: UOp) -> UOp:
+def storage_bits(x: UOp) -> UOp:
     """The bits of a narrow value as an unsigned integer."""
     if x.op is Ops.CONST:
-        return UOp(Ops.CONST, bits_dtype(x.dtype), (), to_bits(x.arg, x.dtype))
-    return (x.src[0] if x.op is Ops.BITCAST else x).bitcast(bits_dtype(x.dtype))
+        return UOp(Ops.CONST, storage_dtype(x.dtype), (), to_bits(x.arg, x.dtype))
+    return (x.src[0] if x.op is Ops.BITCAST else x).bitcast(storage_dtype(x.dtype))
 
 
 # ---------------------------------------------------------------------- arithmetic
@@ -97,25 +97,28 @@ def bits_of(x: UOp) -> UOp:
 
 def _arithmetic(node: UOp, target: Target) -> UOp | None:
     """x + y  ->  narrow(float(x) + float(y))"""
-    if not is_narrow(node.dtype):
+    if not is_low_precision(node.dtype):
         return None
-    wide = [to_float(source, target) if is_narrow(source.dtype) else source for source in node.src]
+    wide = [
+        to_float(source, target) if is_low_precision(source.dtype) else source
+        for source in node.src
+    ]
     return from_float(UOp(node.op, _wide(node.dtype), tuple(wide), node.arg), node.dtype, target)
 
 
 def _compare(node: UOp, target: Target) -> UOp | None:
     """x < y  ->  float(x) < float(y)"""
-    if not is_narrow(node.src[0].dtype):
+    if not is_low_precision(node.src[0].dtype):
         return None
     return node.replace(src=tuple([to_float(source, target) for source in node.src]))
 
 
 def _where(node: UOp, target: Target) -> UOp | None:
     """WHERE(c, x, y)  ->  BITCAST(WHERE(c, bits of x, bits of y))"""
-    if not lies_as_bits(node.dtype, target):
+    if not is_stored_as_bits(node.dtype, target):
         return None
     condition, yes, no = node.src
-    return condition.where(bits_of(yes), bits_of(no)).bitcast(node.dtype)
+    return condition.where(storage_bits(yes), storage_bits(no)).bitcast(node.dtype)
 
 
 def _wide(dtype: DType) -> DType:
@@ -128,44 +131,44 @@ def _wide(dtype: DType) -> DType:
 def _cast(node: UOp, target: Target) -> UOp | None:
     """Between narrow and any other dtype by way of float."""
     source = node.src[0]
-    if is_narrow(source.dtype):
-        if is_narrow(node.dtype):
+    if is_low_precision(source.dtype):
+        if is_low_precision(node.dtype):
             return from_float(to_float(source, target), node.dtype, target)
-        if node.dtype.scalar is dtypes.float32 and not lies_as_bits(source.dtype, target):
+        if node.dtype.scalar is dtypes.float32 and not is_stored_as_bits(source.dtype, target):
             return None
         return to_float(source, target).cast(node.dtype)
-    if not is_narrow(node.dtype):
+    if not is_low_precision(node.dtype):
         return None
-    if source.dtype.scalar is dtypes.float32 and not lies_as_bits(node.dtype, target):
+    if source.dtype.scalar is dtypes.float32 and not is_stored_as_bits(node.dtype, target):
         return None
-    return from_float(_narrowable(source, node.dtype), node.dtype, target)
+    return from_float(_to_float_for_rounding(source, node.dtype), node.dtype, target)
 
 
 def _bitcast(node: UOp, target: Target) -> UOp | None:
     """BITCAST of a value that lies as bits: of the bits themselves"""
     source = node.src[0]
-    if not lies_as_bits(source.dtype, target):
+    if not is_stored_as_bits(source.dtype, target):
         return None
-    return bits_of(source).bitcast(node.dtype)
+    return storage_bits(source).bitcast(node.dtype)
 
 
 def to_float(x: UOp, target: Target) -> UOp:
     """A narrow value in float32: exact."""
     if x.op is Ops.CONST:
         return UOp(Ops.CONST, _wide(x.dtype), (), round_float(x.arg, x.dtype))
-    if not lies_as_bits(x.dtype, target):
+    if not is_stored_as_bits(x.dtype, target):
         return x.cast(_wide(x.dtype))
-    return decode(bits_of(x), x.dtype.scalar)
+    return decode(storage_bits(x), x.dtype.scalar)
 
 
 def from_float(x: UOp, dtype: DType, target: Target) -> UOp:
     """A float32 value rounded to a narrow dtype."""
-    if not lies_as_bits(dtype, target):
+    if not is_stored_as_bits(dtype, target):
         return x.cast(dtype)
     return encode(x, dtype.scalar).bitcast(dtype)
 
 
-def _narrowable(x: UOp, dtype: DType) -> UOp:
+def _to_float_for_rounding(x: UOp, dtype: DType) -> UOp:
     """A number in float32, such that rounding it once more gives what rounding x once does.
 
     Ints up to 24 bits are exact. Larger ones are too large for every narrow dtype but bfloat16.
@@ -203,13 +206,13 @@ def round_to_odd(x: UOp) -> UOp:
     near = x.cast(_wide(x.dtype))
     bits = near.bitcast(dtypes.int32.vec(x.dtype.count))
     back = near.cast(x.dtype)
-    is_short = _size(back) < _size(x)
+    is_short = _magnitude(back) < _magnitude(x)
     step = is_short.where(bits.const_like(1), bits.const_like(-1))
-    must_move = back.ne(x) & (bits & 1).eq(0) & (_size(x) < math.inf)  # neither inf nor nan
+    must_move = back.ne(x) & (bits & 1).eq(0) & (_magnitude(x) < math.inf)  # neither inf nor nan
     return must_move.where(bits + step, bits).bitcast(near.dtype)
 
 
-def _size(x: UOp) -> UOp:
+def _magnitude(x: UOp) -> UOp:
     bits = x.bitcast(dtypes.int64.vec(x.dtype.count))
     return (bits & dtypes.max(dtypes.int64)).bitcast(x.dtype)
 
@@ -225,13 +228,13 @@ def decode(bits: UOp, dtype: DType) -> UOp:
     if exponent_bits == 8:
         return (wide << 16).bitcast(result)
     sign = (wide >> (dtype.bits - 1)) << 31
-    size = wide & ((1 << (dtype.bits - 1)) - 1)
-    placed = size << (23 - mantissa_bits)
+    magnitude = wide & ((1 << (dtype.bits - 1)) - 1)
+    aligned = magnitude << (23 - mantissa_bits)
     bias = (1 << (exponent_bits - 1)) - 1
-    finite = placed.bitcast(result) * 2.0 ** (127 - bias)
-    special = placed | 0x7F800000
+    finite = aligned.bitcast(result) * 2.0 ** (127 - bias)
+    special = aligned | 0x7F800000
     first_special = 0x7F if dtype is dtypes.fp8e4m3 else ((1 << exponent_bits) - 1) << mantissa_bits
-    found = (size < first_special).where(finite.bitcast(wide.dtype), special)
+    found = (magnitude < first_special).where(finite.bitcast(wide.dtype), special)
     return (found | sign).bitcast(result)
 
 
@@ -240,21 +243,21 @@ def encode(x: UOp, dtype: DType) -> UOp:
     exponent_bits, mantissa_bits = FLOAT_LAYOUT[dtype]
     drop = 23 - mantissa_bits
     bits = x.bitcast(dtypes.uint32.vec(x.dtype.count))
-    size = bits & 0x7FFFFFFF
+    magnitude = bits & 0x7FFFFFFF
     bias = (1 << (exponent_bits - 1)) - 1
-    tie = ((size >> drop) & 1) + ((1 << (drop - 1)) - 1)
-    rounded = (size - ((127 - bias) << 23) + tie) >> drop
+    tie = ((magnitude >> drop) & 1) + ((1 << (drop - 1)) - 1)
+    rounded = (magnitude - ((127 - bias) << 23) + tie) >> drop
     if bias < 127:  # adding a power of two rounds a number to that power's last place
         shifter = 2.0 ** (24 - bias - mantissa_bits)
-        lifted = (size.bitcast(x.dtype) + shifter).bitcast(bits.dtype)
-        denormal = lifted - to_bits(shifter, dtypes.float32)
-        rounded = (size < ((128 - bias) << 23)).where(denormal, rounded)
+        shifted = (magnitude.bitcast(x.dtype) + shifter).bitcast(bits.dtype)
+        denormal = shifted - to_bits(shifter, dtypes.float32)
+        rounded = (magnitude < ((128 - bias) << 23)).where(denormal, rounded)
     overflow, quiet = _special_codes(dtype)
     rounded = (rounded < overflow).where(rounded, rounded.const_like(overflow))
-    is_nan = size.const_like(0x7F800000) < size
+    is_nan = magnitude.const_like(0x7F800000) < magnitude
     found = is_nan.where(rounded.const_like(quiet), rounded)
     sign = (bits >> 31) << (dtype.bits - 1)
-    return (found | sign).cast(bits_dtype(dtype.vec(x.dtype.count)))
+    return (found | sign).cast(storage_dtype(dtype.vec(x.dtype.count)))
 
 
 def _special_codes(dtype: DType) -> tuple[int, int]:
@@ -275,7 +278,7 @@ def _table(rule: Rule, ops: Iterable[Ops]) -> dict[Ops, Rule]:
     return dict.fromkeys(ops, rule)
 
 
-RULES: dict[Ops, Rule] = {
+LOW_PRECISION_RULES: dict[Ops, Rule] = {
     **_table(_arithmetic, (*ARITHMETIC, Ops.REDUCE, Ops.SCAN)),
     **_table(_compare, OpGroup.COMPARISON),
     **_table(_buffer, (Ops.PARAM, Ops.INDEX)),

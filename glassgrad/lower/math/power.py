@@ -8,7 +8,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.math.exponential import exp2, exp2_near_zero, scale_by
-from glassgrad.lower.math.float_layout import FORMS, LOG2_E, bits_of, upper_half
+from glassgrad.lower.math.float_layout import FLOAT_LAYOUTS, LOG2_E, bits_of, upper_half
 from glassgrad.lower.math.logarithm import log2, log2_edges, split_float
 from glassgrad.lower.math.polynomial import multiply_add, polynomial
 
@@ -16,8 +16,8 @@ from glassgrad.lower.math.polynomial import multiply_add, polynomial
 def power(x: UOp, y: UOp) -> UOp:
     """|x|^y = 2^(y·log2|x|), with the sign and the exceptions that the C library has."""
     bits = bits_of(x)
-    size = (bits & dtypes.max(bits.dtype)).bitcast(x.dtype)
-    found = _power_float(size, y) if x.dtype.bits == 32 else _power_double(size, y)
+    magnitude = (bits & dtypes.max(bits.dtype)).bitcast(x.dtype)
+    found = _power_float(magnitude, y) if x.dtype.bits == 32 else _power_double(magnitude, y)
     is_whole = y.alu(Ops.TRUNC).eq(y)
     half = y * 0.5
     is_odd = is_whole & half.alu(Ops.TRUNC).ne(half)
@@ -27,27 +27,27 @@ def power(x: UOp, y: UOp) -> UOp:
     return (y.eq(0.0) | x.eq(1.0)).where(x.const_like(1.0), found)
 
 
-def _power_float(size: UOp, y: UOp) -> UOp:
+def _power_float(magnitude: UOp, y: UOp) -> UOp:
     """Twice the precision makes every step exact enough."""
     wide = dtypes.float64.vec(y.dtype.count)
-    logarithm = log2(size.cast(wide))
+    logarithm = log2(magnitude.cast(wide))
     product = logarithm.eq(0.0).where(logarithm, y.cast(wide) * logarithm)
     return exp2(product).cast(y.dtype)
 
 
-def _power_double(size: UOp, y: UOp) -> UOp:
+def _power_double(magnitude: UOp, y: UOp) -> UOp:
     """y·log2(x) as a sum of two numbers: 2^ of the one, corrected by the other."""
-    head, tail = _log2_in_two(size)
-    rough = y * log2_edges(size, head)
+    head, tail = _log2_in_two(magnitude)
+    rough = y * log2_edges(magnitude, head)
     product = y * head
     rest = multiply_add(y, tail, _product_error(y, head, product))
-    form = FORMS[dtypes.float64]
-    is_tame = (rough < form.most) & (rough.const_like(form.least) < rough)
+    layout = FLOAT_LAYOUTS[dtypes.float64]
+    is_tame = (rough < layout.most) & (rough.const_like(layout.least) < rough)
     safe = is_tame.where(product, product.const_like(0.0))
-    shifted = safe + form.rounder
-    fraction = (safe - (shifted - form.rounder)) + is_tame.where(rest, rest.const_like(0.0))
-    tame = scale_by(exp2_near_zero(fraction), shifted, form)
-    wild = size.eq(1.0).where(size, exp2(rough))
+    shifted = safe + layout.rounder
+    fraction = (safe - (shifted - layout.rounder)) + is_tame.where(rest, rest.const_like(0.0))
+    tame = scale_by(exp2_near_zero(fraction), shifted, layout)
+    wild = magnitude.eq(1.0).where(magnitude, exp2(rough))
     return is_tame.where(tame, wild)
 
 
@@ -62,7 +62,7 @@ def _product_error(x: UOp, y: UOp, product: UOp) -> UOp:
 
 # For mantissas up to a bound: a factor of few bits that brings them near 1, and minus its log2 in
 # two parts, the first of at most 30 bits behind the point.
-PIECES = (
+MANTISSA_PIECES = (
     (0.719, 1.46875, -0.5545888524502516, 7.726142071138573e-10),
     (0.8179, 1.296875, -0.3750394321978092, 8.50884463000724e-10),
     (0.933, 1.140625, -0.18982455972582102, 8.45803788354977e-10),
@@ -99,11 +99,11 @@ def _log2_in_two(x: UOp) -> tuple[UOp, UOp]:
 
 def _piece(mantissa: UOp) -> list[UOp]:
     """The factor for a mantissa, and minus its log2 in two parts."""
-    found = [mantissa.const_like(value) for value in PIECES[-1][1:]]
-    for bound, *values in reversed(PIECES[:-1]):
-        is_here = mantissa < bound
+    found = [mantissa.const_like(value) for value in MANTISSA_PIECES[-1][1:]]
+    for bound, *values in reversed(MANTISSA_PIECES[:-1]):
+        is_available = mantissa < bound
         found = [
-            is_here.where(mantissa.const_like(value), other)
+            is_available.where(mantissa.const_like(value), other)
             for value, other in zip(values, found, strict=True)
         ]
     return found

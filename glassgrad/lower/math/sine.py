@@ -16,23 +16,25 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.math.float_layout import form_of, small_int_to_float
+from glassgrad.lower.math.float_layout import layout_of, small_int_to_float
 from glassgrad.lower.math.polynomial import multiply_add, polynomial
 
 # The binary digits of 1/2π behind the point.
-WORDS = (
+INVERSE_TAU_WORDS = (
     0x28BE60DB9391054A, 0x7F09D5F47D4D3770, 0x36D8A5664F10E410, 0x7F9458EAF7AEF158,
     0x6DC91B8E909374B8, 0x01924BBA82746487, 0x3F877AC72C4A69CF, 0xBA208D7D4BAED121,
     0x3A671C09AD17DF90, 0x4E64758E60D4CE7D, 0x272117E2EF7E4A0E, 0xC7FE25FFF7816603,
     0xFBCBC462D6829B47, 0xDB4D9FB3C9F2C26D, 0xD3D18FD9A797FA8B, 0x5D49EEB1FAF97C5E,
     0xCF41CE7DE294A4BA, 0x9AFED7EC47E35742, 0x1580CC11BF1EDAEA, 0xFC33EF0826BD0D87,
 )  # fmt: skip
-DIGITS = 64 * len(WORDS)
-INVERSE = sum(word << (DIGITS - 64 * (i + 1)) for i, word in enumerate(WORDS))
+INVERSE_TAU_BITS = 64 * len(INVERSE_TAU_WORDS)
+INVERSE_TAU = sum(
+    word << (INVERSE_TAU_BITS - 64 * (i + 1)) for i, word in enumerate(INVERSE_TAU_WORDS)
+)
 
 
 @frozen
-class Form:
+class SineMethod:
     """A float dtype's bits, how its angles are reduced, and its polynomials in x²."""
 
     bits: DType
@@ -44,21 +46,21 @@ class Form:
 def sin(x: UOp) -> UOp:
     """sin x, from the quarter of the turn that |x| lies in and the angle within it."""
     x, shift = cosine_argument(x)
-    form = FORMS[x.dtype.scalar]
-    bits = x.bitcast(form.bits.vec(x.dtype.count))
-    sign_bit = 1 << (form.bits.bits - 1)
-    size_bits = bits & (sign_bit - 1)
-    size = size_bits.bitcast(x.dtype)
-    turned, quarter = form.reduce(size, size_bits)
+    method = SINE_METHODS[x.dtype.scalar]
+    bits = x.bitcast(method.bits.vec(x.dtype.count))
+    sign_bit = 1 << (method.bits.bits - 1)
+    magnitude_bits = bits & (sign_bit - 1)
+    magnitude = magnitude_bits.bitcast(x.dtype)
+    reduced, quarter = method.reduce(magnitude, magnitude_bits)
     # Below an eighth of a turn there is nothing to reduce, and fixed point would lose digits.
-    is_small = size < math.pi / 4
-    angle = is_small.where(size, turned)
+    is_small = magnitude < math.pi / 4
+    angle = is_small.where(magnitude, reduced)
     quarter = is_small.where(quarter.const_like(0), quarter) + shift
-    found = _in_quarter(angle, quarter, form).bitcast(bits.dtype)
-    found = found ^ ((quarter >> 1) << (form.bits.bits - 1))
+    result = _in_quarter(angle, quarter, method).bitcast(bits.dtype)
+    result = result ^ ((quarter >> 1) << (method.bits.bits - 1))
     if not shift:
-        found = found ^ (bits & sign_bit)  # the sine is odd, the cosine even
-    return (size < math.inf).where(found.bitcast(x.dtype), x.const_like(math.nan))
+        result = result ^ (bits & sign_bit)  # the sine is odd, the cosine even
+    return (magnitude < math.inf).where(result.bitcast(x.dtype), x.const_like(math.nan))
 
 
 def cosine_argument(x: UOp) -> tuple[UOp, int]:
@@ -75,21 +77,23 @@ def cosine_by_halves(node: UOp) -> UOp:
     return half.const_like(1.0) - half * half * 2.0
 
 
-def _in_quarter(angle: UOp, quarter: UOp, form: Form) -> UOp:
+def _in_quarter(angle: UOp, quarter: UOp, method: SineMethod) -> UOp:
     """sin or cos of an angle of at most an eighth of a turn, as the quarter's parity says."""
     square = angle * angle
-    sine = multiply_add(angle * square, polynomial(square, form.sin), angle)
+    sine = multiply_add(angle * square, polynomial(square, method.sin), angle)
     near_one = multiply_add(square, square.const_like(-0.5), square.const_like(1.0))
-    cosine = multiply_add(square * square, polynomial(square, form.cos), near_one)
+    cosine = multiply_add(square * square, polynomial(square, method.cos), near_one)
     return (quarter & 1).eq(0).where(sine, cosine)
 
 
 # ---------------------------------------------------------------------- float: three doubles
 
 
-def _digits(start: int, count: int) -> float:
+def _inverse_tau_bits(start: int, count: int) -> float:
     """The digits start … start + count - 1 of 1/2π, at their places."""
-    return math.ldexp(float((INVERSE >> (DIGITS - start - count)) % (1 << count)), -start - count)
+    return math.ldexp(
+        float((INVERSE_TAU >> (INVERSE_TAU_BITS - start - count)) % (1 << count)), -start - count
+    )
 
 
 def _window(exponent: int) -> tuple[float, float, float]:
@@ -98,34 +102,38 @@ def _window(exponent: int) -> tuple[float, float, float]:
     A float has 24 bits, so its product with 29 digits is exact in a double.
     """
     start = max(0, exponent - 23)
-    return _digits(start, 29), _digits(start + 29, 29), _digits(start + 58, 53)
+    return (
+        _inverse_tau_bits(start, 29),
+        _inverse_tau_bits(start + 29, 29),
+        _inverse_tau_bits(start + 58, 53),
+    )
 
 
 WINDOWS = [_window(exponent) for exponent in (0, 32, 64, 96)]
 
 
-def _reduce_float(size: UOp, bits: UOp) -> tuple[UOp, UOp]:
+def _reduce_float(magnitude: UOp, bits: UOp) -> tuple[UOp, UOp]:
     """(angle between ±π/4, number of the quarter turn) of a positive float.
 
     The pieces' fractions are added twice: first to find the nearest quarter, then, starting with
     that quarter taken away, for what remains: it may be tiny, and no digit of it is lost.
     """
-    wide = dtypes.float64.vec(size.dtype.count)
-    x = size.cast(wide)
-    first, second, third = (x * piece for piece in _pieces(size, wide))
+    wide = dtypes.float64.vec(magnitude.dtype.count)
+    x = magnitude.cast(wide)
+    first, second, third = (x * piece for piece in _pieces(magnitude, wide))
     first, second = (part - part.alu(Ops.TRUNC) for part in (first, second))
     turns = first + second + third
-    rounder = form_of(turns).rounder
+    rounder = layout_of(turns).rounder
     shifted = multiply_add(turns, turns.const_like(4.0), turns.const_like(rounder))
     quarter = shifted - rounder
     rest = multiply_add(quarter, quarter.const_like(-0.25), first) + second + third
-    number = shifted.bitcast(dtypes.uint64.vec(size.dtype.count)).cast(bits.dtype)
-    return (rest * math.tau).cast(size.dtype), number
+    number = shifted.bitcast(dtypes.uint64.vec(magnitude.dtype.count)).cast(bits.dtype)
+    return (rest * math.tau).cast(magnitude.dtype), number
 
 
-def _pieces(size: UOp, wide: DType) -> list[UOp]:
+def _pieces(magnitude: UOp, wide: DType) -> list[UOp]:
     """The window for a float's size, chosen among four."""
-    below = [size < 2.0**exponent for exponent in (32, 64, 96)]
+    below = [magnitude < 2.0**exponent for exponent in (32, 64, 96)]
     pieces = []
     for candidates in zip(*WINDOWS, strict=True):
         a, b, c, d = (UOp(Ops.CONST, wide, (), value) for value in candidates)
@@ -142,36 +150,36 @@ LOW_HALF = 0xFFFFFFFF
 TAU_HIGH, TAU_LOW = 6.283184051513672, 1.2556659146019252e-06
 
 
-def _reduce_double(size: UOp, bits: UOp) -> tuple[UOp, UOp]:
+def _reduce_double(magnitude: UOp, bits: UOp) -> tuple[UOp, UOp]:
     """(angle between ±π/4, number of the quarter turn mod 4) of a positive double."""
     implicit = 1 << MANTISSA
     mantissa = (bits & (implicit - 1)) | implicit
     # A word of zeros in front of the digits makes room for numbers below 2^52.
-    place = (bits >> MANTISSA) + (64 - BIAS - MANTISSA)
-    high, low = _fraction(mantissa, _words_from(place))
+    bit = (bits >> MANTISSA) + (64 - BIAS - MANTISSA)
+    high, low = _fraction(mantissa, _words_from(bit))
     rounded = high + (1 << 61)  # an eighth of a turn more: the nearest quarter
     signed = (rounded & ((1 << 62) - 1)) - (1 << 61)
-    return _to_radians(signed, low, size.dtype), rounded >> 62
+    return _to_radians(signed, low, magnitude.dtype), rounded >> 62
 
 
-def _words_from(place: UOp) -> list[UOp]:
-    """Three words of the digits, behind a word of zeros, from bit `place` on."""
-    words = [place.const_like(word) for word in (0, *WORDS)]
-    number = place >> 6
+def _words_from(bit: UOp) -> list[UOp]:
+    """Three words of the digits, behind a word of zeros, from bit `bit` on."""
+    words = [bit.const_like(word) for word in (0, *INVERSE_TAU_WORDS)]
+    number = bit >> 6
     for level in reversed(range((LARGEST_PLACE // 64).bit_length())):
         step = 1 << level
         is_set = (number & step).ne(0)
         length = min(4 + step - 1, len(words))
         words = [_choose(is_set, words, i, step) for i in range(length)]
-    shift = place & 63
+    shift = bit & 63
     return [(words[i] << shift) | ((words[i + 1] >> 1) >> (shift ^ 63)) for i in range(3)]
 
 
-def _choose(is_set: UOp, words: list[UOp], place: int, step: int) -> UOp:
+def _choose(is_set: UOp, words: list[UOp], bit: int, step: int) -> UOp:
     """words[place + step] or words[place]; behind the end it is never asked for."""
-    if place + step >= len(words):
-        return words[place]
-    return is_set.where(words[place + step], words[place])
+    if bit + step >= len(words):
+        return words[bit]
+    return is_set.where(words[bit + step], words[bit])
 
 
 def _fraction(m: UOp, window: list[UOp]) -> tuple[UOp, UOp]:
@@ -209,13 +217,13 @@ def _to_radians(high: UOp, low: UOp, double: DType) -> UOp:
     return multiply_add(head, head.const_like(TAU_HIGH), rest)
 
 
-FORMS = {
-    dtypes.float32: Form(
+SINE_METHODS = {
+    dtypes.float32: SineMethod(
         dtypes.uint32, _reduce_float,
         (-0.16666654226004937, 0.008332131521696864, -0.00019510841826507282),
         (0.041666645653706307, -0.0013887306082399026, 2.4431209017896785e-05),
     ),
-    dtypes.float64: Form(
+    dtypes.float64: SineMethod(
         dtypes.uint64, _reduce_double,
         (-0.16666666666666666, 0.008333333333333321, -0.000198412698412536, 2.7557319213420215e-06,
          -2.5052104708772452e-08, 1.605834053834534e-10, -7.577393420620185e-13),

@@ -23,7 +23,7 @@ from glassgrad.lower.math.power import power
 from glassgrad.lower.math.sine import sin
 from glassgrad.lower.math.threefry import threefry
 
-EXPANSIONS: dict[Ops, Callable[..., UOp]] = {
+FUNCTION_EXPANSIONS: dict[Ops, Callable[..., UOp]] = {
     Ops.EXP2: exp2,
     Ops.LOG2: log2,
     Ops.SIN: sin,
@@ -34,4 +34,4 @@ EXPANSIONS: dict[Ops, Callable[..., UOp]] = {
 
 def expand(node: UOp) -> UOp:
     """The node in terms of arithmetic; its dtype is float or double (THREEFRY: ulong)."""
-    return EXPANSIONS[node.op](*node.src)
+    return FUNCTION_EXPANSIONS[node.op](*node.src)

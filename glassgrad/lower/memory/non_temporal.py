@@ -16,15 +16,15 @@ from glassgrad.ir.uop import UOp
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
-LARGE = 3, 4  # of the last cache
+MIN_SHARE_OF_L3 = 3, 4  # of the last cache
 
 
-def stream(lines: list[UOp], emitter: Emitter) -> list[UOp]:
+def mark_streamed_stores(lines: list[UOp], emitter: Emitter) -> list[UOp]:
     """The same lines, with the STOREs marked that may go past the caches."""
     stores = [node for node in emitter.body.src if node.op is Ops.STORE]
     if emitter.rewrites or not emitter.target.has_vector_alu:
         return lines
-    held = {store.buffer for store in stores if not _may_stream(emitter, store)}
+    held = {store.buffer for store in stores if not _can_stream(emitter, store)}
     streamed = {store.buffer for store in stores} - held
     return [_marked(line, streamed) for line in lines] if streamed else lines
 
@@ -38,9 +38,9 @@ def _marked(line: UOp, streamed: set[UOp]) -> UOp:
     return line.replace(arg=STREAMED) if node in streamed else line
 
 
-def _may_stream(emitter: Emitter, store: UOp) -> bool:
+def _can_stream(emitter: Emitter, store: UOp) -> bool:
     buffer = store.buffer
-    part, whole = LARGE
+    part, whole = MIN_SHARE_OF_L3
     nbytes = buffer.arg.numel * buffer.dtype.itemsize
     if nbytes * whole < emitter.target.l3_bytes * part:
         return False

@@ -12,63 +12,67 @@ from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter, Instance
+    from glassgrad.lower.emit import Emitter, UnrollCopy
 
 INDEX = Ops.INDEX
 
-Part = tuple[int, UOp, int]  # the depth of a value's loop, the value, how many elements it counts
+AddressTerm = tuple[
+    int, UOp, int
+]  # the depth of a value's loop, the value, how many elements it counts
 
 
-def pointer_to(emitter: Emitter, buffer: UOp, place: Linear, instance: Instance) -> UOp:
+def pointer_to(emitter: Emitter, buffer: UOp, place: Linear, copy: UnrollCopy) -> UOp:
     """The pointer to a place in a buffer of the kernel, for one instance."""
     scopes, offset = emitter.scopes, place.constant
-    parts: list[Part] = []
+    parts: list[AddressTerm] = []
     for atom, factor in place.terms.items():
-        if atom in instance:
-            offset += factor * instance[atom]
+        if atom in copy:
+            offset += factor * copy[atom]
             continue
-        value = emitter.value(atom, instance)
+        value = emitter.value(atom, copy)
         if value.is_const:
             offset += factor * value.arg
         else:
-            parts.append((scopes.where(value), value, factor))
-    return grow(emitter, scopes.emit(buffer), parts, offset, None)
+            parts.append((scopes.depth_of_instruction(value), value, factor))
+    return extend_pointer(emitter, scopes.emit(buffer), parts, offset, None)
 
 
-def grow(emitter: Emitter, pointer: UOp, parts: list[Part], offset: int, gate: UOp | None) -> UOp:
+def extend_pointer(
+    emitter: Emitter, pointer: UOp, parts: list[AddressTerm], offset: int, gate: UOp | None
+) -> UOp:
     """The pointer to an element, which a gate may close."""
     scopes, dtype = emitter.scopes, pointer.dtype
     parts.sort(key=_depth)
     if not emitter.target.has_vector_alu:
-        place = _sum(emitter, parts, offset)
+        place = _sum_terms(emitter, parts, offset)
         return scopes.emit(UOp(INDEX, dtype, (pointer, place, *([gate] if gate else []))))
-    pointer = _moved(emitter, pointer, parts)
+    pointer = _advance_loop_by_loop(emitter, pointer, parts)
     if gate is not None or offset or pointer.op is not INDEX:
-        last = (pointer, emitter.number(offset), *([gate] if gate is not None else []))
+        last = (pointer, emitter.index_constant(offset), *([gate] if gate is not None else []))
         pointer = scopes.emit(UOp(INDEX, dtype, last))
     return pointer
 
 
-def _depth(part: Part) -> int:
+def _depth(part: AddressTerm) -> int:
     return part[0]
 
 
-def _sum(emitter: Emitter, parts: list[Part], offset: int) -> UOp:
+def _sum_terms(emitter: Emitter, parts: list[AddressTerm], offset: int) -> UOp:
     """One number, which all buffers share."""
     place: UOp | None = None
     for _, value, factor in parts:
         step = emitter.times(value, factor)
         place = step if place is None else _plus(emitter, place, step)
     if place is None:
-        return emitter.number(offset)
-    return _plus(emitter, place, emitter.number(offset)) if offset else place
+        return emitter.index_constant(offset)
+    return _plus(emitter, place, emitter.index_constant(offset)) if offset else place
 
 
-def _moved(emitter: Emitter, pointer: UOp, parts: list[Part]) -> UOp:
+def _advance_loop_by_loop(emitter: Emitter, pointer: UOp, parts: list[AddressTerm]) -> UOp:
     """One INDEX for each loop. Most instances want the same, with another constant."""
     key = (pointer, *parts)
     found = emitter.pointers.get(key)
-    if found is not None and emitter.scopes.is_here(found):
+    if found is not None and emitter.scopes.is_available(found):
         return found
     for _, group in groupby(parts, key=_depth):
         steps = [emitter.times(value, factor) for _, value, factor in group]
@@ -86,5 +90,5 @@ def is_aligned(index: UOp, lane: UOp) -> bool:
     """Do the lanes follow each other, starting at a multiple of their number?"""
     terms, offset = flat(index.indices, strides_of(index.src[0]))
     rest = [c for atom, c in terms.items() if atom is not lane]
-    spread = any(lane in atom.ranges for atom in terms if atom is not lane)
-    return terms.get(lane) == 1 and not spread and all(c % lane.size == 0 for c in (offset, *rest))
+    splat = any(lane in atom.ranges for atom in terms if atom is not lane)
+    return terms.get(lane) == 1 and not splat and all(c % lane.size == 0 for c in (offset, *rest))

@@ -44,7 +44,7 @@ def new_scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
 
 
 @mutable
-class Life:
+class LiveRange:
     """The lines between which a scratch is needed, and how many bytes it has."""
 
     scratch: UOp
@@ -54,18 +54,20 @@ class Life:
     offset: int = 0
 
 
-def share_scratch(lines: Sequence[UOp]) -> tuple[list[UOp], int]:
+def allocate_scratch(lines: Sequence[UOp]) -> tuple[list[UOp], int]:
     """The lines with other offsets, and how many bytes there are in all."""
-    lives = _lives(lines)
-    total = _place(lives)
-    moved = {life.scratch: _moved(life) for life in lives if life.scratch.arg[2] != life.offset}
+    lives = _live_ranges(lines)
+    total = _assign_offsets(lives)
+    moved = {
+        life.scratch: _with_offset(life) for life in lives if life.scratch.arg[2] != life.offset
+    }
     return (_rebuilt(lines, moved) if moved else list(lines)), total
 
 
-def _lives(lines: Sequence[UOp]) -> list[Life]:
+def _live_ranges(lines: Sequence[UOp]) -> list[LiveRange]:
     """In order of appearance. A loop that a life only partly covers is covered as a whole."""
     owner: dict[UOp, UOp] = {}
-    found: dict[UOp, Life] = {}
+    found: dict[UOp, LiveRange] = {}
     loops: list[tuple[int, int]] = []
     opened: dict[UOp, int] = {}
     for number, line in enumerate(lines):
@@ -78,7 +80,7 @@ def _lives(lines: Sequence[UOp]) -> list[Life]:
             continue
         for source in line.src:
             if source in owner:
-                _extend(found, owner[source], number)
+                _extend_live_range(found, owner[source], number)
         if line.op in POINTERS and line.src[0] in owner:
             owner[line] = owner[line.src[0]]
     for life in found.values():
@@ -91,17 +93,17 @@ def _lives(lines: Sequence[UOp]) -> list[Life]:
     return list(found.values())
 
 
-def _extend(found: dict[UOp, Life], scratch: UOp, number: int) -> None:
+def _extend_live_range(found: dict[UOp, LiveRange], scratch: UOp, number: int) -> None:
     if scratch in found:
         found[scratch].last = number
     else:
         nbytes = scratch.arg[1] * scratch.dtype.itemsize
-        found[scratch] = Life(scratch, number, number, -(-nbytes // ALIGNMENT) * ALIGNMENT)
+        found[scratch] = LiveRange(scratch, number, number, -(-nbytes // ALIGNMENT) * ALIGNMENT)
 
 
-def _place(lives: list[Life]) -> int:
+def _assign_offsets(lives: list[LiveRange]) -> int:
     """Each as low as those allow that are needed at the same time."""
-    placed: list[Life] = []
+    placed: list[LiveRange] = []
     for life in sorted(lives, key=lambda found: found.first):
         met = [m for m in placed if m.first <= life.last and life.first <= m.last]
         for other in sorted(met, key=lambda found: found.offset):
@@ -112,7 +114,7 @@ def _place(lives: list[Life]) -> int:
     return max((life.offset + life.nbytes for life in lives), default=0)
 
 
-def _moved(life: Life) -> UOp:
+def _with_offset(life: LiveRange) -> UOp:
     number, elements, _, is_shared = life.scratch.arg
     return life.scratch.replace(arg=(number, elements, life.offset, is_shared))
 

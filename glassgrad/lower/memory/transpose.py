@@ -15,12 +15,12 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.scope import Scopes
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter, Instance
+    from glassgrad.lower.emit import Emitter, UnrollCopy
 
-NEAR_BYTES = 16  # within which every machine exchanges elements in one step
+SHUFFLE_BYTES = 16  # within which every machine exchanges elements in one step
 
 
-def side_by_side(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> UOp | None:
+def find_transposed_axis(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp) -> UOp | None:
     """Registers whose elements of this LOAD are neighbours, as many as make whole blocks."""
     if node.src[0].gate is not None or emitter.rewrites:
         return None
@@ -29,18 +29,24 @@ def side_by_side(emitter: Emitter, node: UOp, instance: Instance, lane: UOp) -> 
     terms, _ = emitter.flat(node.src[0])
     for atom, factor in terms.items():
         is_register = atom.kind is AxisKind.UPCAST if atom.op is Ops.RANGE else False
-        if is_register and factor == 1 and instance.get(atom, inf) < _whole(atom, lane):
+        if (
+            is_register
+            and factor == 1
+            and copy.get(atom, inf) < _registers_in_whole_blocks(atom, lane)
+        ):
             inside = [a for a in terms if a is not atom and atom in a.ranges]
             return None if inside else atom
     return None
 
 
-def _whole(axis: UOp, lane: UOp) -> int:
+def _registers_in_whole_blocks(axis: UOp, lane: UOp) -> int:
     """How many registers make whole blocks."""
     return axis.size // lane.size * lane.size
 
 
-def written_in_turn(emitter: Emitter, index: UOp, ranges: Sequence[UOp], lane: UOp) -> UOp | None:
+def find_interleaved_axis(
+    emitter: Emitter, index: UOp, ranges: Sequence[UOp], lane: UOp
+) -> UOp | None:
     """Registers that write between the lanes of each other: 0 4 8 12, 1 5 9 13, and so on."""
     terms, _ = emitter.flat(index)
     for r in ranges:
@@ -51,36 +57,38 @@ def written_in_turn(emitter: Emitter, index: UOp, ranges: Sequence[UOp], lane: U
     return None
 
 
-def in_turn(scopes: Scopes, vectors: list[UOp]) -> list[UOp]:
+def interleave_lanes(scopes: Scopes, vectors: list[UOp]) -> list[UOp]:
     """a0 a1, b0 b1  ->  a0 b0, a1 b1: the elements of all vectors, one of each at a time"""
     if len(vectors) == 1:
         return vectors
     count = vectors[0].dtype.count
-    even, odd = in_turn(scopes, vectors[::2]), in_turn(scopes, vectors[1::2])
+    even, odd = interleave_lanes(scopes, vectors[::2]), interleave_lanes(scopes, vectors[1::2])
     done: list[UOp] = []
     for one, two in zip(even, odd, strict=True):
         for start in (0, count // 2):
             order = [i + start + row * count for i in range(count // 2) for row in (0, 1)]
-            done.append(_shuffled(scopes, one, two, order))
+            done.append(_shuffle(scopes, one, two, order))
     return done
 
 
-def columns_of(scopes: Scopes, rows: Sequence[UOp]) -> list[UOp]:
+def transpose_registers(scopes: Scopes, rows: Sequence[UOp]) -> list[UOp]:
     """a0 a1, b0 b1  ->  a0 b0, a1 b1: first within the parts of vectors that lie near, then parts
     change places.
     """
     count = len(rows)
-    near = min(count, NEAR_BYTES // rows[0].dtype.scalar.itemsize)
-    groups = [_zipped(scopes, rows[i : i + near], 1, near) for i in range(0, count, near)]
+    near = min(count, SHUFFLE_BYTES // rows[0].dtype.scalar.itemsize)
+    groups = [
+        _interleave_pieces(scopes, rows[i : i + near], 1, near) for i in range(0, count, near)
+    ]
     columns = [[group[i] for group in groups] for i in range(near)]
     distance = 1
     while distance * near < count:
-        columns = [_exchanged(scopes, column, distance, near) for column in columns]
+        columns = [_exchange_parts(scopes, column, distance, near) for column in columns]
         distance *= 2
     return [columns[i][part] for part in range(count // near) for i in range(near)]
 
 
-def _zipped(scopes: Scopes, rows: Sequence[UOp], size: int, near: int) -> list[UOp]:
+def _interleave_pieces(scopes: Scopes, rows: Sequence[UOp], size: int, near: int) -> list[UOp]:
     """Pieces of `size` elements from two rows in turn, for either half of each part."""
     if len(rows) == 1:
         return list(rows)
@@ -95,11 +103,11 @@ def _zipped(scopes: Scopes, rows: Sequence[UOp], size: int, near: int) -> list[U
             for i in range(size)
         ]
         pairs = zip(rows[::2], rows[1::2], strict=True)
-        halves.append([_shuffled(scopes, one, two, order) for one, two in pairs])
-    return [row for half in halves for row in _zipped(scopes, half, size * 2, near)]
+        halves.append([_shuffle(scopes, one, two, order) for one, two in pairs])
+    return [row for half in halves for row in _interleave_pieces(scopes, half, size * 2, near)]
 
 
-def _exchanged(scopes: Scopes, vectors: list[UOp], distance: int, near: int) -> list[UOp]:
+def _exchange_parts(scopes: Scopes, vectors: list[UOp], distance: int, near: int) -> list[UOp]:
     """Of each pair, the parts of the one beside those of the other."""
     done, count = list(vectors), vectors[0].dtype.count
     parts = range(len(vectors))
@@ -110,9 +118,9 @@ def _exchanged(scopes: Scopes, vectors: list[UOp], distance: int, near: int) -> 
             pair = vectors[low], vectors[low + distance]
             for place, starts in ((low, first), (low + distance, second)):
                 order = [start + i for start in starts for i in range(near)]
-                done[place] = _shuffled(scopes, *pair, order)
+                done[place] = _shuffle(scopes, *pair, order)
     return done
 
 
-def _shuffled(scopes: Scopes, one: UOp, two: UOp, order: list[int]) -> UOp:
+def _shuffle(scopes: Scopes, one: UOp, two: UOp, order: list[int]) -> UOp:
     return scopes.emit(UOp(Ops.SHUFFLE, one.dtype, (one, two), tuple(order)))

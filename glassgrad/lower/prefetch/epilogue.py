@@ -24,13 +24,13 @@ from glassgrad.lower.memory.pointers import pointer_to
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter, Instance
+    from glassgrad.lower.emit import Emitter, UnrollCopy
 
-BLOCKS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
-LONG = 64  # steps of a sum that take as long as memory
+OPS_WITH_OWN_LOOPS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
+MIN_SUM_STEPS = 64  # steps of a sum that take as long as memory
 
 
-class Share(NamedTuple):
+class PrefetchShare(NamedTuple):
     """Lines that every turn asks for: so far from a pointer, which moves on with each of them."""
 
     pointer: UOp
@@ -39,62 +39,64 @@ class Share(NamedTuple):
     is_written: bool
 
 
-def bring_near(emitter: Emitter, stores: list[UOp], later: tuple[UOp, ...]) -> None:
+def prefetch_epilogue(emitter: Emitter, stores: list[UOp], later: tuple[UOp, ...]) -> None:
     """Ask for every line of memory that is needed when the sums are done; `later` are the loops
     that begin then.
     """
     lanes = {r: 0 for r in stores[0].bound if r.kind is AxisKind.LANE}
     places = product(*(range(r.size) for r in later))
     ahead = [lanes | dict(zip(later, place, strict=True)) for place in places]
-    steps = [{**i, **step} for step in ahead for i in emitter.instances(stores[0].bound)]
-    turns = _turns(emitter, stores)
-    for index, is_written in needed_behind_sums(stores, emitter.target).items():
+    steps = [{**i, **step} for step in ahead for i in emitter.copies(stores[0].bound)]
+    turns = _outer_sum_loop(emitter, stores)
+    for index, is_written in epilogue_accesses(stores, emitter.target).items():
         place = emitter.flat(index)
         if any(a not in later and not a.ranges.isdisjoint(later) for a in place.terms):
             continue  # where it is, is known in these loops
-        lines = lines_of(place, index.src[0].dtype.itemsize, steps, emitter.target)
-        share = None if turns is None else _share(emitter, index, lines, turns.size, is_written)
+        lines = one_per_cache_line(place, index.src[0].dtype.itemsize, steps, emitter.target)
+        share = (
+            None if turns is None else _make_share(emitter, index, lines, turns.size, is_written)
+        )
         if turns is not None and share is not None:
-            emitter.shares.setdefault(turns, []).append(share)
+            emitter.prefetch_shares.setdefault(turns, []).append(share)
             continue
         for step in lines:
             pointer = pointer_to(emitter, index.src[0], place, step)
             emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (pointer,), is_written))
 
 
-def ask_for_share(emitter: Emitter, turns: UOp) -> None:
+def emit_prefetch_share(emitter: Emitter, turns: UOp) -> None:
     """In a loop that was just opened: what each of its steps asks for."""
     scopes = emitter.scopes
-    for share in emitter.shares.pop(turns, ()):
+    for share in emitter.prefetch_shares.pop(turns, ()):
         moved = emitter.times(scopes.stack[-1].lines[0], share.step)
         pointer = scopes.emit(UOp(Ops.INDEX, share.pointer.dtype, (share.pointer, moved)))
         for offset in share.offsets:
-            place = UOp(Ops.INDEX, pointer.dtype, (pointer, emitter.number(offset)))
+            place = UOp(Ops.INDEX, pointer.dtype, (pointer, emitter.index_constant(offset)))
             line = UOp(Ops.PREFETCH, dtypes.void, (scopes.emit(place),), share.is_written)
             scopes.emit_here(line)
 
 
-def _turns(emitter: Emitter, stores: list[UOp]) -> UOp | None:
+def _outer_sum_loop(emitter: Emitter, stores: list[UOp]) -> UOp | None:
     """The outer one of the loops of the long sums that stores wait for, if it runs here."""
-    found = [node for node in _own_nodes(stores) if _is_long(node) or _is_kept(node)]
+    found = [node for node in _inline_nodes(stores) if _is_long_sum(node) or _is_staged_sum(node)]
     sums = [node.src[0] if node.op is Ops.STAGE else node for node in found]
     loops = {loops_of(node.bound) for node in sums}
-    if len(loops) != 1 or not all(_runs_here(emitter, node) for node in sums):
+    if len(loops) != 1 or not all(_is_in_innermost_loop(emitter, node) for node in sums):
         return None
     ((first, *others),) = loops
     return first if others and first.src[0].is_const and first.size > 1 else None
 
 
-def _runs_here(emitter: Emitter, node: UOp) -> bool:
+def _is_in_innermost_loop(emitter: Emitter, node: UOp) -> bool:
     """Is the innermost of the open loops the innermost one that a value depends on?"""
     loops, scopes = emitter.loops(node), emitter.scopes
     is_open = all(loop in scopes.depth for loop in loops)
     return is_open and scopes.depth_of(loops) == len(scopes.stack) - 1
 
 
-def _share(
-    emitter: Emitter, index: UOp, lines: Sequence[Instance], turns: int, is_written: bool
-) -> Share | None:
+def _make_share(
+    emitter: Emitter, index: UOp, lines: Sequence[UnrollCopy], turns: int, is_written: bool
+) -> PrefetchShare | None:
     """The lines of one turn, if those of all others lie like them, each time as far away."""
     place = emitter.flat(index)
     if any(a not in lines[0] and not a.ranges.isdisjoint(lines[0]) for a in place.terms):
@@ -109,38 +111,38 @@ def _share(
     nearest = min(lines, key=lambda line: _offset(place, line))
     pointer = pointer_to(emitter, index.src[0], place, nearest)
     first = tuple([offset - offsets[0] for offset in offsets[:count]])
-    return Share(pointer, step, first, is_written)
+    return PrefetchShare(pointer, step, first, is_written)
 
 
-def needed_behind_sums(stores: list[UOp], target: Target) -> dict[UOp, bool]:
+def epilogue_accesses(stores: list[UOp], target: Target) -> dict[UOp, bool]:
     """INDEXes that are far away until long sums are done -> are they written to?
 
     What is stored together waits together: also what needs no sum itself.
     """
     if target.has_threads or not target.has_hints:
         return {}  # others have work while one waits
-    nodes = _own_nodes(stores)
-    if not any(_is_long(node) or _is_kept(node) for node in nodes):
+    nodes = _inline_nodes(stores)
+    if not any(_is_long_sum(node) or _is_staged_sum(node) for node in nodes):
         return {}
     found = {node.src[0]: False for node in nodes if node.op is Ops.LOAD}
     found |= {store.src[0]: True for store in stores}
     return {index: is_written for index, is_written in found.items() if is_far(index, target)}
 
 
-def _own_nodes(stores: list[UOp]) -> list[UOp]:
+def _inline_nodes(stores: list[UOp]) -> list[UOp]:
     """What stores compute themselves, with the sums and the scratch that this is made of."""
-    values = [store.src[1].toposort(stop=_is_computed_before) for store in stores]
+    values = [store.src[1].toposort(stop=_has_own_loops) for store in stores]
     return [node for own in values for node in own]
 
 
-def lines_of(
-    place: Linear, itemsize: int, steps: Sequence[Instance], target: Target
-) -> Sequence[Instance]:
+def one_per_cache_line(
+    place: Linear, itemsize: int, steps: Sequence[UnrollCopy], target: Target
+) -> Sequence[UnrollCopy]:
     """Those of the steps that reach another line of memory than all before them."""
     away = {atom: factor for atom, factor in place.terms.items() if atom not in steps[0]}
     if divisor(Linear(away, place.constant)) * itemsize % target.line_bytes:
         return steps  # lines may begin anywhere
-    found: dict[int, Instance] = {}
+    found: dict[int, UnrollCopy] = {}
     for step in steps:
         found.setdefault(_offset(place, step) * itemsize // target.line_bytes, step)
     return list(found.values())
@@ -151,9 +153,9 @@ def _offset(place: Linear, step: Mapping[UOp, int]) -> int:
     return sum([factor * step.get(atom, 0) for atom, factor in place.terms.items()])
 
 
-def loops_behind_sums(stores: list[UOp]) -> tuple[UOp, ...]:
+def epilogue_loops(stores: list[UOp]) -> tuple[UOp, ...]:
     """The innermost loops of stores, if their long sums are all in scratch when these begin."""
-    sums = [node for store in stores for node in store.src[1].toposort() if _is_kept(node)]
+    sums = [node for store in stores for node in store.src[1].toposort() if _is_staged_sum(node)]
     inside = {r for kept in sums for r in kept.ranges}
     found: list[UOp] = []
     for r in reversed(loops_of(stores[0].bound) if sums else ()):
@@ -163,19 +165,19 @@ def loops_behind_sums(stores: list[UOp]) -> tuple[UOp, ...]:
     return tuple(found[::-1])
 
 
-def _is_kept(node: UOp) -> bool:
+def _is_staged_sum(node: UOp) -> bool:
     """Is it scratch for the sums of a tile?"""
-    if node.op is not Ops.STAGE or not _is_long(node.src[0]):
+    if node.op is not Ops.STAGE or not _is_long_sum(node.src[0]):
         return False
     return all(r.kind.is_unrolled for r in node.bound)
 
 
-def _is_computed_before(node: UOp) -> bool:
+def _has_own_loops(node: UOp) -> bool:
     """Is a value computed in loops of its own, which are closed where the stores are?"""
-    return node.op in BLOCKS
+    return node.op in OPS_WITH_OWN_LOOPS
 
 
-def _is_long(node: UOp) -> bool:
+def _is_long_sum(node: UOp) -> bool:
     if node.op is not Ops.REDUCE:
         return False
-    return prod(r.size for r in node.bound if r.kind is AxisKind.REDUCE) >= LONG
+    return prod(r.size for r in node.bound if r.kind is AxisKind.REDUCE) >= MIN_SUM_STEPS

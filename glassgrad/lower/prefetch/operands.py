@@ -18,16 +18,16 @@ from glassgrad.ir.linear import Linear, add, linear, plus, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.memory.pointers import pointer_to
-from glassgrad.lower.prefetch.epilogue import BLOCKS
+from glassgrad.lower.prefetch.epilogue import OPS_WITH_OWN_LOOPS
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
-ENOUGH = 12  # products in one step of a loop, beside which a PREFETCH costs little
-MOST = 2  # places that are asked for in one step
-FEW_USES = 32  # of an element, in products: with fewer, sums wait for memory anyway
-MANY_USES = 512  # beside which it does not matter how long the first one waits
+MIN_PRODUCTS_PER_STEP = 12  # products in one step of a loop, beside which a PREFETCH costs little
+MAX_PREFETCHES_PER_STEP = 2  # places that are asked for in one step
+MIN_REUSE = 32  # of an element, in products: with fewer, sums wait for memory anyway
+MAX_REUSE = 512  # beside which it does not matter how long the first one waits
 
 
 @frozen
@@ -50,28 +50,32 @@ class Runs:
     pitch: int
 
 
-def ask_for_next(emitter: Emitter, reduce: UOp, products: int) -> None:
+def prefetch_operands(emitter: Emitter, reduce: UOp, products: int) -> None:
     """In the innermost loop of a sum: places in what is seen next, further on with every step, so
     that all of it has been asked for when its turn comes.
     """
-    if products < ENOUGH or emitter.target.has_threads or not emitter.target.has_hints:
+    if (
+        products < MIN_PRODUCTS_PER_STEP
+        or emitter.target.has_threads
+        or not emitter.target.has_hints
+    ):
         return
-    for node in reduce.value.toposort(stop=_is_read):
+    for node in reduce.value.toposort(stop=_ends_expression):
         region = _region(emitter, reduce, node) if node.op is Ops.LOAD else None
-        for pointer in _next_places(emitter, reduce, region) if region is not None else ():
+        for pointer in _next_pointers(emitter, reduce, region) if region is not None else ():
             emitter.scopes.emit_here(UOp(Ops.PREFETCH, dtypes.void, (pointer,), False))
 
 
-def _is_read(node: UOp) -> bool:
+def _ends_expression(node: UOp) -> bool:
     """Is it read, or computed in loops of its own, which are closed where this sum runs?"""
-    return node.op is Ops.LOAD or node.op in BLOCKS
+    return node.op is Ops.LOAD or node.op in OPS_WITH_OWN_LOOPS
 
 
 def _region(emitter: Emitter, reduce: UOp, load: UOp) -> Region | None:
     """What a LOAD of a sum sees of memory, or the STAGE that it reads; None if that is near."""
     is_copied = load.buffer.op is Ops.STAGE
     block = load.buffer if is_copied else reduce
-    index = _copied(load.buffer) if is_copied else load.src[0]
+    index = _copied_index(load.buffer) if is_copied else load.src[0]
     if index is None or not is_far(index, emitter.target):
         return None
     around = (block.ranges if is_copied else load.ranges) - set(block.bound)
@@ -82,9 +86,9 @@ def _region(emitter: Emitter, reduce: UOp, load: UOp) -> Region | None:
     return Region(index, (*block.bound, *unrolled), loops)
 
 
-def _next_places(emitter: Emitter, reduce: UOp, region: Region) -> list[UOp]:
+def _next_pointers(emitter: Emitter, reduce: UOp, region: Region) -> list[UOp]:
     """Pointers into the memory that is seen when the loops around it go on."""
-    depth, place = emitter.scopes.depth, _unshifted(emitter.flat(region.index))
+    depth, place = emitter.scopes.depth, _without_overlap(emitter.flat(region.index))
     runs, moving = _runs(place, region), [r for r in region.around if r in place.terms]
     if runs is None or not moving:
         return []
@@ -93,24 +97,24 @@ def _next_places(emitter: Emitter, reduce: UOp, region: Region) -> list[UOp]:
     )
     if not all(r.src[0].is_const for r in inside):
         return []
-    uses = _uses(reduce, region)
-    if uses < FEW_USES or (runs.count > 1 and uses >= MANY_USES):
+    uses = _reuse(reduce, region)
+    if uses < MIN_REUSE or (runs.count > 1 and uses >= MAX_REUSE):
         return []
     sums = list(loops_of(reduce.bound))
     tiles = [r for r in inside if r not in sums]
     line = emitter.target.line_bytes // region.index.src[0].dtype.itemsize
-    begin = _following(place, region, moving)
-    places = [plus(begin, linear(away)) for away in _away(runs, tiles, sums, line)]
+    begin = _next_start(place, region, moving)
+    places = [plus(begin, linear(away)) for away in _prefetch_offsets(runs, tiles, sums, line)]
     return [pointer_to(emitter, region.index.src[0], one, {}) for one in places]
 
 
-def _uses(reduce: UOp, region: Region) -> int:
+def _reuse(reduce: UOp, region: Region) -> int:
     """How many products an element goes into."""
     inside = {*reduce.ranges, *reduce.bound} - set(region.around)
     return prod(r.size for r in inside) // prod(r.size for r in region.ranges)
 
 
-def _following(place: Linear, region: Region, loops: list[UOp]) -> Linear:
+def _next_start(place: Linear, region: Region, loops: list[UOp]) -> Linear:
     """Where the memory begins that is seen next: a step of the innermost loop further on, or, if it
     was the last one, where the loop around it goes on.
     """
@@ -122,23 +126,23 @@ def _following(place: Linear, region: Region, loops: list[UOp]) -> Linear:
     return plus(begin, linear(is_done), further) if further else begin
 
 
-def _away(runs: Runs, tiles: list[UOp], sums: list[UOp], line: int) -> list[UOp]:
+def _prefetch_offsets(runs: Runs, tiles: list[UOp], sums: list[UOp], line: int) -> list[UOp]:
     """How far from there each step of the sums asks, so that all is asked for when tiles are done:
     a tile asks for a run or two, and the steps of its sums walk along it.
     """
     if runs.count == 1:
-        return [_walked(tiles + sums, runs.length, line)]
+        return [_loop_offset(tiles + sums, runs.length, line)]
     count = prod(r.size for r in tiles)
     each = -(-runs.count // count)
-    if each > MOST:
+    if each > MAX_PREFETCHES_PER_STEP:
         return []
-    first = scale(_walked(tiles, count, 1), each)
+    first = scale(_loop_offset(tiles, count, 1), each)
     rows = [floordiv(scale(add(first, i), runs.count), count * each) for i in range(each)]
-    along = _walked(sums, runs.length, line)
+    along = _loop_offset(sums, runs.length, line)
     return [add(scale(row, runs.pitch), along) for row in rows]
 
 
-def _walked(loops: list[UOp], length: int, most: int) -> UOp:
+def _loop_offset(loops: list[UOp], length: int, most: int) -> UOp:
     """How far loops have walked: to the end of a length in all, if steps of `most` reach it."""
     step = min(most, -(-length // prod(r.size for r in loops)))
     parts: list[UOp | int] = [0]
@@ -148,7 +152,7 @@ def _walked(loops: list[UOp], length: int, most: int) -> UOp:
     return add(*parts)
 
 
-def _copied(stage: UOp) -> UOp | None:
+def _copied_index(stage: UOp) -> UOp | None:
     """The INDEX of what a STAGE copies, if it only copies or converts."""
     value = stage.value
     while value.op is Ops.CAST:
@@ -156,12 +160,12 @@ def _copied(stage: UOp) -> UOp | None:
     return value.src[0] if value.op is Ops.LOAD else None
 
 
-def _unshifted(place: Linear) -> Linear:
+def _without_overlap(place: Linear) -> Linear:
     """Where blocks would lie if the last one did not overlap the one before."""
     total = Linear({}, place.constant)
     for atom, factor in place.terms.items():
         is_shifted = atom.op is Ops.MIN and atom.src[1].is_const
-        inner = _unshifted(linear(atom.src[0])) if is_shifted else Linear({atom: 1}, 0)
+        inner = _without_overlap(linear(atom.src[0])) if is_shifted else Linear({atom: 1}, 0)
         total = plus(total, inner, factor)
     return total
 

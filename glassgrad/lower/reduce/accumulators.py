@@ -11,21 +11,26 @@ from glassgrad.ir.dots import Dotted
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.prefetch.epilogue import ask_for_share
-from glassgrad.lower.prefetch.operands import ask_for_next
-from glassgrad.lower.reduce.blocked_sums import chains_of, is_blocked, split_at_blocks, total_dtype
-from glassgrad.lower.reduce.horizontal import joined, lanes_joined
-from glassgrad.lower.reduce.int8_dot import dot_step, dots_in
+from glassgrad.lower.prefetch.epilogue import emit_prefetch_share
+from glassgrad.lower.prefetch.operands import prefetch_operands
+from glassgrad.lower.reduce.blocked_sums import (
+    chain_count,
+    needs_blocks,
+    split_loops_at_blocks,
+    total_dtype,
+)
+from glassgrad.lower.reduce.horizontal import combine_lanes, combine_pairwise
+from glassgrad.lower.reduce.int8_dot import emit_dot, find_dots
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter, Instance
+    from glassgrad.lower.emit import Emitter, UnrollCopy
 
-SOME_CHAINS = 4  # sums side by side that are worth one rounding for each product
+MIN_CHAINED_RESULTS = 4  # sums side by side that are worth one rounding for each product
 
 
 @mutable
-class Sums:
+class Reduction:
     """One REDUCE on its way: which instances are wanted, and the registers that collect each.
 
     `chains` registers take turns where there are few instances, so that additions overlap. In a
@@ -33,8 +38,8 @@ class Sums:
     """
 
     node: UOp
-    wanted: list[Instance]
-    steps: list[Instance]
+    wanted: list[UnrollCopy]
+    steps: list[UnrollCopy]
     chains: int
     width: int
     dots: Dotted | None  # one instruction takes several steps
@@ -43,24 +48,28 @@ class Sums:
     now: dict[UOp, UOp] = field(default_factory=dict)
 
 
-def reduction(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
+def emit_reduction(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """sum(x over r)  ->  acc = 0; for r: acc = acc + x; acc
 
     All instances are computed at once, and so are other reductions over the same loops.
     """
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
-    base = {r: v for r, v in instance.items() if emitter.is_vector(r) and r in node.ranges}
+    base = {r: v for r, v in copy.items() if emitter.is_vector(r) and r in node.ranges}
     together = [node]
     if loops_of(node.bound) and not base:
-        together += [mate for mate in emitter.mates.get(node, ()) if not _is_done(emitter, mate)]
-    with emitter.scopes.at(depth):
+        together += [
+            mate
+            for mate in emitter.fusable_reductions.get(node, ())
+            if not _is_emitted(emitter, mate)
+        ]
+    with emitter.scopes.at_depth(depth):
         for found in _reduce_together(emitter, together, base, depth):
             memo.update(found)
-    return memo[node, emitter.key(node, instance)]
+    return memo[node, emitter.key(node, copy)]
 
 
-def find_mates(body: UOp, emitter: Emitter) -> dict[UOp, list[UOp]]:
+def find_fusable_reductions(body: UOp, emitter: Emitter) -> dict[UOp, list[UOp]]:
     """Reductions over the same loops at the same place that do not wait for each other."""
     reduces = [node for node in body.toposort() if node.op is Ops.REDUCE]
     below = {node: set(node.toposort()) for node in reduces}
@@ -74,34 +83,34 @@ def find_mates(body: UOp, emitter: Emitter) -> dict[UOp, list[UOp]]:
     return mates
 
 
-def _is_done(emitter: Emitter, node: UOp) -> bool:
+def _is_emitted(emitter: Emitter, node: UOp) -> bool:
     memo = emitter.scopes.stack[emitter.depth(node)].memo
-    first = emitter.instances(emitter.unrolled(node))[0]
+    first = emitter.copies(emitter.unrolled(node))[0]
     return (node, emitter.key(node, first)) in memo
 
 
 def _reduce_together(
-    emitter: Emitter, nodes: list[UOp], base: Instance, depth: int
+    emitter: Emitter, nodes: list[UOp], base: UnrollCopy, depth: int
 ) -> Iterator[dict[Any, UOp]]:
     loops = loops_of(nodes[0].bound)
-    blocks, block = split_at_blocks(nodes[0])
-    sums = [_begin(emitter, node, base, bool(loops)) for node in nodes]
+    blocks, block = split_loops_at_blocks(nodes[0])
+    sums = [_start_reduction(emitter, node, base, bool(loops)) for node in nodes]
     if loops:
-        _begin_registers(emitter, sums, depth, bool(blocks))
+        _create_accumulators(emitter, sums, depth, bool(blocks))
     _open(emitter, blocks)
-    _begin_block(emitter, sums)
+    _create_block_accumulators(emitter, sums)
     _open(emitter, block)
     for found in sums:
         if loops:
-            ask_for_next(emitter, found.node, len(found.wanted) * len(found.steps))
-        _collect(emitter, found)
+            prefetch_operands(emitter, found.node, len(found.wanted) * len(found.steps))
+        _accumulate(emitter, found)
     if loops:
         for found in sums:
             for acc, value in found.now.items():
                 _assign(emitter, acc, value)
     end = _close(emitter, block)
     if blocks:
-        _end_block(emitter, sums, end)
+        _add_block_to_totals(emitter, sums, end)
         end = _close(emitter, blocks)
     for found in sums:
         yield _results(emitter, found, end)
@@ -110,7 +119,7 @@ def _reduce_together(
 def _open(emitter: Emitter, loops: Sequence[UOp]) -> None:
     for loop in loops:
         emitter.open(loop)
-        ask_for_share(emitter, loop)
+        emit_prefetch_share(emitter, loop)
 
 
 def _close(emitter: Emitter, loops: Sequence[UOp]) -> UOp | None:
@@ -125,54 +134,56 @@ def _assign(emitter: Emitter, acc: UOp, value: UOp) -> None:
     emitter.scopes.stack[-1].lines.append(UOp(Ops.ASSIGN, acc.dtype, (acc, value)))
 
 
-def _begin(emitter: Emitter, node: UOp, base: Instance, has_loops: bool) -> Sums:
+def _start_reduction(emitter: Emitter, node: UOp, base: UnrollCopy, has_loops: bool) -> Reduction:
     # The longest axis first: what the shorter ones share stays in few registers (a 6x2 tile of
     # vectors then needs 12 sums, 2 vectors and 1 scalar at a time).
     outer = sorted([r for r in emitter.unrolled(node) if r not in base], key=lambda r: -r.size)
-    wanted = emitter.instances(outer, base)
-    dots = dots_in(emitter, node) if has_loops else None
+    wanted = emitter.copies(outer, base)
+    dots = find_dots(emitter, node) if has_loops else None
     taken = None if dots is None else dots.steps
-    steps = emitter.instances([r for r in node.bound if r is not taken])
-    chains = chains_of(len(wanted), len(steps)) if has_loops else len(steps)
-    return Sums(node, wanted, steps, chains, _width(emitter, node, wanted[0]), dots)
+    steps = emitter.copies([r for r in node.bound if r is not taken])
+    chains = chain_count(len(wanted), len(steps)) if has_loops else len(steps)
+    return Reduction(node, wanted, steps, chains, _width(emitter, node, wanted[0]), dots)
 
 
-def _registers(emitter: Emitter, sums: Sums, dtype: DType, depth: int) -> list[list[UOp]]:
+def _accumulators(emitter: Emitter, sums: Reduction, dtype: DType, depth: int) -> list[list[UOp]]:
     """A register for each chain of each instance, which begins with nothing."""
     start = UOp(Ops.CONST, dtype, (), identity(sums.node.arg, dtype))
-    wide = emitter.spread(emitter.constant(start), sums.width)
+    wide = emitter.splat(emitter.constant(start), sums.width)
     chains = range(sums.chains)
-    return [[new_register(emitter, wide, depth) for _ in chains] for _ in sums.wanted]
+    return [[new_accumulator(emitter, wide, depth) for _ in chains] for _ in sums.wanted]
 
 
-def _begin_registers(emitter: Emitter, sums: list[Sums], depth: int, has_blocks: bool) -> None:
+def _create_accumulators(
+    emitter: Emitter, sums: list[Reduction], depth: int, has_blocks: bool
+) -> None:
     for found in sums:
         dtype = found.node.dtype
-        if has_blocks and is_blocked(found.node):
-            found.totals = _registers(emitter, found, total_dtype(dtype, emitter.target), depth)
+        if has_blocks and needs_blocks(found.node):
+            found.totals = _accumulators(emitter, found, total_dtype(dtype, emitter.target), depth)
         else:
-            found.registers = _registers(emitter, found, dtype, depth)
+            found.registers = _accumulators(emitter, found, dtype, depth)
 
 
-def _begin_block(emitter: Emitter, sums: list[Sums]) -> None:
+def _create_block_accumulators(emitter: Emitter, sums: list[Reduction]) -> None:
     here = len(emitter.scopes.stack) - 1
     for found in sums:
         if found.totals:
-            found.registers = _registers(emitter, found, found.node.dtype, here)
+            found.registers = _accumulators(emitter, found, found.node.dtype, here)
 
 
-def _end_block(emitter: Emitter, sums: list[Sums], end: UOp | None) -> None:
+def _add_block_to_totals(emitter: Emitter, sums: list[Reduction], end: UOp | None) -> None:
     """total = total + acc; what follows sees the totals"""
     for found in sums:
         for chain, totals in zip(found.registers, found.totals, strict=False):
             for acc, total in zip(chain, totals, strict=True):
-                value = _cast(emitter, _behind(emitter, acc, end), total.dtype)
+                value = _cast(emitter, _value_after(emitter, acc, end), total.dtype)
                 more = UOp(Ops.ADD, total.dtype, (total, value))
                 _assign(emitter, total, emitter.scopes.emit_here(more))
         found.registers = found.totals or found.registers
 
 
-def _behind(emitter: Emitter, acc: UOp, end: UOp | None) -> UOp:
+def _value_after(emitter: Emitter, acc: UOp, end: UOp | None) -> UOp:
     """What a register holds when its loop is done."""
     assert end is not None, f"a register without a loop: {acc}"
     return emitter.scopes.emit_here(UOp(Ops.AFTER, acc.dtype, (acc, end)))
@@ -184,73 +195,73 @@ def _cast(emitter: Emitter, value: UOp, dtype: DType) -> UOp:
     return emitter.scopes.emit_here(UOp(Ops.CAST, dtype, (value,)))
 
 
-def _collect(emitter: Emitter, sums: Sums) -> None:
+def _accumulate(emitter: Emitter, sums: Reduction) -> None:
     """The body: every register takes one step after the other."""
     if not sums.registers:  # every step is unrolled: no loop, no register
         for found in sums.wanted:
-            sums.registers.append(_unrolled(emitter, sums, found))
+            sums.registers.append(_unrolled_terms(emitter, sums, found))
         return
     for position, step in enumerate(sums.steps):
         for found, chain in zip(sums.wanted, sums.registers, strict=True):
             acc = chain[position % sums.chains]
             current = sums.now.get(acc, acc)
-            sums.now[acc] = _updated(emitter, sums, current, {**found, **step})
+            sums.now[acc] = _update(emitter, sums, current, {**found, **step})
 
 
-def _unrolled(emitter: Emitter, sums: Sums, found: Instance) -> list[UOp]:
+def _unrolled_terms(emitter: Emitter, sums: Reduction, found: UnrollCopy) -> list[UOp]:
     """The terms of one sum; one after the other if there are others to hide that they wait."""
-    if len(sums.wanted) < SOME_CHAINS or not _is_product(sums.node):
+    if len(sums.wanted) < MIN_CHAINED_RESULTS or not _is_product(sums.node):
         return [_term(emitter, sums, {**found, **step}) for step in sums.steps]
     total = _term(emitter, sums, {**found, **sums.steps[0]})
     for step in sums.steps[1:]:
-        total = _updated(emitter, sums, total, {**found, **step})
+        total = _update(emitter, sums, total, {**found, **step})
     return [total]
 
 
-def _results(emitter: Emitter, sums: Sums, end: UOp | None) -> dict[Any, UOp]:
+def _results(emitter: Emitter, sums: Reduction, end: UOp | None) -> dict[Any, UOp]:
     node = sums.node
     totals: list[UOp] = []
     for values in sums.registers:
         if end is not None:
             dtype = node.dtype.vec(sums.width)
-            values = [_cast(emitter, _behind(emitter, acc, end), dtype) for acc in values]
-        totals.append(joined(emitter.scopes, node.arg, values))
-    results = zip(sums.wanted, _finish(emitter, node, totals), strict=True)
-    return {(node, emitter.key(node, instance)): result for instance, result in results}
+            values = [_cast(emitter, _value_after(emitter, acc, end), dtype) for acc in values]
+        totals.append(combine_pairwise(emitter.scopes, node.arg, values))
+    results = zip(sums.wanted, _combine_vector_lanes(emitter, node, totals), strict=True)
+    return {(node, emitter.key(node, copy)): result for copy, result in results}
 
 
-def _width(emitter: Emitter, node: UOp, instance: Instance) -> int:
+def _width(emitter: Emitter, node: UOp, copy: UnrollCopy) -> int:
     """Lanes of the accumulator: those of the reduction itself, or those of its place."""
     own = [r.size for r in node.bound if emitter.is_vector(r)]
-    return own[0] if own else emitter.lanes(node, instance)
+    return own[0] if own else emitter.lanes(node, copy)
 
 
-def new_register(emitter: Emitter, start: UOp, depth: int) -> UOp:
+def new_accumulator(emitter: Emitter, start: UOp, depth: int) -> UOp:
     emitter.accumulators += 1
     acc = UOp(Ops.ACC, start.dtype, (start,), emitter.accumulators - 1)
     return emitter.scopes.emit(acc, depth)
 
 
-def _updated(emitter: Emitter, sums: Sums, current: UOp, instance: Instance) -> UOp:
+def _update(emitter: Emitter, sums: Reduction, current: UOp, copy: UnrollCopy) -> UOp:
     """current op x; products are added with one rounding where the machine can."""
     if sums.dots is not None:
-        return dot_step(emitter, sums.dots, current, instance)
+        return emit_dot(emitter, sums.dots, current, copy)
     if _is_product(sums.node):
         factors = sums.node.src[0].src
         values: list[UOp] = []
         for factor in factors:
-            value = emitter.value(factor, instance)
+            value = emitter.value(factor, copy)
             if value.is_const and value.arg == 0 and not factor.is_const:
                 return current  # a step that is known to see a zero around an image
-            values.append(emitter.spread(value, sums.width))
+            values.append(emitter.splat(value, sums.width))
         update = UOp(Ops.MULACC, current.dtype, (*values, current))
     else:
-        update = UOp(sums.node.arg, current.dtype, (current, _term(emitter, sums, instance)))
+        update = UOp(sums.node.arg, current.dtype, (current, _term(emitter, sums, copy)))
     return emitter.scopes.emit_here(update)
 
 
-def _term(emitter: Emitter, sums: Sums, instance: Instance) -> UOp:
-    return emitter.spread(emitter.value(sums.node.src[0], instance), sums.width)
+def _term(emitter: Emitter, sums: Reduction, copy: UnrollCopy) -> UOp:
+    return emitter.splat(emitter.value(sums.node.src[0], copy), sums.width)
 
 
 def _is_product(node: UOp) -> bool:
@@ -258,8 +269,8 @@ def _is_product(node: UOp) -> bool:
     return node.arg is Ops.ADD and body.op is Ops.MUL and body.dtype.kind == "float"
 
 
-def _finish(emitter: Emitter, node: UOp, values: list[UOp]) -> list[UOp]:
+def _combine_vector_lanes(emitter: Emitter, node: UOp, values: list[UOp]) -> list[UOp]:
     """The lanes of vectors that the reduction itself ran over are combined at the end."""
     if not any(emitter.is_vector(r) for r in node.bound):
         return values
-    return lanes_joined(emitter.scopes, node.arg, values)
+    return combine_lanes(emitter.scopes, node.arg, values)

@@ -20,36 +20,36 @@ from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.lower.scope import loops_of
 
-BLOCK_STEPS = 2048  # additions to one accumulator: a block's start and end cost some 100 cycles
-SHORTEST_BLOCK = 8  # a block that is shorter by this factor would let that cost be felt
-ENOUGH_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
+MAX_BLOCK_STEPS = 2048  # additions to one accumulator: a block's start and end cost some 100 cycles
+MIN_BLOCK_FRACTION = 8  # a block that is shorter by this factor would let that cost be felt
+MAX_CHAINS = 8  # accumulators that keep the adders busy; more only cost registers
 BINDERS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
 
 
-def is_blocked(node: UOp) -> bool:
+def needs_blocks(node: UOp) -> bool:
     """Does rounding of a running value add up in this reduction?"""
     return node.arg is Ops.ADD and node.dtype.kind == "float"
 
 
-def chains_of(results: int, steps: int) -> int:
+def chain_count(results: int, steps: int) -> int:
     """How many accumulators take turns with the unrolled steps of a sum, so that additions overlap
     where there are few results.
     """
-    return min(steps, max(1, ENOUGH_CHAINS // results))
+    return min(steps, max(1, MAX_CHAINS // results))
 
 
-def _most_steps(node: UOp) -> int:
+def _max_block_steps(node: UOp) -> int:
     """Steps of loops in a block: each adds all unrolled steps of a chain to its accumulator."""
     results, steps = [
         prod(r.size for r in ranges if r.kind in (AxisKind.UPCAST, AxisKind.UNROLL))
         for ranges in (node.ranges, node.bound)
     ]
-    return max(1, BLOCK_STEPS * chains_of(results, steps) // steps)
+    return max(1, MAX_BLOCK_STEPS * chain_count(results, steps) // steps)
 
 
-def split_at_blocks(node: UOp) -> tuple[Sequence[UOp], Sequence[UOp]]:
+def split_loops_at_blocks(node: UOp) -> tuple[Sequence[UOp], Sequence[UOp]]:
     """The loops over blocks, and the loops of one block; the former are none in a short sum."""
-    loops, most = loops_of(node.bound), _most_steps(node)
+    loops, most = loops_of(node.bound), _max_block_steps(node)
     steps, first = 1, len(loops)
     while first and steps * loops[first - 1].size <= most:
         first -= 1
@@ -65,61 +65,61 @@ def total_dtype(dtype: DType, target: Target) -> DType:
 
 def strip_mine_sums(body: UOp) -> UOp:
     """sum over n  ->  sum over n/2000 blocks of 2000 steps, where no loop is a block as it is"""
-    cuts = _cuts(body)
-    if not cuts:
+    splits = _find_splits(body)
+    if not splits:
         return body
     number = max(node.axis for node in body.toposort() if node.op is Ops.RANGE) + 1
-    pieces = {r: _pieces(r, steps, number + 2 * i) for i, (r, steps) in enumerate(cuts.items())}
+    pieces = {r: _pieces(r, steps, number + 2 * i) for i, (r, steps) in enumerate(splits.items())}
     done: dict[UOp, UOp] = {}
     for node in body.toposort():
         done[node] = rebuilt(node, done)
         for r in node.bound if node.op is Ops.REDUCE else ():
             if r in pieces:
-                done[node] = _in_pieces(done[node], r, pieces[r])
+                done[node] = _split_reduction(done[node], r, pieces[r])
     return done[body]
 
 
-def _cuts(body: UOp) -> dict[UOp, int]:
+def _find_splits(body: UOp) -> dict[UOp, int]:
     """Loops of sums that are too long for a block -> how many steps of them are one."""
     nodes = body.toposort()
     kept = {r for n in nodes if n.op in BINDERS and n.op is not Ops.REDUCE for r in n.bound}
-    cuts: dict[UOp, int] = {}
+    splits: dict[UOp, int] = {}
     for node in nodes:
-        if node.op is not Ops.REDUCE or not is_blocked(node):
+        if node.op is not Ops.REDUCE or not needs_blocks(node):
             continue
-        loops, most = loops_of(node.bound), _most_steps(node)
+        loops, most = loops_of(node.bound), _max_block_steps(node)
         if prod(r.size for r in loops) <= most:
             continue
-        blocks, block = split_at_blocks(node)
+        blocks, block = split_loops_at_blocks(node)
         steps = prod(r.size for r in block) if blocks else 1
         longest = blocks[-1] if blocks else loops[-1]
         is_free = longest.src[0].is_const and longest not in kept and most // steps > 1
-        if steps * SHORTEST_BLOCK < most and is_free:
-            cuts.setdefault(longest, _even_cut(longest.size, most // steps))
-    return cuts
+        if steps * MIN_BLOCK_FRACTION < most and is_free:
+            splits.setdefault(longest, _even_block(longest.size, most // steps))
+    return splits
 
 
-def _even_cut(size: int, most: int) -> int:
+def _even_block(size: int, most: int) -> int:
     """Steps in a block: the most that leave no rest, unless such blocks were short."""
-    fewest = max(1, most // SHORTEST_BLOCK)
+    fewest = max(1, most // MIN_BLOCK_FRACTION)
     return next((n for n in range(most, fewest, -1) if size % n == 0), most)
 
 
-Piece = tuple[tuple[UOp, ...], UOp]  # loops, and the value of the range that they stand for
+LoopPiece = tuple[tuple[UOp, ...], UOp]  # loops, and the value of the range that they stand for
 
 
-def _pieces(r: UOp, steps: int, number: int) -> list[Piece]:
+def _pieces(r: UOp, steps: int, number: int) -> list[LoopPiece]:
     """The blocks of a loop, and the steps that are left over, if any."""
     blocks, rest = divmod(r.size, steps)
     outer, inner = make_range(r.axis, blocks, r.kind), make_range(number, steps, r.kind)
-    main: Piece = ((outer, inner), add(scale(outer, steps), inner))
+    main: LoopPiece = ((outer, inner), add(scale(outer, steps), inner))
     if not rest:
         return [main]
     last = make_range(number + 1, rest, r.kind)
     return [main, ((last,), add(last, blocks * steps))]
 
 
-def _in_pieces(reduce: UOp, r: UOp, pieces: list[Piece]) -> UOp:
+def _split_reduction(reduce: UOp, r: UOp, pieces: list[LoopPiece]) -> UOp:
     """sum over r  ->  sum over blocks of r, plus sum over the rest"""
     parts: list[UOp] = []
     for loops, place in pieces:

@@ -14,14 +14,14 @@ from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Before, Ops
 from glassgrad.ir.staged import carried_over, combined_by, terms_of
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.lower.memory.access import fill, free_lane, spread_writes, store
+from glassgrad.lower.memory.access import emit_fill, emit_store, free_lane, lane_writes
 from glassgrad.lower.memory.scratch import new_scratch
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter, Instance
+    from glassgrad.lower.emit import Emitter, UnrollCopy
 
 
-def find_carried(body: UOp) -> dict[UOp, list[UOp]]:
+def find_carried_stages(body: UOp) -> dict[UOp, list[UOp]]:
     """Loop -> the STAGEs that it runs for, in an order that depends on their structure alone."""
     found: dict[UOp, list[UOp]] = {}
     seen, stack = {body}, [body]
@@ -35,32 +35,34 @@ def find_carried(body: UOp) -> dict[UOp, list[UOp]]:
     return found
 
 
-def carry(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
+def emit_carried_scan(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """The pointer to scratch that carries: as it is at this step, or behind the last one."""
     over = carried_over(node)
-    base = {r: instance[r] for r in emitter.unrolled(node) if r in instance}
+    base = {r: copy[r] for r in emitter.unrolled(node) if r in copy}
     if any(r not in node.bound for r in over):
-        return _at_a_step(emitter, node, over, base)
-    return _behind_the_last(emitter, node, over, base)
+        return _emit_step_in_loop(emitter, node, over, base)
+    return _emit_loop(emitter, node, over, base)
 
 
-def _behind_the_last(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instance) -> UOp:
+def _emit_loop(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: UnrollCopy) -> UOp:
     """for c: s = s·f + x  ->  s[:] = 0; for c: for i: s[i] = s[i]·f + x"""
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
-    together = [mate for mate in emitter.carried[over[0]] if _is_alike(emitter, mate, node, over)]
+    together = [
+        mate for mate in emitter.carried_stages[over[0]] if _shares_loops(emitter, mate, node, over)
+    ]
     pointers = {mate: new_scratch(emitter, mate, emitter.lanes(mate, base)) for mate in together}
-    with emitter.scopes.at(depth):
+    with emitter.scopes.at_depth(depth):
         for mate, pointer in pointers.items():
             memo[mate, emitter.key(mate, base)] = pointer
-            _clear(emitter, mate, over, base)
+            _initialize(emitter, mate, over, base)
         for r in over:
             emitter.open(r)
         for mate in together:
             _step(emitter, mate, mate, over, base)
         for statement in emitter.body.src:
             if over[0] in statement.bound:
-                store(emitter, statement)
+                emit_store(emitter, statement)
         end: UOp | None = None
         for r in reversed(over):
             end = emitter.close(r)
@@ -71,11 +73,11 @@ def _behind_the_last(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: I
     return memo[node, emitter.key(node, base)]
 
 
-def _clear(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instance) -> None:
+def _initialize(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: UnrollCopy) -> None:
     """What there is before the first step, everywhere: also where a first step does not go."""
-    ranges = _inside(node, over)
+    ranges = _loops_inside(node, over)
     if all(r.src[0].is_const for r in ranges):
-        fill(emitter, _index(node), _start(node), ranges, base)
+        emit_fill(emitter, _index(node), _start(node), ranges, base)
         return
     number = 1 + max(r.axis for r in emitter.body.toposort() if r.op is Ops.RANGE)
     lanes = emitter.target.vector_bytes // node.dtype.itemsize
@@ -85,51 +87,51 @@ def _clear(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instance) -
         lane = make_range(number + len(rows) + 1, lanes, AxisKind.LANE)
         line = make_range(last.axis, last.size // lanes)
         places[-1:], loops[-1:] = [add(scale(line, lanes), lane)], [line, lane]
-    fill(emitter, node.index(*places), _start(node), tuple(loops), base)
+    emit_fill(emitter, node.index(*places), _start(node), tuple(loops), base)
 
 
-def _is_alike(emitter: Emitter, one: UOp, two: UOp, over: tuple[UOp, ...]) -> bool:
+def _shares_loops(emitter: Emitter, one: UOp, two: UOp, over: tuple[UOp, ...]) -> bool:
     """Are both computed under the same loops, for the same registers?"""
     if carried_over(one) != over or emitter.unrolled(one) != emitter.unrolled(two):
         return False
     return set(emitter.loops(one)) == set(emitter.loops(two))
 
 
-def _at_a_step(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Instance) -> UOp:
+def _emit_step_in_loop(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: UnrollCopy) -> UOp:
     """What is carried has scratch of its own, which starts outside of the loops."""
     lanes, depth = emitter.lanes(node, base), emitter.depth(node)
     around = min(emitter.scopes.depth[r] for r in over) - 1
     state = UOp(Ops.STAGE, node.dtype, (_start(node), *node.src[1:]), node.arg)
     emitter.scopes.stack[0].memo[state, ()] = new_scratch(emitter, node, lanes)
-    with emitter.scopes.at(around):
-        fill(emitter, _index(state), _start(node), _inside(node, over), base)
+    with emitter.scopes.at_depth(around):
+        emit_fill(emitter, _index(state), _start(node), _loops_inside(node, over), base)
     pointer = new_scratch(emitter, node, lanes)
-    with emitter.scopes.at(depth):
+    with emitter.scopes.at_depth(depth):
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
         last = _step(emitter, node, state, over, base)
     return emitter.scopes.emit(UOp(Ops.AFTER, node.dtype, (pointer, last)), depth)
 
 
-def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: Instance) -> UOp:
+def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: UnrollCopy) -> UOp:
     """Loops that take everything in `state` one step on, and keep the values of `node`."""
-    ranges, scan = _inside(node, over), node.src[0]
+    ranges, scan = _loops_inside(node, over), node.src[0]
     for r in ranges:
         emitter.open(r)
     own = next((r for r in ranges if emitter.is_vector(r)), None)
     lines = emitter.scopes.stack[-1].lines
-    for instance in emitter.instances(ranges, base):
-        lane = own or free_lane(emitter, node, instance)
-        values = [emitter.value(term, instance) for term in terms_of(scan)]
-        parts = [spread_writes(emitter, _index(state), v, instance, lane) for v in values]
+    for copy in emitter.copies(ranges, base):
+        lane = own or free_lane(emitter, node, copy)
+        values = [emitter.value(term, copy) for term in terms_of(scan)]
+        parts = [lane_writes(emitter, _index(state), v, copy, lane) for v in values]
         found: list[UOp] = []
         for writes in zip(*parts, strict=True):
             pointer, first = writes[0]
             now = UOp(Ops.LOAD, first.dtype, (pointer,))
-            then = _joined(scan, now, [value for _, value in writes])
+            then = _combined(scan, now, [value for _, value in writes])
             lines += [now, then, UOp(Ops.STORE, dtypes.void, (pointer, then))]
             found.append(now if isinstance(scan.arg, Before) else then)
         if state is not node:
-            places = spread_writes(emitter, _index(node), values[0], instance, lane)
+            places = lane_writes(emitter, _index(node), values[0], copy, lane)
             for (pointer, _), value in zip(places, found, strict=True):
                 lines.append(UOp(Ops.STORE, dtypes.void, (pointer, value)))
     last = lines[-1]
@@ -138,7 +140,7 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
     return last
 
 
-def _joined(scan: UOp, now: UOp, terms: list[UOp]) -> UOp:
+def _combined(scan: UOp, now: UOp, terms: list[UOp]) -> UOp:
     op = combined_by(scan)
     if op is Ops.MULACC:
         value, factor = terms
@@ -155,6 +157,6 @@ def _index(node: UOp) -> UOp:
     return node.index(*node.places)
 
 
-def _inside(node: UOp, over: tuple[UOp, ...]) -> tuple[UOp, ...]:
+def _loops_inside(node: UOp, over: tuple[UOp, ...]) -> tuple[UOp, ...]:
     """The loops of each step."""
     return tuple([r for r in node.bound if r not in over])

@@ -8,28 +8,30 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.memory.transpose import NEAR_BYTES
+from glassgrad.lower.memory.transpose import SHUFFLE_BYTES
 from glassgrad.lower.scope import Scopes
 
-ENOUGH = 3  # vectors that are worth exchanging elements between them
-DEAR = frozenset((Ops.MAX, Ops.MIN))  # they look for nan as well: one vector is enough
+MIN_VECTORS_TO_SHUFFLE = 3  # vectors that are worth exchanging elements between them
+EXPENSIVE_OPS = frozenset((Ops.MAX, Ops.MIN))  # they look for nan as well: one vector is enough
 
 
-def lanes_joined(scopes: Scopes, op: Ops, vectors: list[UOp]) -> list[UOp]:
+def combine_lanes(scopes: Scopes, op: Ops, vectors: list[UOp]) -> list[UOp]:
     """For every vector: all of its lanes, joined by `op`, neighbours first."""
     count = vectors[0].dtype.count
     done: list[UOp] = []
     for start in range(0, len(vectors), count):
         group = vectors[start : start + count]
-        are_few = len(group) < ENOUGH and op not in DEAR
+        are_few = len(group) < MIN_VECTORS_TO_SHUFFLE and op not in EXPENSIVE_OPS
         if are_few or count & (count - 1):
-            done += [joined(scopes, op, _elements(scopes, vector, count)) for vector in group]
+            done += [
+                combine_pairwise(scopes, op, _elements(scopes, vector, count)) for vector in group
+            ]
         else:
-            done += _elements(scopes, _sums_of(scopes, op, group), len(group))
+            done += _elements(scopes, _combine_into_lanes(scopes, op, group), len(group))
     return done
 
 
-def joined(scopes: Scopes, op: Ops, values: list[UOp]) -> UOp:
+def combine_pairwise(scopes: Scopes, op: Ops, values: list[UOp]) -> UOp:
     """Pairs first, then pairs of pairs: short chains."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
@@ -43,23 +45,23 @@ def _elements(scopes: Scopes, vector: UOp, count: int) -> list[UOp]:
     return [scopes.emit(UOp(Ops.GEP, scalar, (vector,), i)) for i in range(count)]
 
 
-def _sums_of(scopes: Scopes, op: Ops, group: list[UOp]) -> UOp:
+def _combine_into_lanes(scopes: Scopes, op: Ops, group: list[UOp]) -> UOp:
     """A vector whose lane i is the sum of vector i; where there are fewer, they come round again.
 
     First neighbours within the parts that every machine reaches into in one step, then parts.
     """
     count = group[0].dtype.count
-    near = min(count, NEAR_BYTES // group[0].dtype.scalar.itemsize)
+    near = min(count, SHUFFLE_BYTES // group[0].dtype.scalar.itemsize)
     vectors = [group[i % len(group)] for i in range(count)]
     while len(vectors) > 1:
         is_near = len(vectors) * near > count
         piece, part = (1, near) if is_near else (near, count)
         pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [_neighbours(scopes, op, a, b, piece, part) for a, b in pairs]
+        vectors = [_combine_neighbours(scopes, op, a, b, piece, part) for a, b in pairs]
     return vectors[0]
 
 
-def _neighbours(scopes: Scopes, op: Ops, a: UOp, b: UOp, piece: int, part: int) -> UOp:
+def _combine_neighbours(scopes: Scopes, op: Ops, a: UOp, b: UOp, piece: int, part: int) -> UOp:
     """a0 a1 a2 a3, b0 b1 b2 b3  ->  a0+a1 a2+a3 b0+b1 b2+b3, within each part"""
     count = a.dtype.count
     even, odd = (

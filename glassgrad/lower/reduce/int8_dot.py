@@ -12,10 +12,10 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.memory.access import address
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter, Instance
+    from glassgrad.lower.emit import Emitter, UnrollCopy
 
 
-def dots_in(emitter: Emitter, reduce: UOp) -> Dotted | None:
+def find_dots(emitter: Emitter, reduce: UOp) -> Dotted | None:
     """How a sum is made of dot products; None if its operands do not lie as these need them."""
     found = dot_of(reduce, emitter.target)
     if found is None or not emitter.target.has_vector_alu:
@@ -27,10 +27,10 @@ def dots_in(emitter: Emitter, reduce: UOp) -> Dotted | None:
     if lane.size * reduce.dtype.itemsize != emitter.target.vector_bytes:
         return None
     operands = [found.left] if found.right is None else [found.left, found.right]
-    return found if all(_lies_well(emitter, x, found.steps, lane) for x in operands) else None
+    return found if all(_has_dot_layout(emitter, x, found.steps, lane) for x in operands) else None
 
 
-def _lies_well(emitter: Emitter, load: UOp, steps: UOp, lane: UOp) -> bool:
+def _has_dot_layout(emitter: Emitter, load: UOp, steps: UOp, lane: UOp) -> bool:
     """Do steps lie side by side, and lanes too, or have they all the same?"""
     if load.op is not Ops.LOAD or load.src[0].gate is not None:
         return False
@@ -42,33 +42,33 @@ def _lies_well(emitter: Emitter, load: UOp, steps: UOp, lane: UOp) -> bool:
     return terms.get(steps) == 1 and terms.get(lane, steps.size) == steps.size and not mixed
 
 
-def dot_step(emitter: Emitter, found: Dotted, total: UOp, instance: Instance) -> UOp:
+def emit_dot(emitter: Emitter, found: Dotted, total: UOp, copy: UnrollCopy) -> UOp:
     """total plus the products of all steps, in every lane"""
     count = total.dtype.count * found.steps.size
-    left = _operand(emitter, found.left, found.steps, count, instance)
+    left = _operand(emitter, found.left, found.steps, count, copy)
     if found.right is None:
         dtype = found.dot.left if found.is_turned else found.dot.right
         right = _ones(emitter, dtype, count)
     else:
-        right = _operand(emitter, found.right, found.steps, count, instance)
+        right = _operand(emitter, found.right, found.steps, count, copy)
     pair = (right, left) if found.is_turned else (left, right)
     return emitter.scopes.emit_here(UOp(Ops.DOT, total.dtype, (*pair, total), found.dot))
 
 
-def _operand(emitter: Emitter, load: UOp, steps: UOp, count: int, instance: Instance) -> UOp:
+def _operand(emitter: Emitter, load: UOp, steps: UOp, count: int, copy: UnrollCopy) -> UOp:
     """All lanes of a vector, or the steps of one lane in all of them."""
     emit, dtype = emitter.scopes.emit, load.dtype
-    first = {**instance, steps: 0}
+    first = {**copy, steps: 0}
     lane = next((r for r in load.ranges if emitter.is_vector(r)), None)
     pointer = address(emitter, load.src[0], first, lane).pointer
     if lane is not None:
         return emit(UOp(Ops.LOAD, dtype.vec(count), (pointer,)))
     few = emit(UOp(Ops.LOAD, dtype.vec(steps.size), (pointer,)))
     one = emit(UOp(Ops.BITCAST, dtypes.int32, (few,)))
-    every = emitter.spread(one, count // steps.size)
+    every = emitter.splat(one, count // steps.size)
     return emit(UOp(Ops.BITCAST, dtype.vec(count), (every,)))
 
 
 def _ones(emitter: Emitter, dtype: DType, count: int) -> UOp:
     one = emitter.scopes.emit(UOp(Ops.CONST, dtype, (), 1))
-    return emitter.spread(one, count)
+    return emitter.splat(one, count)

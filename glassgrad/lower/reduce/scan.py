@@ -15,54 +15,56 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.staged import terms_of
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.reduce.accumulators import new_register
+from glassgrad.lower.reduce.accumulators import new_accumulator
 from glassgrad.lower.reduce.blocked_sums import total_dtype
 from glassgrad.lower.scope import loops_of
 
 if TYPE_CHECKING:
-    from glassgrad.lower.emit import Emitter, Instance
+    from glassgrad.lower.emit import Emitter, UnrollCopy
 
-LONG_SCAN = 8192  # steps; carrying vectors of float64 takes up to twice as long as of float32
+MIN_FLOAT64_SCAN_STEPS = (
+    8192  # steps; carrying vectors of float64 takes up to twice as long as of float32
+)
 MULACC, MUL, STACK, GEP = Ops.MULACC, Ops.MUL, Ops.STACK, Ops.GEP
 
 
-def scan(emitter: Emitter, node: UOp, instance: Instance) -> UOp:
+def emit_scan(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """scan(x over r)  ->  acc = 0; for r: acc = acc + x, which is also the value at r
 
     All unrolled instances are computed at once, in order.
     """
-    fixed = [r for r in emitter.unrolled(node) if r in instance and emitter.is_vector(r)]
+    fixed = [r for r in emitter.unrolled(node) if r in copy and emitter.is_vector(r)]
     if fixed:  # one element of a vector
-        together = {r: v for r, v in instance.items() if r is not fixed[0]}
+        together = {r: v for r, v in copy.items() if r is not fixed[0]}
         vector = emitter.value(node, together)
-        return emitter.scopes.emit(UOp(GEP, node.dtype, (vector,), instance[fixed[0]]))
+        return emitter.scopes.emit(UOp(GEP, node.dtype, (vector,), copy[fixed[0]]))
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
-    with emitter.scopes.at(depth):
+    with emitter.scopes.at_depth(depth):
         others = [r for r in emitter.unrolled(node) if r not in node.bound]
-        for wanted in emitter.instances(others):
-            memo.update(_run(emitter, node, wanted))
-    return memo[node, emitter.key(node, instance)]
+        for wanted in emitter.copies(others):
+            memo.update(_scan_copy(emitter, node, wanted))
+    return memo[node, emitter.key(node, copy)]
 
 
-def _run(
-    emitter: Emitter, node: UOp, wanted: Instance
+def _scan_copy(
+    emitter: Emitter, node: UOp, wanted: UnrollCopy
 ) -> dict[tuple[UOp, tuple[int | None, ...]], UOp]:
     """One register's way through the steps that have no loop; what it ends as goes to the next."""
     loops = loops_of(node.bound)
-    steps = emitter.instances(node.bound, wanted)
+    steps = emitter.copies(node.bound, wanted)
     lanes = emitter.lanes(node, steps[0])
     is_along = any(emitter.is_vector(r) for r in node.bound)
     dtype = _carried_dtype(emitter, node, loops)
     is_wide = dtype is not node.dtype
     carried = _start(emitter, node, dtype.vec(1 if is_along and is_wide else lanes), loops)
     acc = carried if loops else None
-    take = _take_in_wide if is_wide else _take
+    take = _scan_step_float64 if is_wide else _scan_step
     found = {}
     for step in steps:
-        terms = [emitter.spread(emitter.value(source, step), lanes) for source in terms_of(node)]
+        terms = [emitter.splat(emitter.value(source, step), lanes) for source in terms_of(node)]
         if is_along:
-            terms = _within(emitter, node.arg, terms)
+            terms = _scan_vector(emitter, node.arg, terms)
         value, carried = take(emitter, node.arg, carried, terms, is_along)
         found[node, emitter.key(node, step)] = value
     if acc is not None:
@@ -72,49 +74,49 @@ def _run(
 
 def _carried_dtype(emitter: Emitter, node: UOp, loops: tuple[UOp, ...]) -> DType:
     """A long running sum of floats is carried in float64, so that its roundings do not add up."""
-    is_long = node.arg is Ops.ADD and prod(r.size for r in loops) > LONG_SCAN
+    is_long = node.arg is Ops.ADD and prod(r.size for r in loops) > MIN_FLOAT64_SCAN_STEPS
     return total_dtype(node.dtype, emitter.target) if is_long else node.dtype
 
 
-def _take(
+def _scan_step(
     emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
 ) -> tuple[UOp, UOp]:
     """One step: its value, and what is carried on."""
-    value = _joined(emitter, op, carried, terms)
+    value = _combined(emitter, op, carried, terms)
     if not is_along:
         return value, value
     lanes = terms[0].dtype.count
     last = [_shuffled(emitter, term, (lanes - 1,) * lanes, 0) for term in terms]
-    return value, _joined(emitter, op, carried, last)
+    return value, _combined(emitter, op, carried, last)
 
 
-def _take_in_wide(
+def _scan_step_float64(
     emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
 ) -> tuple[UOp, UOp]:
     """The same with a carried sum of a wider dtype: one number for all lanes of a vector along."""
     (term,), here = terms, emitter.scopes.emit_here
     if not is_along:
         more = here(UOp(Ops.CAST, carried.dtype, (term,)))
-        carried = _joined(emitter, op, carried, [more])
+        carried = _combined(emitter, op, carried, [more])
         return here(UOp(Ops.CAST, term.dtype, (carried,))), carried
     lanes, scalar = term.dtype.count, term.dtype.scalar
     before = here(UOp(STACK, term.dtype, (here(UOp(Ops.CAST, scalar, (carried,))),) * lanes))
     last = here(UOp(Ops.CAST, carried.dtype, (here(UOp(GEP, scalar, (term,), lanes - 1)),)))
-    return _joined(emitter, op, before, terms), _joined(emitter, op, carried, [last])
+    return _combined(emitter, op, before, terms), _combined(emitter, op, carried, [last])
 
 
 def _start(emitter: Emitter, node: UOp, dtype: DType, loops: tuple[UOp, ...]) -> UOp:
     """What there is before the first step; a register of the scope around the scan's loops."""
     scalar = dtype.scalar
     nothing = emitter.constant(UOp(Ops.CONST, scalar, (), identity(node.arg, scalar)))
-    start = emitter.spread(nothing, dtype.count)
+    start = emitter.splat(nothing, dtype.count)
     if not loops:
         return start
     around = min(emitter.scopes.depth[loop] for loop in loops) - 1
-    return new_register(emitter, start, around)
+    return new_accumulator(emitter, start, around)
 
 
-def _within(emitter: Emitter, op: Ops, terms: list[UOp]) -> list[UOp]:
+def _scan_vector(emitter: Emitter, op: Ops, terms: list[UOp]) -> list[UOp]:
     """A vector scanned by itself: the upper half of each block joins the end of the lower half."""
     lanes = terms[0].dtype.count
     half = 1
@@ -125,14 +127,14 @@ def _within(emitter: Emitter, op: Ops, terms: list[UOp]) -> list[UOp]:
             _shuffled(emitter, term, before, fill)
             for term, fill in zip(terms, nothing, strict=False)
         ]
-        joined = [_joined(emitter, op, moved[0], terms)]
+        combine_pairwise = [_combined(emitter, op, moved[0], terms)]
         if op is MULACC:
-            joined.append(_joined(emitter, MUL, moved[1], terms[1:]))
-        terms, half = joined, half * 2
+            combine_pairwise.append(_combined(emitter, MUL, moved[1], terms[1:]))
+        terms, half = combine_pairwise, half * 2
     return terms
 
 
-def _joined(emitter: Emitter, op: Ops, before: UOp, terms: list[UOp]) -> UOp:
+def _combined(emitter: Emitter, op: Ops, before: UOp, terms: list[UOp]) -> UOp:
     """before op x, here and not further out: it is another one at every step."""
     if op is MULACC:
         src: tuple[UOp, ...] = (before, terms[1], terms[0])

@@ -18,7 +18,7 @@ from glassgrad.ir.strides import written_stride
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.lower import lower
-from glassgrad.lower.scope import TooLongError
+from glassgrad.lower.scope import TooManyInstructionsError
 
 SHORT = 1000  # instructions of a kernel for an expression of a few ops
 Made = Callable[[], Tensor]
@@ -85,7 +85,7 @@ def long_nest() -> tuple[Kernel, Nest]:
 
 def test_a_nest_that_becomes_too_long_gets_fewer_copies() -> None:
     kernel, nest = long_nest()
-    with pytest.raises(TooLongError):
+    with pytest.raises(TooManyInstructionsError):
         lower(nest, TARGET, MAX_INSTRUCTIONS)
     tried: list[Nest] = []
     shorter, program = lowered(kernel, nest, TARGET, tried.append)

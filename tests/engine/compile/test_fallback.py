@@ -104,7 +104,7 @@ def break_lowering(patch: pytest.MonkeyPatch) -> None:
 
 def break_prefetching(patch: pytest.MonkeyPatch) -> None:
     """Which also plain loops do."""
-    inner = memory.bring_near
+    inner = memory.prefetch_epilogue
     broken = failing(inner, lambda emitter, *_: emitter.target.has_hints, KeyError("injected"))
     patch.setattr(memory, "bring_near", broken)
 

@@ -12,7 +12,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.lower.cleanup.dead_code import without_unused
+from glassgrad.lower.cleanup.dead_code import eliminate_dead_code
 
 
 def exchanged() -> Nest:
@@ -35,7 +35,7 @@ def test_a_condition_on_an_unrolled_axis_leaves_one_branch_in_each_copy() -> Non
 
 def test_what_is_asked_for_stays_in_its_order() -> None:
     lines = list(program_of(exchanged()).uops)
-    assert without_unused(lines) == lines
+    assert eliminate_dead_code(lines) == lines
 
 
 def test_what_nobody_asks_for_goes_with_all_that_only_it_needs() -> None:
@@ -44,4 +44,4 @@ def test_what_nobody_asks_for_goes_with_all_that_only_it_needs() -> None:
     twice = number + number
     (store,) = all_of(program_of(exchanged()), Ops.STORE)
     place = lines.index(store)
-    assert without_unused([*lines[:place], number, twice, *lines[place:]]) == lines
+    assert eliminate_dead_code([*lines[:place], number, twice, *lines[place:]]) == lines

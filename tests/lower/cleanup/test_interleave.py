@@ -16,7 +16,7 @@ from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
-from glassgrad.lower.cleanup.interleave import LONG, TOGETHER, interleave
+from glassgrad.lower.cleanup.interleave import MAX_INTERLEAVED_CHAINS, MIN_CHAIN_LENGTH, interleave
 
 OUT, IN = [UOp(Ops.PARAM, dtypes.float32, (), Param(slot, (64,), (1,))) for slot in range(2)]
 
@@ -37,9 +37,9 @@ def stores(lines: list[UOp]) -> list[int]:
 
 
 def test_long_ways_go_side_by_side() -> None:
-    ways = [way(place, LONG) for place in range(TOGETHER)]
+    ways = [way(place, MIN_CHAIN_LENGTH) for place in range(MAX_INTERLEAVED_CHAINS)]
     found = interleave([line for lines in ways for line in lines])
-    assert stores(found) == list(range(len(found) - TOGETHER, len(found)))
+    assert stores(found) == list(range(len(found) - MAX_INTERLEAVED_CHAINS, len(found)))
 
 
 def test_short_ways_stay_apart() -> None:
@@ -48,12 +48,12 @@ def test_short_ways_stay_apart() -> None:
 
 
 def test_what_reads_memory_that_is_written_waits() -> None:
-    lines = [*way(0, LONG), *way(1, LONG, read=OUT)]
+    lines = [*way(0, MIN_CHAIN_LENGTH), *way(1, MIN_CHAIN_LENGTH, read=OUT)]
     assert interleave(lines) == lines
 
 
 def test_what_was_read_is_overwritten_after_that() -> None:
-    late = way(0, LONG)
+    late = way(0, MIN_CHAIN_LENGTH)
     number = UOp(Ops.INDEX, dtypes.float32, (IN, late[-3].cast(dtypes.int64)))
     value = UOp(Ops.LOAD, dtypes.float32, (number,))  # its place takes long to compute
     at = UOp(Ops.INDEX, dtypes.float32, (OUT, UOp(Ops.CONST, dtypes.int64, (), 9)))
@@ -66,7 +66,7 @@ def test_what_was_read_is_overwritten_after_that() -> None:
 
 
 def test_updates_in_place_go_side_by_side() -> None:
-    ways = [way(place, LONG, read=OUT) for place in range(2)]
+    ways = [way(place, MIN_CHAIN_LENGTH, read=OUT) for place in range(2)]
     lines = [line for one in ways for line in dict.fromkeys(one)]
     assert interleave(lines) == lines
     found = interleave(lines, frozenset((OUT,)))
@@ -76,11 +76,11 @@ def test_updates_in_place_go_side_by_side() -> None:
 def test_nothing_crosses_the_end_of_a_loop() -> None:
     loop = UOp(Ops.RANGE, dtypes.int64, (UOp(Ops.CONST, dtypes.int64, (), 4),))
     end = UOp(Ops.END, dtypes.void, (loop,))
-    lines = [loop, *way(0, LONG), end, *way(1, LONG)]
+    lines = [loop, *way(0, MIN_CHAIN_LENGTH), end, *way(1, MIN_CHAIN_LENGTH)]
     assert interleave(lines) == lines
 
 
-@given(st.lists(st.tuples(st.integers(0, 2 * LONG), st.booleans()), max_size=12))
+@given(st.lists(st.tuples(st.integers(0, 2 * MIN_CHAIN_LENGTH), st.booleans()), max_size=12))
 def test_every_line_is_there_once_and_after_what_it_needs(shape: list[tuple[int, bool]]) -> None:
     lines: list[UOp] = []
     for place, (steps, back) in enumerate(shape):
@@ -96,7 +96,7 @@ def test_a_product_with_gelu_has_its_results_beside_each_other() -> None:
     (kernel,) = planned((memory(64, 64) @ memory(64, 64)).gelu()).kernels
     lines = list(lower(optimize(kernel, TARGET, chooser()), TARGET).uops)
     apart = np.diff(stores(lines))
-    assert (apart < LONG).any()  # alone they are some forty instructions apart
+    assert (apart < MIN_CHAIN_LENGTH).any()  # alone they are some forty instructions apart
 
 
 def test_numbers_stay_the_same() -> None:

@@ -7,12 +7,12 @@ from support.compiler.on_cpu import apply
 from support.values.float_samples import both
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.lower.math.float_layout import FORMS, upper_half, upper_part
+from glassgrad.lower.math.float_layout import FLOAT_LAYOUTS, upper_half, upper_part
 
 
 @both
 def test_the_rounder_leaves_the_nearest_integer_in_the_low_bits(dtype: DType) -> None:
-    form = FORMS[dtype]
+    form = FLOAT_LAYOUTS[dtype]
     letters = ("<f", "<i") if dtype is dtypes.float32 else ("<d", "<q")
     for number in (0.0, 1.0, -3.0, 100.4, -7.5):
         (bits,) = struct.unpack(letters[1], struct.pack(letters[0], form.rounder + number))

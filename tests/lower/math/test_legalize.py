@@ -12,11 +12,11 @@ from support.compiler.schedules import TARGET, leaf
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.math.legalize import prepare
+from glassgrad.lower.math.legalize import legalize
 
 
 def ops_after(node: UOp, target: object = TARGET) -> set[Ops]:
-    return {found.op for found in prepare(nest_of(node).body, target).toposort()}
+    return {found.op for found in legalize(nest_of(node).body, target).toposort()}
 
 
 @pytest.mark.parametrize("op", [Ops.EXP2, Ops.LOG2, Ops.SIN])
@@ -39,11 +39,11 @@ def test_floored_division_of_values_becomes_hardware_division(op: Ops) -> None:
 
 def test_narrow_floats_are_computed_wide() -> None:
     x = leaf(np.ones(8), "float16")
-    body = prepare(nest_of(x * x).body, TARGET)
+    body = legalize(nest_of(x * x).body, TARGET)
     (product,) = [node for node in body.toposort() if node.op is Ops.MUL]
     assert product.dtype is dtypes.float32
 
 
 def test_preparing_twice_changes_nothing_more() -> None:
-    once = prepare(nest_of((numbers(8) + 1.0).alu(Ops.EXP2)).body, TARGET)
-    assert prepare(once, TARGET) is once
+    once = legalize(nest_of((numbers(8) + 1.0).alu(Ops.EXP2)).body, TARGET)
+    assert legalize(once, TARGET) is once

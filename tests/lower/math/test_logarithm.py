@@ -13,9 +13,9 @@ from glassgrad.ir.ops import Ops
 def test_log2_is_within_one_ulp(dtype: DType) -> None:
     kind = NUMPY[dtype]
     with np.errstate(all="ignore"):
-        spread = np.exp2(some(kind, -120, 120))
+        splat = np.exp2(some(kind, -120, 120))
     denormal = (np.arange(1, 2000) * np.finfo(kind).smallest_subnormal).astype(kind)
-    x = np.concatenate([some(kind, 0.5, 2), spread, denormal])
+    x = np.concatenate([some(kind, 0.5, 2), splat, denormal])
     with np.errstate(all="ignore"):
         assert ulps(run(Ops.LOG2, x), np.log2(x.astype(WIDE))).max() <= 1.0
 

@@ -11,13 +11,13 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.lower.math.low_precision import (
-    NARROW,
-    bits_dtype,
+    LOW_PRECISION,
     decode,
+    emulate,
     encode,
     from_float,
-    is_narrow,
-    widen,
+    is_low_precision,
+    storage_dtype,
 )
 
 KINDS = {
@@ -26,9 +26,9 @@ KINDS = {
     dtypes.fp8e4m3: ml_dtypes.float8_e4m3fn,
     dtypes.fp8e5m2: ml_dtypes.float8_e5m2,
 }
-WITHOUT = Target("none", "llvm", dtypes=frozenset(dtypes.all) - NARROW)
-WITH_HALF = Target("half", "llvm", dtypes=frozenset(dtypes.all) - NARROW | {dtypes.float16})
-narrow = pytest.mark.parametrize("dtype", list(KINDS), ids=lambda dtype: dtype.name)
+WITHOUT = Target("none", "llvm", dtypes=frozenset(dtypes.all) - LOW_PRECISION)
+WITH_HALF = Target("half", "llvm", dtypes=frozenset(dtypes.all) - LOW_PRECISION | {dtypes.float16})
+low_precision = pytest.mark.parametrize("dtype", list(KINDS), ids=lambda dtype: dtype.name)
 
 
 def all_values(dtype: DType) -> np.ndarray:
@@ -67,26 +67,26 @@ def cast(array: np.ndarray, dtype: DType) -> np.ndarray:
         return array.astype(KINDS[dtype])
 
 
-@narrow
+@low_precision
 def test_every_narrow_value_becomes_the_right_float(dtype: DType) -> None:
     values = all_values(dtype)
     function = lambda x: decode(x, dtype)  # noqa: E731
-    got = apply(function, [bits(values)], [bits_dtype(dtype)], dtypes.float32)
+    got = apply(function, [bits(values)], [storage_dtype(dtype)], dtypes.float32)
     want = values.astype(np.float32)
     assert same_bits(bits(got), want)
 
 
-@narrow
+@low_precision
 def test_floats_are_rounded_to_nearest_even(dtype: DType) -> None:
     values = tricky_floats(dtype)
     function = lambda x: encode(x, dtype)  # noqa: E731
-    got = apply(function, [values], [dtypes.float32], bits_dtype(dtype))
+    got = apply(function, [values], [dtypes.float32], storage_dtype(dtype))
     assert same_bits(got, cast(values, dtype))
 
 
 def evaluate_cast(array: np.ndarray, source: DType, dtype: DType) -> np.ndarray:
     function = lambda x: lowered(UOp(Ops.CAST, dtype.vec(8), (x,)))  # noqa: E731
-    return apply(function, [array], [source], bits_dtype(dtype))
+    return apply(function, [array], [source], storage_dtype(dtype))
 
 
 def lowered(root: UOp, target: Target = WITHOUT) -> UOp:
@@ -95,14 +95,14 @@ def lowered(root: UOp, target: Target = WITHOUT) -> UOp:
     for node in root.toposort():
         src = tuple(done[source] for source in node.src)
         fresh = node.replace(src=src) if src != node.src else node
-        while (better := widen(fresh, target)) is not None:
+        while (better := emulate(fresh, target)) is not None:
             fresh = better
         done[node] = fresh
     found = done[root]
-    return found.src[0] if found.op is Ops.BITCAST and is_narrow(found.dtype) else found
+    return found.src[0] if found.op is Ops.BITCAST and is_low_precision(found.dtype) else found
 
 
-@narrow
+@low_precision
 def test_doubles_are_rounded_once(dtype: DType) -> None:
     """By way of float32 alone, a double just above a tie would become the tie."""
     with np.errstate(invalid="ignore"):
@@ -121,7 +121,7 @@ def rounded(values: list[float], dtype: DType) -> np.ndarray:
     return unsigned.view(KINDS[dtype])
 
 
-@narrow
+@low_precision
 @pytest.mark.parametrize("source", [*dtypes.ints, dtypes.bool], ids=lambda dtype: dtype.name)
 def test_ints_are_rounded_once(dtype: DType, source: DType) -> None:
     kind = np.dtype(source.name)
@@ -133,14 +133,14 @@ def test_ints_are_rounded_once(dtype: DType, source: DType) -> None:
         powers = [sign * (1 << n) + d for n in range(64) for sign in (1, -1) for d in (-1, 0, 1)]
         ties = [(0b100000001 << n) + d for n in range(56) for d in (-1, 0, 1)]
         ties += [-tie for tie in ties]
-        spread = [int(v) for v in random.integers(low, high, 500, dtype=kind, endpoint=True)]
-        chosen = [v for v in (*powers, *ties, *spread, low, high) if low <= v <= high]
+        splat = [int(v) for v in random.integers(low, high, 500, dtype=kind, endpoint=True)]
+        chosen = [v for v in (*powers, *ties, *splat, low, high) if low <= v <= high]
         values = np.array(chosen, kind)
     got = evaluate_cast(values, source, dtype)
     assert same_bits(got, rounded(values.tolist(), dtype))
 
 
-@narrow
+@low_precision
 @pytest.mark.parametrize("op", [Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX], ids=str)
 def test_arithmetic_is_what_the_narrow_dtype_itself_gives(dtype: DType, op: Ops) -> None:
     random = np.random.default_rng(6)
@@ -155,7 +155,7 @@ def test_arithmetic_is_what_the_narrow_dtype_itself_gives(dtype: DType, op: Ops)
         one, two = a.bitcast(dtype.vec(8)), b.bitcast(dtype.vec(8))
         return lowered(UOp(op, one.dtype, (one, two)))
 
-    got = apply(function, [bits(x), bits(y)], [bits_dtype(dtype)] * 2, bits_dtype(dtype))
+    got = apply(function, [bits(x), bits(y)], [storage_dtype(dtype)] * 2, storage_dtype(dtype))
     if op is Ops.MAX:  # which zero wins is not said
         zeros = (x.astype(np.float32) == 0) & (y.astype(np.float32) == 0)
         got, want = got[~zeros], want[~zeros]
@@ -172,12 +172,12 @@ def kernel(dtype: DType) -> UOp:
     return UOp(Ops.STORE, dtypes.void, (out.index(i), chosen, i))
 
 
-@narrow
+@low_precision
 def test_no_node_of_a_dtype_that_the_machine_lacks_is_left(dtype: DType) -> None:
     body = lowered(kernel(dtype))
-    assert not [node for node in body.toposort() if is_narrow(node.dtype)]
+    assert not [node for node in body.toposort() if is_low_precision(node.dtype)]
     stored = next(node for node in body.toposort() if node.op is Ops.STORE)
-    assert stored.src[1].dtype is bits_dtype(dtype)
+    assert stored.src[1].dtype is storage_dtype(dtype)
 
 
 def test_a_machine_with_half_floats_keeps_them_in_memory_only() -> None:
@@ -191,7 +191,7 @@ def test_a_machine_with_half_floats_keeps_them_in_memory_only() -> None:
 def test_wide_nodes_are_left_alone() -> None:
     x = const(1.0, dtypes.float32)
     for node in (x + 2.0, x.cast(dtypes.int32), x < 1.0, x):
-        assert widen(node, WITHOUT) is None
+        assert emulate(node, WITHOUT) is None
 
 
 def test_rounding_a_float_that_the_machine_can_cast_is_a_cast() -> None:
@@ -199,7 +199,7 @@ def test_rounding_a_float_that_the_machine_can_cast_is_a_cast() -> None:
     assert from_float(x, dtypes.float16, WITH_HALF).op is Ops.CAST
 
 
-@narrow
+@low_precision
 def test_a_register_is_read_as_the_number_that_its_bits_mean(dtype: DType) -> None:
     """STAGE without indices is a value itself, not a LOAD of one."""
     x = UOp(Ops.PARAM, dtype, (), Param(1, (), ())).index().load()

@@ -9,14 +9,14 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param, Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.lower.emit import Emitter
-from glassgrad.lower.memory.pointers import Part, grow
+from glassgrad.lower.memory.pointers import AddressTerm, extend_pointer
 
 F32 = dtypes.float32
 CPU = Target("CPU", "llvm")
 ROWS, COLUMNS = make_range(0, 4), make_range(1, 6)
 
 
-def two_loops(target: Target = CPU) -> tuple[Emitter, UOp, list[Part]]:
+def two_loops(target: Target = CPU) -> tuple[Emitter, UOp, list[AddressTerm]]:
     """An emitter inside of two loops, a pointer, and what rows of 100 and columns of 7 add."""
     emitter = Emitter(target, UOp(Ops.SINK))
     emitter.open(ROWS)
@@ -32,25 +32,25 @@ def indices(emitter: Emitter, depth: int) -> int:
 
 def test_each_loop_has_an_index_of_its_own_and_the_constant_is_last() -> None:
     emitter, pointer, parts = two_loops()
-    found = grow(emitter, pointer, parts, 5, None)
+    found = extend_pointer(emitter, pointer, parts, 5, None)
     assert (indices(emitter, 1), indices(emitter, 2)) == (1, 2)
     assert found.src[1].arg == 5 and found.src[0].src[0].src[0] is pointer
 
 
 def test_places_that_differ_by_a_constant_share_the_rest() -> None:
     emitter, pointer, parts = two_loops()
-    one, two = [grow(emitter, pointer, list(parts), offset, None) for offset in (1, 2)]
+    one, two = [extend_pointer(emitter, pointer, list(parts), offset, None) for offset in (1, 2)]
     assert one.src[0] is two.src[0]
     assert (indices(emitter, 1), indices(emitter, 2)) == (1, 3)
 
 
 def test_what_a_closed_loop_added_is_added_anew() -> None:
     emitter, pointer, parts = two_loops()
-    first = grow(emitter, pointer, list(parts), 0, None)
+    first = extend_pointer(emitter, pointer, list(parts), 0, None)
     emitter.close(COLUMNS)
     emitter.open(COLUMNS)
     again = [(2, emitter.value(COLUMNS, {}), 7), parts[-1]]
-    assert grow(emitter, pointer, again, 0, None) is not first
+    assert extend_pointer(emitter, pointer, again, 0, None) is not first
     assert indices(emitter, 2) == 1
 
 
@@ -58,12 +58,12 @@ def test_shares_of_one_loop_are_summed_before() -> None:
     emitter, pointer, parts = two_loops()
     column = parts[0][1]
     twice = emitter.scopes.emit(column * column)
-    found = grow(emitter, pointer, [(2, column, 7), (2, twice, 3)], 0, None)
+    found = extend_pointer(emitter, pointer, [(2, column, 7), (2, twice, 3)], 0, None)
     assert found.src[0] is pointer and found.src[1].op is Ops.ADD
 
 
 def test_without_vectors_all_buffers_share_one_sum() -> None:
     emitter, pointer, parts = two_loops(replace(CPU, has_vector_alu=False))
-    found = grow(emitter, pointer, parts, 5, None)
+    found = extend_pointer(emitter, pointer, parts, 5, None)
     assert found.src[0] is pointer and indices(emitter, 2) == 1
     assert found.src[1].op is Ops.ADD and found.src[1].src[1].arg == 5

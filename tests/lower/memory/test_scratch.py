@@ -18,7 +18,7 @@ from glassgrad.ir.stages import Program
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
-from glassgrad.lower.memory.scratch import share_scratch
+from glassgrad.lower.memory.scratch import allocate_scratch
 from glassgrad.schedule import schedule
 
 
@@ -73,7 +73,7 @@ def test_scratch_that_is_needed_at_the_same_time_never_overlaps(seed: int) -> No
 
 def test_nothing_changes_where_nothing_is_shared() -> None:
     program = lower(optimize(kernel_of(memory(64, 512) * 2), TARGET), TARGET)
-    assert share_scratch(program.uops) == (list(program.uops), 0)
+    assert allocate_scratch(program.uops) == (list(program.uops), 0)
 
 
 def _are_disjoint(one: UOp, two: UOp) -> bool:

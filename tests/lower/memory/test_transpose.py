@@ -15,7 +15,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest, Param
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops.opts import OptOps
-from glassgrad.lower.memory.transpose import columns_of, in_turn
+from glassgrad.lower.memory.transpose import interleave_lanes, transpose_registers
 from glassgrad.lower.scope import Scopes
 
 
@@ -74,7 +74,7 @@ def test_columns_of_every_size_of_element(dtype: DType, size: int) -> None:
     buffer = UOp(Ops.PARAM, dtype, (), Param(0, (size * size,), (1,)))
     places = [UOp(Ops.INDEX, dtype, (buffer, const(i * size, dtypes.long))) for i in range(size)]
     rows = [UOp(Ops.LOAD, dtype.vec(size), (place,)) for place in places]
-    columns = columns_of(scopes, rows)
+    columns = transpose_registers(scopes, rows)
     held = {row: [(i, j) for j in range(size)] for i, row in enumerate(rows)}
     for line in scopes.stack[0].lines:
         both = [*held[line.src[0]], *held[line.src[1]]]
@@ -91,7 +91,7 @@ def test_vectors_in_turn_have_one_element_of_each_at_a_time(turns: int) -> None:
     places = [param.index(const(row * count)) for row in range(turns)]
     rows = [UOp(Ops.LOAD, dtypes.int8.vec(count), (place,)) for place in places]
     values = {row: [(number, i) for i in range(count)] for number, row in enumerate(rows)}
-    found = in_turn(scopes, rows)
+    found = interleave_lanes(scopes, rows)
     for line in scopes.stack[0].lines:
         both = [*values[line.src[0]], *values[line.src[1]]]
         values[line] = [both[i] for i in line.arg]

@@ -22,7 +22,7 @@ from glassgrad.ir.stages import Program, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
-from glassgrad.lower.prefetch.operands import Runs, _away
+from glassgrad.lower.prefetch.operands import Runs, _prefetch_offsets
 
 MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64, l2_bytes=1 << 20)
 
@@ -161,7 +161,7 @@ def test_runs_that_lie_apart_are_asked_for_one_after_the_other() -> None:
     """Every place that is asked for, step by step: all lines of the runs, and none beside them."""
     runs = Runs(count=5, length=40, pitch=100)
     loops = [make_range(0, 2), make_range(1, 4), make_range(2, 10)]
-    (away,) = _away(runs, loops[:2], loops[2:], LINE)
+    (away,) = _prefetch_offsets(runs, loops[:2], loops[2:], LINE)
     asked = set()
     for values in product(*(range(r.size) for r in loops)):
         numbers = {r: const(v, dtypes.index) for r, v in zip(loops, values, strict=True)}
@@ -171,5 +171,5 @@ def test_runs_that_lie_apart_are_asked_for_one_after_the_other() -> None:
 
 def test_a_tile_asks_for_two_runs_but_not_for_more() -> None:
     tiles, steps = [make_range(0, 3)], [make_range(1, 10)]
-    assert len(_away(Runs(6, 40, 100), tiles, steps, LINE)) == 2
-    assert not _away(Runs(7, 40, 100), tiles, steps, LINE)
+    assert len(_prefetch_offsets(Runs(6, 40, 100), tiles, steps, LINE)) == 2
+    assert not _prefetch_offsets(Runs(7, 40, 100), tiles, steps, LINE)

@@ -10,13 +10,13 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.lower.reduce.blocked_sums import (
-    BLOCK_STEPS,
-    chains_of,
-    split_at_blocks,
+    MAX_BLOCK_STEPS,
+    chain_count,
+    split_loops_at_blocks,
     strip_mine_sums,
 )
 
-BOUND = 3 * BLOCK_STEPS * 2.0**-24  # of the sum of absolute values: docs/accuracy.md
+BOUND = 3 * MAX_BLOCK_STEPS * 2.0**-24  # of the sum of absolute values: docs/accuracy.md
 
 
 def one_sum(*sizes: int) -> UOp:
@@ -37,10 +37,10 @@ def sizes_of(body: UOp) -> list[list[int]]:
 @pytest.mark.parametrize(
     ("sizes", "wanted"),
     [
-        ((BLOCK_STEPS,), [[BLOCK_STEPS]]),  # short
-        ((2 * BLOCK_STEPS,), [[2, BLOCK_STEPS]]),
+        ((MAX_BLOCK_STEPS,), [[MAX_BLOCK_STEPS]]),  # short
+        ((2 * MAX_BLOCK_STEPS,), [[2, MAX_BLOCK_STEPS]]),
         ((3000,), [[2, 1500]]),  # evenly
-        ((4099,), [[2, BLOCK_STEPS], [3]]),  # a prime leaves a rest
+        ((4099,), [[2, MAX_BLOCK_STEPS], [3]]),  # a prime leaves a rest
         ((1000, 1000), [[1000, 1000]]),  # the inner loop is a block
         ((1 << 20, 2), [[1 << 10, 1 << 10, 2]]),
     ],
@@ -54,18 +54,18 @@ def test_loops_that_are_too_long_are_cut_into_blocks(
 def test_the_loops_of_a_block_are_the_inner_ones_that_are_short_together() -> None:
     (long,) = one_sum(9, 64, 32).src
     outer, middle, inner = long.bound
-    assert split_at_blocks(long) == ((outer,), (middle, inner))
+    assert split_loops_at_blocks(long) == ((outer,), (middle, inner))
     (short,) = one_sum(64, 32).src
-    assert split_at_blocks(short) == ((), short.bound)
+    assert split_loops_at_blocks(short) == ((), short.bound)
 
 
 def test_unrolled_steps_that_share_an_accumulator_count() -> None:
     loop, unrolled = make_range(0, 4096, AxisKind.REDUCE), make_range(1, 32, AxisKind.UNROLL)
     value = loop.cast(dtypes.float32) + unrolled.cast(dtypes.float32)
     total = UOp(Ops.REDUCE, dtypes.float32, (value, loop, unrolled), Ops.ADD)
-    assert chains_of(1, 32) == 8  # so each takes four steps at a time
+    assert chain_count(1, 32) == 8  # so each takes four steps at a time
     body = strip_mine_sums(UOp(Ops.SINK, dtypes.void, (total,)))
-    assert sizes_of(body) == [[8, BLOCK_STEPS // 4, 32]]
+    assert sizes_of(body) == [[8, MAX_BLOCK_STEPS // 4, 32]]
 
 
 def test_maxima_stay_in_one_loop() -> None:

@@ -15,7 +15,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops.opts import OptOps
-from glassgrad.lower.reduce.horizontal import lanes_joined
+from glassgrad.lower.reduce.horizontal import combine_lanes
 from glassgrad.lower.scope import Scopes
 
 JOIN = {Ops.ADD: lambda a, b: f"({a}{b})", Ops.MAX: lambda a, b: f"[{a}{b}]"}
@@ -55,14 +55,14 @@ def test_neighbours_are_joined_first_however_many_there_are(
 ) -> None:
     rows = vectors(amount, dtype, lanes)
     names = {row: [f"{r}.{i} " for i in range(lanes)] for r, row in enumerate(rows)}
-    found = lanes_joined(Scopes(), op, rows)
+    found = combine_lanes(Scopes(), op, rows)
     assert [written(one, names) for one in found] == [[tree(op, names[row])] for row in rows]
 
 
 def test_lanes_that_are_no_power_of_two_are_joined_one_by_one() -> None:
     rows = vectors(4, dtypes.float32, 6)
     names = {row: [f"{r}{i}" for i in range(6)] for r, row in enumerate(rows)}
-    (text,) = written(lanes_joined(Scopes(), Ops.ADD, rows)[1], names)
+    (text,) = written(combine_lanes(Scopes(), Ops.ADD, rows)[1], names)
     assert text == "(((1011)(1213))(1415))"
 
 
@@ -78,9 +78,9 @@ def test_eight_rows_take_seven_additions_and_one_takes_no_exchange() -> None:
 def test_the_largest_lane_of_one_vector_takes_four_steps() -> None:
     """A maximum looks for nan, too: 15 of them would be 45 instructions."""
     (row,) = vectors(1, dtypes.float32, 16)
-    (found,) = lanes_joined(Scopes(), Ops.MAX, [row])
+    (found,) = combine_lanes(Scopes(), Ops.MAX, [row])
     assert sum(node.op is Ops.MAX for node in found.toposort()) == 4
-    (total,) = lanes_joined(Scopes(), Ops.ADD, [row])
+    (total,) = combine_lanes(Scopes(), Ops.ADD, [row])
     assert sum(node.op is Ops.ADD for node in total.toposort()) == 15
 
 
