@@ -106,7 +106,7 @@ def break_prefetching(patch: pytest.MonkeyPatch) -> None:
     """Which also plain loops do."""
     inner = memory.prefetch_epilogue
     broken = failing(inner, lambda emitter, *_: emitter.target.has_hints, KeyError("injected"))
-    patch.setattr(memory, "bring_near", broken)
+    patch.setattr(memory, "prefetch_epilogue", broken)
 
 
 def break_proof(patch: pytest.MonkeyPatch) -> None:
