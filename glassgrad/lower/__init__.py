@@ -18,7 +18,9 @@ from glassgrad.lower.reduce.blocked_sums import strip_mine_sums
 
 
 def lower(nest: Nest, target: Target, max_instructions: int | None = None) -> Program:
-    """The instructions of a kernel, in order; TooManyInstructionsError if there are too many."""
+    """The instructions of a kernel, in order. Raises TooManyInstructionsError above
+    `max_instructions`.
+    """
     body = strip_mine_sums(legalize(nest.body, target))
     emitter = Emitter(target, body, nest.rewrites, max_instructions)
     for loop in nest.outer:
@@ -47,7 +49,7 @@ def lower(nest: Nest, target: Target, max_instructions: int | None = None) -> Pr
 
 
 def _in_place(body: UOp) -> frozenset[UOp]:
-    """What is overwritten, if each element is read only where it is written."""
+    """The buffers that are overwritten, if each element is read only where it is written."""
     stores = [statement for statement in body.src if statement.op is Ops.STORE]
     if len(stores) < len(body.src) or not is_in_place(stores):
         return frozenset()
@@ -55,8 +57,8 @@ def _in_place(body: UOp) -> frozenset[UOp]:
 
 
 def _groups(body: UOp, rewrites: bool) -> list[list[UOp]]:
-    """The statements in order; neighbouring stores under the same loops that need not wait for each
-    other are one group.
+    """The statements in order; neighbouring independent stores under the same loops are one
+    group.
     """
     groups: list[list[UOp]] = []
     for statement in body.src:

@@ -1,7 +1,7 @@
-"""op, instructions -> what it gives without being computed: conditions on unrolled axes are known.
+"""op, operands -> constant or operand: folds conditions on unrolled axes while emitting.
 
-A copy of code has numbers where the loop had ranges, and lanes have theirs. What is made of these
-alone is folded, so that most masks and choices of padded or cut axes go away.
+An unroll copy has constants where the loop had ranges, and a vector has constant lane numbers.
+Arithmetic on these alone is folded, which removes most masks of padded or shortened axes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONDITIONS = OpGroup.COMPARISON | {Ops.CAST, Ops.AND, Ops.OR, Ops.XOR}
 
 
 def constant_lanes(value: UOp) -> tuple[ConstType, ...] | None:
-    """The lanes of a value, if they are known."""
+    """The value of each lane, or None if some lane is not constant."""
     if value.is_const:
         return (value.arg,) * value.dtype.count
     if value.op is STACK and all(source.is_const for source in value.src):
@@ -26,7 +26,7 @@ def constant_lanes(value: UOp) -> tuple[ConstType, ...] | None:
 
 
 def uniform_scalar(value: UOp) -> UOp | None:
-    """The scalar that stands in every lane; None if lanes differ, or may."""
+    """The scalar that all lanes hold; None if lanes may differ."""
     if value.dtype.count == 1:
         return value
     is_same = value.op is STACK and all(source is value.src[0] for source in value.src)
@@ -34,30 +34,32 @@ def uniform_scalar(value: UOp) -> UOp | None:
 
 
 def uniform_truth(condition: UOp) -> bool | None:
-    """Whether a condition holds in all lanes, or in none; None if that is not known."""
+    """True or False if a condition is that constant in all lanes, else None."""
     numbers = constant_lanes(condition)
     return bool(numbers[0]) if numbers and len(set(numbers)) == 1 else None
 
 
 def fold_logic(op: Ops, src: tuple[UOp, ...]) -> UOp | None:
-    """True & x  ->  x; False & x  ->  False; the same with | turned around"""
+    """True & x -> x; False & x -> False; dually for |"""
     if src[0].dtype.kind != "bool" or op not in (Ops.AND, Ops.OR):
         return None
-    for one, other in (src, src[::-1]):
-        known = uniform_truth(one)
-        if known is not None:
-            return other if known is (op is Ops.AND) else one
+    for operand, other in (src, src[::-1]):
+        constant = uniform_truth(operand)
+        if constant is not None:
+            return other if constant is (op is Ops.AND) else operand
     return None
 
 
 def fold_constants(op: Ops, dtype: DType, src: tuple[UOp, ...], is_index: bool) -> UOp | None:
-    """A CONST, or a STACK of them; what is computed with data is left to the machine."""
+    """A CONST or a STACK of CONSTs; only conditions and index arithmetic are folded."""
     if op not in CONDITIONS and not (is_index and op in ARITHMETIC):
         return None
     columns = [constant_lanes(source) for source in src]
     if any(column is None for column in columns):
         return None
-    given = src[0].dtype.scalar
+    source_dtype = src[0].dtype.scalar
     lanes = zip(*[column for column in columns if column is not None], strict=True)
-    made = [UOp(Ops.CONST, dtype.scalar, (), fold(op, dtype.scalar, n, given)) for n in lanes]
-    return made[0] if dtype.count == 1 else UOp(Ops.STACK, dtype, tuple(made))
+    results = [
+        UOp(Ops.CONST, dtype.scalar, (), fold(op, dtype.scalar, n, source_dtype)) for n in lanes
+    ]
+    return results[0] if dtype.count == 1 else UOp(Ops.STACK, dtype, tuple(results))

@@ -1,8 +1,9 @@
-"""Nest -> instructions: one walk; each node is computed once per register, in the right loop.
+"""Nest -> instructions: one walk that computes each node once per register, in the outermost loop.
 
-An unrolled axis (UPCAST, UNROLL) has no loop: each of its values is a copy of the code, an
-*instance*. The LANE axis is a vector: a node that depends on it has a vector dtype. On a machine
-without vector arithmetic lanes are instances too, and only loads and stores are vectors.
+An unrolled axis (UPCAST, UNROLL) has no loop: the code is repeated for each of its values, and each
+repetition is an *unroll copy*. The LANE axis is a vector: a node that depends on it has a vector
+dtype. On a machine without vector arithmetic lanes are unroll copies too, and only loads and stores
+are vectors.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from glassgrad.lower.constant_conditions import (
     uniform_truth,
 )
 from glassgrad.lower.math.division import hardware_division
-from glassgrad.lower.memory.access import emit_load, emit_stage
+from glassgrad.lower.memory.access import emit_stage
 from glassgrad.lower.memory.bounds_check import emit_check
+from glassgrad.lower.memory.loads import emit_load
 from glassgrad.lower.prefetch.epilogue import PrefetchShare
 from glassgrad.lower.reduce.accumulators import emit_reduction, find_fusable_reductions
 from glassgrad.lower.reduce.carried_scan import emit_carried_scan, find_carried_stages
@@ -46,12 +48,12 @@ FOLDED: dict[Ops, Callable[[int, int], int]] = {
     Ops.MIN: min,
 }
 
-UnrollCopy = Mapping[UOp, int]  # unrolled range -> its value
+UnrollCopy = Mapping[UOp, int]  # unrolled range -> its value in this copy of the code
 OPS_WITH_OWN_EMITTER = frozenset((Ops.LOAD, Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.INDEX))
 
 
 class Emitter:
-    """The state of the walk: open loops, what was computed, numbers given out."""
+    """The state of the walk: open loops, emitted values, and counters for names."""
 
     def __init__(
         self, target: Target, body: UOp, rewrites: bool = False, max_instructions: int | None = None
@@ -65,21 +67,23 @@ class Emitter:
         self.loop_count = 0
         self.scratches = 0
         self.grid: dict[UOp, UOp] = {}  # GLOBAL, LOCAL, GROUP range -> SPECIAL
-        self.cores = 1  # steps that are divided among cores
-        # STORE -> its buffer as it is behind the store, and the scope that this is said in
+        self.cores = 1  # iterations that the launcher divides among cores
+        # STORE -> (AFTER of its buffer, depth of the scope that the AFTER belongs to)
         self.buffers: dict[UOp, tuple[UOp, int]] = {}
         self.prefetch_shares: dict[
             UOp, list[PrefetchShare]
-        ] = {}  # loop -> what each of its steps asks for
+        ] = {}  # loop -> prefetches per iteration
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._facts: dict[UOp, tuple[tuple[UOp, ...], tuple[UOp, ...]]] = {}
         self._below: dict[UOp, list[UOp]] = {}
         self._flat: dict[UOp, Linear] = {}
         self._numbers: dict[int, UOp] = {}
-        self.pointers: dict[tuple[Any, ...], UOp] = {}  # see lower/memory/pointers.py
+        self.pointers: dict[
+            tuple[Any, ...], UOp
+        ] = {}  # (base, terms) -> pointer, see lower/memory/pointers.py
         self.carried_stages = find_carried_stages(body)
-        # Where a buffer is overwritten, nothing is computed earlier than it must be.
+        # Where a buffer is both read and written, a reduction must not run before its first use.
         self.fusable_reductions = {} if rewrites else find_fusable_reductions(body, self)
 
     # ------------------------------------------------------------------ facts about nodes
@@ -98,7 +102,7 @@ class Emitter:
         return found
 
     def flat(self, index: UOp) -> Linear:
-        """The place of an INDEX in flat memory, as a sum."""
+        """The element offset of an INDEX as a linear sum."""
         found = self._flat.get(index)
         if found is None:
             found = without_remainders(flat(index.indices, strides_of(index.src[0])))
@@ -112,58 +116,58 @@ class Emitter:
         return tuple([copy.get(r) for r in self.unrolled(node)])
 
     def lanes(self, node: UOp, copy: UnrollCopy) -> int:
-        """How many lanes this node has here; 1 for a scalar."""
+        """The number of lanes of a node in this unroll copy; 1 for a scalar."""
         for r in self.unrolled(node):
             if r.kind is LANE and r not in copy:
                 return r.size
         return 1
 
     def copies(self, ranges: Iterable[UOp], base: UnrollCopy | None = None) -> list[UnrollCopy]:
-        """Every combination of values of the unrolled ranges; lanes stay together."""
+        """All unroll copies over these ranges, on top of `base`; vector lanes stay together."""
         split = [r for r in ranges if r.kind.is_unrolled and not self.is_vector(r)]
         combinations = product(*(range(r.size) for r in split))
         return [
             {**(base or {}), **dict(zip(split, values, strict=True))} for values in combinations
         ]
 
-    def is_vector(self, found: UOp) -> bool:
-        return found.kind is LANE and self.target.has_vector_alu
+    def is_vector(self, axis: UOp) -> bool:
+        return axis.kind is LANE and self.target.has_vector_alu
 
     # ------------------------------------------------------------------ loops
 
-    def open(self, found: UOp) -> None:
-        """Start the loop of a range; grid axes and unrolled ones have none."""
-        if found.kind in GRID:
-            self._emit_grid_coordinate(found)
-        elif not found.kind.is_unrolled:
-            size = self.value(found.src[0], {})
-            line = UOp(RANGE, self.index_dtype, (size,), (self.loop_count, found.kind))
+    def open(self, axis: UOp) -> None:
+        """Enter the loop of a range; grid axes and unrolled axes have none."""
+        if axis.kind in GRID:
+            self._emit_grid_coordinate(axis)
+        elif not axis.kind.is_unrolled:
+            size = self.value(axis.src[0], {})
+            line = UOp(RANGE, self.index_dtype, (size,), (self.loop_count, axis.kind))
             self.loop_count += 1
-            if found.kind is AxisKind.CORE:
-                self.cores *= found.size
-            self.scopes.open(found, line)
+            if axis.kind is AxisKind.CORE:
+                self.cores *= axis.size
+            self.scopes.open(axis, line)
 
-    def close(self, found: UOp) -> UOp | None:
-        """End the loop of a range; the END instruction if there is a loop."""
-        if found.kind in GRID or found.kind.is_unrolled:
+    def close(self, axis: UOp) -> UOp | None:
+        """Leave the loop of a range; returns its END, or None if it has no loop."""
+        if axis.kind in GRID or axis.kind.is_unrolled:
             return None
         line = self.scopes.stack[-1].lines[0]
         end = UOp(Ops.END, dtypes.void, (line,))
-        self.scopes.close(found, end)
+        self.scopes.close(axis, end)
         return end
 
-    def _emit_grid_coordinate(self, found: UOp) -> None:
-        if found in self.grid:
+    def _emit_grid_coordinate(self, axis: UOp) -> None:
+        if axis in self.grid:
             return
-        stem = "gidx" if found.kind is AxisKind.GLOBAL else "lidx"
+        stem = "gidx" if axis.kind is AxisKind.GLOBAL else "lidx"
         number = sum(special.arg[0].startswith(stem) for special in self.grid.values())
-        special = UOp(Ops.SPECIAL, self.index_dtype, (), (f"{stem}{number}", found.size))
-        self.grid[found] = self.scopes.emit(special)
+        special = UOp(Ops.SPECIAL, self.index_dtype, (), (f"{stem}{number}", axis.size))
+        self.grid[axis] = self.scopes.emit(special)
 
     # ------------------------------------------------------------------ values
 
     def value(self, root: UOp, copy: UnrollCopy) -> UOp:
-        """The instruction that holds this expression's value."""
+        """The instruction that computes an expression in this unroll copy; emitted once."""
         if root.op is CONST:
             return self.constant(root)
         memo, key = self._memo_slot(root, copy)
@@ -187,7 +191,7 @@ class Emitter:
         return found
 
     def _memo_slot(self, node: UOp, copy: UnrollCopy) -> tuple[dict[Any, UOp], Any]:
-        """Where a value is kept once it is computed: the memory of its loop, and its key there."""
+        """The memo of the loop that a value belongs to, and the value's key in it."""
         facts = self._facts.get(node)
         if facts is None:
             facts = self._facts[node] = (self.loops(node), self.unrolled(node))
@@ -235,39 +239,41 @@ class Emitter:
         )
 
     def _result(self, op: Ops, dtype: DType, src: tuple[UOp, ...], is_index: bool) -> UOp:
-        """The instruction, unless it is known what it gives; a condition of all lanes is one."""
-        ones = tuple([one for source in src if (one := uniform_scalar(source)) is not None])
-        if dtype.count > 1 and dtype.kind == "bool" and len(ones) == len(src):
-            return self.splat(self._result(op, dtype.scalar, ones, is_index), dtype.count)
-        if (one := fold_logic(op, src)) is not None:
-            return one
-        found = fold_constants(op, dtype, src, is_index) or UOp(op, dtype, src)
-        for source in found.src:
+        """The instruction, folded if possible; a condition that is equal in all lanes is a
+        scalar.
+        """
+        scalars = tuple([s for source in src if (s := uniform_scalar(source)) is not None])
+        if dtype.count > 1 and dtype.kind == "bool" and len(scalars) == len(src):
+            return self.splat(self._result(op, dtype.scalar, scalars, is_index), dtype.count)
+        if (operand := fold_logic(op, src)) is not None:
+            return operand
+        result = fold_constants(op, dtype, src, is_index) or UOp(op, dtype, src)
+        for source in result.src:
             if source.is_const:
                 self.scopes.emit(source)
-        return self.scopes.emit(found)
+        return self.scopes.emit(result)
 
     def _taken_branch(self, node: UOp, copy: UnrollCopy) -> UOp | None:
-        """The branch that an instance takes, where its numbers alone decide."""
+        """The branch of a WHERE whose condition is constant in this unroll copy."""
         holds = uniform_truth(self._emit_node(node.src[0], copy))
         return None if holds is None else node.src[1 if holds else 2]
 
     def _index_vector(self, node: UOp, copy: UnrollCopy) -> UOp | None:
-        """Places as integers: the first lane's, and how far the others are from it."""
-        place, dtype = node.src[0], node.dtype
-        if place.dtype.kind != "index" or not dtypes.is_int(dtype):
+        """CAST of a vector of indices to an int dtype: first lane plus constant lane offsets."""
+        index, dtype = node.src[0], node.dtype
+        if index.dtype.kind != "index" or not dtypes.is_int(dtype):
             return None
-        (lane,) = [r for r in self.unrolled(place) if r.kind is LANE and r not in copy]
-        terms, _ = linear(place)
+        (lane,) = [r for r in self.unrolled(index) if r.kind is LANE and r not in copy]
+        terms, _ = linear(index)
         if any(atom is not lane and lane in atom.ranges for atom in terms):
             return None
         first = self.value(node, {**copy, lane: 0})
         steps = [self.scopes.emit(const(terms[lane] * i, dtype)) for i in range(lane.size)]
-        away = self.scopes.emit(UOp(STACK, dtype.vec(lane.size), tuple(steps)))
-        return self.scopes.emit(UOp(ADD, away.dtype, (self.splat(first, lane.size), away)))
+        offsets = self.scopes.emit(UOp(STACK, dtype.vec(lane.size), tuple(steps)))
+        return self.scopes.emit(UOp(ADD, offsets.dtype, (self.splat(first, lane.size), offsets)))
 
     def _index_arithmetic(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
-        """Instances put constants into indices: what is known is not computed."""
+        """Scalar index arithmetic; unroll copies make constants, which are folded."""
         if op is CAST and src[0].dtype is self.index_dtype:
             return src[0]
         if op is Ops.NEG and src[0].is_const:
@@ -285,7 +291,7 @@ class Emitter:
         return self.scopes.emit(UOp(op, self.index_dtype, src))
 
     def times(self, value: UOp, factor: int) -> UOp:
-        """An index times a constant; a power of two is a shift."""
+        """index · constant; by a power of two it is a shift."""
         if factor == 1:
             return value
         if factor > 0 and factor & (factor - 1) == 0:
@@ -294,7 +300,7 @@ class Emitter:
         return self.scopes.emit(UOp(MUL, value.dtype, (value, self.index_constant(factor))))
 
     def machine_dtype(self, dtype: DType) -> DType:
-        """Index arithmetic in an integer dtype of the machine."""
+        """Index values have the target's index dtype."""
         return self.index_dtype if dtype.kind == "index" else dtype
 
     def constant(self, node: UOp) -> UOp:
@@ -319,15 +325,15 @@ class Emitter:
         return self.scopes.stack[self.scopes.depth[node]].lines[0]
 
     def splat(self, value: UOp, lanes: int) -> UOp:
-        """A scalar in every lane."""
+        """A scalar repeated in every lane."""
         if lanes == 1 or value.dtype.count == lanes:
             return value
         return self.scopes.emit(UOp(STACK, value.dtype.vec(lanes), (value,) * lanes))
 
 
 def _postorder(root: UOp) -> list[UOp]:
-    """What an expression is made of, sources first and from left to right: an order that depends on
-    nothing but its structure, so that equal kernels become equal programs in every process.
+    """The nodes of an expression, sources first, left to right: an order that depends on structure
+    alone, so equal kernels become equal programs in every process.
     """
     found: dict[UOp, None] = {}
     stack = [root]

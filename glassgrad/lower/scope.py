@@ -1,4 +1,4 @@
-"""Open loops and what each holds: a value is placed in the outermost loop that can hold it."""
+"""Open loops and their instructions: a value is emitted in the outermost loop that can hold it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from glassgrad.base.fast_dataclasses import field, slotted
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
 
-# Axes that are coordinates of a launch grid, not loops.
+# Axes that are coordinates of the launch grid instead of loops.
 GRID = frozenset((AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP))
 
 
 @slotted
 class Scope:
-    """The body of one loop, and how many loops are around it."""
+    """The body of one loop; `depth` counts the loops around it."""
 
     depth: int
     is_open: bool = True
@@ -26,36 +26,36 @@ class Scope:
 
 
 class TooManyInstructionsError(Exception):
-    """A nest becomes more instructions than were asked for."""
+    """A nest lowers to more instructions than the caller allowed."""
 
 
 class Scopes:
-    """The stack of open loops, outermost first; scope 0 is the function itself.
+    """The stack of open loops, outermost first; scope 0 is the function body.
 
-    More than `max_instructions` instructions are a TooManyInstructionsError.
+    Raises TooManyInstructionsError after `max_instructions`.
     """
 
     def __init__(self, max_instructions: int | None = None) -> None:
         self.stack = [Scope(0)]
         self.max_instructions = 1 << 62 if max_instructions is None else max_instructions
-        self.depth: dict[UOp, int] = {}  # open RANGE -> its place in the stack
-        self._scope_of: dict[UOp, Scope] = {}  # instruction -> where it was put last
+        self.depth: dict[UOp, int] = {}  # open RANGE -> its index in the stack
+        self._scope_of: dict[UOp, Scope] = {}  # instruction -> the scope that holds it
 
     def depth_of(self, loops: tuple[UOp, ...]) -> int:
-        """The innermost of these loops; what depends on no loop belongs to the function itself."""
+        """The depth of the innermost of these loops; 0 for none."""
         return max([self.depth[loop] for loop in loops]) if loops else 0
 
     def is_available(self, uop: UOp) -> bool:
-        """Does an instruction stand in a loop that is open?"""
+        """True if the instruction was emitted in a scope that is still open."""
         scope = self._scope_of.get(uop)
         return scope is not None and scope.is_open
 
     def depth_of_instruction(self, uop: UOp) -> int:
-        """The scope that an instruction stands in."""
+        """The depth of the scope that holds an instruction."""
         return self._scope_of[uop].depth if self.is_available(uop) else 0
 
     def emit(self, uop: UOp, depth: int | None = None) -> UOp:
-        """Put an instruction as far out as its sources are, or in the scope that is named."""
+        """Append an instruction to the innermost scope of its sources, or to scope `depth`."""
         if depth is None:
             scope_of = self._scope_of.get
             scope = scope_of(uop)
@@ -77,33 +77,33 @@ class Scopes:
         return uop
 
     def emit_here(self, uop: UOp) -> UOp:
-        """Put an instruction into the innermost loop, wherever its sources are."""
+        """Append an instruction to the innermost loop, whatever its sources are."""
         return self.emit(uop, len(self.stack) - 1)
 
     @contextmanager
     def at_depth(self, depth: int) -> Iterator[None]:
-        """Work in an outer scope for a while; what is open inside of it is set aside."""
-        aside = self.stack[depth + 1 :]
+        """Emit into an outer scope inside of a `with`; the scopes inside it are suspended."""
+        suspended = self.stack[depth + 1 :]
         closed = {loop: d for loop, d in self.depth.items() if d > depth}
         del self.stack[depth + 1 :]
         for loop in closed:
             del self.depth[loop]
-        for scope in aside:
+        for scope in suspended:
             scope.is_open = False
         yield
-        for scope in aside:
+        for scope in suspended:
             scope.is_open = True
-        self.stack.extend(aside)
+        self.stack.extend(suspended)
         self.depth.update(closed)
 
     def open(self, loop: UOp, line: UOp) -> None:
-        """Start a loop; `line` is its RANGE in the program."""
+        """Enter a loop; `line` is its RANGE instruction."""
         self.depth[loop] = len(self.stack)
         self.stack.append(Scope(len(self.stack)))
         self.emit_here(line)
 
     def close(self, loop: UOp, end: UOp) -> None:
-        """End the innermost loop: its lines go behind what the loop around it has so far."""
+        """Leave the innermost loop: append its instructions and the END to the scope around it."""
         assert self.depth.pop(loop) == len(self.stack) - 1, f"not the innermost loop: {loop}"
         finished = self.stack.pop()
         finished.is_open = False
@@ -113,5 +113,5 @@ class Scopes:
 
 
 def loops_of(ranges: Any) -> tuple[UOp, ...]:
-    """Of these ranges, those that are loops in the program."""
+    """The ranges that are loops of the program, not unrolled and not grid coordinates."""
     return tuple([r for r in ranges if not r.kind.is_unrolled and r.kind not in GRID])

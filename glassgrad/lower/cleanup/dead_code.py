@@ -1,4 +1,4 @@
-"""Instructions -> those that are needed: copies of code seldom need all that was written."""
+"""Instructions -> the needed ones: removes results that unroll copies compute but nobody uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
-# What does nothing but give a value.
+# Instructions without side effects.
 PURE_OPS = OpGroup.ELEMENTWISE | {
     Ops.CONST, Ops.INDEX, Ops.LOAD, Ops.STACK, Ops.GEP, Ops.SHUFFLE,
     Ops.AFTER, Ops.SCRATCH, Ops.DOT,
@@ -15,7 +15,7 @@ PURE_OPS = OpGroup.ELEMENTWISE | {
 
 
 def eliminate_dead_code(lines: Sequence[UOp]) -> list[UOp]:
-    """Last line first: what is silent and was not asked for goes."""
+    """Backwards: drop pure instructions that no later instruction uses."""
     needed: set[UOp] = set()
     kept: list[UOp] = []
     for line in reversed(lines):

@@ -1,7 +1,7 @@
-"""Long ways to neighbouring results -> step by step beside each other.
+"""Neighbouring dependency chains -> interleaved, to give out-of-order cores parallel work.
 
-A processor looks some 200 instructions ahead. Where every result of a tile is 50 instructions away,
-one waiting for the other, it finds four ways to work on at once; side by side it finds enough.
+A core looks some 200 instructions ahead. Where each result of a tile ends a chain of 50 dependent
+instructions, that window holds four chains; interleaved, it holds enough independent work.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.cleanup.dead_code import PURE_OPS
 
-MAX_INTERLEAVED_CHAINS = 4  # measured; more would need more registers than there are
-MIN_CHAIN_LENGTH = 16  # instructions to a result, for which it is worth it
+MAX_INTERLEAVED_CHAINS = 4  # measured; more chains need more registers than there are
+MIN_CHAIN_LENGTH = 16  # instructions; shorter chains overlap anyway
 MEMORY = frozenset((Ops.PARAM, Ops.SCRATCH))
 LOAD, STORE = Ops.LOAD, Ops.STORE
 
 
 def interleave(lines: Sequence[UOp], in_place: frozenset[UOp] = frozenset()) -> list[UOp]:
-    """The same instructions; neighbouring ways to a STORE are taken together.
+    """The same instructions; the chains that end in neighbouring STOREs are interleaved.
 
-    Of what is overwritten `in_place`, every way reads only what it writes itself.
+    Of buffers that are overwritten `in_place`, every chain reads only what it writes itself.
     """
     done: list[UOp] = []
     group = _ChainGroup(in_place)
@@ -33,14 +33,14 @@ def interleave(lines: Sequence[UOp], in_place: frozenset[UOp] = frozenset()) -> 
                 done += group.flush()
             group.add(chain)
             chain = []
-        elif line.op not in PURE_OPS:  # the border of a loop
+        elif line.op not in PURE_OPS:  # a loop begins or ends
             done += group.flush() + chain
             chain = []
     return done + group.flush() + chain
 
 
 class _ChainGroup:
-    """Neighbouring ways to a STORE."""
+    """Neighbouring chains, each of which ends in a STORE."""
 
     def __init__(self, in_place: frozenset[UOp]) -> None:
         self.in_place = in_place
@@ -52,7 +52,7 @@ class _ChainGroup:
         self.weight = 0.0
 
     def can_add(self, chain: list[UOp]) -> bool:
-        """Is there room, and does nothing on this way read memory that others write?"""
+        """True if the group has space and the chain reads no memory that another one writes."""
         if self.weight >= MAX_INTERLEAVED_CHAINS:
             return False
         return not any(line.op is LOAD and _accessed_buffer(line) in self.written for line in chain)
@@ -63,7 +63,7 @@ class _ChainGroup:
         self.weight += min(1.0, len(chain) / MIN_CHAIN_LENGTH)
 
     def flush(self) -> list[UOp]:
-        """What can be done first goes first; what is read is overwritten after that."""
+        """The instructions by depth: a store waits for the loads of what it overwrites."""
         depth: dict[UOp, int] = {}
         read: dict[UOp, int] = {}  # memory -> when it is read last
         for line in self.lines:
@@ -83,7 +83,7 @@ class _ChainGroup:
 
 
 def _accessed_buffer(access: UOp) -> UOp:
-    """The buffer that a LOAD or STORE goes to."""
+    """The buffer that a LOAD or STORE accesses."""
     node = access.src[0]
     while node.op not in MEMORY and node.src:
         node = node.src[0]

@@ -1,4 +1,4 @@
-"""Floored division -> what machines have: division towards zero, shifts and masks."""
+"""Floored division -> truncating division, shifts and masks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from glassgrad.ir.uop import UOp
 
 
 def divide(node: UOp) -> UOp:
-    """x // y  ->  x / y rounded towards zero, one less where that rounded up"""
+    """x // y -> x / y truncated, minus one where truncation rounded up"""
     x, y = node.src
     if _is_shift(x, y):
         return x >> _bits(y)
@@ -16,13 +16,13 @@ def divide(node: UOp) -> UOp:
         return quotient
     rest = x - quotient * y
     rounded_up = rest.ne(0) & ((rest < 0) ^ (y < 0))
-    if y.vmin <= 0 <= y.vmax:  # x // 0 is 0, as NumPy has it
+    if y.vmin <= 0 <= y.vmax:  # x // 0 is 0, as in NumPy
         rounded_up = rounded_up & y.ne(0)
     return quotient - rounded_up.cast(node.dtype)
 
 
 def remainder(node: UOp) -> UOp:
-    """x % y  ->  the remainder of division towards zero, plus y where the signs differ"""
+    """x % y -> the truncating remainder, plus y where the signs differ"""
     x, y = node.src
     if _is_shift(x, y):
         return x & _mask(y)

@@ -1,4 +1,4 @@
-"""EXP2 -> arithmetic: a polynomial times a power of two; e^x as well, without losing its digits."""
+"""EXP2 -> a polynomial times a power of two; exp(x) is recognised and reduced without rounding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXP2 = {
 
 
 def exp2(x: UOp) -> UOp:
-    """2^x = 2^n · 2^f with n the nearest integer: bits of an exponent, times a polynomial."""
+    """2^x = 2^n · 2^f with n the nearest integer: exponent bits times a polynomial."""
     if (scaled := times_log2_e(x)) is not None:
         return _exp2_scaled(*scaled)
     layout = layout_of(x)
@@ -52,7 +52,7 @@ def times_log2_e(x: UOp) -> tuple[UOp, float] | None:
 
 
 def _same_number(one: float, other: float, dtype: DType) -> bool:
-    """Whether two numbers are one in a dtype, or as near as makes no difference."""
+    """True if two numbers are equal in a dtype, or differ by less than an ulp of float64."""
     letter = "f" if dtype.bits == 32 else "d"
     return struct.pack(letter, one) == struct.pack(letter, other) or math.isclose(
         one, other, rel_tol=2**-51
@@ -61,7 +61,7 @@ def _same_number(one: float, other: float, dtype: DType) -> bool:
 
 def _exp2_scaled(x: UOp, multiple: float) -> UOp:
     """e^(x·k) = 2^(x·k·log2 e): the nearest n to that, and x - n·ln2/k in two exact steps."""
-    from fractions import Fraction  # 4 ms of a first start that needs no exponential
+    from fractions import Fraction  # importing it takes 4 ms
 
     layout, factor, exact = layout_of(x), multiple * LOG2_E, Fraction(LN_2) / Fraction(multiple)
     least, most = sorted((layout.least / factor, layout.most / factor))
@@ -76,15 +76,15 @@ def _exp2_scaled(x: UOp, multiple: float) -> UOp:
 
 
 def exp2_near_zero(f: UOp, coefficients: tuple[float, ...] = ()) -> UOp:
-    """2^f for |f| ≤ 1/2, or what other coefficients say."""
+    """2^f for |f| ≤ 1/2, or another polynomial of that form."""
     value = polynomial(f, coefficients or EXP2[f.dtype.scalar])
     return multiply_add(value, f, f.const_like(1.0))
 
 
 def scale_by(value: UOp, shifted: UOp, layout: FloatLayout) -> UOp:
-    """value · 2^n in two halves, so that neither overflows and denormals are rounded once.
+    """value · 2^n in two factors, so that neither overflows and denormals are rounded once.
 
-    The low bits of `shifted` are n; what stands above them is shifted out.
+    The low bits of `shifted` are n; the bits above are shifted out.
     """
     bits = bits_of(shifted)
     half = bits >> 1

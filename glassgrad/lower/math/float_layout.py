@@ -1,4 +1,4 @@
-"""float dtype -> its layout: where exponent and mantissa lie, and how to get at them."""
+"""Float dtypes by their bits: where exponent and mantissa are, and arithmetic on them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UPPER_HALF = -1 << 32
 
 @frozen
 class FloatLayout:
-    """How a float dtype is laid out; `least` and `most` bound the powers of two that matter."""
+    """The layout of a float dtype; beyond `least` and `most`, exp2 is 0 or infinite."""
 
     bits: DType
     mantissa: int
@@ -47,13 +47,13 @@ def layout_of(x: UOp) -> FloatLayout:
 
 
 def bits_of(x: UOp) -> UOp:
-    """A float's bits as a signed integer."""
+    """The bits of a float as a signed integer."""
     return x.bitcast(layout_of(x).bits.vec(x.dtype.count))
 
 
 def small_int_to_float(value: UOp, dtype: DType) -> UOp:
-    """CAST of a number of few bits, without the instruction for 64-bit ints that few machines have:
-    put into the low bits of a float, which is subtracted again.
+    """CAST of a small integer without the 64-bit int conversion that few machines have: placed in
+    the low bits of a float, from which that float is subtracted.
     """
     if dtype.bits == 32:
         return value.cast(dtype)
@@ -62,11 +62,11 @@ def small_int_to_float(value: UOp, dtype: DType) -> UOp:
 
 
 def upper_half(x: UOp) -> UOp:
-    """A double without the lower half of its bits: products of two such are exact."""
+    """A double with the lower half of its bits cleared: products of two such are exact."""
     return (bits_of(x) & UPPER_HALF).bitcast(x.dtype)
 
 
 def upper_part(value: float, bits: int) -> float:
-    """The number with only its first `bits` bits kept."""
+    """The number rounded towards zero to its first `bits` bits."""
     mantissa, exponent = math.frexp(value)
     return math.ldexp(math.trunc(mantissa * 2**bits), exponent - bits)

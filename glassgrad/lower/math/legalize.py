@@ -1,4 +1,4 @@
-"""Nest -> Nest of ops that machines have: polynomials, wide floats, division towards zero."""
+"""Nest -> Nest of ops that the target has: polynomials, float32 arithmetic, truncating division."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIVISION = Rules("floored division")
 
 
 def legalize(body: UOp, target: Target) -> UOp:
-    """What the machine lacks, made of what it has."""
+    """The kernel in terms of ops that the target has."""
     body = rewrite(body, ALGEBRA, name="simplify values")
     body = rewrite(body, LOW_PRECISION, name="compute narrow floats in float32", ctx=target)
     body = rewrite(body, FUNCTIONS, name="expand functions", ctx=target)
@@ -33,9 +33,9 @@ LOW_PRECISION.rule(*LOW_PRECISION_RULES)(emulate)
 
 @FUNCTIONS.rule(*FUNCTION_EXPANSIONS)
 def expand_function(node: UOp, target: Target) -> UOp | None:
-    """exp2(x)  ->  its polynomial, unless the machine has the function
+    """exp2(x)  ->  its polynomial, unless the target has the function
 
-    A machine's sine would see the rounded sum of sin(x + π/2), which is a cosine.
+    The native sine would round the argument of sin(x + π/2), which is a cosine.
     """
     is_cosine = node.op is Ops.SIN and cosine_argument(node.src[0])[1] == 1
     if is_cosine and dtypes.float64 not in target.dtypes:
@@ -45,8 +45,8 @@ def expand_function(node: UOp, target: Target) -> UOp | None:
 
 @DIVISION.rule(Ops.FLOORDIV, Ops.FLOORMOD)
 def divide_values(node: UOp) -> UOp | None:
-    """x // y  ->  division towards zero, corrected
+    """x // y  ->  truncating division, corrected
 
-    Quotients of indices stay: whole addresses are simplified before they are computed.
+    Index divisions stay: emit simplifies whole addresses first.
     """
     return None if node.dtype.kind == "index" else hardware_division(node)

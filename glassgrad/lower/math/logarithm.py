@@ -1,4 +1,4 @@
-"""LOG2 -> arithmetic: the exponent plus a polynomial of the mantissa."""
+"""LOG2 -> the exponent plus a polynomial of the mantissa."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def _log2_float(exponent: UOp, r: UOp) -> UOp:
 
 
 def _log2_double(exponent: UOp, r: UOp) -> UOp:
-    """e + log2(1+r), all small parts before the large ones.
+    """e + log2(1+r), small terms summed before large ones.
 
-    log(1+r) = r - (r²/2 - s·(r²/2 + R)), with s = r/(2+r) and R = s²·polynomial(s²). What comes
-    before the last bracket is kept to 20 bits, so that its product with log2(e) is exact.
+    log(1+r) = r - (r²/2 - s·(r²/2 + R)), with s = r/(2+r) and R = s²·polynomial(s²). The head of
+    that sum is kept to 20 bits, so that its product with log2(e) is exact.
     """
     s = r.alu(Ops.FDIV, r + 2.0)
     z = s * s
@@ -76,7 +76,7 @@ def _log2_double(exponent: UOp, r: UOp) -> UOp:
 
 
 def log2_edges(x: UOp, found: UOp) -> UOp:
-    """log2 of inf is inf, of 0 -inf, of negative numbers and nan nan."""
+    """log2 of inf is inf, of 0 is -inf, of negative numbers and nan is nan."""
     positive = (x < math.inf).where(found, x)
     others = x.eq(0.0).where(x.const_like(-math.inf), x.const_like(math.nan))
     return (x.const_like(0.0) < x).where(positive, others)

@@ -1,9 +1,9 @@
-"""float16, bfloat16, fp8 -> float32 arithmetic, with casts made of integer operations.
+"""float16, bfloat16, fp8 -> float32 arithmetic, with casts made of integer operations if needed.
 
-Arithmetic happens in float32 and every result is rounded back, which gives what arithmetic in the
-narrow dtype itself would. A narrow dtype that the machine cannot load, store and cast (it is not
-in Target.dtypes) lies in memory and registers as an unsigned integer of its size. Between two rules
-such a value is written BITCAST(bits) to the narrow dtype; when all have run, none is left behind.
+Arithmetic runs in float32 and each result is rounded back, which equals arithmetic in the dtype
+itself. A dtype that the target cannot load, store and cast (not in Target.dtypes) is stored as an
+unsigned integer of its size. While rules run, such a value is written BITCAST(bits) to its dtype;
+after the pass no such BITCAST is left.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ARITHMETIC = OpGroup.ELEMENTWISE - NOT_ARITHMETIC
 
 
 def emulate(node: UOp, target: Target) -> UOp | None:
-    """A node that deals with narrow floats in terms of wider ones; None if it does not."""
+    """A low-precision node in terms of float32 and integers; None for other nodes."""
     rule = LOW_PRECISION_RULES.get(node.op)
     return None if rule is None else rule(node, target)
 
@@ -34,7 +34,7 @@ def is_low_precision(dtype: DType) -> bool:
 
 
 def storage_dtype(dtype: DType) -> DType:
-    """The unsigned integer of a narrow dtype's size."""
+    """The unsigned integer dtype of the same size."""
     return UNSIGNED[dtype.scalar.bits].vec(dtype.count)
 
 
@@ -60,17 +60,17 @@ def _load(node: UOp, target: Target) -> UOp | None:
 
 
 def _store(node: UOp, target: Target) -> UOp | None:
-    """STORE(place, x)  ->  STORE(place, bits of x)"""
-    place, value, *ranges = node.src
+    """STORE(index, x)  ->  STORE(index, bits of x)"""
+    index, value, *ranges = node.src
     if not is_stored_as_bits(value.dtype, target):
         return None
-    return node.replace(src=(place, storage_bits(value), *ranges))
+    return node.replace(src=(index, storage_bits(value), *ranges))
 
 
 def _stage(node: UOp, target: Target) -> UOp | None:
     """STAGE bfloat16(x)  ->  STAGE ushort(bits of x); a register is read as BITCAST(STAGE ushort)
 
-    Scratch is read through LOAD(INDEX(STAGE)), which brings the BITCAST by itself.
+    Scratch is read through LOAD(INDEX(STAGE)), whose rule adds the BITCAST.
     """
     if not is_stored_as_bits(node.dtype, target):
         return None
@@ -80,13 +80,13 @@ def _stage(node: UOp, target: Target) -> UOp | None:
 
 
 def _sink(node: UOp, target: Target) -> UOp | None:
-    """SINK(BITCAST(STAGE ushort))  ->  SINK(STAGE ushort)"""
+    """SINK(BITCAST(STAGE ushort)) -> SINK(STAGE ushort)"""
     src = [line.src[0] if line.op is Ops.BITCAST else line for line in node.src]
     return None if tuple(src) == node.src else node.replace(src=tuple(src))
 
 
 def storage_bits(x: UOp) -> UOp:
-    """The bits of a narrow value as an unsigned integer."""
+    """The bits of a low-precision value as an unsigned integer."""
     if x.op is Ops.CONST:
         return UOp(Ops.CONST, storage_dtype(x.dtype), (), to_bits(x.arg, x.dtype))
     return (x.src[0] if x.op is Ops.BITCAST else x).bitcast(storage_dtype(x.dtype))
@@ -129,7 +129,7 @@ def _wide(dtype: DType) -> DType:
 
 
 def _cast(node: UOp, target: Target) -> UOp | None:
-    """Between narrow and any other dtype by way of float."""
+    """Casts from and to low precision go through float32."""
     source = node.src[0]
     if is_low_precision(source.dtype):
         if is_low_precision(node.dtype):
@@ -145,7 +145,7 @@ def _cast(node: UOp, target: Target) -> UOp | None:
 
 
 def _bitcast(node: UOp, target: Target) -> UOp | None:
-    """BITCAST of a value that lies as bits: of the bits themselves"""
+    """BITCAST of a value that is stored as bits: of those bits"""
     source = node.src[0]
     if not is_stored_as_bits(source.dtype, target):
         return None
@@ -153,7 +153,7 @@ def _bitcast(node: UOp, target: Target) -> UOp | None:
 
 
 def to_float(x: UOp, target: Target) -> UOp:
-    """A narrow value in float32: exact."""
+    """A low-precision value in float32, which is exact."""
     if x.op is Ops.CONST:
         return UOp(Ops.CONST, _wide(x.dtype), (), round_float(x.arg, x.dtype))
     if not is_stored_as_bits(x.dtype, target):
@@ -162,16 +162,16 @@ def to_float(x: UOp, target: Target) -> UOp:
 
 
 def from_float(x: UOp, dtype: DType, target: Target) -> UOp:
-    """A float32 value rounded to a narrow dtype."""
+    """A float32 value rounded to low precision."""
     if not is_stored_as_bits(dtype, target):
         return x.cast(dtype)
     return encode(x, dtype.scalar).bitcast(dtype)
 
 
 def _to_float_for_rounding(x: UOp, dtype: DType) -> UOp:
-    """A number in float32, such that rounding it once more gives what rounding x once does.
+    """A number in float32 such that rounding it again equals rounding x once.
 
-    Ints up to 24 bits are exact. Larger ones are too large for every narrow dtype but bfloat16.
+    Ints up to 24 bits are exact. Larger ones overflow every low-precision dtype but bfloat16.
     """
     wide = _wide(x.dtype)
     if x.dtype.scalar is dtypes.float64:
@@ -188,7 +188,7 @@ def _double(dtype: DType) -> DType:
 
 
 def _int_to_double(x: UOp) -> UOp:
-    """A 64-bit int in float64; of large ones, the last bit says whether any below it was set."""
+    """A 64-bit int in float64; for large ones the last bit is sticky for all bits below it."""
     is_exact = x < 1 << 52
     if x.dtype.kind == "int":
         is_exact = is_exact & (x.const_like(-(1 << 52)) < x)
@@ -199,17 +199,17 @@ def _int_to_double(x: UOp) -> UOp:
 
 
 def round_to_odd(x: UOp) -> UOp:
-    """A float64 as the float32 beside it whose last bit is 1, or the exact one.
+    """A float64 rounded to float32: exact, or the neighbour whose last bit is 1.
 
-    The odd neighbour still tells on which side of every narrower tie x lies.
+    The odd neighbour keeps on which side of every lower-precision tie x is.
     """
-    near = x.cast(_wide(x.dtype))
-    bits = near.bitcast(dtypes.int32.vec(x.dtype.count))
-    back = near.cast(x.dtype)
+    rounded = x.cast(_wide(x.dtype))
+    bits = rounded.bitcast(dtypes.int32.vec(x.dtype.count))
+    back = rounded.cast(x.dtype)
     is_short = _magnitude(back) < _magnitude(x)
     step = is_short.where(bits.const_like(1), bits.const_like(-1))
     must_move = back.ne(x) & (bits & 1).eq(0) & (_magnitude(x) < math.inf)  # neither inf nor nan
-    return must_move.where(bits + step, bits).bitcast(near.dtype)
+    return must_move.where(bits + step, bits).bitcast(rounded.dtype)
 
 
 def _magnitude(x: UOp) -> UOp:
@@ -221,7 +221,7 @@ def _magnitude(x: UOp) -> UOp:
 
 
 def decode(bits: UOp, dtype: DType) -> UOp:
-    """The float32 with a narrow dtype's bits: fields are moved, a product shifts the exponent."""
+    """The float32 with the given bits: shift the fields, rescale the exponent by a product."""
     exponent_bits, mantissa_bits = FLOAT_LAYOUT[dtype]
     wide = bits.cast(dtypes.uint32.vec(bits.dtype.count))
     result = _wide(bits.dtype)
@@ -239,7 +239,7 @@ def decode(bits: UOp, dtype: DType) -> UOp:
 
 
 def encode(x: UOp, dtype: DType) -> UOp:
-    """A narrow dtype's bits of a float32: rounded to nearest, ties to even."""
+    """The low-precision bits of a float32, rounded to nearest even."""
     exponent_bits, mantissa_bits = FLOAT_LAYOUT[dtype]
     drop = 23 - mantissa_bits
     bits = x.bitcast(dtypes.uint32.vec(x.dtype.count))
@@ -247,7 +247,7 @@ def encode(x: UOp, dtype: DType) -> UOp:
     bias = (1 << (exponent_bits - 1)) - 1
     tie = ((magnitude >> drop) & 1) + ((1 << (drop - 1)) - 1)
     rounded = (magnitude - ((127 - bias) << 23) + tie) >> drop
-    if bias < 127:  # adding a power of two rounds a number to that power's last place
+    if bias < 127:  # adding a power of two rounds to the last place of that power
         shifter = 2.0 ** (24 - bias - mantissa_bits)
         shifted = (magnitude.bitcast(x.dtype) + shifter).bitcast(bits.dtype)
         denormal = shifted - to_bits(shifter, dtypes.float32)
@@ -261,7 +261,7 @@ def encode(x: UOp, dtype: DType) -> UOp:
 
 
 def _special_codes(dtype: DType) -> tuple[int, int]:
-    """(what too large numbers become, nan)"""
+    """(the code of overflow, the code of nan)"""
     exponent_bits, mantissa_bits = FLOAT_LAYOUT[dtype]
     if dtype is dtypes.fp8e4m3:  # it has no infinity
         return 0x7F, 0x7F
@@ -269,7 +269,7 @@ def _special_codes(dtype: DType) -> tuple[int, int]:
     return infinity, infinity | 1 << (mantissa_bits - 1)
 
 
-# ---------------------------------------------------------------------- the table
+# ---------------------------------------------------------------------- rules by op
 
 Rule = Callable[[UOp, Target], UOp | None]
 

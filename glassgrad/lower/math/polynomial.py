@@ -1,4 +1,6 @@
-"""coefficients -> arithmetic: polynomials by Horner's rule, steps rounded once if possible."""
+"""Coefficients -> a polynomial by Horner's rule, with fused multiply-adds where the target has
+them.
+"""
 
 from __future__ import annotations
 

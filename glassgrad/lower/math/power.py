@@ -1,4 +1,4 @@
-"""POW -> arithmetic: 2^(y·log2|x|), the logarithm with more digits than the result has."""
+"""POW -> 2^(y·log2|x|), with a logarithm of more digits than the result has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glassgrad.lower.math.polynomial import multiply_add, polynomial
 
 
 def power(x: UOp, y: UOp) -> UOp:
-    """|x|^y = 2^(y·log2|x|), with the sign and the exceptions that the C library has."""
+    """|x|^y = 2^(y·log2|x|), with the sign and special cases of the C library."""
     bits = bits_of(x)
     magnitude = (bits & dtypes.max(bits.dtype)).bitcast(x.dtype)
     found = _power_float(magnitude, y) if x.dtype.bits == 32 else _power_double(magnitude, y)
@@ -28,7 +28,7 @@ def power(x: UOp, y: UOp) -> UOp:
 
 
 def _power_float(magnitude: UOp, y: UOp) -> UOp:
-    """Twice the precision makes every step exact enough."""
+    """Computing in float64 makes every step exact enough."""
     wide = dtypes.float64.vec(y.dtype.count)
     logarithm = log2(magnitude.cast(wide))
     product = logarithm.eq(0.0).where(logarithm, y.cast(wide) * logarithm)
@@ -36,23 +36,23 @@ def _power_float(magnitude: UOp, y: UOp) -> UOp:
 
 
 def _power_double(magnitude: UOp, y: UOp) -> UOp:
-    """y·log2(x) as a sum of two numbers: 2^ of the one, corrected by the other."""
+    """y·log2(x) as a sum head + tail: 2^head, corrected by the tail."""
     head, tail = _log2_in_two(magnitude)
     rough = y * log2_edges(magnitude, head)
     product = y * head
     rest = multiply_add(y, tail, _product_error(y, head, product))
     layout = FLOAT_LAYOUTS[dtypes.float64]
-    is_tame = (rough < layout.most) & (rough.const_like(layout.least) < rough)
-    safe = is_tame.where(product, product.const_like(0.0))
+    is_in_range = (rough < layout.most) & (rough.const_like(layout.least) < rough)
+    safe = is_in_range.where(product, product.const_like(0.0))
     shifted = safe + layout.rounder
-    fraction = (safe - (shifted - layout.rounder)) + is_tame.where(rest, rest.const_like(0.0))
-    tame = scale_by(exp2_near_zero(fraction), shifted, layout)
-    wild = magnitude.eq(1.0).where(magnitude, exp2(rough))
-    return is_tame.where(tame, wild)
+    fraction = (safe - (shifted - layout.rounder)) + is_in_range.where(rest, rest.const_like(0.0))
+    in_range = scale_by(exp2_near_zero(fraction), shifted, layout)
+    out_of_range = magnitude.eq(1.0).where(magnitude, exp2(rough))
+    return is_in_range.where(in_range, out_of_range)
 
 
 def _product_error(x: UOp, y: UOp, product: UOp) -> UOp:
-    """x·y - product, from products of halves."""
+    """x·y - product, exactly, from products of halves."""
     x_high, y_high = upper_half(x), upper_half(y)
     x_low, y_low = x - x_high, y - y_high
     return ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
@@ -60,8 +60,8 @@ def _product_error(x: UOp, y: UOp, product: UOp) -> UOp:
 
 # ---------------------------------------------------------------------- log2 to 64 bits
 
-# For mantissas up to a bound: a factor of few bits that brings them near 1, and minus its log2 in
-# two parts, the first of at most 30 bits behind the point.
+# (bound, factor, -log2(factor) high, low): for mantissas up to the bound, a short factor that
+# scales them close to 1; the high part has at most 30 bits.
 MANTISSA_PIECES = (
     (0.719, 1.46875, -0.5545888524502516, 7.726142071138573e-10),
     (0.8179, 1.296875, -0.3750394321978092, 8.50884463000724e-10),
@@ -81,16 +81,16 @@ LOG2_E_HIGH, LOG2_E_LOW = 1.442695040255785, 6.331784189566044e-10
 
 
 def _log2_in_two(x: UOp) -> tuple[UOp, UOp]:
-    """log2 of a positive finite double as a sum of two, the second far smaller than the first."""
+    """log2 of a positive finite double as a sum head + tail with a far smaller tail."""
     exponent, above_one = split_float(x)
     mantissa = above_one + 1.0
-    factor, known, known_low = _piece(mantissa)
+    factor, factor_log, factor_log_low = _piece(mantissa)
     r, r_low = _near_zero(mantissa, factor)
     log_high, log_low = _log_near_one(r, r_low)
     upper = upper_half(log_high)
     high = upper * LOG2_E_HIGH
-    low = upper * LOG2_E_LOW + (log_high - upper + log_low) * LOG2_E + known_low
-    base = exponent + known
+    low = upper * LOG2_E_LOW + (log_high - upper + log_low) * LOG2_E + factor_log_low
+    base = exponent + factor_log
     whole = base + high
     low = ((base - whole) + high) + low
     head = whole + low

@@ -1,10 +1,10 @@
-"""SIN -> arithmetic: the angle as a fraction of a turn, exactly, then a polynomial.
+"""SIN -> the angle reduced to a fraction of a turn, exactly, then a polynomial.
 
-An angle is m·2^k with a whole number m. Of the binary digits of 1/2π, those that m·2^k turns into
-whole turns do not matter, and those far behind the point neither: a window of digits, at a place
-that the angle's size gives, is multiplied by the angle, and whole turns are dropped. So every
-finite number, however large, has the right sine. For float the window is three doubles; for double
-it is three words in fixed point.
+An angle is m·2^k with an integer m. Of the binary digits of 1/2π, m·2^k turns the leading ones into
+whole turns, and the far ones are below the precision: a window of digits, selected by the exponent
+of the angle, is multiplied by the mantissa, and whole turns are dropped. So every finite number has
+an accurate sine, however large it is. For float the window is three doubles; for double it is three
+words in fixed point.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.lower.math.float_layout import layout_of, small_int_to_float
 from glassgrad.lower.math.polynomial import multiply_add, polynomial
 
-# The binary digits of 1/2π behind the point.
+# The binary digits of 1/2π after the point, 64 per word.
 INVERSE_TAU_WORDS = (
     0x28BE60DB9391054A, 0x7F09D5F47D4D3770, 0x36D8A5664F10E410, 0x7F9458EAF7AEF158,
     0x6DC91B8E909374B8, 0x01924BBA82746487, 0x3F877AC72C4A69CF, 0xBA208D7D4BAED121,
@@ -35,7 +35,7 @@ INVERSE_TAU = sum(
 
 @frozen
 class SineMethod:
-    """A float dtype's bits, how its angles are reduced, and its polynomials in x²."""
+    """A float dtype's bits, its range reduction, and its polynomials in x²."""
 
     bits: DType
     reduce: Callable[[UOp, UOp], tuple[UOp, UOp]]
@@ -72,13 +72,13 @@ def cosine_argument(x: UOp) -> tuple[UOp, int]:
 
 
 def cosine_by_halves(node: UOp) -> UOp:
-    """sin(x + π/2)  ->  1 - 2 sin²(x/2), for machines without doubles: exact but near its zeros."""
+    """sin(x + π/2) -> 1 - 2 sin²(x/2), for targets without float64: accurate except near zeros."""
     half = (cosine_argument(node.src[0])[0] * 0.5).alu(Ops.SIN)
     return half.const_like(1.0) - half * half * 2.0
 
 
 def _in_quarter(angle: UOp, quarter: UOp, method: SineMethod) -> UOp:
-    """sin or cos of an angle of at most an eighth of a turn, as the quarter's parity says."""
+    """sin or cos of an angle of at most π/4, selected by the quarter's parity."""
     square = angle * angle
     sine = multiply_add(angle * square, polynomial(square, method.sin), angle)
     near_one = multiply_add(square, square.const_like(-0.5), square.const_like(1.0))
@@ -90,7 +90,7 @@ def _in_quarter(angle: UOp, quarter: UOp, method: SineMethod) -> UOp:
 
 
 def _inverse_tau_bits(start: int, count: int) -> float:
-    """The digits start … start + count - 1 of 1/2π, at their places."""
+    """Digits start … start + count - 1 of 1/2π, with their weight."""
     return math.ldexp(
         float((INVERSE_TAU >> (INVERSE_TAU_BITS - start - count)) % (1 << count)), -start - count
     )
@@ -115,8 +115,8 @@ WINDOWS = [_window(exponent) for exponent in (0, 32, 64, 96)]
 def _reduce_float(magnitude: UOp, bits: UOp) -> tuple[UOp, UOp]:
     """(angle between ±π/4, number of the quarter turn) of a positive float.
 
-    The pieces' fractions are added twice: first to find the nearest quarter, then, starting with
-    that quarter taken away, for what remains: it may be tiny, and no digit of it is lost.
+    The fractions of the pieces are added twice: first to find the nearest quarter, then, with that
+    quarter subtracted first, for the remainder, which may be tiny but loses no digits.
     """
     wide = dtypes.float64.vec(magnitude.dtype.count)
     x = magnitude.cast(wide)
@@ -132,7 +132,7 @@ def _reduce_float(magnitude: UOp, bits: UOp) -> tuple[UOp, UOp]:
 
 
 def _pieces(magnitude: UOp, wide: DType) -> list[UOp]:
-    """The window for a float's size, chosen among four."""
+    """The window for a float's magnitude, one of four."""
     below = [magnitude < 2.0**exponent for exponent in (32, 64, 96)]
     pieces = []
     for candidates in zip(*WINDOWS, strict=True):
@@ -154,7 +154,7 @@ def _reduce_double(magnitude: UOp, bits: UOp) -> tuple[UOp, UOp]:
     """(angle between ±π/4, number of the quarter turn mod 4) of a positive double."""
     implicit = 1 << MANTISSA
     mantissa = (bits & (implicit - 1)) | implicit
-    # A word of zeros in front of the digits makes room for numbers below 2^52.
+    # A word of zeros in front of the digits serves numbers below 2^52.
     bit = (bits >> MANTISSA) + (64 - BIAS - MANTISSA)
     high, low = _fraction(mantissa, _words_from(bit))
     rounded = high + (1 << 61)  # an eighth of a turn more: the nearest quarter
@@ -163,7 +163,7 @@ def _reduce_double(magnitude: UOp, bits: UOp) -> tuple[UOp, UOp]:
 
 
 def _words_from(bit: UOp) -> list[UOp]:
-    """Three words of the digits, behind a word of zeros, from bit `bit` on."""
+    """Three words of the digits from bit `bit` on, with a word of zeros in front."""
     words = [bit.const_like(word) for word in (0, *INVERSE_TAU_WORDS)]
     number = bit >> 6
     for level in reversed(range((LARGEST_PLACE // 64).bit_length())):
@@ -176,14 +176,14 @@ def _words_from(bit: UOp) -> list[UOp]:
 
 
 def _choose(is_set: UOp, words: list[UOp], bit: int, step: int) -> UOp:
-    """words[place + step] or words[place]; behind the end it is never asked for."""
+    """words[bit + step] or words[bit]; never asked for beyond the end."""
     if bit + step >= len(words):
         return words[bit]
     return is_set.where(words[bit + step], words[bit])
 
 
 def _fraction(m: UOp, window: list[UOp]) -> tuple[UOp, UOp]:
-    """m · window without whole turns, in two words."""
+    """m · window modulo whole turns, in two words."""
     low = m * window[1]
     total = low + _high_product(m, window[2])
     carry = (total < low).cast(m.dtype)
@@ -201,8 +201,8 @@ def _high_product(x: UOp, y: UOp) -> UOp:
 def _to_radians(high: UOp, low: UOp, double: DType) -> UOp:
     """A signed fraction of a turn in two words, in radians.
 
-    The sum of the first two halves may cancel, so it comes first, with what its rounding lost. Its
-    first 20 bits times the first bits of 2π are exact, so the result is nearly rounded once.
+    The sum of the first two halves may cancel, so it comes first, with its rounding error. Its
+    first 20 bits times the first bits of 2π are exact, so the result is rounded about once.
     """
     signed = dtypes.int64.vec(double.count)
     first = small_int_to_float(high.bitcast(signed) >> 32, double) * 2.0**-32

@@ -8,15 +8,15 @@ from glassgrad.ir.uop import UOp
 
 
 def threefry(counter: UOp, key: UOp) -> UOp:
-    """64 random bits; the low and the high half of each number are the two words."""
+    """64 random bits; the low and high half of each number are the two words."""
     first, second = _halves(key)
     keys = first, second, first ^ second ^ PARITY
     low, high = _halves(counter)
     low, high = low + keys[0], high + keys[1]
     for group in range(5):
-        for places in ROTATIONS[group % 2]:
+        for amount in ROTATIONS[group % 2]:
             low = low + high
-            high = _rotate(high, places) ^ low
+            high = _rotate(high, amount) ^ low
         low = low + keys[(group + 1) % 3]
         high = high + keys[(group + 2) % 3] + (group + 1)
     return low.cast(counter.dtype) | (high.cast(counter.dtype) << 32)
@@ -27,5 +27,5 @@ def _halves(word: UOp) -> tuple[UOp, UOp]:
     return word.cast(half), (word >> 32).cast(half)
 
 
-def _rotate(word: UOp, places: int) -> UOp:
-    return (word << places) | (word >> (32 - places))
+def _rotate(word: UOp, amount: int) -> UOp:
+    return (word << amount) | (word >> (32 - amount))

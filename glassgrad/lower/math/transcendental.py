@@ -1,4 +1,4 @@
-"""EXP2, LOG2, SIN, POW, THREEFRY -> arithmetic that every lane of a vector can do by itself.
+"""EXP2, LOG2, SIN, POW, THREEFRY -> elementwise arithmetic, which vectorizes.
 
 Largest errors, measured in tests/lower, in units of the last place:
 
@@ -6,9 +6,9 @@ Largest errors, measured in tests/lower, in units of the last place:
     float   1.0     1.25    1.0     1.6     0.51
     double  1.0     1.25    1.0     1.6     2.5
 
-`exp` is how e^x arrives here: EXP2(x * log2(e)). Rounding that product would cost as many bits as
-the result's exponent has, so the factor is seen and the reduction is done on x itself.
-Infinities, nan, signed zeros and denormals go in and come out as the C library has them.
+exp(x) arrives here as EXP2(x * log2(e)). Rounding that product would lose as many bits as the
+exponent of the result has, so the factor is recognised and the reduction works on x itself.
+Infinities, nan, signed zeros and denormals behave as in the C library.
 """
 
 from __future__ import annotations

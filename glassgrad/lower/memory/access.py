@@ -1,24 +1,20 @@
-"""LOAD, STORE, STAGE -> addresses: pointers grow loop by loop, unit-stride lanes are vectors."""
+"""STORE, STAGE -> stores: pointers advance loop by loop, unit-stride lanes are vectors."""
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.distance import is_far
 from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import added_over
-from glassgrad.ir.uop import UOp, const
+from glassgrad.ir.uop import UOp
 from glassgrad.lower.constant_conditions import uniform_scalar, uniform_truth
 from glassgrad.lower.memory.pointers import AddressTerm, extend_pointer, is_aligned
 from glassgrad.lower.memory.scratch import is_shared, new_scratch
 from glassgrad.lower.memory.transpose import (
     find_interleaved_axis,
-    find_transposed_axis,
     interleave_lanes,
-    transpose_registers,
 )
 from glassgrad.lower.prefetch.epilogue import epilogue_loops, prefetch_epilogue
 from glassgrad.lower.scope import loops_of
@@ -27,13 +23,11 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, UnrollCopy
 
 LANE, INDEX, STACK = AxisKind.LANE, Ops.INDEX, Ops.STACK
-MAX_PENDING_VALUES = 8  # values that are computed before the first of them is written
-HARDWARE_PREFETCH_STREAMS = 32  # runs of memory, whose next lines a machine fetches by itself
-TRANSPOSE_PREFETCH_BLOCKS = 2  # of memory that is turned around in registers
+MAX_PENDING_VALUES = 8  # computed before the first of them is stored; more would spill registers
 
 
 class Address(NamedTuple):
-    """A pointer and, if lanes are asked for, how far apart they are (None: not evenly)."""
+    """A pointer and the distance between its lanes in elements (None: not constant)."""
 
     pointer: UOp
     stride: int | None
@@ -53,7 +47,7 @@ def _base_pointer(emitter: Emitter, buffer: UOp, copy: UnrollCopy) -> UOp:
 def address(
     emitter: Emitter, index: UOp, copy: UnrollCopy, lane: UOp | None, has_gate: bool = True
 ) -> Address:
-    """Where an INDEX points. Each loop's share is added in that loop, constants come last."""
+    """The address of an INDEX: each loop's term is added in that loop, constants come last."""
     buffer, scopes = index.src[0], emitter.scopes
     pointer = _base_pointer(emitter, buffer, copy)
     factor = _stage_lanes(emitter, buffer, copy)
@@ -82,96 +76,8 @@ def address(
 
 
 def _stage_lanes(emitter: Emitter, buffer: UOp, copy: UnrollCopy) -> int:
-    """A stage that depends on a lane keeps all lanes of an element next to each other."""
+    """A stage that depends on the lane keeps the lanes of each element adjacent."""
     return emitter.lanes(buffer, copy) if buffer.op is Ops.STAGE else 1
-
-
-# ---------------------------------------------------------------------- loads
-
-
-def emit_load(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
-    index = node.src[0]
-    lane = free_lane(emitter, node, copy)
-    if lane is None:
-        together = _load_vector_element(emitter, node, copy)
-        if together is not None:
-            return together
-        if index.gate is not None and uniform_truth(emitter.value(index.gate, copy)) is False:
-            return emitter.constant(const(0, node.dtype))
-        pointer = address(emitter, index, copy, None).pointer
-        return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype, (pointer,)))
-    pointer, stride = address(emitter, index, copy, lane)
-    if stride == 1:
-        return emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
-    if stride in (-1, 2) and _has_uniform_gate(emitter, index, copy, lane):
-        several = _load_reversed if stride == -1 else _load_stride_two
-        return several(emitter, node, copy, lane)
-    beside = find_transposed_axis(emitter, node, copy, lane)
-    if beside is not None:
-        return _load_transposed(emitter, node, copy, lane, beside)
-    each = tuple([emitter.value(node, {**copy, lane: i}) for i in range(lane.size)])
-    return emitter.scopes.emit(UOp(STACK, node.dtype.vec(lane.size), each))
-
-
-def _load_transposed(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp, beside: UOp) -> UOp:
-    """A block of memory by rows, of which this is a column; its other columns will be asked for.
-
-    Where more rows go by side by side than a machine foresees, each is brought near before.
-    """
-    count, scopes = lane.size, emitter.scopes
-    first = copy[beside] // count * count
-    rows: list[UOp] = []
-    together = prod(r.size for r in emitter.unrolled(node) if r is not beside)
-    is_late = together > HARDWARE_PREFETCH_STREAMS and is_far(node.src[0], emitter.target)
-    for i in range(count):
-        at = address(emitter, node.src[0], {**copy, beside: first, lane: i}, None).pointer
-        rows.append(scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (at,))))
-        if is_late:
-            later = scopes.emit(
-                UOp(
-                    INDEX, at.dtype, (at, emitter.index_constant(TRANSPOSE_PREFETCH_BLOCKS * count))
-                )
-            )
-            scopes.emit(UOp(Ops.PREFETCH, dtypes.void, (later,), False))
-    columns = transpose_registers(scopes, rows)
-    memo = scopes.stack[emitter.depth(node)].memo
-    for i, column in enumerate(columns):
-        memo[node, emitter.key(node, {**copy, beside: first + i})] = column
-    return columns[copy[beside] - first]
-
-
-def _has_uniform_gate(emitter: Emitter, index: UOp, copy: UnrollCopy, lane: UOp) -> bool:
-    """Are all lanes loaded or none, whatever they are?"""
-    if index.gate is None or lane not in index.gate.ranges:
-        return True
-    return uniform_scalar(emitter.value(index.gate, copy)) is not None
-
-
-def _load_stride_two(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp) -> UOp:
-    """Two vectors, the second ending with the last lane: 0 2 4 6 of the one, 1 3 5 7 of the other.
-
-    Nothing outside of the first and last lane is touched.
-    """
-    count, scopes = lane.size, emitter.scopes
-    first = address(emitter, node.src[0], {**copy, lane: 0}, None).pointer
-    gate = () if first.gate is None else (first.gate,)
-    further = scopes.emit(
-        UOp(INDEX, first.dtype, (first, emitter.index_constant(count - 1), *gate))
-    )
-    low, high = (
-        scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (place,))) for place in (first, further)
-    )
-    order = tuple([2 * i if 2 * i < count else 2 * i + 1 for i in range(count)])
-    return scopes.emit(UOp(Ops.SHUFFLE, low.dtype, (low, high), order))
-
-
-def _load_reversed(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp) -> UOp:
-    """A vector that ends where the first lane is, turned around."""
-    last = {**copy, lane: lane.size - 1}
-    pointer = address(emitter, node.src[0], last, None).pointer
-    vector = emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
-    order = tuple(reversed(range(lane.size)))
-    return emitter.scopes.emit(UOp(Ops.SHUFFLE, vector.dtype, (vector, vector), order))
 
 
 def free_lane(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp | None:
@@ -181,29 +87,16 @@ def free_lane(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp | None:
     return None
 
 
-def _load_vector_element(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp | None:
-    """Without vector arithmetic: one element of a vector load, where lanes allow it."""
-    if emitter.target.has_vector_alu:
-        return None
-    index = node.src[0]
-    lane = next((r for r in emitter.unrolled(node) if r.kind is LANE), None)
-    if lane is None or index.gate is not None or not is_aligned(index, lane):
-        return None
-    pointer = address(emitter, index, {**copy, lane: 0}, None).pointer
-    vector = emitter.scopes.emit(UOp(Ops.LOAD, node.dtype.vec(lane.size), (pointer,)))
-    return emitter.scopes.emit(UOp(Ops.GEP, node.dtype, (vector,), copy[lane]))
-
-
 # ---------------------------------------------------------------------- stores
 
 
 def emit_store(emitter: Emitter, node: UOp) -> None:
-    """One STORE under its loops; those that are open already stay open."""
+    """One STORE under its loops; open loops stay open."""
     emit_stores(emitter, [node])
 
 
 def emit_stores(emitter: Emitter, nodes: list[UOp]) -> None:
-    """STOREs under the same loops, register by register: few values are alive at a time."""
+    """STOREs under the same loops, register by register, to keep few values live."""
     nodes = [node for node in nodes if node not in emitter.buffers]
     if not nodes:
         return
@@ -213,11 +106,11 @@ def emit_stores(emitter: Emitter, nodes: list[UOp]) -> None:
     )
     with emitter.scopes.at_depth(already):
         inner = [r for r in ranges if r not in emitter.scopes.depth]
-        later = tuple([r for r in epilogue_loops(nodes) if r in inner])
-        for r in [r for r in inner if r not in later]:
+        epilogue = tuple([r for r in epilogue_loops(nodes) if r in inner])
+        for r in [r for r in inner if r not in epilogue]:
             emitter.open(r)
-        prefetch_epilogue(emitter, nodes, later)
-        for r in later:
+        prefetch_epilogue(emitter, nodes, epilogue)
+        for r in epilogue:
             emitter.open(r)
         for group in _store_groups(emitter, nodes, emitter.copies(ranges)):
             writes = [w for node, i in group for w in _writes(emitter, node, i)]
@@ -235,17 +128,19 @@ def emit_stores(emitter: Emitter, nodes: list[UOp]) -> None:
 def _store_groups(
     emitter: Emitter, nodes: list[UOp], copies: list[UnrollCopy]
 ) -> list[list[tuple[UOp, UnrollCopy]]]:
-    """What is computed before anything of it is written: a few values at once hide latencies."""
+    """Groups of stores whose values are computed before the first is written: overlapping a few
+    hides latencies.
+    """
     every = [(node, i) for i in copies for node in nodes]
     must = emitter.rewrites and not is_in_place(nodes)
     return [every] if must or len(every) <= MAX_PENDING_VALUES else [[one] for one in every]
 
 
-Write = tuple[UOp, UOp]  # where, what
+Write = tuple[UOp, UOp]  # pointer, value
 
 
 def _writes(emitter: Emitter, node: UOp, copy: UnrollCopy) -> list[Write]:
-    """What one instance of a store writes; lanes with unit stride are written as one vector."""
+    """What one unroll copy of a store writes; unit-stride lanes are one vector."""
     index, value, ranges = node.src[0], node.src[1], node.bound
     lane = next((r for r in ranges if r.kind is LANE), None)
     if lane is not None and not emitter.is_vector(lane):
@@ -262,7 +157,7 @@ def _writes(emitter: Emitter, node: UOp, copy: UnrollCopy) -> list[Write]:
 
 
 def _read_modify_write(emitter: Emitter, op: Ops, pointer: UOp, value: UOp) -> Write:
-    """What is there, combined with a value: read anew every time."""
+    """The element combined with the value; the element is loaded anew each time."""
     if op is Ops.ASSIGN:
         return pointer, value
     now = UOp(Ops.LOAD, value.dtype, (pointer,))
@@ -274,6 +169,7 @@ def _read_modify_write(emitter: Emitter, op: Ops, pointer: UOp, value: UOp) -> W
 def lane_writes(
     emitter: Emitter, index: UOp, found: UOp, copy: UnrollCopy, lane: UOp | None
 ) -> list[Write]:
+    """One write, or one for each lane if lanes are not contiguous."""
     if lane is None:
         return [(address(emitter, index, copy, None).pointer, found)]
     found = emitter.splat(found, lane.size)
@@ -283,14 +179,14 @@ def lane_writes(
     parts = [
         emitter.scopes.emit(UOp(Ops.GEP, found.dtype.scalar, (found,), i)) for i in range(lane.size)
     ]
-    places = [address(emitter, index, {**copy, lane: i}, None) for i in range(lane.size)]
-    return [(place.pointer, part) for place, part in zip(places, parts, strict=True)]
+    addresses = [address(emitter, index, {**copy, lane: i}, None) for i in range(lane.size)]
+    return [(at.pointer, part) for at, part in zip(addresses, parts, strict=True)]
 
 
 def _writes_of_scalar_lanes(
     emitter: Emitter, index: UOp, value: UOp, copy: UnrollCopy, lane: UOp, is_together: bool
 ) -> list[Write]:
-    """Lanes that were computed one by one are stored as one vector, when the first one comes."""
+    """Without vector arithmetic: all lanes as one vector store, emitted for lane 0."""
     is_vector = is_together and index.gate is None and is_aligned(index, lane)
     if is_vector and copy[lane]:
         return []
@@ -302,7 +198,7 @@ def _writes_of_scalar_lanes(
 
 
 def _is_first_thread(emitter: Emitter) -> UOp | None:
-    """Threads that shared a reduction all know its result: one of them writes it."""
+    """All threads of a group know the result of their reduction: only one writes it."""
     condition: UOp | None = None
     for r, special in emitter.grid.items():
         if r.kind is AxisKind.GROUP:
@@ -325,13 +221,13 @@ def _write_all(emitter: Emitter, writes: list[Write], condition: UOp | None = No
 
 
 def fill_stage(emitter: Emitter, node: UOp) -> None:
-    """A value that must be known before what it is made of is overwritten."""
+    """Fill a stage's scratch before a store overwrites what it reads."""
     for copy in emitter.copies(emitter.unrolled(node)):
         emitter.value(node, copy)
 
 
 def emit_stage(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
-    """Fill scratch where the stage's outer loops are open; the pointer to it behind the fill."""
+    """Fill scratch where the stage's outer loops are open; returns the pointer behind the fill."""
     value, indices, ranges = node.value, node.places, node.bound
     if not indices:
         return emitter.value(value, copy)
@@ -340,7 +236,7 @@ def emit_stage(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     lanes = emitter.lanes(node, copy)
     pointer = new_scratch(emitter, node, lanes)
     with emitter.scopes.at_depth(depth):
-        if is_shared(node) and depth:  # others may still read what the last round left there
+        if is_shared(node) and depth:  # threads may still read the previous iteration's contents
             emitter.scopes.stack[depth].lines.append(UOp(Ops.BARRIER))
         index = UOp(INDEX, node.dtype, (node, *indices))
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
@@ -363,16 +259,16 @@ def emit_fill(
     base: UnrollCopy,
     adds: bool = False,
 ) -> UOp:
-    """Loops that write a value to scratch, or add it to what is there; their last line."""
+    """Loops that write a value to scratch, or add it to the contents; returns their last line."""
     for r in ranges:
         emitter.open(r)
     own = next((r for r in ranges if emitter.is_vector(r)), None)
-    turns = None if own is None else find_interleaved_axis(emitter, index, ranges, own)
-    split = [r for r in ranges if r is not turns]
+    axis = None if own is None else find_interleaved_axis(emitter, index, ranges, own)
+    split = [r for r in ranges if r is not axis]
     for copy in emitter.copies(split, base):
         lane = own or free_lane(emitter, index.src[0], copy)
-        if turns is not None and own is not None:
-            writes = _interleaved_writes(emitter, index, value, copy, own, turns)
+        if axis is not None and own is not None:
+            writes = _interleaved_writes(emitter, index, value, copy, own, axis)
         else:
             found = emitter.value(value, copy)
             writes = lane_writes(emitter, index, found, copy, lane)
@@ -386,15 +282,15 @@ def emit_fill(
 
 
 def _interleaved_writes(
-    emitter: Emitter, index: UOp, value: UOp, copy: UnrollCopy, lane: UOp, turns: UOp
+    emitter: Emitter, index: UOp, value: UOp, copy: UnrollCopy, lane: UOp, axis: UOp
 ) -> list[Write]:
-    """Registers whose lanes lie in turn: as many vectors that lie one behind the other."""
-    each = [emitter.value(value, {**copy, turns: i}) for i in range(turns.size)]
-    each = [emitter.splat(one, lane.size) for one in each]
-    first = address(emitter, index, {**copy, turns: 0, lane: 0}, None).pointer
+    """Registers whose lanes interleave in memory, as contiguous vectors."""
+    elements = [emitter.value(value, {**copy, axis: i}) for i in range(axis.size)]
+    elements = [emitter.splat(one, lane.size) for one in elements]
+    first = address(emitter, index, {**copy, axis: 0, lane: 0}, None).pointer
     writes: list[Write] = []
-    for place, vector in enumerate(interleave_lanes(emitter.scopes, each)):
-        step = emitter.index_constant(place * lane.size)
-        at = emitter.scopes.emit(UOp(INDEX, first.dtype, (first, step))) if place else first
+    for number, vector in enumerate(interleave_lanes(emitter.scopes, elements)):
+        step = emitter.index_constant(number * lane.size)
+        at = emitter.scopes.emit(UOp(INDEX, first.dtype, (first, step))) if number else first
         writes.append((at, vector))
     return writes

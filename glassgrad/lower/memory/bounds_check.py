@@ -1,7 +1,8 @@
-"""CHECK -> a comparison: an index outside of its axis is written down, and 0 is used instead.
+"""CHECK -> a comparison and a branch that is hardly ever taken: reports out-of-range indices.
 
-Bad indices go to the kernel's *cells*, a parameter of its own with an int64 for each CHECK, 0 until
-something is found. Cores may write there at once; any of their findings will do.
+An index outside of its axis is stored in the kernel's *error cells*, a parameter with an int64 for
+each CHECK that is 0 while all is well, and 0 is used in its place. Cores may write concurrently;
+any of the bad indices will do.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ UNSIGNED = {32: dtypes.uint32, 64: dtypes.uint64}
 def emit_check(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """x  ->  if size ≤ unsigned(x): cells[number] = x; x or 0
 
-    The lanes of a vector are looked at together, also where one of them is asked for.
+    A vector is checked as a whole, even if only one lane is asked for.
     """
     emit, (size, slot, number) = emitter.scopes.emit, node.arg
     for lane in emitter.unrolled(node):
@@ -42,10 +43,10 @@ def emit_check(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     return emit(is_bad.where(emitter.splat(zero, lanes), value))
 
 
-def _report(emitter: Emitter, place: UOp, value: UOp, is_bad: UOp) -> None:
-    """One branch for all lanes, which is hardly ever taken; then one for each."""
+def _report(emitter: Emitter, cell: UOp, value: UOp, is_bad: UOp) -> None:
+    """One branch for all lanes, then a gated store for each lane."""
     emit = emitter.scopes.emit
-    emit(place)
+    emit(cell)
     lanes, pairs = value.dtype.count, [(is_bad, value)]
     if lanes > 1:
         bad = [emit(UOp(Ops.GEP, dtypes.bool, (is_bad,), i)) for i in range(lanes)]
@@ -60,17 +61,17 @@ def _report(emitter: Emitter, place: UOp, value: UOp, is_bad: UOp) -> None:
     lines.append(opened)
     for (one, _), word in zip(pairs, words, strict=True):
         gated = (
-            place
+            cell
             if lanes == 1
-            else UOp(Ops.INDEX, place.dtype, (place, emitter.index_constant(0), one))
+            else UOp(Ops.INDEX, cell.dtype, (cell, emitter.index_constant(0), one))
         )
-        lines += [] if gated is place else [gated]
+        lines += [] if gated is cell else [gated]
         lines.append(UOp(Ops.STORE, dtypes.void, (gated, word)))
     lines.append(UOp(Ops.ENDIF, dtypes.void, (opened,)))
 
 
 def _cells(emitter: Emitter, slot: int) -> UOp:
-    """The parameter that takes bad indices: an element for each CHECK."""
+    """The parameter that takes out-of-range indices: an element for each CHECK."""
     numbers = [node.arg[2] for node in emitter.body.toposort() if node.op is Ops.CHECK]
     param = Param(slot, (1 + max(numbers),), (1,))
     return emitter.scopes.emit(UOp(Ops.PARAM, dtypes.int64, (), param))

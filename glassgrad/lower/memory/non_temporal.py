@@ -1,7 +1,8 @@
-"""Which STOREs may go past the caches: large results, written in order, that nobody reads here.
+"""STOREs -> non-temporal STOREs where results are large, contiguous and not read in this kernel.
 
-A store that goes past the caches need not read the line that it overwrites, a third of the traffic
-of an addition. What it writes is then far away: so only what would not stay near anyway goes there.
+A non-temporal store does not read the cache line that it overwrites, which is a third of the
+traffic of an addition. The written data is not cached, so only results that would not fit into the
+last-level cache anyway are streamed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from glassgrad.ir.uop import UOp
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
-MIN_SHARE_OF_L3 = 3, 4  # of the last cache
+MIN_SHARE_OF_L3 = 3, 4  # a result below 3/4 of L3 stays cached for its readers
 
 
 def mark_streamed_stores(lines: list[UOp], emitter: Emitter) -> list[UOp]:
-    """The same lines, with the STOREs marked that may go past the caches."""
+    """The same instructions; eligible STOREs are marked STREAMED."""
     stores = [node for node in emitter.body.src if node.op is Ops.STORE]
     if emitter.rewrites or not emitter.target.has_vector_alu:
         return lines
@@ -50,7 +51,7 @@ def _can_stream(emitter: Emitter, store: UOp) -> bool:
 
 
 def _writes_in_order(emitter: Emitter, store: UOp) -> bool:
-    """Whole vectors at multiples of their size, one behind the other, until lines are full?"""
+    """True if whole aligned vectors follow each other until cache lines are full."""
     terms, offset = emitter.flat(store.src[0])
     unrolled = [r for r in store.bound if r.kind.is_unrolled]
     distances = sorted([(terms.get(r, 0), r.size) for r in unrolled])
@@ -70,22 +71,22 @@ def _writes_in_order(emitter: Emitter, store: UOp) -> bool:
     return goes_on or reached * store.src[1].dtype.itemsize % emitter.target.line_bytes == 0
 
 
-def divisor(place: Linear) -> int:
-    """A number that divides a sum, whatever its ranges are; 0 for nothing."""
-    terms, found = place
+def divisor(offset: Linear) -> int:
+    """A number that divides a linear sum for all values of its ranges; 0 for the sum 0."""
+    terms, found = offset
     for atom, factor in terms.items():
         found = gcd(found, factor * _divisor_of(atom))
     return found
 
 
 def _divisor_of(atom: UOp) -> int:
-    if atom.op is Ops.MIN:  # the beginning of a block that moved inwards
+    if atom.op is Ops.MIN:  # the start of a last block that overlaps the one before
         return gcd(*[divisor(linear(source)) for source in atom.src])
     return 1
 
 
 def _is_read(body: UOp, buffer: UOp) -> bool:
-    """Does anything here read a buffer, or what was stored there?"""
+    """True if the kernel reads the buffer, or a value stored in it."""
     for node in body.toposort():
         if node.op is Ops.LOAD:
             base = node.buffer

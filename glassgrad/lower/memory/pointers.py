@@ -1,4 +1,4 @@
-"""pointer, parts -> pointer: each loop's share is added in that loop, constants come last."""
+"""pointer, terms -> pointer: each loop's term is added in that loop, constants come last."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ if TYPE_CHECKING:
 
 INDEX = Ops.INDEX
 
-AddressTerm = tuple[
-    int, UOp, int
-]  # the depth of a value's loop, the value, how many elements it counts
+AddressTerm = tuple[int, UOp, int]  # depth of the value's loop, value, elements per unit of it
 
 
-def pointer_to(emitter: Emitter, buffer: UOp, place: Linear, copy: UnrollCopy) -> UOp:
-    """The pointer to a place in a buffer of the kernel, for one instance."""
-    scopes, offset = emitter.scopes, place.constant
+def pointer_to(emitter: Emitter, buffer: UOp, elements: Linear, copy: UnrollCopy) -> UOp:
+    """The pointer to an element offset of a kernel buffer, in one unroll copy."""
+    scopes, offset = emitter.scopes, elements.constant
     parts: list[AddressTerm] = []
-    for atom, factor in place.terms.items():
+    for atom, factor in elements.terms.items():
         if atom in copy:
             offset += factor * copy[atom]
             continue
@@ -40,12 +38,12 @@ def pointer_to(emitter: Emitter, buffer: UOp, place: Linear, copy: UnrollCopy) -
 def extend_pointer(
     emitter: Emitter, pointer: UOp, parts: list[AddressTerm], offset: int, gate: UOp | None
 ) -> UOp:
-    """The pointer to an element, which a gate may close."""
+    """The pointer plus terms and a constant offset, with an optional gate."""
     scopes, dtype = emitter.scopes, pointer.dtype
     parts.sort(key=_depth)
     if not emitter.target.has_vector_alu:
-        place = _sum_terms(emitter, parts, offset)
-        return scopes.emit(UOp(INDEX, dtype, (pointer, place, *([gate] if gate else []))))
+        elements = _sum_terms(emitter, parts, offset)
+        return scopes.emit(UOp(INDEX, dtype, (pointer, elements, *([gate] if gate else []))))
     pointer = _advance_loop_by_loop(emitter, pointer, parts)
     if gate is not None or offset or pointer.op is not INDEX:
         last = (pointer, emitter.index_constant(offset), *([gate] if gate is not None else []))
@@ -58,18 +56,18 @@ def _depth(part: AddressTerm) -> int:
 
 
 def _sum_terms(emitter: Emitter, parts: list[AddressTerm], offset: int) -> UOp:
-    """One number, which all buffers share."""
-    place: UOp | None = None
+    """Without vector arithmetic: one element offset, shared by all buffers."""
+    elements: UOp | None = None
     for _, value, factor in parts:
         step = emitter.times(value, factor)
-        place = step if place is None else _plus(emitter, place, step)
-    if place is None:
+        elements = step if elements is None else _plus(emitter, elements, step)
+    if elements is None:
         return emitter.index_constant(offset)
-    return _plus(emitter, place, emitter.index_constant(offset)) if offset else place
+    return _plus(emitter, elements, emitter.index_constant(offset)) if offset else elements
 
 
 def _advance_loop_by_loop(emitter: Emitter, pointer: UOp, parts: list[AddressTerm]) -> UOp:
-    """One INDEX for each loop. Most instances want the same, with another constant."""
+    """One INDEX per loop, memoized: most unroll copies differ in the constant alone."""
     key = (pointer, *parts)
     found = emitter.pointers.get(key)
     if found is not None and emitter.scopes.is_available(found):
@@ -87,7 +85,7 @@ def _plus(emitter: Emitter, left: UOp, right: UOp) -> UOp:
 
 
 def is_aligned(index: UOp, lane: UOp) -> bool:
-    """Do the lanes follow each other, starting at a multiple of their number?"""
+    """True if the lanes are contiguous and start at a multiple of their count."""
     terms, offset = flat(index.indices, strides_of(index.src[0]))
     rest = [c for atom, c in terms.items() if atom is not lane]
     splat = any(lane in atom.ranges for atom in terms if atom is not lane)

@@ -1,6 +1,4 @@
-"""Scratch: memory for a STAGE, and which of it may lie where other scratch was, as nobody reads
-that any more.
-"""
+"""STAGE -> scratch memory; scratch whose live ranges do not overlap shares addresses."""
 
 from __future__ import annotations
 
@@ -22,30 +20,32 @@ POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
 
 
 def is_shared(stage: UOp) -> bool:
-    """Do the threads of a group fill it together?"""
+    """True if the threads of a group fill the stage together."""
     return any(r.kind is AxisKind.GROUP for r in stage.bound)
 
 
 def new_scratch(emitter: Emitter, node: UOp, lanes: int) -> UOp:
-    """Memory of this core or thread; what a group shares has a part for each of its elements."""
-    own = sorted([r for r in node.ranges if r.kind is AxisKind.LOCAL], key=order)
-    own = own if is_shared(node) else []
+    """Memory of this core or thread; shared memory has a slice for each thread of the group."""
+    local_ranges = sorted([r for r in node.ranges if r.kind is AxisKind.LOCAL], key=order)
+    local_ranges = local_ranges if is_shared(node) else []
     each = lanes * prod(node.arg)
-    elements = each * prod(r.size for r in own)
+    elements = each * prod(r.size for r in local_ranges)
     number = emitter.scratches
     emitter.scratches += 1
-    arg = (number, elements, 0, is_shared(node))  # share_scratch finds a place for it
+    arg = (number, elements, 0, is_shared(node))  # allocate_scratch sets the offset
     scratch = emitter.scopes.emit(UOp(SCRATCH, node.dtype, (), arg), 0)
-    if not own:
+    if not local_ranges:
         return scratch
-    strides = tuple([each * prod(r.size for r in own[i + 1 :]) for i in range(len(own))])
-    part = emitter.value(total(tuple(own), strides), {})
+    strides = tuple(
+        [each * prod(r.size for r in local_ranges[i + 1 :]) for i in range(len(local_ranges))]
+    )
+    part = emitter.value(total(tuple(local_ranges), strides), {})
     return emitter.scopes.emit(UOp(Ops.INDEX, node.dtype, (scratch, part)))
 
 
 @mutable
 class LiveRange:
-    """The lines between which a scratch is needed, and how many bytes it has."""
+    """The first and last instruction that use a scratch, and its size."""
 
     scratch: UOp
     first: int
@@ -55,26 +55,28 @@ class LiveRange:
 
 
 def allocate_scratch(lines: Sequence[UOp]) -> tuple[list[UOp], int]:
-    """The lines with other offsets, and how many bytes there are in all."""
-    lives = _live_ranges(lines)
-    total = _assign_offsets(lives)
+    """The instructions with final scratch offsets, and the total number of bytes."""
+    live_ranges = _live_ranges(lines)
+    total = _assign_offsets(live_ranges)
     moved = {
-        life.scratch: _with_offset(life) for life in lives if life.scratch.arg[2] != life.offset
+        live.scratch: _with_offset(live)
+        for live in live_ranges
+        if live.scratch.arg[2] != live.offset
     }
     return (_rebuilt(lines, moved) if moved else list(lines)), total
 
 
 def _live_ranges(lines: Sequence[UOp]) -> list[LiveRange]:
-    """In order of appearance. A loop that a life only partly covers is covered as a whole."""
+    """In order of appearance; a live range that crosses a loop boundary covers the whole loop."""
     owner: dict[UOp, UOp] = {}
     found: dict[UOp, LiveRange] = {}
     loops: list[tuple[int, int]] = []
-    opened: dict[UOp, int] = {}
+    start_of: dict[UOp, int] = {}
     for number, line in enumerate(lines):
         if line.op is RANGE:
-            opened[line] = number
+            start_of[line] = number
         elif line.op is END:
-            loops.append((opened[line.src[0]], number))
+            loops.append((start_of[line.src[0]], number))
         if line.op is SCRATCH:
             owner[line] = line
             continue
@@ -83,13 +85,16 @@ def _live_ranges(lines: Sequence[UOp]) -> list[LiveRange]:
                 _extend_live_range(found, owner[source], number)
         if line.op in POINTERS and line.src[0] in owner:
             owner[line] = owner[line.src[0]]
-    for life in found.values():
+    for live in found.values():
         for start, end in loops:  # inner ones come before those around them
-            is_inside = start < life.first and life.last < end
-            if not is_inside and start <= life.last and life.first <= end:
-                life.first, life.last = min(life.first, start), max(life.last, end)
-        if life.scratch.arg[3]:  # other threads may still be reading it
-            life.first, life.last = 0, len(lines)
+            is_inside = start < live.first and live.last < end
+            if not is_inside and start <= live.last and live.first <= end:
+                live.first, live.last = (
+                    min(live.first, start),
+                    max(live.last, end),
+                )
+        if live.scratch.arg[3]:  # other threads may still be reading it
+            live.first, live.last = 0, len(lines)
     return list(found.values())
 
 
@@ -101,22 +106,22 @@ def _extend_live_range(found: dict[UOp, LiveRange], scratch: UOp, number: int) -
         found[scratch] = LiveRange(scratch, number, number, -(-nbytes // ALIGNMENT) * ALIGNMENT)
 
 
-def _assign_offsets(lives: list[LiveRange]) -> int:
-    """Each as low as those allow that are needed at the same time."""
+def _assign_offsets(live_ranges: list[LiveRange]) -> int:
+    """First fit: the lowest offset that no overlapping live range occupies."""
     placed: list[LiveRange] = []
-    for life in sorted(lives, key=lambda found: found.first):
-        met = [m for m in placed if m.first <= life.last and life.first <= m.last]
-        for other in sorted(met, key=lambda found: found.offset):
+    for live in sorted(live_ranges, key=lambda found: found.first):
+        overlapping = [m for m in placed if m.first <= live.last and live.first <= m.last]
+        for other in sorted(overlapping, key=lambda found: found.offset):
             end = other.offset + other.nbytes
-            if other.offset < life.offset + life.nbytes and life.offset < end:
-                life.offset = end
-        placed.append(life)
-    return max((life.offset + life.nbytes for life in lives), default=0)
+            if other.offset < live.offset + live.nbytes and live.offset < end:
+                live.offset = end
+        placed.append(live)
+    return max((live.offset + live.nbytes for live in live_ranges), default=0)
 
 
-def _with_offset(life: LiveRange) -> UOp:
-    number, elements, _, is_shared = life.scratch.arg
-    return life.scratch.replace(arg=(number, elements, life.offset, is_shared))
+def _with_offset(live: LiveRange) -> UOp:
+    number, elements, _, is_shared = live.scratch.arg
+    return live.scratch.replace(arg=(number, elements, live.offset, is_shared))
 
 
 def _rebuilt(lines: Sequence[UOp], moved: dict[UOp, UOp]) -> list[UOp]:

@@ -1,7 +1,7 @@
-"""LOADs whose lanes lie apart -> vectors along memory, turned around in registers.
+"""LOADs with strided lanes -> vector loads along memory, transposed in registers.
 
-Lanes that lie a row apart, while registers lie side by side, are a block of a matrix that is read
-by its columns: its rows are loaded as vectors, and a few steps of exchanges make columns of them.
+Where lanes are a row apart and registers are adjacent, the loads read a block of a matrix by
+columns: its rows are loaded as vectors and shuffled into columns.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from glassgrad.lower.scope import Scopes
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, UnrollCopy
 
-SHUFFLE_BYTES = 16  # within which every machine exchanges elements in one step
+SHUFFLE_BYTES = 16  # every machine shuffles freely within this many bytes in one instruction
 
 
 def find_transposed_axis(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp) -> UOp | None:
-    """Registers whose elements of this LOAD are neighbours, as many as make whole blocks."""
+    """The unrolled axis along which this LOAD is contiguous, if whole blocks can be transposed."""
     if node.src[0].gate is not None or emitter.rewrites:
         return None
     if lane.size & (lane.size - 1) or 2 * lane.size > emitter.target.registers:
@@ -40,14 +40,14 @@ def find_transposed_axis(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UO
 
 
 def _registers_in_whole_blocks(axis: UOp, lane: UOp) -> int:
-    """How many registers make whole blocks."""
+    """The number of registers that form whole blocks."""
     return axis.size // lane.size * lane.size
 
 
 def find_interleaved_axis(
     emitter: Emitter, index: UOp, ranges: Sequence[UOp], lane: UOp
 ) -> UOp | None:
-    """Registers that write between the lanes of each other: 0 4 8 12, 1 5 9 13, and so on."""
+    """The unrolled axis whose registers write between each other's lanes: 0 4 8 12, 1 5 9 13, …"""
     terms, _ = emitter.flat(index)
     for r in ranges:
         if r.kind is AxisKind.UPCAST and terms.get(r) == 1 and terms.get(lane) == r.size:
@@ -58,68 +58,70 @@ def find_interleaved_axis(
 
 
 def interleave_lanes(scopes: Scopes, vectors: list[UOp]) -> list[UOp]:
-    """a0 a1, b0 b1  ->  a0 b0, a1 b1: the elements of all vectors, one of each at a time"""
+    """a0 a1, b0 b1 -> a0 b0, a1 b1: the elements of all vectors, alternating"""
     if len(vectors) == 1:
         return vectors
     count = vectors[0].dtype.count
     even, odd = interleave_lanes(scopes, vectors[::2]), interleave_lanes(scopes, vectors[1::2])
-    done: list[UOp] = []
+    results: list[UOp] = []
     for one, two in zip(even, odd, strict=True):
         for start in (0, count // 2):
             order = [i + start + row * count for i in range(count // 2) for row in (0, 1)]
-            done.append(_shuffle(scopes, one, two, order))
-    return done
+            results.append(_shuffle(scopes, one, two, order))
+    return results
 
 
 def transpose_registers(scopes: Scopes, rows: Sequence[UOp]) -> list[UOp]:
-    """a0 a1, b0 b1  ->  a0 b0, a1 b1: first within the parts of vectors that lie near, then parts
-    change places.
+    """a0 a1, b0 b1  ->  a0 b0, a1 b1: a transpose
+
+    First within the parts of vectors that one shuffle can reach, then by exchanging parts.
     """
     count = len(rows)
-    near = min(count, SHUFFLE_BYTES // rows[0].dtype.scalar.itemsize)
+    part_size = min(count, SHUFFLE_BYTES // rows[0].dtype.scalar.itemsize)
     groups = [
-        _interleave_pieces(scopes, rows[i : i + near], 1, near) for i in range(0, count, near)
+        _interleave_pieces(scopes, rows[i : i + part_size], 1, part_size)
+        for i in range(0, count, part_size)
     ]
-    columns = [[group[i] for group in groups] for i in range(near)]
+    columns = [[group[i] for group in groups] for i in range(part_size)]
     distance = 1
-    while distance * near < count:
-        columns = [_exchange_parts(scopes, column, distance, near) for column in columns]
+    while distance * part_size < count:
+        columns = [_exchange_parts(scopes, column, distance, part_size) for column in columns]
         distance *= 2
-    return [columns[i][part] for part in range(count // near) for i in range(near)]
+    return [columns[i][part] for part in range(count // part_size) for i in range(part_size)]
 
 
-def _interleave_pieces(scopes: Scopes, rows: Sequence[UOp], size: int, near: int) -> list[UOp]:
-    """Pieces of `size` elements from two rows in turn, for either half of each part."""
+def _interleave_pieces(scopes: Scopes, rows: Sequence[UOp], size: int, part_size: int) -> list[UOp]:
+    """Alternating pieces of `size` elements from two rows, for either half of each part."""
     if len(rows) == 1:
         return list(rows)
-    count, half = rows[0].dtype.count, near // 2
+    count, half = rows[0].dtype.count, part_size // 2
     halves: list[list[UOp]] = []
     for start in (0, half):
         order = [
             part + start + piece + row * count + i
-            for part in range(0, count, near)
+            for part in range(0, count, part_size)
             for piece in range(0, half, size)
             for row in (0, 1)
             for i in range(size)
         ]
         pairs = zip(rows[::2], rows[1::2], strict=True)
         halves.append([_shuffle(scopes, one, two, order) for one, two in pairs])
-    return [row for half in halves for row in _interleave_pieces(scopes, half, size * 2, near)]
+    return [row for half in halves for row in _interleave_pieces(scopes, half, size * 2, part_size)]
 
 
-def _exchange_parts(scopes: Scopes, vectors: list[UOp], distance: int, near: int) -> list[UOp]:
-    """Of each pair, the parts of the one beside those of the other."""
-    done, count = list(vectors), vectors[0].dtype.count
+def _exchange_parts(scopes: Scopes, vectors: list[UOp], distance: int, part_size: int) -> list[UOp]:
+    """Exchange parts between the vectors of each pair that is `distance` apart."""
+    results, count = list(vectors), vectors[0].dtype.count
     parts = range(len(vectors))
-    first = [count + (p - distance) * near if p & distance else p * near for p in parts]
-    second = [count + p * near if p & distance else (p + distance) * near for p in parts]
+    first = [count + (p - distance) * part_size if p & distance else p * part_size for p in parts]
+    second = [count + p * part_size if p & distance else (p + distance) * part_size for p in parts]
     for low in parts:
         if not low & distance:
             pair = vectors[low], vectors[low + distance]
-            for place, starts in ((low, first), (low + distance, second)):
-                order = [start + i for start in starts for i in range(near)]
-                done[place] = _shuffle(scopes, *pair, order)
-    return done
+            for target, starts in ((low, first), (low + distance, second)):
+                order = [start + i for start in starts for i in range(part_size)]
+                results[target] = _shuffle(scopes, *pair, order)
+    return results
 
 
 def _shuffle(scopes: Scopes, one: UOp, two: UOp, order: list[int]) -> UOp:

@@ -1,8 +1,8 @@
-"""What sums read next is asked for while they go on: PREFETCHes in their innermost loop.
+"""Prefetches in the innermost loop of a sum for the operands of the next tile or packed panel.
 
-Sums read scratch, or rows of memory as they lie. Nothing brings near what is packed into scratch
-for the next block of loops, or the rows of the next tile: cores would wait for memory then, and
-memory for cores while they multiply.
+Sums read packed scratch, or rows of memory. The hardware prefetcher does not follow what will be
+packed for the next panel, or the rows of the next tile: without prefetches the core computes while
+memory is idle, then waits for memory.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from glassgrad.lower.scope import loops_of
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
-MIN_PRODUCTS_PER_STEP = 12  # products in one step of a loop, beside which a PREFETCH costs little
-MAX_PREFETCHES_PER_STEP = 2  # places that are asked for in one step
-MIN_REUSE = 32  # of an element, in products: with fewer, sums wait for memory anyway
-MAX_REUSE = 512  # beside which it does not matter how long the first one waits
+MIN_PRODUCTS_PER_STEP = 12  # products per iteration that make the cost of a prefetch small
+MAX_PREFETCHES_PER_STEP = 2  # per iteration; more would compete with the loads of the sum
+MIN_REUSE = 32  # products per element; with fewer, the sum is bound by memory bandwidth anyway
+MAX_REUSE = 512  # products per element; with more, the latency of the first access does not matter
 
 
 @frozen
 class Region:
-    """Memory that a sum reads, or that is copied for it: what is at an INDEX with all steps of some
-    ranges, for each step of the loops around.
+    """Memory that a sum reads, or that is packed for it: an INDEX over all values of `ranges`, for
+    each iteration of the loops around.
     """
 
     index: UOp
     ranges: tuple[UOp, ...]
-    around: list[UOp]  # from the outside
+    outer_loops: list[UOp]  # outermost first
 
 
 @frozen
 class Runs:
-    """The same as places: so many runs of elements, so far apart."""
+    """The same as `count` contiguous runs of `length` elements, `pitch` elements apart."""
 
     count: int
     length: int
@@ -51,8 +51,8 @@ class Runs:
 
 
 def prefetch_operands(emitter: Emitter, reduce: UOp, products: int) -> None:
-    """In the innermost loop of a sum: places in what is seen next, further on with every step, so
-    that all of it has been asked for when its turn comes.
+    """In the innermost loop of a sum: prefetch the next tile evenly over the iterations of this
+    one.
     """
     if (
         products < MIN_PRODUCTS_PER_STEP
@@ -67,33 +67,33 @@ def prefetch_operands(emitter: Emitter, reduce: UOp, products: int) -> None:
 
 
 def _ends_expression(node: UOp) -> bool:
-    """Is it read, or computed in loops of its own, which are closed where this sum runs?"""
+    """True for loads and for values with loops of their own, which are closed here."""
     return node.op is Ops.LOAD or node.op in OPS_WITH_OWN_LOOPS
 
 
 def _region(emitter: Emitter, reduce: UOp, load: UOp) -> Region | None:
-    """What a LOAD of a sum sees of memory, or the STAGE that it reads; None if that is near."""
+    """The memory that a LOAD reads, directly or packed into a STAGE; None if it may be cached."""
     is_copied = load.buffer.op is Ops.STAGE
     block = load.buffer if is_copied else reduce
     index = _copied_index(load.buffer) if is_copied else load.src[0]
     if index is None or not is_far(index, emitter.target):
         return None
-    around = (block.ranges if is_copied else load.ranges) - set(block.bound)
-    unrolled = [r for r in around if r.kind.is_unrolled]
+    outer_loops = (block.ranges if is_copied else load.ranges) - set(block.bound)
+    unrolled = [r for r in outer_loops if r.kind.is_unrolled]
     if is_copied and unrolled:
-        return None  # it is filled for each of them
-    loops = sorted(loops_of(around), key=emitter.scopes.depth.__getitem__)
+        return None  # packed once per unroll copy
+    loops = sorted(loops_of(outer_loops), key=emitter.scopes.depth.__getitem__)
     return Region(index, (*block.bound, *unrolled), loops)
 
 
 def _next_pointers(emitter: Emitter, reduce: UOp, region: Region) -> list[UOp]:
-    """Pointers into the memory that is seen when the loops around it go on."""
-    depth, place = emitter.scopes.depth, _without_overlap(emitter.flat(region.index))
-    runs, moving = _runs(place, region), [r for r in region.around if r in place.terms]
-    if runs is None or not moving:
+    """Pointers into the memory that the next iteration of the loops around reads."""
+    depth, offset = emitter.scopes.depth, _without_overlap(emitter.flat(region.index))
+    runs, advancing = _runs(offset, region), [r for r in region.outer_loops if r in offset.terms]
+    if runs is None or not advancing:
         return []
     inside = sorted(
-        [r for r in depth if depth[r] > depth[region.around[-1]]], key=depth.__getitem__
+        [r for r in depth if depth[r] > depth[region.outer_loops[-1]]], key=depth.__getitem__
     )
     if not all(r.src[0].is_const for r in inside):
         return []
@@ -103,32 +103,34 @@ def _next_pointers(emitter: Emitter, reduce: UOp, region: Region) -> list[UOp]:
     sums = list(loops_of(reduce.bound))
     tiles = [r for r in inside if r not in sums]
     line = emitter.target.line_bytes // region.index.src[0].dtype.itemsize
-    begin = _next_start(place, region, moving)
-    places = [plus(begin, linear(away)) for away in _prefetch_offsets(runs, tiles, sums, line)]
-    return [pointer_to(emitter, region.index.src[0], one, {}) for one in places]
+    begin = _next_start(offset, region, advancing)
+    offsets = [
+        plus(begin, linear(distance)) for distance in _prefetch_offsets(runs, tiles, sums, line)
+    ]
+    return [pointer_to(emitter, region.index.src[0], one, {}) for one in offsets]
 
 
 def _reuse(reduce: UOp, region: Region) -> int:
-    """How many products an element goes into."""
-    inside = {*reduce.ranges, *reduce.bound} - set(region.around)
+    """The number of products that each element is a factor of."""
+    inside = {*reduce.ranges, *reduce.bound} - set(region.outer_loops)
     return prod(r.size for r in inside) // prod(r.size for r in region.ranges)
 
 
-def _next_start(place: Linear, region: Region, loops: list[UOp]) -> Linear:
-    """Where the memory begins that is seen next: a step of the innermost loop further on, or, if it
-    was the last one, where the loop around it goes on.
+def _next_start(offset: Linear, region: Region, loops: list[UOp]) -> Linear:
+    """The offset of the next region: the innermost loop's next iteration, or, after its last one,
+    the next iteration of the loop around it.
     """
-    terms = {atom: factor for atom, factor in place.terms.items() if atom not in region.ranges}
-    inner, step = loops[-1], place.terms[loops[-1]]
-    begin = Linear(terms, place.constant + step)
-    further = place.terms[loops[-2]] - inner.size * step if len(loops) > 1 else 0
+    terms = {atom: factor for atom, factor in offset.terms.items() if atom not in region.ranges}
+    inner, step = loops[-1], offset.terms[loops[-1]]
+    begin = Linear(terms, offset.constant + step)
+    further = offset.terms[loops[-2]] - inner.size * step if len(loops) > 1 else 0
     is_done = floordiv(add(inner, 1), inner.size)
     return plus(begin, linear(is_done), further) if further else begin
 
 
 def _prefetch_offsets(runs: Runs, tiles: list[UOp], sums: list[UOp], line: int) -> list[UOp]:
-    """How far from there each step of the sums asks, so that all is asked for when tiles are done:
-    a tile asks for a run or two, and the steps of its sums walk along it.
+    """The offsets that each iteration prefetches, to have covered all when the tiles are done: each
+    tile covers one or two runs, and the iterations of its sums advance along them.
     """
     if runs.count == 1:
         return [_loop_offset(tiles + sums, runs.length, line)]
@@ -143,7 +145,7 @@ def _prefetch_offsets(runs: Runs, tiles: list[UOp], sums: list[UOp], line: int) 
 
 
 def _loop_offset(loops: list[UOp], length: int, most: int) -> UOp:
-    """How far loops have walked: to the end of a length in all, if steps of `most` reach it."""
+    """The offset that loops have advanced to, at most `most` per iteration, to cover `length`."""
     step = min(most, -(-length // prod(r.size for r in loops)))
     parts: list[UOp | int] = [0]
     for r in reversed(loops):
@@ -153,29 +155,29 @@ def _loop_offset(loops: list[UOp], length: int, most: int) -> UOp:
 
 
 def _copied_index(stage: UOp) -> UOp | None:
-    """The INDEX of what a STAGE copies, if it only copies or converts."""
+    """The INDEX that a STAGE copies from; None if it computes more than a cast."""
     value = stage.value
     while value.op is Ops.CAST:
         value = value.src[0]
     return value.src[0] if value.op is Ops.LOAD else None
 
 
-def _without_overlap(place: Linear) -> Linear:
-    """Where blocks would lie if the last one did not overlap the one before."""
-    total = Linear({}, place.constant)
-    for atom, factor in place.terms.items():
+def _without_overlap(offset: Linear) -> Linear:
+    """The offset of a block if the last block did not overlap the one before."""
+    total = Linear({}, offset.constant)
+    for atom, factor in offset.terms.items():
         is_shifted = atom.op is Ops.MIN and atom.src[1].is_const
         inner = _without_overlap(linear(atom.src[0])) if is_shifted else Linear({atom: 1}, 0)
         total = plus(total, inner, factor)
     return total
 
 
-def _runs(place: Linear, region: Region) -> Runs | None:
-    """Which places are seen, if they are runs that lie evenly."""
+def _runs(offset: Linear, region: Region) -> Runs | None:
+    """The accessed offsets as evenly spaced runs; None if they are not."""
     ranges = set(region.ranges)
-    if any(not atom.ranges.isdisjoint(ranges) and atom not in ranges for atom in place.terms):
+    if any(not atom.ranges.isdisjoint(ranges) and atom not in ranges for atom in offset.terms):
         return None
-    steps = sorted([(place.terms.get(r, 0), r.size) for r in ranges])
+    steps = sorted([(offset.terms.get(r, 0), r.size) for r in ranges])
     length = 1
     while steps and steps[0][0] == length:
         length *= steps.pop(0)[1]

@@ -1,4 +1,4 @@
-"""REDUCE -> accumulators: one register per instance, one nest of loops for all of them."""
+"""REDUCE -> accumulators: one register per unroll copy, in one loop nest for all of them."""
 
 from __future__ import annotations
 
@@ -26,61 +26,62 @@ from glassgrad.lower.scope import loops_of
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, UnrollCopy
 
-MIN_CHAINED_RESULTS = 4  # sums side by side that are worth one rounding for each product
+# sums; with so many in flight, adding products one by one costs no time and rounds less
+MIN_CHAINED_RESULTS = 4
 
 
 @mutable
 class Reduction:
-    """One REDUCE on its way: which instances are wanted, and the registers that collect each.
+    """A REDUCE being emitted: the unroll copies that are wanted, and the accumulators of each.
 
-    `chains` registers take turns where there are few instances, so that additions overlap. In a
-    blocked sum they hold one block, and are added to `totals` when it is done.
+    With few results, `chains` accumulators per result alternate, so that additions overlap. In a
+    blocked sum they hold one block and are added to `totals` at its end.
     """
 
     node: UOp
-    wanted: list[UnrollCopy]
+    copies: list[UnrollCopy]
     steps: list[UnrollCopy]
     chains: int
     width: int
     dots: Dotted | None  # one instruction takes several steps
     registers: list[list[UOp]] = field(default_factory=list)
     totals: list[list[UOp]] = field(default_factory=list)
-    now: dict[UOp, UOp] = field(default_factory=dict)
+    current_values: dict[UOp, UOp] = field(default_factory=dict)
 
 
 def emit_reduction(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """sum(x over r)  ->  acc = 0; for r: acc = acc + x; acc
 
-    All instances are computed at once, and so are other reductions over the same loops.
+    Emits all unroll copies at once, together with other reductions over the same loops.
     """
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
     base = {r: v for r, v in copy.items() if emitter.is_vector(r) and r in node.ranges}
-    together = [node]
+    reductions = [node]
     if loops_of(node.bound) and not base:
-        together += [
-            mate
-            for mate in emitter.fusable_reductions.get(node, ())
-            if not _is_emitted(emitter, mate)
+        reductions += [
+            other
+            for other in emitter.fusable_reductions.get(node, ())
+            if not _is_emitted(emitter, other)
         ]
     with emitter.scopes.at_depth(depth):
-        for found in _reduce_together(emitter, together, base, depth):
+        for found in _reduce_together(emitter, reductions, base, depth):
             memo.update(found)
     return memo[node, emitter.key(node, copy)]
 
 
 def find_fusable_reductions(body: UOp, emitter: Emitter) -> dict[UOp, list[UOp]]:
-    """Reductions over the same loops at the same place that do not wait for each other."""
+    """REDUCE -> the independent reductions over the same loops, which can share a loop nest."""
     reduces = [node for node in body.toposort() if node.op is Ops.REDUCE]
     below = {node: set(node.toposort()) for node in reduces}
-    mates: dict[UOp, list[UOp]] = {}
+    fusable: dict[UOp, list[UOp]] = {}
     for one in reduces:
         for two in reduces:
-            is_free = one not in below[two] and two not in below[one]
-            if is_free and one.bound == two.bound:
+            is_independent = one not in below[two] and two not in below[one]
+            if is_independent and one.bound == two.bound:
                 if set(emitter.loops(one)) == set(emitter.loops(two)):
-                    mates.setdefault(one, []).append(two)
-    return mates
+                    fusable.setdefault(one, []).append(two)
+    return fusable
 
 
 def _is_emitted(emitter: Emitter, node: UOp) -> bool:
@@ -102,11 +103,11 @@ def _reduce_together(
     _open(emitter, block)
     for found in sums:
         if loops:
-            prefetch_operands(emitter, found.node, len(found.wanted) * len(found.steps))
+            prefetch_operands(emitter, found.node, len(found.copies) * len(found.steps))
         _accumulate(emitter, found)
     if loops:
         for found in sums:
-            for acc, value in found.now.items():
+            for acc, value in found.current_values.items():
                 _assign(emitter, acc, value)
     end = _close(emitter, block)
     if blocks:
@@ -123,7 +124,7 @@ def _open(emitter: Emitter, loops: Sequence[UOp]) -> None:
 
 
 def _close(emitter: Emitter, loops: Sequence[UOp]) -> UOp | None:
-    """End loops, innermost first; the END of the outermost."""
+    """Leave loops, innermost first; returns the END of the outermost."""
     end: UOp | None = None
     for loop in reversed(loops):
         end = emitter.close(loop)
@@ -136,22 +137,22 @@ def _assign(emitter: Emitter, acc: UOp, value: UOp) -> None:
 
 def _start_reduction(emitter: Emitter, node: UOp, base: UnrollCopy, has_loops: bool) -> Reduction:
     # The longest axis first: what the shorter ones share stays in few registers (a 6x2 tile of
-    # vectors then needs 12 sums, 2 vectors and 1 scalar at a time).
+    # vectors then needs 12 accumulators, 2 vectors and 1 scalar at a time).
     outer = sorted([r for r in emitter.unrolled(node) if r not in base], key=lambda r: -r.size)
-    wanted = emitter.copies(outer, base)
+    copies = emitter.copies(outer, base)
     dots = find_dots(emitter, node) if has_loops else None
     taken = None if dots is None else dots.steps
     steps = emitter.copies([r for r in node.bound if r is not taken])
-    chains = chain_count(len(wanted), len(steps)) if has_loops else len(steps)
-    return Reduction(node, wanted, steps, chains, _width(emitter, node, wanted[0]), dots)
+    chains = chain_count(len(copies), len(steps)) if has_loops else len(steps)
+    return Reduction(node, copies, steps, chains, _width(emitter, node, copies[0]), dots)
 
 
 def _accumulators(emitter: Emitter, sums: Reduction, dtype: DType, depth: int) -> list[list[UOp]]:
-    """A register for each chain of each instance, which begins with nothing."""
+    """An accumulator for each chain of each result, initialized with the identity."""
     start = UOp(Ops.CONST, dtype, (), identity(sums.node.arg, dtype))
     wide = emitter.splat(emitter.constant(start), sums.width)
     chains = range(sums.chains)
-    return [[new_accumulator(emitter, wide, depth) for _ in chains] for _ in sums.wanted]
+    return [[new_accumulator(emitter, wide, depth) for _ in chains] for _ in sums.copies]
 
 
 def _create_accumulators(
@@ -173,7 +174,7 @@ def _create_block_accumulators(emitter: Emitter, sums: list[Reduction]) -> None:
 
 
 def _add_block_to_totals(emitter: Emitter, sums: list[Reduction], end: UOp | None) -> None:
-    """total = total + acc; what follows sees the totals"""
+    """total = total + acc; later instructions use the totals"""
     for found in sums:
         for chain, totals in zip(found.registers, found.totals, strict=False):
             for acc, total in zip(chain, totals, strict=True):
@@ -184,7 +185,7 @@ def _add_block_to_totals(emitter: Emitter, sums: list[Reduction], end: UOp | Non
 
 
 def _value_after(emitter: Emitter, acc: UOp, end: UOp | None) -> UOp:
-    """What a register holds when its loop is done."""
+    """The value of an accumulator after its loop."""
     assert end is not None, f"a register without a loop: {acc}"
     return emitter.scopes.emit_here(UOp(Ops.AFTER, acc.dtype, (acc, end)))
 
@@ -196,21 +197,21 @@ def _cast(emitter: Emitter, value: UOp, dtype: DType) -> UOp:
 
 
 def _accumulate(emitter: Emitter, sums: Reduction) -> None:
-    """The body: every register takes one step after the other."""
-    if not sums.registers:  # every step is unrolled: no loop, no register
-        for found in sums.wanted:
+    """The loop body: update the accumulators, chain after chain."""
+    if not sums.registers:  # fully unrolled: no loop, no accumulator
+        for found in sums.copies:
             sums.registers.append(_unrolled_terms(emitter, sums, found))
         return
     for position, step in enumerate(sums.steps):
-        for found, chain in zip(sums.wanted, sums.registers, strict=True):
+        for found, chain in zip(sums.copies, sums.registers, strict=True):
             acc = chain[position % sums.chains]
-            current = sums.now.get(acc, acc)
-            sums.now[acc] = _update(emitter, sums, current, {**found, **step})
+            current = sums.current_values.get(acc, acc)
+            sums.current_values[acc] = _update(emitter, sums, current, {**found, **step})
 
 
 def _unrolled_terms(emitter: Emitter, sums: Reduction, found: UnrollCopy) -> list[UOp]:
-    """The terms of one sum; one after the other if there are others to hide that they wait."""
-    if len(sums.wanted) < MIN_CHAINED_RESULTS or not _is_product(sums.node):
+    """The terms of one sum; products are added one by one if enough other sums hide the latency."""
+    if len(sums.copies) < MIN_CHAINED_RESULTS or not _is_product(sums.node):
         return [_term(emitter, sums, {**found, **step}) for step in sums.steps]
     total = _term(emitter, sums, {**found, **sums.steps[0]})
     for step in sums.steps[1:]:
@@ -226,12 +227,12 @@ def _results(emitter: Emitter, sums: Reduction, end: UOp | None) -> dict[Any, UO
             dtype = node.dtype.vec(sums.width)
             values = [_cast(emitter, _value_after(emitter, acc, end), dtype) for acc in values]
         totals.append(combine_pairwise(emitter.scopes, node.arg, values))
-    results = zip(sums.wanted, _combine_vector_lanes(emitter, node, totals), strict=True)
+    results = zip(sums.copies, _combine_vector_lanes(emitter, node, totals), strict=True)
     return {(node, emitter.key(node, copy)): result for copy, result in results}
 
 
 def _width(emitter: Emitter, node: UOp, copy: UnrollCopy) -> int:
-    """Lanes of the accumulator: those of the reduction itself, or those of its place."""
+    """The lanes of the accumulator: of the reduction itself, or of its result."""
     own = [r.size for r in node.bound if emitter.is_vector(r)]
     return own[0] if own else emitter.lanes(node, copy)
 
@@ -243,7 +244,7 @@ def new_accumulator(emitter: Emitter, start: UOp, depth: int) -> UOp:
 
 
 def _update(emitter: Emitter, sums: Reduction, current: UOp, copy: UnrollCopy) -> UOp:
-    """current op x; products are added with one rounding where the machine can."""
+    """current op x; products use a fused multiply-add where the machine has one."""
     if sums.dots is not None:
         return emit_dot(emitter, sums.dots, current, copy)
     if _is_product(sums.node):
@@ -252,7 +253,7 @@ def _update(emitter: Emitter, sums: Reduction, current: UOp, copy: UnrollCopy) -
         for factor in factors:
             value = emitter.value(factor, copy)
             if value.is_const and value.arg == 0 and not factor.is_const:
-                return current  # a step that is known to see a zero around an image
+                return current  # a copy that reads nothing but padding
             values.append(emitter.splat(value, sums.width))
         update = UOp(Ops.MULACC, current.dtype, (*values, current))
     else:
@@ -270,7 +271,7 @@ def _is_product(node: UOp) -> bool:
 
 
 def _combine_vector_lanes(emitter: Emitter, node: UOp, values: list[UOp]) -> list[UOp]:
-    """The lanes of vectors that the reduction itself ran over are combined at the end."""
+    """Combine the lanes of vectors if the reduction itself runs over lanes."""
     if not any(emitter.is_vector(r) for r in node.bound):
         return values
     return combine_lanes(emitter.scopes, node.arg, values)

@@ -1,7 +1,8 @@
-"""A STAGE of a SCAN whose steps are loops around its places -> scratch that goes from step to step.
+"""STAGE of a SCAN whose steps are loops around its elements -> scratch that is updated per
+iteration.
 
-All that is carried over the same loop and wanted when it ends shares one loop: so each step can
-need what others carry (lower/reduce/accumulators.py does the same with registers).
+All such stages over the same loop that are read after its end share one loop, so each iteration can
+read what the others carry (lower/reduce/accumulators.py does the same with registers).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def find_carried_stages(body: UOp) -> dict[UOp, list[UOp]]:
-    """Loop -> the STAGEs that it runs for, in an order that depends on their structure alone."""
+    """Loop -> the STAGEs that it updates, in an order that depends on structure alone."""
     found: dict[UOp, list[UOp]] = {}
     seen, stack = {body}, [body]
     while stack:
@@ -36,7 +37,7 @@ def find_carried_stages(body: UOp) -> dict[UOp, list[UOp]]:
 
 
 def emit_carried_scan(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
-    """The pointer to scratch that carries: as it is at this step, or behind the last one."""
+    """The pointer to the carried scratch: in this iteration, or after the last one."""
     over = carried_over(node)
     base = {r: copy[r] for r in emitter.unrolled(node) if r in copy}
     if any(r not in node.bound for r in over):
@@ -45,21 +46,23 @@ def emit_carried_scan(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
 
 
 def _emit_loop(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: UnrollCopy) -> UOp:
-    """for c: s = s·f + x  ->  s[:] = 0; for c: for i: s[i] = s[i]·f + x"""
+    """for c: s = s·f + x -> s[:] = 0; for c: for i: s[i] = s[i]·f + x"""
     depth = emitter.depth(node)
     memo = emitter.scopes.stack[depth].memo
-    together = [
-        mate for mate in emitter.carried_stages[over[0]] if _shares_loops(emitter, mate, node, over)
+    stages = [
+        other
+        for other in emitter.carried_stages[over[0]]
+        if _shares_loops(emitter, other, node, over)
     ]
-    pointers = {mate: new_scratch(emitter, mate, emitter.lanes(mate, base)) for mate in together}
+    pointers = {other: new_scratch(emitter, other, emitter.lanes(other, base)) for other in stages}
     with emitter.scopes.at_depth(depth):
-        for mate, pointer in pointers.items():
-            memo[mate, emitter.key(mate, base)] = pointer
-            _initialize(emitter, mate, over, base)
+        for other, pointer in pointers.items():
+            memo[other, emitter.key(other, base)] = pointer
+            _initialize(emitter, other, over, base)
         for r in over:
             emitter.open(r)
-        for mate in together:
-            _step(emitter, mate, mate, over, base)
+        for other in stages:
+            _step(emitter, other, other, over, base)
         for statement in emitter.body.src:
             if over[0] in statement.bound:
                 emit_store(emitter, statement)
@@ -67,14 +70,14 @@ def _emit_loop(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: UnrollC
         for r in reversed(over):
             end = emitter.close(r)
         assert end is not None, f"nothing is carried: {node}"
-        for mate, pointer in pointers.items():
-            after = UOp(Ops.AFTER, mate.dtype, (pointer, end))
-            memo[mate, emitter.key(mate, base)] = emitter.scopes.emit(after, depth)
+        for other, pointer in pointers.items():
+            after = UOp(Ops.AFTER, other.dtype, (pointer, end))
+            memo[other, emitter.key(other, base)] = emitter.scopes.emit(after, depth)
     return memo[node, emitter.key(node, base)]
 
 
 def _initialize(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: UnrollCopy) -> None:
-    """What there is before the first step, everywhere: also where a first step does not go."""
+    """Fill all of the scratch with the initial value, even elements that iteration 0 skips."""
     ranges = _loops_inside(node, over)
     if all(r.src[0].is_const for r in ranges):
         emit_fill(emitter, _index(node), _start(node), ranges, base)
@@ -82,23 +85,23 @@ def _initialize(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Unroll
     number = 1 + max(r.axis for r in emitter.body.toposort() if r.op is Ops.RANGE)
     lanes = emitter.target.vector_bytes // node.dtype.itemsize
     *rows, last = [make_range(number + i, n) for i, n in enumerate(node.arg)]
-    places, loops = [*rows, last], [*rows, last]
+    indices, loops = [*rows, last], [*rows, last]
     if last.size % lanes == 0:
         lane = make_range(number + len(rows) + 1, lanes, AxisKind.LANE)
         line = make_range(last.axis, last.size // lanes)
-        places[-1:], loops[-1:] = [add(scale(line, lanes), lane)], [line, lane]
-    emit_fill(emitter, node.index(*places), _start(node), tuple(loops), base)
+        indices[-1:], loops[-1:] = [add(scale(line, lanes), lane)], [line, lane]
+    emit_fill(emitter, node.index(*indices), _start(node), tuple(loops), base)
 
 
 def _shares_loops(emitter: Emitter, one: UOp, two: UOp, over: tuple[UOp, ...]) -> bool:
-    """Are both computed under the same loops, for the same registers?"""
+    """True if two stages are carried over the same loops, for the same unroll copies."""
     if carried_over(one) != over or emitter.unrolled(one) != emitter.unrolled(two):
         return False
     return set(emitter.loops(one)) == set(emitter.loops(two))
 
 
 def _emit_step_in_loop(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: UnrollCopy) -> UOp:
-    """What is carried has scratch of its own, which starts outside of the loops."""
+    """A stage read inside of its loop: state in scratch of its own, initialized outside."""
     lanes, depth = emitter.lanes(node, base), emitter.depth(node)
     around = min(emitter.scopes.depth[r] for r in over) - 1
     state = UOp(Ops.STAGE, node.dtype, (_start(node), *node.src[1:]), node.arg)
@@ -131,8 +134,8 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
             lines += [now, then, UOp(Ops.STORE, dtypes.void, (pointer, then))]
             found.append(now if isinstance(scan.arg, Before) else then)
         if state is not node:
-            places = lane_writes(emitter, _index(node), values[0], copy, lane)
-            for (pointer, _), value in zip(places, found, strict=True):
+            target = lane_writes(emitter, _index(node), values[0], copy, lane)
+            for (pointer, _), value in zip(target, found, strict=True):
                 lines.append(UOp(Ops.STORE, dtypes.void, (pointer, value)))
     last = lines[-1]
     for r in reversed(ranges):
@@ -149,7 +152,7 @@ def _combined(scan: UOp, now: UOp, terms: list[UOp]) -> UOp:
 
 
 def _start(node: UOp) -> UOp:
-    """What there is before the first step."""
+    """The initial value."""
     return node.const_like(identity(combined_by(node.src[0]), node.dtype))
 
 
@@ -158,5 +161,5 @@ def _index(node: UOp) -> UOp:
 
 
 def _loops_inside(node: UOp, over: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    """The loops of each step."""
+    """The loops within one iteration."""
     return tuple([r for r in node.bound if r not in over])

@@ -1,4 +1,4 @@
-"""Sums of narrow products -> DOT: operands are loaded as whole vectors, several steps to a lane."""
+"""Sums of low-precision products -> DOT instructions: each lane adds several products at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_dots(emitter: Emitter, reduce: UOp) -> Dotted | None:
-    """How a sum is made of dot products; None if its operands do not lie as these need them."""
+    """The dot product that a sum consists of; None if the operands' layout does not allow it."""
     found = dot_of(reduce, emitter.target)
     if found is None or not emitter.target.has_vector_alu:
         return None
@@ -31,7 +31,7 @@ def find_dots(emitter: Emitter, reduce: UOp) -> Dotted | None:
 
 
 def _has_dot_layout(emitter: Emitter, load: UOp, steps: UOp, lane: UOp) -> bool:
-    """Do steps lie side by side, and lanes too, or have they all the same?"""
+    """True if steps are contiguous and lanes follow them, or all lanes read the same."""
     if load.op is not Ops.LOAD or load.src[0].gate is not None:
         return False
     index = load.src[0]
@@ -56,7 +56,7 @@ def emit_dot(emitter: Emitter, found: Dotted, total: UOp, copy: UnrollCopy) -> U
 
 
 def _operand(emitter: Emitter, load: UOp, steps: UOp, count: int, copy: UnrollCopy) -> UOp:
-    """All lanes of a vector, or the steps of one lane in all of them."""
+    """All lanes of a vector load, or the steps of one lane splat to all lanes."""
     emit, dtype = emitter.scopes.emit, load.dtype
     first = {**copy, steps: 0}
     lane = next((r for r in load.ranges if emitter.is_vector(r)), None)

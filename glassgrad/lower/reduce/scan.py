@@ -1,8 +1,7 @@
-"""SCAN -> accumulators that are read at every step; within a vector, halves join halves.
+"""SCAN -> an accumulator that is read in every iteration; lanes are scanned in log steps.
 
-A scan carries a register from one step of its loop to the next. Where its steps are lanes, the
-vector is scanned by itself first, in log(lanes) steps, and what is carried is added to all lanes:
-only that addition waits for the vector before.
+Where the scan runs along the lanes, each vector is scanned by itself first and the carried value is
+added to all lanes: only that addition waits for the vector before.
 """
 
 from __future__ import annotations
@@ -22,16 +21,14 @@ from glassgrad.lower.scope import loops_of
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, UnrollCopy
 
-MIN_FLOAT64_SCAN_STEPS = (
-    8192  # steps; carrying vectors of float64 takes up to twice as long as of float32
-)
+MIN_FLOAT64_SCAN_STEPS = 8192  # carrying float64 vectors takes up to twice as long as float32
 MULACC, MUL, STACK, GEP = Ops.MULACC, Ops.MUL, Ops.STACK, Ops.GEP
 
 
 def emit_scan(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """scan(x over r)  ->  acc = 0; for r: acc = acc + x, which is also the value at r
 
-    All unrolled instances are computed at once, in order.
+    All unroll copies are emitted at once, in order.
     """
     fixed = [r for r in emitter.unrolled(node) if r in copy and emitter.is_vector(r)]
     if fixed:  # one element of a vector
@@ -50,22 +47,22 @@ def emit_scan(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
 def _scan_copy(
     emitter: Emitter, node: UOp, wanted: UnrollCopy
 ) -> dict[tuple[UOp, tuple[int | None, ...]], UOp]:
-    """One register's way through the steps that have no loop; what it ends as goes to the next."""
+    """The values of all unrolled steps; the last one is assigned to the accumulator."""
     loops = loops_of(node.bound)
     steps = emitter.copies(node.bound, wanted)
     lanes = emitter.lanes(node, steps[0])
-    is_along = any(emitter.is_vector(r) for r in node.bound)
+    is_along_lanes = any(emitter.is_vector(r) for r in node.bound)
     dtype = _carried_dtype(emitter, node, loops)
     is_wide = dtype is not node.dtype
-    carried = _start(emitter, node, dtype.vec(1 if is_along and is_wide else lanes), loops)
+    carried = _start(emitter, node, dtype.vec(1 if is_along_lanes and is_wide else lanes), loops)
     acc = carried if loops else None
     take = _scan_step_float64 if is_wide else _scan_step
     found = {}
     for step in steps:
         terms = [emitter.splat(emitter.value(source, step), lanes) for source in terms_of(node)]
-        if is_along:
+        if is_along_lanes:
             terms = _scan_vector(emitter, node.arg, terms)
-        value, carried = take(emitter, node.arg, carried, terms, is_along)
+        value, carried = take(emitter, node.arg, carried, terms, is_along_lanes)
         found[node, emitter.key(node, step)] = value
     if acc is not None:
         emitter.scopes.stack[-1].lines.append(UOp(Ops.ASSIGN, acc.dtype, (acc, carried)))
@@ -73,17 +70,17 @@ def _scan_copy(
 
 
 def _carried_dtype(emitter: Emitter, node: UOp, loops: tuple[UOp, ...]) -> DType:
-    """A long running sum of floats is carried in float64, so that its roundings do not add up."""
+    """A long running sum of floats is carried in float64 to avoid accumulating rounding errors."""
     is_long = node.arg is Ops.ADD and prod(r.size for r in loops) > MIN_FLOAT64_SCAN_STEPS
     return total_dtype(node.dtype, emitter.target) if is_long else node.dtype
 
 
 def _scan_step(
-    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
+    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along_lanes: bool
 ) -> tuple[UOp, UOp]:
-    """One step: its value, and what is carried on."""
+    """One step: (its value, the carried value)."""
     value = _combined(emitter, op, carried, terms)
-    if not is_along:
+    if not is_along_lanes:
         return value, value
     lanes = terms[0].dtype.count
     last = [_shuffled(emitter, term, (lanes - 1,) * lanes, 0) for term in terms]
@@ -91,25 +88,25 @@ def _scan_step(
 
 
 def _scan_step_float64(
-    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along: bool
+    emitter: Emitter, op: Ops, carried: UOp, terms: list[UOp], is_along_lanes: bool
 ) -> tuple[UOp, UOp]:
-    """The same with a carried sum of a wider dtype: one number for all lanes of a vector along."""
+    """The same with a carried float64 sum: one scalar where the scan runs along lanes."""
     (term,), here = terms, emitter.scopes.emit_here
-    if not is_along:
+    if not is_along_lanes:
         more = here(UOp(Ops.CAST, carried.dtype, (term,)))
         carried = _combined(emitter, op, carried, [more])
         return here(UOp(Ops.CAST, term.dtype, (carried,))), carried
     lanes, scalar = term.dtype.count, term.dtype.scalar
-    before = here(UOp(STACK, term.dtype, (here(UOp(Ops.CAST, scalar, (carried,))),) * lanes))
+    previous = here(UOp(STACK, term.dtype, (here(UOp(Ops.CAST, scalar, (carried,))),) * lanes))
     last = here(UOp(Ops.CAST, carried.dtype, (here(UOp(GEP, scalar, (term,), lanes - 1)),)))
-    return _combined(emitter, op, before, terms), _combined(emitter, op, carried, [last])
+    return _combined(emitter, op, previous, terms), _combined(emitter, op, carried, [last])
 
 
 def _start(emitter: Emitter, node: UOp, dtype: DType, loops: tuple[UOp, ...]) -> UOp:
-    """What there is before the first step; a register of the scope around the scan's loops."""
+    """The initial value: the identity, in an accumulator outside of the scan's loops."""
     scalar = dtype.scalar
-    nothing = emitter.constant(UOp(Ops.CONST, scalar, (), identity(node.arg, scalar)))
-    start = emitter.splat(nothing, dtype.count)
+    neutral = emitter.constant(UOp(Ops.CONST, scalar, (), identity(node.arg, scalar)))
+    start = emitter.splat(neutral, dtype.count)
     if not loops:
         return start
     around = min(emitter.scopes.depth[loop] for loop in loops) - 1
@@ -117,15 +114,15 @@ def _start(emitter: Emitter, node: UOp, dtype: DType, loops: tuple[UOp, ...]) ->
 
 
 def _scan_vector(emitter: Emitter, op: Ops, terms: list[UOp]) -> list[UOp]:
-    """A vector scanned by itself: the upper half of each block joins the end of the lower half."""
+    """Scan within a vector: the upper half of each block adds the last lane of the lower half."""
     lanes = terms[0].dtype.count
     half = 1
     while half < lanes:
-        before = tuple([(i // half * half - 1 if i // half % 2 else -1) for i in range(lanes)])
-        nothing = [identity(op, terms[0].dtype.scalar), 1]
+        previous = tuple([(i // half * half - 1 if i // half % 2 else -1) for i in range(lanes)])
+        identities = [identity(op, terms[0].dtype.scalar), 1]
         moved = [
-            _shuffled(emitter, term, before, fill)
-            for term, fill in zip(terms, nothing, strict=False)
+            _shuffled(emitter, term, previous, fill)
+            for term, fill in zip(terms, identities, strict=False)
         ]
         combine_pairwise = [_combined(emitter, op, moved[0], terms)]
         if op is MULACC:
@@ -134,22 +131,22 @@ def _scan_vector(emitter: Emitter, op: Ops, terms: list[UOp]) -> list[UOp]:
     return terms
 
 
-def _combined(emitter: Emitter, op: Ops, before: UOp, terms: list[UOp]) -> UOp:
-    """before op x, here and not further out: it is another one at every step."""
+def _combined(emitter: Emitter, op: Ops, previous: UOp, terms: list[UOp]) -> UOp:
+    """before op x, emitted in the current loop, as `previous` changes in each iteration"""
     if op is MULACC:
-        src: tuple[UOp, ...] = (before, terms[1], terms[0])
+        src: tuple[UOp, ...] = (previous, terms[1], terms[0])
     else:
-        src = (before, terms[0])
-    return emitter.scopes.emit_here(UOp(op, before.dtype, src))
+        src = (previous, terms[0])
+    return emitter.scopes.emit_here(UOp(op, previous.dtype, src))
 
 
 def _shuffled(emitter: Emitter, vector: UOp, order: tuple[int, ...], fill: ConstType) -> UOp:
-    """The elements of a vector in another order; a number where it is negative."""
+    """The lanes of a vector in a given order; a negative number stands for `fill`."""
     scalar = vector.dtype.scalar
-    nothing = emitter.constant(UOp(Ops.CONST, scalar, (), fill))
+    constant = emitter.constant(UOp(Ops.CONST, scalar, (), fill))
     parts = tuple(
         [
-            emitter.scopes.emit(UOp(GEP, scalar, (vector,), lane)) if lane >= 0 else nothing
+            emitter.scopes.emit(UOp(GEP, scalar, (vector,), lane)) if lane >= 0 else constant
             for lane in order
         ]
     )
