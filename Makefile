@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+ORACLE_READY := .venv-oracle/ready
 
-.PHONY: demo test verify sweep fuzz check format bench clean
+.PHONY: demo test test-oracle verify sweep fuzz check format bench clean
 
 # A GPT learns to write Python from the standard library's source text, for a bit over a minute.
 demo: $(READY)
@@ -13,6 +14,10 @@ demo: $(READY)
 # pytest runs last, so its summary is the last thing on the screen.
 test: check
 	$(BIN)/python -m pytest -n 2
+
+# The tests that compare with PyTorch, JAX, pyarrow and others; a missing library is a failure.
+test-oracle: $(ORACLE_READY)
+	REQUIRE_ORACLES=1 .venv-oracle/bin/python -m pytest -n 2 $$(grep -rlE 'oracle\(|torch_layers|torch_training' tests --include='test_*.py')
 
 # A sample of the tests in which every kernel is also computed by plain loops, and compared.
 verify: $(READY)
@@ -54,5 +59,11 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
+$(ORACLE_READY): pyproject.toml
+	$(PYTHON) -m venv .venv-oracle
+	.venv-oracle/bin/python -m pip install --quiet --upgrade pip
+	.venv-oracle/bin/python -m pip install --quiet --editable ".[oracle]"
+	touch $@
+
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oracle build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.oracle import oracle
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
@@ -210,7 +211,7 @@ def test_others_share_the_memory_of_a_buffer() -> None:
     assert buffer[0, 1].to_python() == 6
     with get(buffer) as view:
         assert view.strides == (4, 8) and view[1, 0] == 2
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = oracle("torch")
     assert torch.from_dlpack(buffer).stride() == (1, 2)
 
 

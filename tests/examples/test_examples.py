@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.oracle import needs_oracle
 
 FOLDER = Path(__file__).parents[2] / "examples"
 
@@ -88,7 +88,7 @@ def test_a_resnet_looks_at_images(
     assert all(number_after("class ", line.replace(",", "")) < 1000 for line in lines[1:])
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@needs_oracle("torch")
 def test_a_resnet_computes_what_pytorch_does() -> None:
     import torch
     from torch.nn import functional as F

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad.memory import export_count, get
 from glassgrad.memory.bridge_arrow import ArrowArray
@@ -110,7 +111,7 @@ def test_columns_may_be_released_by_other_threads() -> None:
 
 
 def test_an_exception_on_its_way_survives_the_end_of_a_column() -> None:
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pa = oracle("pyarrow")
     view = get(np.arange(4.0))
 
     def fail() -> None:
@@ -122,7 +123,7 @@ def test_an_exception_on_its_way_survives_the_end_of_a_column() -> None:
 
 
 def test_pyarrow_shares_memory_both_ways() -> None:
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pa = oracle("pyarrow")
     array = np.arange(6, dtype=np.int32)
     view = get(array)
     column = pa.array(view)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.memory import MemoryView, export_count, from_dlpack, get
@@ -210,7 +211,7 @@ def test_tensors_may_be_dropped_by_other_threads() -> None:
 
 
 def test_torch_shares_memory_both_ways() -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = oracle("torch")
     array = np.arange(12, dtype=np.float32).reshape(3, 4)
     view = get(array[:, ::2])
     seen = torch.from_dlpack(view)
@@ -228,7 +229,7 @@ def test_torch_shares_memory_both_ways() -> None:
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
 def test_narrow_floats_of_torch_keep_their_dtype(name: str) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = oracle("torch")
     tensor = torch.tensor([1.5, -2.0]).to(getattr(torch, name))
     view = get(tensor)
     assert view.dtype in (dtypes.bfloat16, *dtypes.fp8s)
@@ -238,7 +239,7 @@ def test_narrow_floats_of_torch_keep_their_dtype(name: str) -> None:
 
 
 def test_an_exception_on_its_way_survives_the_end_of_a_tensor() -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = oracle("torch")
     view = get(np.arange(4.0))
 
     def fail() -> None:
@@ -250,7 +251,7 @@ def test_an_exception_on_its_way_survives_the_end_of_a_tensor() -> None:
 
 
 def test_jax_shares_memory_both_ways() -> None:
-    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    jax = oracle("jax")
     numbers = jax.numpy.arange(4.0)
     with from_dlpack(numbers) as view:
         assert view.data == numbers.unsafe_buffer_pointer()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad.memory import (
     Flags,
@@ -279,7 +280,7 @@ def test_every_pair_shares_one_memory(producer: str, consumer: str) -> None:
 
 @pytest.mark.parametrize("producer", PRODUCERS)
 def test_every_producer_is_a_column_of_pyarrow(producer: str) -> None:
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pa = oracle("pyarrow")
     obj, address = PRODUCERS[producer]
     with get(obj) as view:
         column = pa.array(view)

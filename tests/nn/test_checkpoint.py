@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import training_run
+from support.scripts import training_run
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import dtypes
 from glassgrad.base.config import Context
@@ -98,7 +99,7 @@ def test_cifar_is_read_from_its_archive(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_digits_come_with_scikit_learn() -> None:
-    pytest.importorskip("sklearn", reason="scikit-learn brings the digits")
+    oracle("sklearn")
     x, y, x_test, y_test = datasets.digits()
     assert (x.shape, x_test.shape) == ((1498, 1, 8, 8), (299, 1, 8, 8))
     assert x.numpy().max() == 16

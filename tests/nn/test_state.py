@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import Tensor, TinyJit, dtypes
 from glassgrad.base.errors import FormatError, GradientError
@@ -330,7 +331,7 @@ def test_arrays_are_loaded_as_tensors_are() -> None:
 
 
 def test_tensors_of_pytorchs_are_loaded() -> None:
-    torch = pytest.importorskip("torch", reason="its tensors are what is loaded")
+    torch = oracle("torch")
     theirs, layer = torch.nn.Linear(2, 3), Linear(2, 3)
     load_state_dict(layer, theirs.state_dict())
     x = np.ones((1, 2), np.float32)

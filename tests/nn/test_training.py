@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from support.oracle import oracle
 
 from glassgrad import Tensor, TinyJit, nn
 from glassgrad.nn.datasets import digits
@@ -61,7 +61,7 @@ def test_a_recurrent_network_remembers() -> None:
 
 
 def test_digits_are_read_as_97_percent() -> None:
-    pytest.importorskip("sklearn", reason="scikit-learn brings the digits")
+    oracle("sklearn")
     Tensor.manual_seed(0)
     x, y, x_test, y_test = digits()
     layers = [

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import Tensor
 
-torch = pytest.importorskip("torch", reason="PyTorch is not there to compare with")
+torch = oracle("torch")
 F = torch.nn.functional
 Both = Callable[[Any], Any]
 

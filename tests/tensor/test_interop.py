@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import Buffer, Tensor, dtypes
 from glassgrad.base.errors import DTypeError
@@ -127,7 +128,7 @@ def test_an_array_outlives_its_tensor() -> None:
 
 
 def test_torch_tensors_come_and_go_without_a_copy() -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = oracle("torch")
     theirs = torch.arange(6, dtype=torch.float32).reshape(2, 3).t()
     ours = Tensor.from_dlpack(theirs)
     assert ours.shape == (3, 2)

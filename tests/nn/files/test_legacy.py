@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.files.torch import Named, old_torch_file
+from support.oracle import oracle
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
@@ -25,7 +26,7 @@ def test_tensors_numbers_and_texts_of_old_files_are_read() -> None:
 
 
 def test_what_pytorch_writes_in_the_old_way_is_read(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    torch = oracle("torch")
     layer = torch.nn.Linear(3, 2)
     big = torch.arange(24.0).reshape(2, 3, 4)
     given = {

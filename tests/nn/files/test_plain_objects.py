@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.files.torch import Named, torch_file
+from support.oracle import oracle
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
@@ -74,7 +75,7 @@ def test_numbers_and_arrays_of_numpys_come_as_they_were(dtype: str, protocol: in
 
 
 def test_arrays_stand_beside_tensors(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch writes the file")
+    torch = oracle("torch")
     state = np.random.default_rng(3).standard_normal(4)
     given = {"x": torch.ones(2), "loss": np.float32(0.5), "random": state}
     for is_zip in (True, False):
@@ -88,7 +89,7 @@ def test_arrays_stand_beside_tensors(tmp_path: Path) -> None:
 def test_tensors_of_derived_classes_are_tensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch writes the file")
+    torch = oracle("torch")
 
     class Derived(torch.Tensor):
         pass

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import pickle
 from pathlib import Path
 from typing import Any
@@ -8,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.files.torch import Named, archive_of, torch_file
+from support.oracle import needs_oracle
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.pytorch import torch_load
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 def plain(found: Any) -> Any:
@@ -41,7 +40,7 @@ def test_every_dtype_keeps_its_values(dtype: str) -> None:
     assert found.dtype.name == dtype
 
 
-@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+@needs_oracle("torch")
 @pytest.mark.parametrize("is_zip", [True, False])
 def test_dtypes_without_a_storage_of_their_own_are_read(tmp_path: Path, is_zip: bool) -> None:
     import torch
@@ -64,7 +63,7 @@ def test_dtypes_without_a_storage_of_their_own_are_read(tmp_path: Path, is_zip: 
     assert (found["tags"], found["raw"]) == ({"a", "b"}, b"\xff\0")
 
 
-@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+@needs_oracle("torch")
 @pytest.mark.parametrize("is_zip", [True, False])
 def test_models_and_numbers_that_cannot_be_read_are_named(tmp_path: Path, is_zip: bool) -> None:
     import torch
@@ -81,7 +80,7 @@ def test_models_and_numbers_that_cannot_be_read_are_named(tmp_path: Path, is_zip
         torch_load(path)
 
 
-@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+@needs_oracle("torch")
 def test_what_pytorch_saves_is_read(tmp_path: Path) -> None:
     import torch
 

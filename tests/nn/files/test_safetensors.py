@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import FormatError
@@ -48,7 +49,7 @@ def test_tensors_are_windows_on_the_file(tmp_path: Path) -> None:
 
 
 def test_others_read_what_we_write_and_the_other_way_round(tmp_path: Path) -> None:
-    theirs = pytest.importorskip("safetensors.numpy", reason="the safetensors package reads it")
+    theirs = oracle("safetensors.numpy")
     path = tmp_path / "x.safetensors"
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     safe_save({"a": Tensor(array), "b": Tensor([7])}, path, {"step": 3})

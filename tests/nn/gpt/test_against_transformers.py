@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import Tensor
 from glassgrad.nn.gpt import Decoder
@@ -14,7 +15,6 @@ from glassgrad.nn.gpt.load import load
 from glassgrad.nn.tokenizer import Tokenizer
 
 Json = dict[str, Any]
-REASON = "its models are what is compared with"
 IDS = np.random.default_rng(0).integers(0, 50, (1, 41))
 READ = 37  # tokens at once; the others one at a time
 GPT2: Json = {"vocab_size": 50, "n_positions": 64, "n_layer": 3, "n_head": 2, "n_embd": 16}
@@ -58,8 +58,8 @@ CASES = [(kind, changes) for kind, variants in VARIANTS.items() for changes in v
 
 @pytest.mark.parametrize(("kind", "changes"), CASES, ids=lambda value: str(value)[:60])
 def test_logits_are_those_of_transformers(kind: str, changes: Json, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason=REASON)
-    transformers = pytest.importorskip("transformers", reason=REASON)
+    torch = oracle("torch")
+    transformers = oracle("transformers")
     torch.manual_seed(1)
     config = transformers.CONFIG_MAPPING[kind](**{**(GPT2 if kind == "gpt2" else LLAMA), **changes})
     theirs = transformers.AutoModelForCausalLM.from_config(config).eval()

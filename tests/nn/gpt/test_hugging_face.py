@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.oracle import oracle
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.gpt import Config
@@ -86,8 +87,7 @@ def test_a_key_is_honoured_or_does_not_matter_or_is_refused(kind: str, key: str)
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_the_classes_of_transformers_have_no_other_keys(kind: str) -> None:
-    reason = "the keys of its config classes are walked"
-    transformers = pytest.importorskip("transformers", reason=reason)
+    transformers = oracle("transformers")
     keys = transformers.CONFIG_MAPPING[kind]().to_dict().keys()
     assert keys <= HONOURED[kind] | IGNORED | REQUIRED.keys()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from support.compiler.interpreted import interpreted
+from support.oracle import oracle
 
 from glassgrad import Tensor
 from glassgrad.base.errors import GradientError
@@ -181,7 +182,7 @@ def test_a_single_number_is_moved_as_a_vector_of_one_is(make) -> None:
     ids=lambda one: one[0],
 )
 def test_parameters_of_float64_are_moved_in_float64(names: tuple[str, dict[str, float]]) -> None:
-    torch = pytest.importorskip("torch")
+    torch = oracle("torch")
     name, options = names
     first = np.linspace(-1, 1, 6)
     theirs = torch.nn.Parameter(torch.tensor(first))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import Tensor, TinyJit
 from glassgrad.nn.optim import (
@@ -31,7 +32,7 @@ def rates_here(make: Callable[[SGD], Any], steps: int, losses: Any = None) -> li
 
 
 def rates_torch(make: Callable[[Any, Any], Any], steps: int, losses: Any = None) -> list[float]:
-    torch = pytest.importorskip("torch", reason="PyTorch is what these are compared with")
+    torch = oracle("torch")
     optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.5)
     schedule = make(optimizer, torch.optim.lr_scheduler)
     found = [optimizer.param_groups[0]["lr"]]

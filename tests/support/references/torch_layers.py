@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from glassgrad import Tensor
 from glassgrad.nn.state import get_state_dict, load_state_dict
+from support.oracle import oracle
 
-torch = pytest.importorskip("torch", reason="PyTorch is what these are compared with")
+torch = oracle("torch")
 
 
 def with_weights_of(theirs: Any, ours: Any) -> Any:

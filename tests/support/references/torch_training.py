@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from glassgrad import Tensor, TinyJit
 from glassgrad.nn.optim import Optimizer
+from support.oracle import oracle
 
-torch = pytest.importorskip("torch", reason="PyTorch is what these are compared with")
+torch = oracle("torch")
 SHAPES = [(5, 4), (5,), (3, 5), (3,)]
 
 

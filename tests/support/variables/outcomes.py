@@ -62,8 +62,11 @@ def captured(text: str) -> list[tuple[int, Outcome]]:
     """The results of a captured function for several values."""
     found: list[tuple[int, Outcome]] = []
 
+    used = ", ".join(names(fresh(), 1))
+    call = eval(f"lambda {used}: ({text})")  # outside: a captured function must not call eval()
+
     def function(n: Any, *tensors: Tensor) -> Any:
-        results = _flat(eval(text, names(list(tensors), n)))
+        results = _flat(call(**names(list(tensors), n)))
         return [one if isinstance(one, Tensor) else Tensor(_array(one)) for one in results]
 
     compute, tensors = TinyJit(function), [tensor.realize() for tensor in fresh()]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 
 from glassgrad import Tensor
 from glassgrad.base.errors import ShapeError
@@ -76,7 +77,7 @@ def test_it_is_what_numpy_says(name: str, call: Callable[[Any], Any], wanted: An
 
 @pytest.mark.parametrize(("name", "call", "wanted"), CASES, ids=[name for name, *_ in CASES])
 def test_it_is_what_pytorch_says(name: str, call: Callable[[Any], Any], wanted: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = oracle("torch")
     other = call(torch.tensor).numpy()
     assert other.shape == np.shape(wanted)
     np.testing.assert_allclose(call(Tensor).numpy(), other, rtol=1e-5, atol=1e-5)

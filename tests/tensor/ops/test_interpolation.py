@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 from support.references.finite_differences import check
 from support.values.arrays import distinct, numbers, same
 
@@ -35,7 +36,7 @@ def test_nearest_picks_elements(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_images_are_interpolated_as_pytorch_does(size: tuple[int, int]) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not there to compare with")
+    torch = oracle("torch")
     x = distinct((2, 3, 5, 6))
     for mode, theirs, options in (
         ("nearest", "nearest", {}),

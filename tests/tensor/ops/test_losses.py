@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 from support.values.arrays import distinct, same
 
 from glassgrad import Tensor
@@ -186,7 +187,7 @@ LOSSES: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_and_their_gradients_are_pytorchs(name: str) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is what these are compared with")
+    torch = oracle("torch")
     ours, theirs = LOSSES[name]
     x = Tensor(LOGITS, requires_grad=True)
     loss = ours(x)
@@ -206,7 +207,7 @@ def test_losses_and_their_gradients_are_pytorchs(name: str) -> None:
 def test_cross_entropy_weighs_and_ignores_classes_as_pytorch_does(
     smoothing: float, reduction: str, ignored: int | None, is_weighted: bool
 ) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is what these are compared with")
+    torch = oracle("torch")
     logits = LOGITS[:, :, None] * np.array([1.0, -0.5], np.float32)  # (6, 5, 2)
     targets = np.stack([TARGETS, TARGETS[::-1]], axis=1)
     weight = SHARES[0] if is_weighted else None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import oracle
 from support.references.finite_differences import check
 from support.values.arrays import distinct, numbers, same
 
@@ -38,7 +39,7 @@ def test_places_hold_the_largest_values(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("options", POOLS)
 def test_places_are_pytorchs(options: dict[str, Any]) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not there to compare with")
+    torch = oracle("torch")
     x = numbers((2, 3, 5, 6), "float64")  # with ties
     best, places = torch.nn.functional.max_pool2d(torch.tensor(x), return_indices=True, **options)
     got = Tensor(x).max_pool2d(return_indices=True, **options)
@@ -79,7 +80,7 @@ def test_every_input_spreads_the_kernel(stride: int) -> None:
 
 @pytest.mark.parametrize("options", CONVOLUTIONS)
 def test_transposed_convolution_is_pytorchs(options: dict[str, Any]) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not there to compare with")
+    torch = oracle("torch")
     x, weight = distinct((2, 4, 5, 6)), distinct((4, 3, 3, 2), seed=1)
     bias = distinct((3 * options.get("groups", 1),), seed=2)
     tensors = [torch.tensor(array) for array in (x, weight, bias)]
