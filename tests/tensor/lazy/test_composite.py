@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,13 @@ from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.lazy.composite import Composite, composite
 from glassgrad.tensor.lazy.deferred import writing, written_out
 from glassgrad.tensor.tensor import Tensor
+
+
+@pytest.fixture(autouse=True)
+def no_pending_values_of_other_tests() -> None:
+    """Lazy tensors in reference cycles still count as live until they are collected."""
+    gc.collect()
+
 
 ON_COMPILED_ROAD = True
 LATER = Ops.LATER
