@@ -72,15 +72,15 @@ def buffers(body: UOp) -> list[UOp]:
 
 def report_program(program: Program) -> None:
     if DEBUG >= 6:
-        for line in listing(program):
+        for line in program_listing(program.uops):
             print(line)
 
 
-def listing(program: Program) -> Iterator[str]:
-    """A program as text: one numbered instruction a line, indented by loops."""
+def program_listing(instructions: Sequence[UOp]) -> Iterator[str]:
+    """One numbered instruction per line, indented by loop depth."""
     numbers: dict[UOp, int] = {}
     depth = 0
-    for number, uop in enumerate(program.uops):
+    for number, uop in enumerate(instructions):
         numbers[uop] = number
         depth -= uop.op in (Ops.END, Ops.ENDIF)
         sources = ", ".join(str(numbers[source]) for source in uop.src)
@@ -112,5 +112,13 @@ def passes_shown(kernel: Kernel) -> Iterator[None]:
 
 
 def _show_pass(event: Event) -> None:
-    if isinstance(event, PassDone) and event.before is not event.after:
-        print(f"after {event.name!r} ({event.seconds * 1e3:.2f} ms):\n{event.after}")
+    if isinstance(event, PassDone) and event.before != event.after:
+        text = pass_result(event.after)
+        print(f"after {event.name!r} ({event.seconds * 1e3:.2f} ms):\n{text}")
+
+
+def pass_result(value: object) -> str:
+    """The result of a pass as text; instructions are a numbered listing."""
+    if isinstance(value, tuple) and value and isinstance(value[0], UOp):
+        return "\n".join(program_listing(value))
+    return str(value)

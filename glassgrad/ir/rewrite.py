@@ -5,10 +5,9 @@ No recursion: a graph may be as deep as memory allows. A node is rebuilt only if
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
-from glassgrad.base.events import LISTENERS, PassDone, announce
+from glassgrad.base.events import LISTENERS
 from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.pattern import Matcher, Rules
@@ -19,24 +18,16 @@ MOST_FIRINGS = 1_000_000  # rules that never come to rest are a bug; say so inst
 Matchers = dict[Ops, Matcher | None]
 
 
-def rewrite(
-    root: UOp, rules: Rules, name: str | None = None, ctx: Any = None, bottom_up: bool = True
-) -> UOp:
-    """The graph after the rules; `name` is what people call the pass, `ctx` is handed to rules.
+def rewrite(root: UOp, rules: Rules, ctx: Any = None, bottom_up: bool = True) -> UOp:
+    """The graph after the rules; `ctx` is passed to rules that take a context.
 
     Bottom-up, a rule sees sources that are finished, and what it returns is rewritten until nothing
     fires. Top-down, a rule sees a node as it was written, before its sources, and what it returns
     is shown to the rules again before the sources are entered.
     """
-    title = name or rules.name
-    listened = bool(LISTENERS)
-    start = perf_counter() if listened else 0.0
-    matchers = rules.matchers(traced=listened)
+    matchers = rules.matchers(traced=bool(LISTENERS))
     driver = _bottom_up if bottom_up else _top_down
-    result = driver(root, matchers, ctx, title)
-    if listened:
-        announce(PassDone(title, root, result, perf_counter() - start))
-    return result
+    return driver(root, matchers, ctx, rules.name)
 
 
 def _bottom_up(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from glassgrad.base.events import Event, PassDone, listen
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.compile.optimizer_policy import chooser
-from glassgrad.engine.debug import buffers, listing
+from glassgrad.engine.debug import buffers, pass_result, program_listing
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
@@ -35,7 +35,7 @@ def artefacts(kernel: Kernel, machine: Device) -> Iterator[Artefact]:
         "nest", f"nest: {nest.name}", f"{moves(nest)}\n\n{formulas(nest.body)}\n\n{nest.body}"
     )
     program = lower(nest, machine.target)
-    yield Artefact("program", "program", "\n".join(listing(program)))
+    yield Artefact("program", "program", "\n".join(program_listing(program.uops)))
     source = render(program, machine.target)
     yield Artefact("source", f"source: {machine.target.language}", source.text)
     assembly = getattr(machine.compile(source), "assembly", None)
@@ -63,7 +63,7 @@ def shaped(kernel: Kernel, machine: Device) -> tuple[Nest, list[Pass]]:
     seen: list[PassDone] = []
 
     def notice(event: Event) -> None:
-        if isinstance(event, PassDone) and event.before is not event.after:
+        if isinstance(event, PassDone) and event.before != event.after:
             seen.append(event)
 
     with listen(notice):
@@ -74,6 +74,6 @@ def shaped(kernel: Kernel, machine: Device) -> tuple[Nest, list[Pass]]:
 
 def _after(value: object) -> str:
     if not isinstance(value, UOp):
-        return str(value)
+        return pass_result(value)
     count = len(value.toposort())
     return formulas(value) if count <= MOST_SHOWN else f"{count:,} nodes"

@@ -9,7 +9,7 @@ from typing import Any
 from zlib import compress
 
 from glassgrad.devices.registry import Device
-from glassgrad.engine.debug import listing
+from glassgrad.engine.debug import program_listing
 from glassgrad.ir.ops import AxisKind
 from glassgrad.loops.names import axes_in_order
 from glassgrad.viz.artefacts import moves, shaped
@@ -44,7 +44,7 @@ def code_of(code: Code) -> dict[str, Any]:
     texts = {
         "kernel": formulas(code.kernel.body),
         "nest": formulas(nest.body),
-        "program": "\n".join(listing(source.program)),
+        "program": "\n".join(program_listing(source.program.uops)),
         "source": source.text,
     }
     assembly = getattr(code.executable, "assembly", None)

@@ -9,7 +9,7 @@ from support.compiler.nests import kernel_of
 from support.compiler.programs import TARGET
 
 from glassgrad import Tensor
-from glassgrad.engine.debug import listing
+from glassgrad.engine.debug import program_listing
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
 
@@ -39,7 +39,7 @@ def test_the_links_of_the_page_lead_to_headings() -> None:
 def test_the_program_of_the_walk_is_what_is_lowered() -> None:
     nest = optimize(kernel_of(Tensor([[1, -2, 3], [4, -5, 6]]).relu().sum()), TARGET)
     assert f"`{nest.recipe!r}`" in TEXT and f"`{nest.name}`" in TEXT
-    program = [line.strip() for line in listing(lower(nest, TARGET))]
+    program = [line.strip() for line in program_listing(lower(nest, TARGET).uops)]
     shown = [line.strip() for line in TEXT.splitlines() if re.match(r" {4} ?\d+ [A-Z]+\(", line)]
     assert len(shown) == 7
     assert set(shown) <= set(program)

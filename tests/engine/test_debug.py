@@ -71,6 +71,14 @@ def test_passes_are_printed_before_and_after(capsys: pytest.CaptureFixture[str])
     assert "UOp(Ops.SINK" in text
 
 
+def test_instructions_are_printed_after_each_pass_over_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, 5)
+    _, emitted = text.split("after 'emit instructions'")
+    assert re.search(r"^ +\d+ +STORE\(\d+, \d+\) ", emitted, re.MULTILINE)
+
+
 def test_the_program_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, 6)
     assert re.search(r"^ +\d+ +LOAD\(\d+\) ", text, re.MULTILINE)

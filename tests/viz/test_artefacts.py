@@ -32,4 +32,5 @@ def test_passes_that_change_a_kernel_are_told_with_what_it_became() -> None:
     assert nest.name.startswith("E_")
     texts = {one.name: one.text for one in found}
     assert "exp2(" not in texts["expand functions"]
+    assert "STORE(" in texts["emit instructions"]
     assert all(one.seconds >= 0 for one in found)

@@ -1,12 +1,10 @@
-"""Nest -> Nest of ops that the target has: polynomials, float32 arithmetic, truncating division."""
+"""Rules that legalize: an op that the target lacks -> polynomials, float32, truncating division."""
 
 from __future__ import annotations
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.algebra import ALGEBRA
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.pattern import Rules
-from glassgrad.ir.rewrite import rewrite
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.math.division import hardware_division
@@ -14,19 +12,9 @@ from glassgrad.lower.math.low_precision import LOW_PRECISION_RULES, emulate
 from glassgrad.lower.math.sine import cosine_argument, cosine_by_halves
 from glassgrad.lower.math.transcendental import FUNCTION_EXPANSIONS, expand
 
-LOW_PRECISION = Rules("narrow floats")
-FUNCTIONS = Rules("functions")
-DIVISION = Rules("floored division")
-
-
-def legalize(body: UOp, target: Target) -> UOp:
-    """The kernel in terms of ops that the target has."""
-    body = rewrite(body, ALGEBRA, name="simplify values")
-    body = rewrite(body, LOW_PRECISION, name="compute narrow floats in float32", ctx=target)
-    body = rewrite(body, FUNCTIONS, name="expand functions", ctx=target)
-    body = rewrite(body, DIVISION, name="divide with hardware division")
-    return rewrite(body, ALGEBRA, name="simplify values again")
-
+LOW_PRECISION = Rules("emulate low precision")
+FUNCTIONS = Rules("expand functions")
+DIVISION = Rules("expand floored division")
 
 LOW_PRECISION.rule(*LOW_PRECISION_RULES)(emulate)
 

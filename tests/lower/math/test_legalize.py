@@ -11,11 +11,21 @@ from support.compiler.schedules import TARGET, leaf
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.passes import run_passes
+from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.lower.math.legalize import legalize
+from glassgrad.lower import PASSES
+from glassgrad.lower.passes import Lowering, Request
 
 
-def ops_after(node: UOp, target: object = TARGET) -> set[Ops]:
+def legalize(body: UOp, target: Target = TARGET) -> UOp:
+    """The body after all passes before instructions are emitted."""
+    count = [step.name for step in PASSES].index("emit instructions")
+    request = Request(Nest(body), target)
+    return run_passes(PASSES[:count], Lowering(body), request).body
+
+
+def ops_after(node: UOp, target: Target = TARGET) -> set[Ops]:
     return {found.op for found in legalize(nest_of(node).body, target).toposort()}
 
 
@@ -39,11 +49,11 @@ def test_floored_division_of_values_becomes_hardware_division(op: Ops) -> None:
 
 def test_narrow_floats_are_computed_wide() -> None:
     x = leaf(np.ones(8), "float16")
-    body = legalize(nest_of(x * x).body, TARGET)
+    body = legalize(nest_of(x * x).body)
     (product,) = [node for node in body.toposort() if node.op is Ops.MUL]
     assert product.dtype is dtypes.float32
 
 
 def test_preparing_twice_changes_nothing_more() -> None:
-    once = legalize(nest_of((numbers(8) + 1.0).alu(Ops.EXP2)).body, TARGET)
-    assert legalize(once, TARGET) is once
+    once = legalize(nest_of((numbers(8) + 1.0).alu(Ops.EXP2)).body)
+    assert legalize(once) is once
