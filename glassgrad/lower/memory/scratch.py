@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from glassgrad.base.fast_dataclasses import mutable
 from glassgrad.ir.linear import order, total
 from glassgrad.ir.ops import AxisKind, Ops
+from glassgrad.ir.traverse import transform_nodes
 from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ def allocate_scratch(lines: Sequence[UOp]) -> tuple[list[UOp], int]:
         for live in live_ranges
         if live.scratch.arg[2] != live.offset
     }
-    return (_rebuilt(lines, moved) if moved else list(lines)), total
+    if not moved:
+        return list(lines), total
+    done = transform_nodes(lines, moved.get)
+    return [done[line] for line in lines], total
 
 
 def _live_ranges(lines: Sequence[UOp]) -> list[LiveRange]:
@@ -122,12 +126,3 @@ def _assign_offsets(live_ranges: list[LiveRange]) -> int:
 def _with_offset(live: LiveRange) -> UOp:
     number, elements, _, is_shared = live.scratch.arg
     return live.scratch.replace(arg=(number, elements, live.offset, is_shared))
-
-
-def _rebuilt(lines: Sequence[UOp], moved: dict[UOp, UOp]) -> list[UOp]:
-    done = dict(moved)
-    for line in lines:
-        if line not in done:
-            src = tuple([done.get(source, source) for source in line.src])
-            done[line] = line if src == line.src else UOp(line.op, line.dtype, src, line.arg)
-    return [done[line] for line in lines]

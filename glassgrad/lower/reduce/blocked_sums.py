@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from math import prod
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Target
+from glassgrad.ir.traverse import transform
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.lower.scope import loops_of
 
@@ -68,13 +68,14 @@ def strip_mine_sums(body: UOp) -> UOp:
         return body
     number = max(node.axis for node in body.toposort() if node.op is Ops.RANGE) + 1
     pieces = {r: _pieces(r, steps, number + 2 * i) for i, (r, steps) in enumerate(splits.items())}
-    done: dict[UOp, UOp] = {}
-    for node in body.toposort():
-        done[node] = rebuilt(node, done)
+
+    def split(node: UOp, current: UOp) -> UOp:
         for r in node.bound if node.op is Ops.REDUCE else ():
             if r in pieces:
-                done[node] = _split_reduction(done[node], r, pieces[r])
-    return done[body]
+                current = _split_reduction(current, r, pieces[r])
+        return current
+
+    return transform(body, split)
 
 
 def _find_splits(body: UOp) -> dict[UOp, int]:
