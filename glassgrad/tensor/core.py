@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 from threading import get_ident
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from glassgrad.base.config import NO_GRAD
 from glassgrad.base.dtype import ConstType, DType, dtypes
@@ -20,6 +20,11 @@ from glassgrad.tensor.lazy.unrealized import LAZY, Identity, mark_parameter
 from glassgrad.tensor.lazy.views import DETACHED, Step, Steps, Whole
 from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.record import SCALARS, axis_of, cast_to, meet, record, scalar, weak_dtype
+
+if TYPE_CHECKING:
+    from glassgrad.tensor.interface import TensorInterface
+else:
+    TensorInterface = object
 
 BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
 CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))
@@ -45,19 +50,19 @@ def forget(held: Living) -> None:
     LAZY.pop(held, None)
 
 
-def living() -> list[Core]:
+def living() -> list[TensorCore]:
     """Every tensor that somebody still holds."""
     return [tensor for held in list(LIVING) if (tensor := held()) is not None]
 
 
-def holders() -> list[Core | Whole]:
+def holders() -> list[TensorCore | Whole]:
     """Everything that holds a node whose value must not get lost: tensors, and what they share."""
     tensors = living()
     wholes = dict.fromkeys([t._whole for t in tensors if t._whole is not None])
     return [*tensors, *wholes]
 
 
-class Core(metaclass=Modes):
+class TensorCore(TensorInterface, metaclass=Modes):
     """A node of the graph with the facts that people ask for.
 
     `is_param` says whether `backward()` leaves a gradient here. It is true for tensors that were
@@ -234,11 +239,11 @@ class Core(metaclass=Modes):
     def _pair(self, other: Any, what: str) -> tuple[UOp, UOp]:
         """This value and another in one dtype; Python numbers take this one's if they can."""
         mine = self.uop
-        if isinstance(other, Core):
+        if isinstance(other, TensorCore):
             return meet(mine, other.uop)
         if not isinstance(other, (int, float)):
             other = self._number(other, what)
-            if isinstance(other, Core):
+            if isinstance(other, TensorCore):
                 return meet(mine, other.uop)
         dtype = weak_dtype(other, mine.dtype)
         return cast_to(mine, dtype), scalar(other, dtype)
@@ -250,7 +255,7 @@ class Core(metaclass=Modes):
         if getattr(other, "shape", None) == () and hasattr(other, "item"):
             return other.item()
         if hasattr(other, "__array_interface__"):
-            return type(self)(other)  # type: ignore[call-arg]
+            return type(self)(other)
         raise DTypeError(
             f"cannot {what} a tensor and {_named(other)}",
             hint="use a Tensor, a NumPy array or a Python number",
@@ -258,11 +263,11 @@ class Core(metaclass=Modes):
 
     def _operand(self, other: Any, what: str) -> UOp:
         """Another value alone, as it is; a Python number as a constant of its own dtype."""
-        if isinstance(other, Core):
+        if isinstance(other, TensorCore):
             return other.uop
         if not isinstance(other, (int, float)):
             other = self._number(other, what)
-            if isinstance(other, Core):
+            if isinstance(other, TensorCore):
                 return other.uop
         if isinstance(other, SymbolicInt):
             return scalar(other, dtypes.default_int)
@@ -270,10 +275,10 @@ class Core(metaclass=Modes):
 
     def _given(self, value: Any, what: str) -> Self:
         """An argument that must be a tensor; arrays, lists and numbers become one."""
-        if isinstance(value, Core):
+        if isinstance(value, TensorCore):
             return cast(Self, value)
         if isinstance(value, (list, tuple, *SCALARS)) or hasattr(value, "__array_interface__"):
-            return type(self)(value)  # type: ignore[call-arg]
+            return type(self)(value)
         raise DTypeError(f"{what} must be a tensor, not {_named(value)}")
 
     def const_like(self, b: ConstType, dtype: DType | None = None) -> Self:

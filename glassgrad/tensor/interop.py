@@ -12,7 +12,7 @@ from glassgrad.memory import MemoryView, register
 from glassgrad.memory import from_dlpack as memory_of_dlpack
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core, copied
+from glassgrad.tensor.core import TensorCore, copied
 from glassgrad.tensor.data import seen
 from glassgrad.tensor.device_names import beside, canonical
 from glassgrad.tensor.lazy.in_place_writes import settle
@@ -23,7 +23,7 @@ from glassgrad.tensor.record import dtype_of, sizes_of
 BUFFER = Ops.BUFFER
 
 
-class Border(Core):
+class Interop(TensorCore):
     """What comes in and goes out without a copy."""
 
     __slots__ = ()
@@ -108,8 +108,8 @@ class Border(Core):
         return numpy.array(found, dtype, copy=True) if copy else numpy.asarray(found, dtype)
 
 
-def _export(tensor: Border, flags: int) -> MemoryView:
+def _export(tensor: Interop, flags: int) -> MemoryView:
     return tensor._shared()
 
 
-register(Border, get=_export)
+register(Interop, get=_export)

@@ -14,7 +14,7 @@ from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import Size
 from glassgrad.ir.symbolic import SymbolicInt, internal
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import expanded, record, whole
 
 WORDS = {
@@ -117,7 +117,7 @@ def with_values(name: str, given: Any) -> Any:
 
 
 def _has_sizes(value: Any) -> bool:
-    if isinstance(value, Core):
+    if isinstance(value, TensorCore):
         return is_symbolic(*value.uop.shape)
     if isinstance(value, (tuple, list)):
         return any(map(_has_sizes, value))
@@ -125,7 +125,7 @@ def _has_sizes(value: Any) -> bool:
 
 
 def _needs_known_sizes(name: str, value: Any) -> CaptureError:
-    what = f"a tensor of shape {value.shape}" if isinstance(value, Core) else value
+    what = f"a tensor of shape {value.shape}" if isinstance(value, TensorCore) else value
     return CaptureError(
         f"a captured function cannot call {WORDS.get(name, name)} of {what}, which is known only "
         "at launch",
@@ -141,7 +141,7 @@ def refuse_in_captures(name: str, shape: Any) -> None:
 
 def _settled(value: Any) -> Any:
     """The same, with its sizes as numbers."""
-    if isinstance(value, Core) and is_symbolic(*value.uop.shape):
+    if isinstance(value, TensorCore) and is_symbolic(*value.uop.shape):
         return _computed(value)
     if isinstance(value, (tuple, list)):
         return type(value)([_settled(part) for part in value])
@@ -150,10 +150,10 @@ def _settled(value: Any) -> Any:
     return int(value) if isinstance(value, SymbolicInt) else value
 
 
-def _computed(tensor: Core) -> Core:
+def _computed(tensor: TensorCore) -> TensorCore:
     """The tensor in memory, in the shape of its values; gradients flow on to what it was."""
     node = tensor.uop
-    held: Core = cast(Any, tensor._made(record(Ops.DETACH, node.dtype, (node,)))).realize()
+    held = tensor._made(record(Ops.DETACH, node.dtype, (node,))).realize()
     if node.dtype.kind != "float":
         return held
     return tensor._made(record(Ops.CUSTOM, node.dtype, (held.uop, node), known_to_symbolic))

@@ -8,27 +8,51 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from glassgrad.base.dtype import ConstType, DTypeLike, dtypes
-from glassgrad.base.errors import AxisError, DTypeError, ShapeError
+from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import C_TYPES, View
-from glassgrad.tensor.compat.in_place_methods import InPlace
+from glassgrad.tensor.assignment import Assignment
+from glassgrad.tensor.autograd.backward import Autograd
+from glassgrad.tensor.compat.in_place_methods import InPlaceMethods
+from glassgrad.tensor.compat.legacy_aliases import LegacyAliases
+from glassgrad.tensor.compat.torch_aliases import TorchAliases
 from glassgrad.tensor.copies import copy_of, pickled
-from glassgrad.tensor.core import Core, copied, device_of
+from glassgrad.tensor.core import TensorCore, copied, device_of
 from glassgrad.tensor.data import file_node, node_of
 from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.interop import Border
+from glassgrad.tensor.interop import Interop
 from glassgrad.tensor.lazy.buffer_versions import current
 from glassgrad.tensor.lazy.collect import collect, prepared, walk
-from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.in_place_writes import make_writable, write
 from glassgrad.tensor.lazy.lending import lend
 from glassgrad.tensor.lazy.realize import look, realize
-from glassgrad.tensor.lazy.unrealized import hold
-from glassgrad.tensor.ops.indexing import looked_up, plan_of, replaced
-from glassgrad.tensor.record import SCALARS, can_expand, cast_to, dtype_of, expanded
+from glassgrad.tensor.ops.activations import Activations
+from glassgrad.tensor.ops.arrangement import Arrangement
+from glassgrad.tensor.ops.attention import Attention
+from glassgrad.tensor.ops.bitcasts import Bitcasts
+from glassgrad.tensor.ops.concat import Concatenation
+from glassgrad.tensor.ops.contraction import Contraction
+from glassgrad.tensor.ops.creation import Creation
+from glassgrad.tensor.ops.einsum import Einsum
+from glassgrad.tensor.ops.elementwise import Casts, Elementwise
+from glassgrad.tensor.ops.functions import MathFunctions
+from glassgrad.tensor.ops.indexing import Indexing
+from glassgrad.tensor.ops.interpolation import Interpolation
+from glassgrad.tensor.ops.inverse import InverseFunctions
+from glassgrad.tensor.ops.linear_algebra import LinearAlgebra
+from glassgrad.tensor.ops.losses import Losses
+from glassgrad.tensor.ops.movement import Movement
+from glassgrad.tensor.ops.operators import Operators
+from glassgrad.tensor.ops.pooling import Pooling
+from glassgrad.tensor.ops.random import Random
+from glassgrad.tensor.ops.reductions import Reductions
+from glassgrad.tensor.ops.sampling import Sampling
+from glassgrad.tensor.ops.scan import Scan
+from glassgrad.tensor.ops.scatter import Scatter
+from glassgrad.tensor.ops.sorting import Sorting
+from glassgrad.tensor.record import cast_to, dtype_of
 
 if TYPE_CHECKING:
     import numpy
@@ -36,7 +60,40 @@ if TYPE_CHECKING:
 BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 
 
-class Tensor(InPlace, Border):
+class Tensor(
+    Creation,
+    Random,
+    Assignment,
+    Movement,
+    Concatenation,
+    Indexing,
+    Arrangement,
+    Casts,
+    Bitcasts,
+    Operators,
+    Elementwise,
+    MathFunctions,
+    InverseFunctions,
+    Activations,
+    Reductions,
+    Scan,
+    Sorting,
+    Scatter,
+    Sampling,
+    Contraction,
+    Einsum,
+    LinearAlgebra,
+    Attention,
+    Pooling,
+    Interpolation,
+    Losses,
+    Autograd,
+    Interop,
+    InPlaceMethods,
+    TorchAliases,
+    LegacyAliases,
+    TensorCore,
+):
     """A lazy array of numbers with gradients.
 
     >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -70,86 +127,7 @@ class Tensor(InPlace, Border):
         self._hold(uop, is_param=requires_grad is not False)
         self._is_asked = requires_grad
 
-    # ------------------------------------------------------------------ writing
-
-    def assign(self, x: Any) -> Self:
-        """Write new contents. Tensors made before see the old ones, tensors made later the new.
-
-        A slice or another part of a tensor in memory is written in that tensor.
-
-        >>> x = Tensor([1, 2])
-        >>> x.assign(x + 1).shape
-        (2,)
-        """
-        value = self._value_to_write(x, self.uop.shape)
-        if value is self.uop:
-            return self
-        write(self, value)
-        return self
-
-    def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
-        """What is written, in the shape and dtype of the place."""
-        if isinstance(x, Tensor) and x.uop.dtype is self.uop.dtype and x.uop.shape == shape:
-            return x.uop
-        if isinstance(x, (list, tuple)):
-            x = Tensor(x, dtype=self.dtype)
-        value = self._operand(x, "write")
-        if isinstance(x, SCALARS):
-            value = cast_to(self._pair(x, "write")[1], self.dtype)
-        if value.dtype is not self.dtype:
-            raise DTypeError(
-                f"cannot write {value.dtype.name} into a tensor of {self.dtype.name}",
-                hint=f"cast it first: .cast({self.dtype})",
-            )
-        if not can_expand(value.shape, shape):
-            raise ShapeError(
-                f"cannot write {value.shape} into a place of shape {shape}",
-                hint="axes must be equal, or 1 in what is written",
-            )
-        return expanded(value, shape)
-
-    @exclusive
-    def __setitem__(self, indices: Any, value: Any) -> None:
-        if isinstance(indices, Tensor) and indices.dtype is dtypes.bool and _is_number(value):
-            self._fill(indices, value)
-            return
-        plan = plan_of(self._tensors(indices), self.uop.shape)
-        make_writable(self)
-        place = Tensor._handed(self.uop)._stepped(plan.steps)
-        if plan.lookups:
-            wanted = looked_up(place, plan).uop.shape
-            if 0 in wanted or 0 in place.uop.shape:
-                return
-            new = Tensor._of(self._value_to_write(value, wanted))
-            result = replaced(place, plan, new).uop
-        else:
-            result = self._value_to_write(value, place.uop.shape)
-        del place  # it holds what is about to be overwritten
-        write(self, result, plan.steps)
-
-    def _fill(self, mask: Tensor, value: Any) -> None:
-        """One number where a mask is true; how many places that are need not be known."""
-        covered = self.uop.shape[: mask.ndim]
-        if mask.uop.shape != covered or not mask.ndim:
-            raise AxisError(f"a mask of shape {mask.shape} does not fit axes of shape {self.shape}")
-        chosen = mask.reshape((*covered, *(1,) * (self.ndim - mask.ndim)))
-        number = Tensor._of(self._value_to_write(value, ()))
-        self[...] = chosen.where(number, self)
-
-    @exclusive
-    def replace(self, x: Tensor) -> Self:
-        """Hold another tensor's value.
-
-        >>> Tensor([1, 2]).replace(Tensor([3, 4])).tolist()
-        [3, 4]
-        """
-        x = self._given(x, "what replaces a tensor")
-        if x.uop.shape != self.uop.shape:
-            raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
-        if self._whole is not None:
-            self._whole.leave(self)
-        hold(self, x.uop)
-        return self
+    # ------------------------------------------------------------------ copies
 
     def clone(self, device: str | None = None) -> Self:
         """A copy in memory of its own.
@@ -176,7 +154,7 @@ class Tensor(InPlace, Border):
         >>> Tensor([1, 2]).to_("CPU").device
         'CPU'
         """
-        return self.replace(cast(Any, self.to(device)))
+        return self.replace(self.to(device))
 
     # ------------------------------------------------------------------ looking
 
@@ -210,7 +188,7 @@ class Tensor(InPlace, Border):
         leaves = [node for node in walk(values) if node.op is BUFFER]
         return schedule(values, machine_of(leaves, None).target)
 
-    def _row_major(self, find: Callable[[Core], View] = look) -> View:
+    def _row_major(self, find: Callable[[TensorCore], View] = look) -> View:
         """The memory that holds the values, row by row."""
         view = find(self)
         if view.is_contiguous and is_host(view.device):
@@ -326,61 +304,6 @@ class Tensor(InPlace, Border):
         from glassgrad.tensor.display import html  # only notebooks need it
 
         return html(self)
-
-    # ------------------------------------------------------------------ in-place operators
-    # Exclusive as a whole: no other thread writes between the read and the write.
-
-    @exclusive
-    def __iadd__(self, x: Any) -> Self:
-        return self.assign(self + x)
-
-    @exclusive
-    def __isub__(self, x: Any) -> Self:
-        return self.assign(self - x)
-
-    @exclusive
-    def __imul__(self, x: Any) -> Self:
-        return self.assign(self * x)
-
-    @exclusive
-    def __itruediv__(self, x: Any) -> Self:
-        return self.assign(self / x)
-
-    @exclusive
-    def __ifloordiv__(self, x: Any) -> Self:
-        return self.assign(self // x)
-
-    @exclusive
-    def __ipow__(self, x: Any) -> Self:
-        return self.assign(self**x)
-
-    @exclusive
-    def __iand__(self, x: Any) -> Self:
-        return self.assign(self & x)
-
-    @exclusive
-    def __ior__(self, x: Any) -> Self:
-        return self.assign(self | x)
-
-    @exclusive
-    def __ixor__(self, x: Any) -> Self:
-        return self.assign(self ^ x)
-
-    @exclusive
-    def __ilshift__(self, x: Any) -> Self:
-        return self.assign(self << x)
-
-    @exclusive
-    def __irshift__(self, x: Any) -> Self:
-        return self.assign(self >> x)
-
-    @exclusive
-    def __imatmul__(self, x: Any) -> Self:
-        return self.assign(self @ x)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, SCALARS) or (isinstance(value, Tensor) and not value.shape)
 
 
 def _item(item: Any) -> UOp:

@@ -13,19 +13,18 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.autograd.gradient import gradients, is_usual, reached
 from glassgrad.tensor.autograd.history import with_history
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import TensorCore, living
 from glassgrad.tensor.lazy.buffer_versions import MOVED, current
 from glassgrad.tensor.lazy.collect import overwritten, walk
 from glassgrad.tensor.lazy.composite import Composite
 from glassgrad.tensor.lazy.deferred import Later, chosen, written_out
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.ops.linear_algebra import LinearAlgebra
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
 
 DETACH, LATER = Ops.DETACH, Ops.LATER
 
 
-class Backward(LinearAlgebra):
+class Autograd(TensorCore):
     """gradient, backward, and which tensors take part."""
 
     __slots__ = ()
@@ -39,7 +38,7 @@ class Backward(LinearAlgebra):
         (2,)
         """
         for number, tensor in enumerate(targets):
-            if not isinstance(tensor, Core):
+            if not isinstance(tensor, TensorCore):
                 raise GradientError(f"target {number} is a {type(tensor).__name__}, not a Tensor")
             _need_float(tensor, f"target {number}")
         value, _ = _differentiable(self)
@@ -98,7 +97,7 @@ class Backward(LinearAlgebra):
                 _add_gradient(tensor, self._made(record(DETACH, total.dtype, (total,))))
         return self
 
-    def _seed(self, gradient: Core | None) -> UOp:
+    def _seed(self, gradient: TensorCore | None) -> UOp:
         """The gradient of this value itself: 1 unless it is given."""
         _need_float(self, "the value")
         if gradient is None:
@@ -147,12 +146,12 @@ class Backward(LinearAlgebra):
         self.is_param, self._is_asked = value is not False, value
 
 
-def _differentiable(tensor: Core) -> tuple[Core, list[UOp]]:
+def _differentiable(tensor: TensorCore) -> tuple[TensorCore, list[UOp]]:
     """The tensor over all that it was computed from, in memory or not, and its nodes."""
     nodes = toposort((tensor.uop,))
     if all(node.history is None and node not in MOVED for node in nodes):
         return tensor, nodes
-    tensor = Core._handed(with_history(tensor.uop))
+    tensor = TensorCore._handed(with_history(tensor.uop))
     return tensor, toposort((tensor.uop,))
 
 
@@ -176,7 +175,7 @@ def _total(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
     return first
 
 
-def _written_nodes(value: Core) -> list[UOp]:
+def _written_nodes(value: TensorCore) -> list[UOp]:
     """All nodes that a value is made of; gradients among them are written out."""
     nodes = toposort((value.uop,))
     if any(node.op is LATER for node in nodes):
@@ -215,14 +214,14 @@ def _gradients(value: UOp, seed: UOp, *inputs: UOp) -> list[UOp]:
     return [found[node] for node in inputs]
 
 
-def _add_gradient(tensor: Core, made: Any) -> None:
+def _add_gradient(tensor: TensorCore, made: Any) -> None:
     """Gradients add up in place: who holds one sees the sum, and a capture that adds to it goes on
     where the last call ended.
     """
     if tensor.grad is None:
         tensor.grad = made
     else:
-        tensor.grad.assign(tensor.grad + made)  # type: ignore[attr-defined]
+        tensor.grad.assign(tensor.grad + made)
 
 
 GRADIENTS = Later(_gradients, sees_graph=True)

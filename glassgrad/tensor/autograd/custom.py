@@ -10,7 +10,7 @@ from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.autograd.gradient import gradients
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import cast_to, record
 
 CUSTOM, RESHAPE, SHRINK = Ops.CUSTOM, Ops.RESHAPE, Ops.SHRINK
@@ -36,7 +36,7 @@ def custom_gradient(rule: Function) -> Callable[[Function], Function]:
         @wraps(function)
         def call(*arguments: Any) -> Any:
             result = _one_tensor(function(*arguments), function)
-            inputs = tuple([x.uop for x in arguments if isinstance(x, Core)])
+            inputs = tuple([x.uop for x in arguments if isinstance(x, TensorCore)])
             return _custom(result, inputs, _Rule(rule, function, arguments, type(result)))
 
         return call
@@ -60,18 +60,20 @@ def recompute(function: Function) -> Function:
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         result = _one_tensor(function(*arguments, **options), function)
-        inputs = tuple([x.uop for x in (*arguments, *options.values()) if isinstance(x, Core)])
+        inputs = tuple(
+            [x.uop for x in (*arguments, *options.values()) if isinstance(x, TensorCore)]
+        )
         return _custom(result, inputs, _computed_again)
 
     return call
 
 
-def _custom(result: Core, inputs: tuple[UOp, ...], rule: Any) -> Core:
+def _custom(result: TensorCore, inputs: tuple[UOp, ...], rule: Any) -> TensorCore:
     return result._made(record(CUSTOM, result.dtype, (result.uop, *inputs), rule))
 
 
-def _one_tensor(result: Any, function: Function) -> Core:
-    if not isinstance(result, Core):
+def _one_tensor(result: Any, function: Function) -> TensorCore:
+    if not isinstance(result, TensorCore):
         name = getattr(function, "__name__", "a function")
         raise GradientError(
             f"{name} gave a {type(result).__name__}, not a Tensor",
@@ -84,14 +86,14 @@ class _Rule:
     """A user's rule with the arguments of the call that it belongs to."""
 
     def __init__(
-        self, rule: Function, function: Function, arguments: tuple[Any, ...], kind: type[Core]
+        self, rule: Function, function: Function, arguments: tuple[Any, ...], kind: type[TensorCore]
     ) -> None:
         self.rule = rule
         self.name = getattr(function, "__name__", "a function")
         self.kind = kind
         # Tensors may be assigned to later; what the function saw stands in the graph.
-        self.arguments = [None if isinstance(x, Core) else x for x in arguments]
-        self.places = [i for i, x in enumerate(arguments) if isinstance(x, Core)]
+        self.arguments = [None if isinstance(x, TensorCore) else x for x in arguments]
+        self.places = [i for i, x in enumerate(arguments) if isinstance(x, TensorCore)]
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
         value, *inputs = node.src
@@ -113,8 +115,8 @@ class _Rule:
         return found
 
     def _fitted(self, part: Any, uop: UOp, known: UOp | None) -> UOp:
-        if not isinstance(part, Core) or part.shape != uop.shape:
-            what = f"shape {part.shape}" if isinstance(part, Core) else type(part).__name__
+        if not isinstance(part, TensorCore) or part.shape != uop.shape:
+            what = f"shape {part.shape}" if isinstance(part, TensorCore) else type(part).__name__
             raise ShapeError(
                 f"the gradient rule of {self.name} gave {what} for an argument of shape {uop.shape}"
             )

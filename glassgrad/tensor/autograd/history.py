@@ -19,7 +19,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, note
 from glassgrad.tensor.autograd.derivatives import after_write
 from glassgrad.tensor.autograd.gradient import flow_sources
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import TensorCore, living
 from glassgrad.tensor.lazy.buffer_versions import MOVED, OVERWRITTEN, copied_version, surviving_copy
 from glassgrad.tensor.lazy.unrealized import is_parameter
 from glassgrad.tensor.lazy.views import Whole
@@ -119,7 +119,7 @@ def with_history(value: UOp) -> UOp:
 
 
 @contextmanager
-def as_leaves(tensors: Sequence[Core]) -> Iterator[None]:
+def as_leaves(tensors: Sequence[TensorCore]) -> Iterator[None]:
     """Let tensors in memory be leaves for a while: nothing inside has gradients behind them."""
     hidden = [(tensor.uop, tensor.uop.history) for tensor in tensors]
     for buffer, _ in hidden:
@@ -138,7 +138,7 @@ def forget_history(first_number: int) -> None:
             tensor.uop.history = None
 
 
-def is_differentiable(holder: Core | Whole) -> bool:
+def is_differentiable(holder: TensorCore | Whole) -> bool:
     """Whether gradients may flow on through what a tensor holds. A parameter that was written to is
     a leaf again, as after every step of an optimiser.
     """

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.history import Parameters, is_differentiable
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import TensorCore, living
 from glassgrad.tensor.lazy.buffer_versions import current, replaced_writes
 from glassgrad.tensor.lazy.carried_state import UPDATED
 from glassgrad.tensor.lazy.collect import walk
@@ -33,10 +33,12 @@ VERSIONS = frozenset((Ops.BUFFER, ASSIGN))
 SAVED = "saved"  # no other copy of the same contents is the same node: others may write to theirs
 NUMBER = attrgetter("number")
 CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
-HELD: WeakKeyDictionary[UOp, Core] = WeakKeyDictionary()  # copy -> what holds it until it is made
+HELD: WeakKeyDictionary[UOp, TensorCore] = (
+    WeakKeyDictionary()
+)  # copy -> what holds it until it is made
 
 
-def save_contents(lazy: Iterable[Core | Whole]) -> None:
+def save_contents(lazy: Iterable[TensorCore | Whole]) -> None:
     """Let pending writes, and values that are not computed yet, read copies of old contents that
     gradients will need.
     """
@@ -57,11 +59,11 @@ def save_contents(lazy: Iterable[Core | Whole]) -> None:
         _save_for_readers(old, parameters)
 
 
-def _new_writes(lazy: Iterable[Core | Whole]) -> dict[UOp, Core | Whole]:
+def _new_writes(lazy: Iterable[TensorCore | Whole]) -> dict[UOp, TensorCore | Whole]:
     """The writes that did not happen yet, that gradients may flow through, and that are not checked
     yet; and who holds them.
     """
-    found: dict[UOp, Core | Whole] = {}
+    found: dict[UOp, TensorCore | Whole] = {}
     for holder in lazy:
         node = holder.uop
         if node.op is ASSIGN and is_differentiable(holder):
@@ -72,7 +74,7 @@ def _new_writes(lazy: Iterable[Core | Whole]) -> dict[UOp, Core | Whole]:
     return found
 
 
-def _is_trained(holder: Core | Whole) -> bool:
+def _is_trained(holder: TensorCore | Whole) -> bool:
     """Whether this is a parameter: after a step of an optimiser nobody asks for the gradients of
     values that were computed before.
     """
@@ -120,7 +122,7 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
     hold_instead(changed)
     if replaced := replaced_writes():
         read_instead(replaced)
-    HELD[copy] = Core._handed(copy)
+    HELD[copy] = TensorCore._handed(copy)
 
 
 def _reads(old: UOp, value: UOp) -> dict[UOp, None]:

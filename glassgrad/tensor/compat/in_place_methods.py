@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from glassgrad.base.errors import ShapeError
-from glassgrad.tensor.compat.torch_aliases import Familiar
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
 
 
-class InPlace(Familiar):
+class InPlaceMethods(TensorCore):
     """add_, mul_, copy_, fill_, zero_, …"""
 
     __slots__ = ()
 
     @exclusive
-    def add_(self: Any, other: Any, *, alpha: float = 1) -> Any:
+    def add_(self, other: Any, *, alpha: float = 1) -> Self:
         """x += alpha · other
 
         >>> Tensor([1, 2]).add_(Tensor([1, 1]), alpha=3).tolist()
@@ -24,7 +24,7 @@ class InPlace(Familiar):
         return self._write(self + (other if alpha == 1 else other * alpha))
 
     @exclusive
-    def sub_(self: Any, other: Any, *, alpha: float = 1) -> Any:
+    def sub_(self, other: Any, *, alpha: float = 1) -> Self:
         """x -= alpha · other
 
         >>> Tensor([1, 2]).sub_(1).tolist()
@@ -33,7 +33,7 @@ class InPlace(Familiar):
         return self._write(self - (other if alpha == 1 else other * alpha))
 
     @exclusive
-    def mul_(self: Any, other: Any) -> Any:
+    def mul_(self, other: Any) -> Self:
         """x *= other
 
         >>> Tensor([1, 2]).mul_(2).tolist()
@@ -42,7 +42,7 @@ class InPlace(Familiar):
         return self._write(self * other)
 
     @exclusive
-    def div_(self: Any, other: Any) -> Any:
+    def div_(self, other: Any) -> Self:
         """x /= other
 
         >>> Tensor([1.0, 2.0]).div_(2).tolist()
@@ -51,15 +51,15 @@ class InPlace(Familiar):
         return self._write(self / other)
 
     @exclusive
-    def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
+    def clamp_(self, min: Any = None, max: Any = None) -> Self:
         """Written again with elements that lie between these.
 
         >>> Tensor([-5, 5]).clamp_(min=0).tolist()
         [0, 5]
         """
-        return self._write(self.clamp(min=min, max=max))
+        return self._write(self.clamp(min, max))
 
-    def copy_(self: Any, src: Any) -> Any:
+    def copy_(self, src: Any) -> Self:
         """The contents of another one, stretched to this shape.
 
         >>> Tensor([1, 2]).copy_(Tensor([7])).tolist()
@@ -67,7 +67,7 @@ class InPlace(Familiar):
         """
         return self._write(self._given(src, "what copy_ writes").to(self.device))
 
-    def fill_(self: Any, value: Any) -> Any:
+    def fill_(self, value: Any) -> Self:
         """One number everywhere.
 
         >>> Tensor([1, 2]).fill_(5).tolist()
@@ -77,7 +77,7 @@ class InPlace(Familiar):
             raise ShapeError(f"fill_ takes one number, not {value!r}", hint="copy_ takes many")
         return self._write(value)
 
-    def zero_(self: Any) -> Any:
+    def zero_(self) -> Self:
         """Zeros everywhere.
 
         >>> Tensor([1, 2]).zero_().tolist()
@@ -85,9 +85,9 @@ class InPlace(Familiar):
         """
         return self._write(0)
 
-    def _write(self: Any, value: Any) -> Any:
+    def _write(self, value: Any) -> Self:
         """New contents, in the dtype of this tensor."""
-        if isinstance(value, InPlace) and value.dtype is not self.dtype:
+        if isinstance(value, TensorCore) and value.dtype is not self.dtype:
             if self.is_floating_point() or not value.is_floating_point():
                 value = value.cast(self.dtype)
         return self.assign(value)

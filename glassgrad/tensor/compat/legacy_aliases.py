@@ -1,4 +1,4 @@
-"""Spellings: names of older scripts, and short forms, for what is there under another name."""
+"""LegacyAliases: names of older scripts, and short forms, for what is there under another name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.backward import Backward
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.collect import walk
 from glassgrad.tensor.record import cast_to, number_dtype, record, scalar
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
 
-class Spellings(Backward):
+class LegacyAliases(TensorCore):
     """const, usum, threefry; random_bits, lazydata, kernelize and test."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Spellings(Backward):
         """
         from glassgrad.base.files import fetch
 
-        return cls(fetch(url, gunzip=gunzip, sha256=sha256).read_bytes(), **kwargs)  # type: ignore[call-arg]
+        return cls(fetch(url, gunzip=gunzip, sha256=sha256).read_bytes(), **kwargs)
 
     # ------------------------------------------------------------------ short forms
 
@@ -159,7 +159,7 @@ class Spellings(Backward):
         """
         return self
 
-    def schedule_with_vars(self: Any, *lst: Any) -> tuple[Any, dict[str, int]]:
+    def schedule_with_vars(self, *lst: Any) -> tuple[Any, dict[str, int]]:
         """`schedule`, and the values of its variables.
 
         >>> schedule, variables = (Tensor([1, 2]) + 1).schedule_with_vars()
@@ -170,7 +170,7 @@ class Spellings(Backward):
         bound = [(node.src[0].arg[0], node.arg) for node in nodes if node.op is Ops.BIND]
         return self.schedule(*lst), dict(bound)
 
-    def schedule_linear(self: Any, *lst: Any) -> Any:
+    def schedule_linear(self, *lst: Any) -> Any:
         """The same as `schedule`.
 
         >>> len((Tensor([1, 2]) + 1).schedule_linear().kernels)
@@ -178,10 +178,10 @@ class Spellings(Backward):
         """
         return self.schedule(*lst)
 
-    def linear_with_vars(self: Any, *lst: Any) -> tuple[Any, dict[str, int]]:
+    def linear_with_vars(self, *lst: Any) -> tuple[Any, dict[str, int]]:
         """The same as `schedule_with_vars`.
 
         >>> (Tensor([1, 2]) + 1).linear_with_vars()[1]
         {}
         """
-        return self.schedule_with_vars(*lst)  # type: ignore[no-any-return]
+        return self.schedule_with_vars(*lst)

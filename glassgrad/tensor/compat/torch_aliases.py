@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from glassgrad.base.errors import DTypeError, ShapeError
-from glassgrad.tensor.compat.legacy_aliases import Spellings
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.indexing import check_index, checked
 from glassgrad.tensor.record import axis_of, sizes_of
 from glassgrad.tensor.symbolic_sizes import is_symbolic
 
 
-class Familiar(Spellings):
+class TorchAliases(TensorCore):
     """mm, gt, narrow, norm, …"""
 
     __slots__ = ()
@@ -303,7 +303,7 @@ class Familiar(Spellings):
         """
         return self.cast(other.dtype)
 
-    def cpu(self: Any) -> Any:
+    def cpu(self) -> Self:
         """On the CPU.
 
         >>> Tensor([1]).cpu().device

@@ -11,7 +11,7 @@ from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings, concrete
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 
 Ints = tuple[int, ...]
 
@@ -30,18 +30,18 @@ class Layout(NamedTuple):
         return f"{self.shape} {self.dtype.name} on {self.device}"
 
 
-def specs_of(arguments: Iterable[Core]) -> tuple[tuple[Ints, str, str], ...]:
+def specs_of(arguments: Iterable[TensorCore]) -> tuple[tuple[Ints, str, str], ...]:
     """Shapes, dtypes and devices, each combination of which has a capture of its own."""
     return tuple([(_shape(tensor), tensor.dtype.name, tensor.device) for tensor in arguments])
 
 
-def _shape(tensor: Core) -> Ints:
+def _shape(tensor: TensorCore) -> Ints:
     """With the values of variables: memory of each size is captured on its own."""
     shape = tensor.uop.shape
     return concrete(shape, bindings(shape)) if Sizes.exist else shape
 
 
-def layouts(arguments: Iterable[Core]) -> list[Layout]:
+def layouts(arguments: Iterable[TensorCore]) -> list[Layout]:
     first: dict[Storage, tuple[int, int]] = {}
     found = []
     for number, tensor in enumerate(arguments):

@@ -20,7 +20,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import LIVING, Core
+from glassgrad.tensor.core import LIVING, TensorCore
 from glassgrad.tensor.device_names import canonical
 from glassgrad.tensor.jit.argument_specs import layouts
 from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, renew
@@ -70,7 +70,7 @@ class Captured:
         watching: Recorder,
         before: Before,
         result: Any,
-        returned: list[Core],
+        returned: list[TensorCore],
     ) -> None:
         self.modes = modes()
         self.trace = trace
@@ -95,7 +95,7 @@ class Captured:
             if node in watching.nodes
         ]
         self.made = [OutputBuffer(n, s, []) for n, s in enumerate(capture.made, len(capture.given))]
-        self.kind: Any = type(returned[0]) if returned else Core
+        self.kind: Any = type(returned[0]) if returned else TensorCore
         sized = watching.sized
         given = before.arguments
         self.outputs = [self._output(tensor, given, sized, numbers) for tensor in returned]
@@ -111,9 +111,11 @@ class Captured:
         self.template = unflatten(result, iter([Hole()] * len(returned)))
         self.is_one_tensor = isinstance(self.template, Hole) and self.outputs[0].is_first_made
 
-    def _keep(self, numbers: dict[Storage, int], returned: set[int], stored: list[Core]) -> None:
+    def _keep(
+        self, numbers: dict[Storage, int], returned: set[int], stored: list[TensorCore]
+    ) -> None:
         """Memory of tensors that were left behind, as gradients are, is filled again."""
-        holders: dict[int, list[Core]] = {}
+        holders: dict[int, list[TensorCore]] = {}
         for tensor in stored:
             if (number := numbers.get(tensor.uop.arg.storage)) not in (None, *returned):
                 holders.setdefault(cast(int, number), []).append(tensor)
@@ -121,7 +123,7 @@ class Captured:
         for number, tensors in holders.items():
             self.made[number].adopt(tensors, self.replayed)
 
-    def _gradient(self, tensor: Core, was_there: bool) -> Gradient:
+    def _gradient(self, tensor: TensorCore, was_there: bool) -> Gradient:
         if tensor.grad is None:
             return Gradient(ref(tensor), was_there)
         made = [output for held, output in self.stored if held() is tensor.grad]
@@ -169,8 +171,8 @@ class Captured:
 
     def _output(
         self,
-        tensor: Core,
-        arguments: list[Core],
+        tensor: TensorCore,
+        arguments: list[TensorCore],
         sized: dict[View, Ints],
         numbers: dict[Storage, int],
     ) -> Output:
@@ -191,7 +193,7 @@ class Captured:
 
     # ------------------------------------------------------------------ later calls
 
-    def accepts(self, arguments: list[Core]) -> bool:
+    def accepts(self, arguments: list[TensorCore]) -> bool:
         """Whether the arguments lie in memory as those of the capture did."""
         uops = [tensor.uop for tensor in arguments]
         if uops == self.seen:
@@ -243,7 +245,7 @@ class Captured:
             for held, gradient in self.read_gradients
         )
 
-    def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
+    def __call__(self, arguments: Sequence[TensorCore], values: Bound) -> Any:
         """Replay: point at this call's memory, run, and hand out the results."""
         if values:
             check_all(self.size_checks, values)
@@ -263,7 +265,7 @@ class Captured:
         return unflatten(self.template, iter(results))
 
     @exclusive
-    def _settle(self, arguments: Sequence[Core], made: list[list[UOp]]) -> None:
+    def _settle(self, arguments: Sequence[TensorCore], made: list[list[UOp]]) -> None:
         """What a replay did to tensors that it does not return."""
         done: set[Whole] = set()
         for held, storage in self.renewed:
@@ -297,7 +299,7 @@ class Gradient(NamedTuple):
     since only parts of it were computed, or none.
     """
 
-    held: ref[Core]
+    held: ref[TensorCore]
     was_there: bool  # before the call
     left: Output | UOp | None = None
 
@@ -306,7 +308,7 @@ class Gradient(NamedTuple):
         tensor = self.held()
         return tensor is None or (tensor.grad is not None) == self.was_there
 
-    def settle(self, made: list[list[UOp]], arguments: Sequence[Core]) -> None:
+    def settle(self, made: list[list[UOp]], arguments: Sequence[TensorCore]) -> None:
         tensor, left = self.held(), self.left
         if tensor is None:
             return
@@ -350,7 +352,7 @@ def _device(watching: Recorder) -> Any:
     return next(iter(found.values()), None) or Device[Device.DEFAULT]
 
 
-def _escaped(before: Before, returned: list[Core]) -> list[Core]:
+def _escaped(before: Before, returned: list[TensorCore]) -> list[TensorCore]:
     """Tensors that were made inside of the call and are still there, but were not returned."""
     own, thread = {id(tensor) for tensor in returned}, get_ident()
     return [

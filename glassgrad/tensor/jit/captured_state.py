@@ -11,7 +11,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import TensorCore, living
 from glassgrad.tensor.jit.references import ALONE, references_to_node
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
 from glassgrad.tensor.lazy.realize import realize
@@ -25,7 +25,7 @@ class CapturedTensor:
     """Memory that tensors outside hold. It is read by reference: they may change what is in it."""
 
     storage: Storage
-    holders: list[ref[Core]]
+    holders: list[ref[TensorCore]]
     is_written: bool
 
     def is_held(self) -> bool:
@@ -47,7 +47,7 @@ class CapturedTensor:
                 renew(tensor, done)
 
 
-def renew(tensor: Core, done: set[Whole]) -> None:
+def renew(tensor: TensorCore, done: set[Whole]) -> None:
     """The memory was written: what the tensor holds from now on is another version.
 
     If nothing was made of the old one, nobody could tell them apart. Views of one value get the
@@ -88,9 +88,9 @@ def readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
     return found
 
 
-def holders() -> dict[Storage, list[ref[Core]]]:
+def holders() -> dict[Storage, list[ref[TensorCore]]]:
     """For each storage, the tensors that hold it."""
-    found: dict[Storage, list[ref[Core]]] = {}
+    found: dict[Storage, list[ref[TensorCore]]] = {}
     for tensor in living():
         if tensor.uop.op is BUFFER:
             found.setdefault(tensor.uop.arg.storage, []).append(ref(tensor))

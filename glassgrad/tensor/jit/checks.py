@@ -12,7 +12,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp, next_number
 from glassgrad.memory.storage import Storage
-from glassgrad.tensor.core import LIVING, Core, Living, living
+from glassgrad.tensor.core import LIVING, Living, TensorCore, living
 from glassgrad.tensor.jit.captured_state import readers
 from glassgrad.tensor.jit.pytree import hidden_tensors
 from glassgrad.tensor.jit.trace import Trace
@@ -32,7 +32,7 @@ class Stored(NamedTuple):
 class Before(NamedTuple):
     """What is known before a call that is watched."""
 
-    arguments: list[Core]
+    arguments: list[TensorCore]
     storages: list[Storage]  # where they were
     offsets: list[int]  # and where in those they began
     first_number: int  # nodes made inside have greater numbers
@@ -41,10 +41,10 @@ class Before(NamedTuple):
     values: Bound  # of variables among the arguments
     lazy: dict[Living, UOp]  # what the living tensors held that is not in memory
     stored: dict[Living, Stored]  # and what is: a call that drops it gets its memory
-    gradients: dict[Living, ref[Core] | None]
+    gradients: dict[Living, ref[TensorCore] | None]
 
     @classmethod
-    def now(cls, arguments: list[Core], values: Bound) -> Before:
+    def now(cls, arguments: list[TensorCore], values: Bound) -> Before:
         """The state of everything that a call may change."""
         alive = [(held, found) for held in list(LIVING) if (found := held()) is not None]
         return cls(
@@ -64,7 +64,7 @@ class Before(NamedTuple):
             {held: None if found.grad is None else ref(found.grad) for held, found in alive},
         )
 
-    def new_gradients(self, watching: Recorder) -> list[tuple[Core, bool]]:
+    def new_gradients(self, watching: Recorder) -> list[tuple[TensorCore, bool]]:
         """The tensors that were given a gradient or lost theirs; whether they had one before."""
         thread, touched = get_ident(), {id(found()) for found in watching.touched}
         return [
@@ -75,7 +75,7 @@ class Before(NamedTuple):
             and (id(found) in touched or found.grad is not (None if old is None else old()))
         ]
 
-    def gradients_in(self, storages: set[Storage]) -> list[tuple[Living, ref[Core]]]:
+    def gradients_in(self, storages: set[Storage]) -> list[tuple[Living, ref[TensorCore]]]:
         """The tensors whose gradients lie in these storages, with the gradients."""
         return [
             (held, old)
@@ -97,7 +97,9 @@ class FirstCall(NamedTuple):
     storages: WeakSet[Storage]  # that it was given, found or returned
 
 
-def storages_seen(watching: Recorder, before: Before, returned: list[Core]) -> WeakSet[Storage]:
+def storages_seen(
+    watching: Recorder, before: Before, returned: list[TensorCore]
+) -> WeakSet[Storage]:
     """All memory that a call was given, found or returned."""
     found = WeakSet(leaf.arg.storage for run in watching.runs for leaf in run.leaves)
     found.update([*before.storages, *(tensor.uop.arg.storage for tensor in returned)])
@@ -148,7 +150,7 @@ def _refuse_dropped(watching: Recorder, before: Before) -> None:
             )
 
 
-def refuse_hidden(result: Any, escaped: list[Core]) -> None:
+def refuse_hidden(result: Any, escaped: list[TensorCore]) -> None:
     """Tensors inside of returned objects would change under their holder's feet."""
     own = {id(tensor) for tensor in escaped}
     for holder, tensor in hidden_tensors(result):
@@ -160,7 +162,7 @@ def refuse_hidden(result: Any, escaped: list[Core]) -> None:
             )
 
 
-def gradients_left(watching: Recorder, before: Before) -> list[Core]:
+def gradients_left(watching: Recorder, before: Before) -> list[TensorCore]:
     """The gradients of tensors that a call did not update: another one will read them. Those of
     tensors that it did update may stay parts of its kernels.
     """
@@ -175,7 +177,7 @@ def found_lazy(before: Before) -> bool:
     return any(held in before.lazy for _, held in _changed(before))
 
 
-def _changed(before: Before) -> list[tuple[Core, Living]]:
+def _changed(before: Before) -> list[tuple[TensorCore, Living]]:
     """Tensors of this thread that were there before a call and hold other nodes now."""
     thread = get_ident()
     return [

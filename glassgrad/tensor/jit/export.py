@@ -28,7 +28,7 @@ from glassgrad.engine.export.serialize import (
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.jit.capture import Captured
 from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.jit.output_buffers import Output, Window
@@ -42,7 +42,7 @@ SHARED = ".so"
 def export(
     function: TinyJit[..., Any],
     path: str | PathLike[str],
-    state: Mapping[str, Core] | None = None,
+    state: Mapping[str, TensorCore] | None = None,
 ) -> None:
     """Write what a captured function does to a file, for `glassgrad.load`.
 
@@ -84,7 +84,7 @@ def _write_shared(packed: Packed, path: Path) -> None:
 class Packed:
     """Everything of a function that a file holds."""
 
-    def __init__(self, function: TinyJit[..., Any], state: Mapping[str, Core]) -> None:
+    def __init__(self, function: TinyJit[..., Any], state: Mapping[str, TensorCore]) -> None:
         captures = _captures(function)
         name = c_name(getattr(function, "__name__", ""), "function")
         self.library = Library(name)
@@ -151,10 +151,10 @@ class Packed:
             return {"made": output.made} | _window(window)
         return {"argument": output.argument} | _window(output.window)
 
-    def _numbered(self, tensor: Core) -> int:
+    def _numbered(self, tensor: TensorCore) -> int:
         return self.storages.setdefault(tensor.uop.arg.storage, len(self.storages))
 
-    def _named(self, name: str, tensor: Core) -> Row:
+    def _named(self, name: str, tensor: TensorCore) -> Row:
         held = tensor.uop.op is Ops.BUFFER
         number = self.storages.get(tensor.uop.arg.storage) if held else None
         if number is None:
@@ -215,7 +215,7 @@ def _names_inside(name: str, key: Any) -> list[str]:
     return [found for n, part in numbered for found in _names_inside(f"{name}_{n}", part)]
 
 
-def _seen(tensor: Core) -> Window:
+def _seen(tensor: TensorCore) -> Window:
     view = tensor.uop.arg
     return Window(view.dtype, view.shape, view.strides, view.offset)
 

@@ -34,7 +34,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.tensor.autograd.history import as_leaves, forget_history
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import TensorCore, living
 from glassgrad.tensor.jit.argument_specs import specs_of
 from glassgrad.tensor.jit.capture import Captured, modes
 from glassgrad.tensor.jit.checks import (
@@ -66,7 +66,7 @@ class Call(NamedTuple):
     """One call: its key, the tensors and other objects among its arguments, values of variables."""
 
     key: Any
-    tensors: list[Core]
+    tensors: list[TensorCore]
     objects: list[Any]
     values: Bound
     run: Callable[[], Any]
@@ -263,10 +263,12 @@ class TinyJit(Generic[P, R]):
         self._keep(call, Row(guards, captured), row)
         return result
 
-    def _run(self, call: Call, before: Before, is_strict: bool) -> tuple[Recorder, Any, list[Core]]:
+    def _run(
+        self, call: Call, before: Before, is_strict: bool
+    ) -> tuple[Recorder, Any, list[TensorCore]]:
         """Run the function, and record what it computes."""
         older = frozenset(map(id, living()))
-        returned: list[Core] = []
+        returned: list[TensorCore] = []
         with recording(is_strict, older) as watching, as_leaves(call.tensors):
             result = call.run()
             flatten(result, returned)

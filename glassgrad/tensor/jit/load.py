@@ -24,7 +24,7 @@ from glassgrad.ir.size import Bound, Size, bindings
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import BufferSpec, Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.jit.argument_specs import Layout, layouts, refuse_others, specs_of
 from glassgrad.tensor.jit.captured_state import CapturedTensor, renew
 from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
@@ -145,7 +145,7 @@ class Entry:
         windows.append(window)
         return Output(made=row["made"], number=len(windows) - 1)
 
-    def __call__(self, arguments: Sequence[Core], values: Bound) -> Any:
+    def __call__(self, arguments: Sequence[TensorCore], values: Bound) -> Any:
         self._point(arguments)
         if values:
             check_all(self.size_checks, values)
@@ -163,7 +163,7 @@ class Entry:
         results = [output.tensor_of(Tensor, made, arguments) for output in self.outputs]
         return unflatten(self.template, iter(results))
 
-    def _point(self, arguments: Sequence[Core]) -> None:
+    def _point(self, arguments: Sequence[TensorCore]) -> None:
         """Let the launches work on this call's arguments, if these are as the captured ones."""
         found = layouts(arguments)
         refuse_others(found, self.layouts, "it takes what it was exported with")
@@ -192,8 +192,8 @@ def _called(args: str, kwargs: str | None) -> str:
     return args if kwargs is None else f"{args} and {kwargs}"
 
 
-def _known(held: list[Core], written: set[Storage]) -> list[CapturedTensor]:
-    holders: dict[Storage, list[ref[Core]]] = {}
+def _known(held: list[TensorCore], written: set[Storage]) -> list[CapturedTensor]:
+    holders: dict[Storage, list[ref[TensorCore]]] = {}
     for tensor in held:
         holders.setdefault(tensor.uop.arg.storage, []).append(ref(tensor))
     return [

@@ -13,7 +13,7 @@ from glassgrad.ir.size import UNBOUND, Bound, concrete
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 
 BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]
@@ -111,7 +111,7 @@ class OutputBuffer:
         self.last = found
         return found
 
-    def adopt(self, holders: list[Core], replayed: Replay) -> None:
+    def adopt(self, holders: list[TensorCore], replayed: Replay) -> None:
         """Let the next replay fill what these tensors hold, one for each window, unless somebody
         else can see it by then.
         """
@@ -133,7 +133,7 @@ class Output(NamedTuple):
     """
 
     argument: int | None = None
-    tensor: Core | None = None
+    tensor: TensorCore | None = None
     window: Window | None = None
     made: int = 0
     number: int = 0
@@ -143,14 +143,14 @@ class Output(NamedTuple):
         """Whether it is just the first window of the first memory that was made."""
         return self.argument is None and self.tensor is None and not (self.made or self.number)
 
-    def tensor_of(self, kind: Any, made: list[list[UOp]], arguments: Sequence[Core]) -> Any:
+    def tensor_of(self, kind: Any, made: list[list[UOp]], arguments: Sequence[TensorCore]) -> Any:
         if self.tensor is not None:
             return self.tensor
         if self.argument is not None and self.window is None:
             return arguments[self.argument]
         return kind._handed(self.node_of(made, arguments))
 
-    def node_of(self, made: list[list[UOp]], arguments: Sequence[Core]) -> UOp:
+    def node_of(self, made: list[list[UOp]], arguments: Sequence[TensorCore]) -> UOp:
         """The buffer of something that was made, or of an argument or a part of one."""
         if self.argument is None:
             return made[self.made][self.number]

@@ -10,7 +10,7 @@ from weakref import ref
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.symbolic import SymbolicInt
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.jit.guards.attributes import dict_of
 from glassgrad.tensor.jit.guards.kinds import PLAIN, is_numpy_array, is_plain
 
@@ -44,7 +44,7 @@ def flatten(value: Any, found: list[Any], objects: list[Any] | None = None) -> H
     >>> flatten((Tensor([1]), {"n": 2}), found, []), len(found)
     (('tuple', 'a tensor', ('dict', 'n', (<class 'int'>, '2'))), 1)
     """
-    if isinstance(value, Core):
+    if isinstance(value, TensorCore):
         found.append(value)
         return TENSOR
     kind = type(value)
@@ -95,9 +95,9 @@ def _refuse_unfinished(value: Any) -> None:
         )
 
 
-def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, Core]]:
+def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, TensorCore]]:
     """The tensors in attributes of objects that `flatten` does not look into, with the object."""
-    if isinstance(value, Core):
+    if isinstance(value, TensorCore):
         if holder is not None:
             yield holder, value
         return
@@ -135,7 +135,7 @@ def _constant(value: Any, objects: list[Any]) -> Hashable:
 
 def plain_values(value: Any) -> Any:
     """The numbers and texts in a result; replays return the same."""
-    if isinstance(value, Core):
+    if isinstance(value, TensorCore):
         return TENSOR
     if is_plain(value):
         return value
@@ -150,7 +150,7 @@ def plain_values(value: Any) -> Any:
 
 def unflatten(value: Any, tensors: Iterator[Any]) -> Any:
     """The same structure with other tensors, which come in the order of `flatten`."""
-    if isinstance(value, (Core, Hole)):
+    if isinstance(value, (TensorCore, Hole)):
         return next(tensors)
     if isinstance(value, (tuple, list)):
         parts = [unflatten(item, tensors) for item in value]

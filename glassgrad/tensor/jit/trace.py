@@ -19,7 +19,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.jit.pytree import plain_values
 from glassgrad.tensor.ops.random import GENERATOR
 
@@ -80,7 +80,7 @@ class Trace:
     """
 
     def __init__(
-        self, watching: Recorder, before: Before, result: Any, returned: list[Core]
+        self, watching: Recorder, before: Before, result: Any, returned: list[TensorCore]
     ) -> None:
         self.graphs: list[Graph] = []
         self.sources: list[Found] = []

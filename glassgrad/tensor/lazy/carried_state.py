@@ -20,7 +20,7 @@ from glassgrad.base.errors import GraphWarning
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.views import Whole, shows_lent_memory
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
@@ -64,7 +64,7 @@ def follow(changed: dict[UOp, UOp]) -> None:
     UPDATED.update([now for node in list(UPDATED) if (now := changed.get(node)) is not None])
 
 
-def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp]:
+def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[TensorCore]) -> list[UOp]:
     """Those of the nodes under the values that are to be computed into memory with them.
 
     `lazy` are tensors that hold other values which are not in memory.
@@ -92,14 +92,14 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[Core]) -> list[UOp
     return sorted([node for node in found if node not in values], key=NUMBER)
 
 
-def lazy_tensors(holders: Iterable[Core | Whole]) -> list[Core]:
+def lazy_tensors(holders: Iterable[TensorCore | Whole]) -> list[TensorCore]:
     """The tensors among these whose value is not in memory, and may be kept there."""
-    tensors = [holder for holder in holders if isinstance(holder, Core)]
+    tensors = [holder for holder in holders if isinstance(holder, TensorCore)]
     tensors = [tensor for tensor in tensors if not shows_lent_memory(tensor)]
     return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
 
 
-def _is_kept_at_once(tensor: Core) -> bool:
+def _is_kept_at_once(tensor: TensorCore) -> bool:
     if tensor.uop.origin in CARRIED_LINES:
         return True
     ops = _ops_under(tensor.uop) if tensor.is_param else frozenset()

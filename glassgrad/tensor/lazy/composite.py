@@ -22,7 +22,7 @@ from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
 from glassgrad.tensor.autograd.gradient import is_usual, reached
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.deferred import LATER, WRITING, writing
 from glassgrad.tensor.record import record
 
@@ -48,7 +48,11 @@ class Composite:
     flows: tuple[int, ...]
 
     def __init__(
-        self, method: Callable[..., Core], kind: type[Core], given: list[Any], names: list[str]
+        self,
+        method: Callable[..., TensorCore],
+        kind: type[TensorCore],
+        given: list[Any],
+        names: list[str],
     ) -> None:
         self.method = method
         self.kind = kind
@@ -89,7 +93,7 @@ def _signature(given: tuple[Any, ...]) -> tuple[list[Any], list[UOp]] | None:
     key: list[Any] = []
     src: list[UOp] = []
     for one in given:
-        if isinstance(one, Core):
+        if isinstance(one, TensorCore):
             uop = one.uop
             if Sizes.exist and sizes_in(uop.shape):
                 return None
@@ -115,7 +119,7 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
     It must give one tensor, and depend on nothing but its arguments: not on random numbers, on
     settings or on what its tensors hold.
     """
-    recorded = cast(Callable[..., Core], method)
+    recorded = cast(Callable[..., TensorCore], method)
 
     @wraps(method)
     def call(*args: Any, **options: Any) -> Any:
@@ -132,7 +136,7 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
         key, src = signature
         known = KNOWN.get(found := (recorded, *options, *key))
         if known is None:
-            parts = [TENSOR if isinstance(one, Core) else one for one in given]
+            parts = [TENSOR if isinstance(one, TensorCore) else one for one in given]
             made = Composite(recorded, type(args[0]), parts, list(options))
             KNOWN[found] = known = made if made.is_traced(src) else DIRECT
         if type(known) is Composite:

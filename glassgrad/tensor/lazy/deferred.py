@@ -21,7 +21,7 @@ from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.buffer_versions import current, replace_write
 from glassgrad.tensor.lazy.carried_state import follow
 from glassgrad.tensor.lazy.exclusive import exclusive
@@ -74,10 +74,10 @@ class Choice(NamedTuple):
 class Expression:
     """A function of options and of tensors that follow them."""
 
-    function: Callable[..., Core]
+    function: Callable[..., TensorCore]
     options: tuple[Hashable, ...]
     dtype: DType
-    kind: type[Core]
+    kind: type[TensorCore]
 
     def __call__(self, *nodes: UOp) -> tuple[UOp]:
         result = self.function(*self.options, *map(self.kind._of, nodes))
@@ -85,9 +85,9 @@ class Expression:
 
 
 def later(
-    function: Callable[..., Core],
+    function: Callable[..., TensorCore],
     options: tuple[Hashable, ...],
-    tensors: Sequence[Core],
+    tensors: Sequence[TensorCore],
     shape: Shape,
     dtype: DType,
     origin: Origin | None = None,
@@ -100,10 +100,10 @@ def later(
 
 @lru_cache(maxsize=4096)
 def _expression(
-    function: Callable[..., Core],
+    function: Callable[..., TensorCore],
     options: tuple[Hashable, ...],
     dtype: DType,
-    kind: type[Core],
+    kind: type[TensorCore],
     shape: Shape,
 ) -> Later:
     return Later(cast(Written, Expression(function, options, dtype, kind)), shape)

@@ -21,7 +21,7 @@ from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.copies import own
-from glassgrad.tensor.core import Core, device_of, holders, living
+from glassgrad.tensor.core import TensorCore, device_of, holders, living
 from glassgrad.tensor.device_names import canonical
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, WRITERS, current, storage_of
 from glassgrad.tensor.lazy.carried_state import UPDATED
@@ -47,7 +47,7 @@ BITCAST = Ops.BITCAST
 
 @exclusive
 def write(
-    tensor: Core, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
+    tensor: TensorCore, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
 ) -> None:
     """Write a value to a tensor, or to a part of it. Whoever shares elements with it sees them."""
     if 0 in value.shape:  # no element: a version of the buffer that writes nothing has no kernel
@@ -74,18 +74,18 @@ def write(
 
 
 @exclusive
-def make_writable(tensor: Core) -> UOp:
+def make_writable(tensor: TensorCore) -> UOp:
     """The version of a buffer that a write to this tensor replaces. What is only computed, or in
     memory that is not this tensor's to write to, gets memory of its own first.
     """
     return _target(tensor, node_of_whole(tensor)) or _made_writable(tensor)
 
 
-def _made_writable(tensor: Core) -> UOp:
+def _made_writable(tensor: TensorCore) -> UOp:
     before = node_of_whole(tensor)
     place = device_of(before)
     if is_file(place) and current(before) is None:
-        file = Core._handed(before)
+        file = TensorCore._handed(before)
         realize((file,))
         _show(tensor, file.uop)
         return make_writable(tensor)
@@ -95,14 +95,14 @@ def _made_writable(tensor: Core) -> UOp:
     return target
 
 
-def _show(tensor: Core, uop: UOp) -> None:
+def _show(tensor: TensorCore, uop: UOp) -> None:
     if tensor._whole is None:
         hold(tensor, uop)
     else:
         tensor._whole.show(uop)
 
 
-def _target(tensor: Core, before: UOp) -> UOp | None:
+def _target(tensor: TensorCore, before: UOp) -> UOp | None:
     """The version that a write may replace: in memory, writable, and not somebody else's."""
     target = writable(before)
     if target is None:
@@ -117,7 +117,7 @@ def _target(tensor: Core, before: UOp) -> UOp | None:
     return None if is_kept else target
 
 
-def _is_held_before(watching: Recorder, tensor: Core, target: UOp) -> bool:
+def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool:
     """Whether a tensor that was there before a captured call, and that shares no elements with this
     one, has the same value in this memory.
     """
@@ -176,7 +176,7 @@ def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]
             value, chain = read_as(value, source.dtype), before + after
             continue
         if after:
-            shown = Core._handed(read_as(source, chain[last][1]))
+            shown = TensorCore._handed(read_as(source, chain[last][1]))
             write(shown, value, after)
             value = shown.uop
         value, chain = read_as(value, source.dtype), before
@@ -187,7 +187,7 @@ def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]
 def settle(storage: Storage) -> None:
     """Memory is looked at that a write may be waiting for: it is done now."""
     touched = [write for write in _waiting() if _meet(storage_of(write), storage)]
-    compute([Core._of(write) for write in touched])
+    compute([TensorCore._of(write) for write in touched])
 
 
 def _waiting() -> list[UOp]:
@@ -210,16 +210,19 @@ def _settled(storages: set[Storage], value: UOp) -> UOp:
     early = [one for one in held if one.uop in reads and not _sees_writes(one, storages)]
     for holder in [one for one in early if in_memory(one.uop) is not None]:
         hold(holder, UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,)))
-    wanted = [holder if isinstance(holder, Core) else Core._handed(holder.uop) for holder in early]
+    wanted = [
+        holder if isinstance(holder, TensorCore) else TensorCore._handed(holder.uop)
+        for holder in early
+    ]
     if value in reads:
-        aside = Core._handed(UOp(CONTIGUOUS, value.dtype, (value,)))
+        aside = TensorCore._handed(UOp(CONTIGUOUS, value.dtype, (value,)))
         compute([*wanted, aside])
         return cast(UOp, current(aside.uop))
     compute(wanted)
     return value
 
 
-def _sees_writes(holder: Core | Whole, storages: set[Storage]) -> bool:
+def _sees_writes(holder: TensorCore | Whole, storages: set[Storage]) -> bool:
     """Is this memory that is seen more than once, or a view of it, and no copy of it?"""
     whole = holder if isinstance(holder, Whole) else holder._whole
     held = current(holder.uop if whole is None else whole.uop)

@@ -16,14 +16,14 @@ from glassgrad.ir.window import window_of
 from glassgrad.memory.allocator import is_file
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import Core, living
+from glassgrad.tensor.core import TensorCore, living
 from glassgrad.tensor.lazy.buffer_versions import current, storage_of
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.realize import look, stand_in
 from glassgrad.tensor.lazy.unrealized import hold
 from glassgrad.tensor.lazy.views import moved, node_of_whole, root_of, steps_of
 
-T = TypeVar("T", bound=Core)
+T = TypeVar("T", bound=TensorCore)
 
 
 @exclusive
@@ -36,7 +36,7 @@ def claimed(tensor: T) -> T:
 
 
 @exclusive
-def claim_together(tensors: Iterable[Core]) -> None:
+def claim_together(tensors: Iterable[TensorCore]) -> None:
     """Tensors over the same memory that stand for one: all of them see and write it."""
     for tensor in tensors:
         storage = root_of(tensor.uop.arg.storage)
@@ -45,7 +45,7 @@ def claim_together(tensors: Iterable[Core]) -> None:
 
 
 @exclusive
-def lend(tensor: Core) -> View:
+def lend(tensor: TensorCore) -> View:
     """The memory of a tensor, for others to read and to write.
 
     A view lends a window on the memory of what it is a view of. Where strides cannot say that, as
@@ -59,7 +59,7 @@ def lend(tensor: Core) -> View:
     return look(tensor) if window is None else window
 
 
-def _make_exclusive(tensor: Core) -> None:
+def _make_exclusive(tensor: TensorCore) -> None:
     """Compute all of what a tensor is a view of, in memory that no other value lies in."""
     whole = tensor._whole
     storage = root_of(look(tensor if whole is None else stand_in(whole.uop)).storage)
@@ -67,7 +67,7 @@ def _make_exclusive(tensor: Core) -> None:
     if storage.holder is not None and storage.holder is tensor._home:
         return
     if storage.holder is not None or _is_held_by_others(tensor, storage):
-        copy = Core._handed(UOp(Ops.CONTIGUOUS, node.dtype, (node,), 1))
+        copy = TensorCore._handed(UOp(Ops.CONTIGUOUS, node.dtype, (node,), 1))
         storage = root_of(look(copy).storage)
         if whole is None:
             hold(tensor, copy.uop)
@@ -78,13 +78,13 @@ def _make_exclusive(tensor: Core) -> None:
     _claim(tensor, storage)
 
 
-def _claim(tensor: Core, storage: Storage) -> None:
+def _claim(tensor: TensorCore, storage: Storage) -> None:
     home = storage.holder = object()
     for one in [tensor] if tensor._whole is None else tensor._whole.tensors():
         one._home = home
 
 
-def _is_held_by_others(tensor: Core, storage: Storage) -> bool:
+def _is_held_by_others(tensor: TensorCore, storage: Storage) -> bool:
     whole = tensor._whole
     for other in living():
         if other is not tensor and (whole is None or other._whole is not whole):

@@ -13,7 +13,7 @@ from math import prod
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 
 CONTIGUOUS, REDUCE, ADD, MUL = Ops.CONTIGUOUS, Ops.REDUCE, Ops.ADD, Ops.MUL
 SAME_ELEMENTS = frozenset((Ops.RESHAPE, Ops.DETACH))
@@ -39,7 +39,7 @@ def worth_memory(nodes: Iterable[UOp], roots: set[UOp]) -> set[UOp]:
     return {n for n in kinds if n not in roots and n not in copied and _is_worth_memory(n)}
 
 
-def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[Core]]) -> list[UOp]:
+def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[TensorCore]]) -> list[UOp]:
     """Those of these nodes that values which somebody holds are made of, too.
 
     Where somebody holds one in another shape, as gradients often are, it is kept in that shape:

@@ -24,7 +24,7 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.autograd.history import Parameters, is_differentiable, retain
 from glassgrad.tensor.autograd.saved_contents import save_contents
-from glassgrad.tensor.core import Core, holders, living
+from glassgrad.tensor.core import TensorCore, holders, living
 from glassgrad.tensor.lazy.buffer_versions import (
     OVERWRITTEN,
     WRITERS,
@@ -94,13 +94,13 @@ def in_memory(uop: UOp) -> UOp | None:
 
 
 @exclusive
-def realize(tensors: Iterable[Core]) -> None:
+def realize(tensors: Iterable[TensorCore]) -> None:
     """Compute these tensors, and whatever must be computed with them; all become buffers."""
     compute([tensor for tensor in tensors if not _settle(tensor)])
 
 
 @exclusive
-def look(tensor: Core) -> View:
+def look(tensor: TensorCore) -> View:
     """The memory that holds a tensor's value."""
     if (watching := recorder()) is not None and watching.is_strict:
         raise CaptureError(
@@ -122,7 +122,7 @@ def _copied_now(uop: UOp) -> UOp:
     """A copy of what a view shows of memory that others write to. It is nobody's value: the next
     one who looks is given another.
     """
-    copy = Core._handed(UOp(CONTIGUOUS, uop.dtype, (uop,)))
+    copy = TensorCore._handed(UOp(CONTIGUOUS, uop.dtype, (uop,)))
     compute([copy])
     held = current(copy.uop)
     assert held is not None, uop
@@ -130,7 +130,7 @@ def _copied_now(uop: UOp) -> UOp:
 
 
 @contextmanager
-def all_in_memory(tensors: Iterable[Core]) -> Iterator[None]:
+def all_in_memory(tensors: Iterable[TensorCore]) -> Iterator[None]:
     """Compute tensors, as arguments of a captured function. Views of memory that others write to
     hold copies only meanwhile, if no strides say where what they show lies.
     """
@@ -159,20 +159,20 @@ def finish_writes() -> None:
 
 
 @exclusive
-def written_lazily() -> list[Core]:
+def written_lazily() -> list[TensorCore]:
     """The tensors whose writes may not have happened yet."""
     return [stand_in(held.uop) for held in lazy_holders() if held.uop.op is ASSIGN]
 
 
-def stand_in(uop: UOp) -> Core:
+def stand_in(uop: UOp) -> TensorCore:
     """A tensor to compute what others hold; it sees the memory that others write to, as they do."""
-    made = Core._handed(uop)
+    made = TensorCore._handed(uop)
     made._home = holder_of(uop)
     return made
 
 
 @exclusive
-def compute(wanted: Sequence[Core]) -> None:
+def compute(wanted: Sequence[TensorCore]) -> None:
     """Compute tensors; they hold buffers from then on."""
     if not wanted:
         return
@@ -193,7 +193,7 @@ def compute(wanted: Sequence[Core]) -> None:
         _cut_at(more)
 
 
-def _carried(values: list[UOp], lazy: Iterable[Core | Whole]) -> list[UOp]:
+def _carried(values: list[UOp], lazy: Iterable[TensorCore | Whole]) -> list[UOp]:
     """The values under these that later computations will read again."""
     own = set(values)
     others = [holder for holder in lazy if holder.uop not in own]
@@ -217,7 +217,7 @@ def _cut_at(nodes: Sequence[UOp]) -> None:
     read_instead(changed, spares_gradients=True)
 
 
-def _compute(wanted: Sequence[Core], values: list[UOp]) -> None:
+def _compute(wanted: Sequence[TensorCore], values: list[UOp]) -> None:
     """Compute values, of which the first are those of the tensors."""
     windows = Windows()
     try:
@@ -226,7 +226,7 @@ def _compute(wanted: Sequence[Core], values: list[UOp]) -> None:
         windows.close()
 
 
-def _compute_with(windows: Windows, wanted: Sequence[Core], values: list[UOp]) -> None:
+def _compute_with(windows: Windows, wanted: Sequence[TensorCore], values: list[UOp]) -> None:
     found = None if recorder() is not None else recognised(values, _held_values, windows)
     if found is not None and found.course is WRITTEN:
         became = written_out(values, only=Composite)
@@ -250,7 +250,7 @@ def _compute_with(windows: Windows, wanted: Sequence[Core], values: list[UOp]) -
     _settle_all(wanted, values, held)
 
 
-def _settle_all(wanted: Sequence[Core], values: Sequence[UOp], held: dict[UOp, UOp]) -> None:
+def _settle_all(wanted: Sequence[TensorCore], values: Sequence[UOp], held: dict[UOp, UOp]) -> None:
     """Another thread may have written the graphs of tensors: they then hold other nodes now."""
     for tensor, value in zip(wanted, values, strict=False):
         if current(tensor.uop) is None and value in held:
@@ -300,7 +300,9 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
         (holder, buffer)
         for holder in lazy_holders()
         if (buffer := held.get(holder.uop))
-        and not (holder.uop in lent and isinstance(holder, Core) and shows_lent_memory(holder))
+        and not (
+            holder.uop in lent and isinstance(holder, TensorCore) and shows_lent_memory(holder)
+        )
     ]
     for buffer in ended:
         OVERWRITTEN.add(buffer.arg)
@@ -333,7 +335,7 @@ def _held_values() -> list[UOp]:
     return [holder.uop for holder in holders()]
 
 
-def _settle(tensor: Core) -> bool:
+def _settle(tensor: TensorCore) -> bool:
     """Whether the tensor is in memory already, or needs none that was written to."""
     if shows_lent_memory(tensor):
         watching = recorder()
@@ -346,7 +348,7 @@ def _settle(tensor: Core) -> bool:
     elif (whole := tensor._whole) is not None and holder_of(whole.uop) not in (None, tensor._home):
         copy = UOp(CONTIGUOUS, whole.uop.dtype, (whole.uop,))  # the views are of a value
         whole.show(copy)
-        compute([Core._handed(copy)])
+        compute([TensorCore._handed(copy)])
     found = in_memory(tensor.uop) or fresh_zeros(tensor.uop)
     node = found or tensor.uop
     if holder_of(node) not in (None, tensor._home):  # it would change under this value
@@ -360,14 +362,14 @@ def _settle(tensor: Core) -> bool:
     return True
 
 
-def _look_through(view: Core) -> None:
+def _look_through(view: TensorCore) -> None:
     """Let a view of memory that others see hold a window on it. A copy would not show what they
     write; where strides cannot say which elements these are, the view stays what it is.
     """
     whole = view._whole
     assert whole is not None
     if current(whole.uop) is None:  # a write waits
-        compute([Core._handed(whole.uop)])
+        compute([TensorCore._handed(whole.uop)])
     held = current(whole.uop)
     assert held is not None, whole.uop
     if view.uop.op is BUFFER and _root(view.uop) is _root(held):

@@ -15,7 +15,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
-    from glassgrad.tensor.core import Core
+    from glassgrad.tensor.core import TensorCore
     from glassgrad.tensor.lazy.views import Whole
 
 BUFFER = Ops.BUFFER
@@ -34,7 +34,7 @@ _forget = LAZY.pop
 _marking = Lock()
 
 
-def hold(holder: Core | Whole, uop: UOp) -> None:
+def hold(holder: TensorCore | Whole, uop: UOp) -> None:
     """Let a tensor, or what tensors share, hold another node."""
     holder.uop = uop
     if uop.op is not BUFFER:
@@ -43,9 +43,9 @@ def hold(holder: Core | Whole, uop: UOp) -> None:
         mark_parameter(cast(Any, holder))
 
 
-def lazy_holders() -> list[Core | Whole]:
+def lazy_holders() -> list[TensorCore | Whole]:
     """Everything that holds a node which is no buffer."""
-    found: dict[int, Core | Whole] = {}
+    found: dict[int, TensorCore | Whole] = {}
     for held in list(LAZY):
         holder = held()
         if holder is None or holder.uop.op is BUFFER or id(holder) in found:
@@ -55,7 +55,7 @@ def lazy_holders() -> list[Core | Whole]:
     return list(found.values())
 
 
-def mark_parameter(tensor: Core) -> None:
+def mark_parameter(tensor: TensorCore) -> None:
     """Let the node that a parameter holds know of it."""
     node = tensor.uop
     if node.parameters is None:

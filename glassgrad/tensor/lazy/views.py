@@ -21,7 +21,7 @@ from glassgrad.tensor.lazy.unrealized import hold
 from glassgrad.tensor.record import record
 
 if TYPE_CHECKING:
-    from glassgrad.tensor.core import Core
+    from glassgrad.tensor.core import TensorCore
 
 ASSIGN, BUFFER = Ops.ASSIGN, Ops.BUFFER
 BITCAST, DETACH, EXPAND, WINDOW = Ops.BITCAST, Ops.DETACH, Ops.EXPAND, Ops.WINDOW
@@ -39,16 +39,16 @@ class Whole:
     uop: UOp
     _is_param = False  # tensors are
 
-    def __init__(self, first: Core) -> None:
+    def __init__(self, first: TensorCore) -> None:
         hold(self, first.uop)
-        self.members: dict[ref[Core], None] = {}
+        self.members: dict[ref[TensorCore], None] = {}
         self.join(first, ())
 
-    def join(self, tensor: Core, steps: Steps) -> None:
+    def join(self, tensor: TensorCore, steps: Steps) -> None:
         tensor._whole, tensor._steps = self, steps
         self.members[ref(tensor, self._leave)] = None
 
-    def _leave(self, member: ref[Core]) -> None:
+    def _leave(self, member: ref[TensorCore]) -> None:
         """A tensor is gone. One that is left alone shares nothing, and is a value again, unless it
         shows a part of memory that others see.
         """
@@ -60,13 +60,13 @@ class Whole:
                 last._whole = None
             self.members.clear()
 
-    def leave(self, tensor: Core) -> None:
+    def leave(self, tensor: TensorCore) -> None:
         """A tensor that lives on holds something else from now on."""
         tensor._whole = None
         for member in [held for held in self.members if held() is tensor]:
             self._leave(member)
 
-    def tensors(self) -> list[Core]:
+    def tensors(self) -> list[TensorCore]:
         return [tensor for held in list(self.members) if (tensor := held()) is not None]
 
     @exclusive
@@ -89,12 +89,12 @@ def moved(uop: UOp, steps: Sequence[Step]) -> UOp:
 
 def read_as(uop: UOp, dtype: Any) -> UOp:
     """The same bytes as another dtype, whatever the sizes of items."""
-    from glassgrad.tensor.ops.bitcasts import Bitcasts
+    from glassgrad.tensor.tensor import Tensor
 
-    return Bitcasts._handed(uop).bitcast(dtype).uop
+    return Tensor._handed(uop).bitcast(dtype).uop
 
 
-def show(tensor: Core, uop: UOp) -> None:
+def show(tensor: TensorCore, uop: UOp) -> None:
     """New contents for a tensor that is all of a value; whoever views it sees them."""
     if tensor._whole is None:
         hold(tensor, uop)
@@ -105,12 +105,12 @@ def show(tensor: Core, uop: UOp) -> None:
         hold(tensor, uop)
 
 
-def node_of_whole(tensor: Core) -> UOp:
+def node_of_whole(tensor: TensorCore) -> UOp:
     """All elements of what a tensor is a view of."""
     return tensor.uop if tensor._whole is None else tensor._whole.uop
 
 
-def steps_of(tensor: Core) -> Steps:
+def steps_of(tensor: TensorCore) -> Steps:
     return () if tensor._whole is None else tensor._steps
 
 
@@ -119,7 +119,7 @@ def root_of(storage: Storage) -> Storage:
     return storage if storage.base is None else storage.base
 
 
-def shows_lent_memory(tensor: Core) -> bool:
+def shows_lent_memory(tensor: TensorCore) -> bool:
     """Whether a tensor is a view of memory that others see and may write to at any time."""
     whole, home = tensor._whole, tensor._home
     if home is None or whole is None or not tensor._steps or 0 in tensor.uop.shape:
@@ -127,7 +127,7 @@ def shows_lent_memory(tensor: Core) -> bool:
     return holder_of(whole.uop) is home
 
 
-def leave_lent_memory(tensor: Core) -> None:
+def leave_lent_memory(tensor: TensorCore) -> None:
     """Let a view that a captured function returns be the copy that it holds: replays return one."""
     whole = tensor._whole
     if whole is not None and shows_lent_memory(tensor):

@@ -9,13 +9,13 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.functions import LOG2_E, LOGISTIC_SLOPE, with_slope
-from glassgrad.tensor.ops.inverse import Inverse
 from glassgrad.tensor.ops.series import expm1
 
 MAX = Ops.MAX
-T = TypeVar("T", bound="Activations")
+T = TypeVar("T", bound=TensorCore)
 # Numbers that keep mean 0 and variance 1 from layer to layer (Klambauer and others, 2017).
 SELU_ALPHA, SELU_GAMMA = 1.6732632423543772, 1.0507009873554805
 # gelu(x) is x·sigmoid(scale·(x + cubic·x³)), nearly (Hendrycks and Gimpel, 2016).
@@ -23,7 +23,7 @@ GELU_SCALE, GELU_CUBIC = 2 * math.sqrt(2 / math.pi), 0.044715
 TAIL = {dtypes.float32: -86.0, dtypes.float64: -707.0}  # below, exp(x) is or soon is denormal
 
 
-class Activations(Inverse):
+class Activations(TensorCore):
     """relu and its many relatives."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, Self
 
 from glassgrad.base.errors import ShapeError
-from glassgrad.tensor.ops.indexing import Indexing
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import axis_of
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
@@ -16,7 +16,7 @@ ALONE = "... alone"  # outside of brackets it stands for several axes, inside fo
 Groups = list[list[str]]
 
 
-class Arrangement(Indexing):
+class Arrangement(TensorCore):
     """roll, diagonal, diag, meshgrid and rearrange."""
 
     __slots__ = ()

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
-from glassgrad.tensor.ops.losses import Losses
 
 
-class Attention(Losses):
+class Attention(TensorCore):
     """Scaled dot-product attention."""
 
     __slots__ = ()

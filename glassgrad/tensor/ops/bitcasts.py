@@ -9,14 +9,14 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.ops.concat import Joining
 from glassgrad.tensor.record import dtype_of, record
 
 UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 
 
-class Bitcasts(Joining):
+class Bitcasts(TensorCore):
     """bitcast."""
 
     __slots__ = ()

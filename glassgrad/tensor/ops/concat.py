@@ -11,7 +11,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.symbolic import SymbolicInt, internal, shown_size
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.ops.creation import Creation
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.movement import is_pair
 from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, record, scalar, whole
 from glassgrad.tensor.symbolic_sizes import is_symbolic, with_known_sizes
@@ -20,10 +20,10 @@ MOST_AT_ONCE = 32  # tensors that one kernel joins
 GROUP = 16
 CONTIGUOUS = Ops.CONTIGUOUS
 MODES = ("constant", "reflect", "replicate", "circular")
-T = TypeVar("T", bound=Creation)
+T = TypeVar("T", bound=TensorCore)
 
 
-class Joining(Creation):
+class Concatenation(TensorCore):
     """pad, pad_to, cat and stack."""
 
     __slots__ = ()
@@ -107,7 +107,7 @@ def _listed(first: Any, others: tuple[Any, ...]) -> list[Any]:
     is_list = isinstance(first, (list, tuple)) and first and not others
     tensors = list(first) if is_list else [first, *others]
     for tensor in tensors:
-        if not isinstance(tensor, Joining):
+        if not isinstance(tensor, TensorCore):
             raise DTypeError(f"only tensors are joined, not {tensor!r}")
     return tensors
 
@@ -178,7 +178,7 @@ def _width(value: Any) -> int:
 
 
 @with_known_sizes
-def _continued(x: Joining, pairs: tuple[tuple[int, int], ...], mode: str) -> Joining:
+def _continued(x: TensorCore, pairs: tuple[tuple[int, int], ...], mode: str) -> TensorCore:
     """The values themselves go on around: axis by axis, so that corners come from both."""
     if mode not in MODES:
         raise ValueError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
@@ -198,7 +198,7 @@ def _continued(x: Joining, pairs: tuple[tuple[int, int], ...], mode: str) -> Joi
     return x
 
 
-def _part(x: Joining, axis: int, mode: str, width: int) -> Joining:
+def _part(x: TensorCore, axis: int, mode: str, width: int) -> TensorCore:
     """What goes on before (width < 0) or after an axis."""
     size, count = int(x.shape[axis]), abs(width)
     pairs: list[tuple[int, int] | None] = [None] * x.ndim

@@ -8,17 +8,17 @@ from typing import Any, Self, TypeVar
 from glassgrad.base.dtype import DTypeLike, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.reductions import accumulator, folded
-from glassgrad.tensor.ops.sampling import Sampling
 from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole
 from glassgrad.tensor.symbolic_sizes import cut, is_symbolic
 
 ADD, PERMUTE = Ops.ADD, Ops.PERMUTE
-T = TypeVar("T", bound="Contraction")
+T = TypeVar("T", bound=TensorCore)
 
 
-class Contraction(Sampling):
+class Contraction(TensorCore):
     """dot, matmul, linear and conv2d."""
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class Contraction(Sampling):
         >>> (Tensor.ones(2, 3) @ Tensor.ones(3, 4)).shape
         (2, 4)
         """
-        if not isinstance(w, Contraction):
+        if not isinstance(w, TensorCore):
             w = self._made(self._operand(w, "multiply"))
         if not self.shape or not w.shape:
             raise ShapeError(
@@ -180,7 +180,7 @@ class Contraction(Sampling):
         return result if bias is None else result + bias.reshape((1, -1, *(1,) * len(places)))
 
 
-def _check_convolution(x: Contraction, weight: Contraction, groups: int) -> None:
+def _check_convolution(x: TensorCore, weight: TensorCore, groups: int) -> None:
     if x.ndim != weight.ndim or x.ndim < 3:
         raise ShapeError(
             f"cannot convolve {x.shape} with {weight.shape}",

@@ -13,10 +13,9 @@ from glassgrad.ir.symbolic import SymbolicInt, greatest, internal, shown_size
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import UNDEFINED
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import copied
+from glassgrad.tensor.core import TensorCore, copied
 from glassgrad.tensor.data import own
 from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.ops.reductions import Reduce
 from glassgrad.tensor.record import (
     SCALARS,
     dtype_of,
@@ -53,7 +52,7 @@ def _exact_float(count: int, first: float, step: float) -> DType:
     return dtypes.float32 if is_exact else dtypes.float64
 
 
-class Creation(Reduce):
+class Creation(TensorCore):
     """Class methods that make tensors, and the *_like methods."""
 
     __slots__ = ()

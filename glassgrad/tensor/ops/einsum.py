@@ -8,14 +8,14 @@ from typing import Any, Self
 from glassgrad.base.dtype import DTypeLike, promote
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.ops.contraction import Contraction
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.reductions import accumulator
 from glassgrad.tensor.record import dtype_of
 
 DOTS = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯"  # letters for the axes that ... stands for
 
 
-class Einsum(Contraction):
+class Einsum(TensorCore):
     """einsum."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Einsum(Contraction):
             raise ShapeError(
                 "the formula of einsum comes first and is a string such as 'ij,jk->ik'"
             )
-        if not all(isinstance(tensor, Einsum) for tensor in tensors):
+        if not all(isinstance(tensor, TensorCore) for tensor in tensors):
             raise DTypeError(f"einsum takes tensors, not {tensors!r}")
         terms, output = _terms(formula, [tensor.uop.shape for tensor in tensors])
         wanted = tensors[0].uop.dtype
@@ -108,7 +108,7 @@ def _check_letters(
         )
 
 
-def _unique(x: Einsum, letters: str) -> tuple[Any, str]:
+def _unique(x: TensorCore, letters: str) -> tuple[Any, str]:
     """A letter that stands twice in one operand takes the diagonal."""
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:

@@ -10,9 +10,9 @@ from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.compat.keyword_aliases import also_named
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.views import DETACHED
-from glassgrad.tensor.ops.operators import Operators
 from glassgrad.tensor.ops.remainder import downwards, floor_quotient, towards_zero
 from glassgrad.tensor.record import BOOL, as_float, marked, need, record
 
@@ -34,7 +34,7 @@ def _abs_slope(y: UOp, g: UOp) -> UOp:
 ABS_SLOPE = Slope(_abs_slope)
 
 
-class Elementwise(Operators):
+class Elementwise(TensorCore):
     """What works on one element at a time."""
 
     __slots__ = ()
@@ -322,7 +322,7 @@ class Elementwise(Operators):
         return self.uop.dtype.kind == "float"
 
 
-class Casts(Elementwise):
+class Casts(TensorCore):
     """x.half(), x.int() and the like. They share names with Python's types: no annotations here."""
 
     __slots__ = ()

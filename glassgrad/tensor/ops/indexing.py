@@ -11,9 +11,8 @@ from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.memory.allocator import is_host
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.ops.bitcasts import Bitcasts
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
 from glassgrad.tensor.symbolic_sizes import (
     cut,
@@ -29,14 +28,14 @@ INDEX_DTYPES = dict.fromkeys((dtypes.int64, dtypes.uint64, dtypes.uint32), dtype
 Step = tuple[Ops, Any]
 REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
 MOST_CHECKED = 1 << 20  # reading more indices than this would be felt
-T = TypeVar("T", bound=Bitcasts)
+T = TypeVar("T", bound=TensorCore)
 
 
 class Lookup(NamedTuple):
     """An axis of the moved shape, the tensor that indexes it, and which axis it was before."""
 
     place: int
-    tensor: Core
+    tensor: TensorCore
     axis: int
 
 
@@ -69,7 +68,7 @@ def plan_of(index: Any, shape: Shape) -> Plan:
             flips += [axis] if step < 0 else []
             strides += [(axis, abs(step))] if abs(step) > 1 else []
             kept.append(-(-(stop - start) // abs(step)))
-        elif isinstance(part, Core):
+        elif isinstance(part, TensorCore):
             plan.lookups.append(Lookup(len(kept), part, axis))
             pairs.append((0, size))
             kept.append(size)
@@ -160,7 +159,7 @@ def _at(part: Any, axis: int, size: int) -> int:
     return at + size if at < 0 else at
 
 
-class Indexing(Bitcasts):
+class Indexing(TensorCore):
     """x[...] and lookups along an axis."""
 
     __slots__ = ()
@@ -185,7 +184,7 @@ class Indexing(Bitcasts):
         parts = [self._tensor(part) for part in (indices if type(indices) is tuple else (indices,))]
         found: list[Any] = []
         for number, part in enumerate(parts):
-            if isinstance(part, Core) and part.dtype is dtypes.bool:
+            if isinstance(part, TensorCore) and part.dtype is dtypes.bool:
                 axis = sum(map(_width, parts[:number]))
                 if any(one is Ellipsis for one in parts[:number]):
                     axis = self.ndim - sum(map(_width, parts[number:]))
@@ -195,9 +194,9 @@ class Indexing(Bitcasts):
         return tuple(found)
 
     def _tensor(self, part: Any) -> Any:
-        if isinstance(part, list) or (_ndim(part) and not isinstance(part, Core)):
-            part = type(self)(part)  # type: ignore[call-arg]
-        if isinstance(part, Core) and part.dtype is not dtypes.bool:
+        if isinstance(part, list) or (_ndim(part) and not isinstance(part, TensorCore)):
+            part = type(self)(part)
+        if isinstance(part, TensorCore) and part.dtype is not dtypes.bool:
             check_index(part)
         return part
 
@@ -266,7 +265,7 @@ class Indexing(Bitcasts):
 
 def _width(part: Any) -> int:
     """How many axes a part of an index uses up."""
-    if isinstance(part, Core) and part.dtype is dtypes.bool:
+    if isinstance(part, TensorCore) and part.dtype is dtypes.bool:
         return part.ndim
     return 0 if part is None or part is Ellipsis else 1
 
@@ -290,7 +289,7 @@ def checked(index: T, size: int, axis: int, can_wrap: bool) -> T:
     return index._made(cast_to(uop, dtypes.int32) if size < 2**31 else uop)
 
 
-def check_range(index: Core, least: int, size: int, axis: int) -> None:
+def check_range(index: TensorCore, least: int, size: int, axis: int) -> None:
     """Refuse indices that lie outside, where they can be read now without computing anything."""
     if not size and index.numel():
         raise AxisError(f"cannot index axis {axis}, which is empty")
@@ -314,7 +313,7 @@ def check_range(index: Core, least: int, size: int, axis: int) -> None:
 
 
 def check_index(index: Any) -> None:
-    if not isinstance(index, Core):
+    if not isinstance(index, TensorCore):
         raise DTypeError(f"tensors index by tensors of ints, not by {index!r}")
     if index.dtype.kind not in ("int", "uint"):
         raise DTypeError(

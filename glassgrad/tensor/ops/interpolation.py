@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import ShapeError
-from glassgrad.tensor.ops.einsum import Einsum
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import sizes_of
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
@@ -15,7 +15,7 @@ MODES = ("linear", "cubic", "nearest", "nearest-exact")
 SHARPNESS = -0.75  # of cubic interpolation: the slope at the neighbours
 
 
-class Interpolation(Einsum):
+class Interpolation(TensorCore):
     """interpolate."""
 
     __slots__ = ()

@@ -11,16 +11,17 @@ from typing import Any, Self, TypeVar
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.ops.functions import Functions, slope_of, with_slope
+from glassgrad.tensor.core import TensorCore
+from glassgrad.tensor.ops.functions import slope_of, with_slope
 from glassgrad.tensor.ops.series import odd, of_atanh
 from glassgrad.tensor.record import as_float
 
 NEAR = 0.3  # where the series are used: the terms fall by 0.09 each
 HUGE = 1e8  # from here on, x² + 1 is x² in every dtype
-T = TypeVar("T", bound="Inverse")
+T = TypeVar("T", bound=TensorCore)
 
 
-class Inverse(Functions):
+class InverseFunctions(TensorCore):
     """Angles and areas of what sin, cos, tan and their relatives give; copysign."""
 
     __slots__ = ()

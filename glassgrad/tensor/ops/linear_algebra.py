@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any, Self, TypeVar
 
 from glassgrad.base.errors import DTypeError, ShapeError
-from glassgrad.tensor.ops.attention import Attention
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
 # Rotations converge quadratically: a few sweeps, and one more whenever the columns double.
 SWEEPS = {32: 4, 64: 6}
-T = TypeVar("T", bound="LinearAlgebra")
+T = TypeVar("T", bound=TensorCore)
 
 
-class LinearAlgebra(Attention):
+class LinearAlgebra(TensorCore):
     """newton_schulz, qr and svd."""
 
     __slots__ = ()
@@ -83,7 +83,7 @@ class LinearAlgebra(Attention):
         return u, diagonal * signs, v[..., :columns, :].transpose(-2, -1)
 
 
-def _check_matrix(x: LinearAlgebra, word: str) -> None:
+def _check_matrix(x: TensorCore, word: str) -> None:
     if x.ndim < 2 or 0 in x.uop.shape:
         raise ShapeError(f"cannot {word} {x.shape}", hint="the last two axes are a matrix")
     if not x.is_floating_point() or x.dtype.bits < 32:

@@ -12,10 +12,10 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.compat.keyword_aliases import also_named
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.functions import with_slope
 from glassgrad.tensor.ops.indexing import check_range
-from glassgrad.tensor.ops.pooling import Pooling
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -50,10 +50,10 @@ def _is_empty(shape: tuple[int, ...], axis: int) -> bool:
     return bool(shape) and not shape[axis_of(axis, len(shape))]
 
 
-L = TypeVar("L", bound="Losses")
+L = TypeVar("L", bound=TensorCore)
 
 
-class Losses(Pooling):
+class Losses(TensorCore):
     """What stands at the end of networks, and between their layers."""
 
     __slots__ = ()
@@ -374,7 +374,7 @@ def _along(weight: L, x: L, axis: int) -> L:
     return weight.reshape(tuple(-1 if one == axis else 1 for one in range(x.ndim)))
 
 
-def _check_classes(x: Losses, classes: Losses, axis: int) -> None:
+def _check_classes(x: TensorCore, classes: TensorCore, axis: int) -> None:
     """Class numbers have the logits' shape without the class axis."""
     if classes.dtype.kind not in ("int", "uint"):
         raise DTypeError(

@@ -10,7 +10,7 @@ from glassgrad.base.errors import AxisError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape, broadcast
 from glassgrad.ir.symbolic import at_most, greatest, internal
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.views import Steps
 from glassgrad.tensor.record import (
@@ -32,7 +32,7 @@ RESHAPE, EXPAND = Ops.RESHAPE, Ops.EXPAND
 Pairs = tuple[tuple[int, int], ...]
 
 
-class Movement(Core):
+class Movement(TensorCore):
     """reshape, permute, expand, flip, shrink, pad, and what is made of them."""
 
     __slots__ = ()
@@ -382,7 +382,7 @@ class Movement(Core):
         """
         return self.expand(*shape)
 
-    def _broadcasted(self, *others: Core) -> tuple[Self, ...]:
+    def _broadcasted(self, *others: TensorCore) -> tuple[Self, ...]:
         """This tensor and others in the shape that all of them stretch to."""
         tensors = [self, *(self._given(other, "what is combined") for other in others)]
         shapes = [tensor.uop.shape for tensor in tensors]

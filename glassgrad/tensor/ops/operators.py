@@ -8,8 +8,8 @@ from glassgrad.base.dtype import DType, DTypeLike, dtypes, promote
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.memo.scalar_arguments import as_argument
-from glassgrad.tensor.ops.movement import Movement
 from glassgrad.tensor.record import (
     BOOL,
     SCALARS,
@@ -33,10 +33,10 @@ LOGICAL = {ADD: OR, MUL: AND, MAX: OR, MIN: AND}  # what arithmetic means for bo
 NUMBERS = ("int", "uint", "float", "index")
 WHOLE = ("bool", "int", "uint", "index")
 SIGNS = ("int", "uint")
-T = TypeVar("T", bound="Operators")
+T = TypeVar("T", bound=TensorCore)
 
 
-class Operators(Movement):
+class Operators(TensorCore):
     """What works on one element at a time and is one node of the graph."""
 
     __slots__ = ()
@@ -201,7 +201,7 @@ class Operators(Movement):
             if type(other) is int and not dtypes.min(mine) <= other <= dtypes.max(mine):
                 is_true = op is CMPNE or (op is CMPLT and (other > 0) is not reverse)
                 return self._compared(CMPEQ if is_true else CMPNE, self)
-            if isinstance(other, Operators) and _loses_signs(mine, other.uop.dtype):
+            if isinstance(other, TensorCore) and _loses_signs(mine, other.uop.dtype):
                 theirs = self._made(other.uop)
                 sides = (theirs, self) if reverse else (self, theirs)
                 return _across_signs(op, *sides)
@@ -349,7 +349,7 @@ def _across_signs(op: Ops, left: T, right: T) -> T:
     return same_sign & below.logical_not()
 
 
-def _selected(mask: Operators, x: Any, y: Any) -> tuple[UOp, UOp]:
+def _selected(mask: TensorCore, x: Any, y: Any) -> tuple[UOp, UOp]:
     """Both branches in one dtype; Python numbers are weak, two of them meet as themselves."""
     is_number = [isinstance(value, SCALARS) for value in (x, y)]
     if all(is_number):

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, Self, TypeVar
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.contraction import around, each
-from glassgrad.tensor.ops.interpolation import Interpolation
 from glassgrad.tensor.record import sizes_of
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
 MAX = Ops.MAX
 Pairs = tuple[tuple[int, int], ...]
-T = TypeVar("T", bound="Pooling")
+T = TypeVar("T", bound=TensorCore)
 
 
 class _Plan(NamedTuple):
@@ -33,7 +33,7 @@ class _Plan(NamedTuple):
     def axes(self) -> int:
         return len(self.kernel)
 
-    def around(self, x: Pooling, pads: Pairs) -> Pairs:
+    def around(self, x: TensorCore, pads: Pairs) -> Pairs:
         """Padding of the last axes as padding of all."""
         return ((0, 0),) * (x.ndim - self.axes) + pads
 
@@ -42,7 +42,7 @@ class _Plan(NamedTuple):
 
 
 def _plan(
-    x: Pooling,
+    x: TensorCore,
     kernel_size: Any,
     stride: Any,
     dilation: Any,
@@ -68,7 +68,7 @@ def _plan(
     return _Plan(kernel, steps, spreads, given, tuple(found))
 
 
-class Pooling(Interpolation):
+class Pooling(TensorCore):
     """max_pool2d, avg_pool2d, max_unpool2d and conv_transpose2d."""
 
     __slots__ = ()

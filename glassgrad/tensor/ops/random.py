@@ -20,10 +20,10 @@ from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.data import seen
 from glassgrad.tensor.device_names import canonical
 from glassgrad.tensor.ops.creation import checked_shape
-from glassgrad.tensor.ops.scatter import Scatter
 from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
 from glassgrad.tensor.symbolic_sizes import refuse_in_captures, with_known_sizes
 
@@ -67,7 +67,7 @@ def _number(value: int, device: str) -> UOp:
 GENERATOR = _Generator()
 
 
-class Random(Scatter):
+class Random(TensorCore):
     """rand, randn and the initialisers of layers."""
 
     __slots__ = ()

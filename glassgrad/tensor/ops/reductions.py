@@ -12,7 +12,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.compat.keyword_aliases import also_named, never_named
-from glassgrad.tensor.ops.activations import Activations
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import (
     BOOL,
     axes_of,
@@ -54,7 +54,7 @@ def folded(uop: UOp, op: Ops, axes: tuple[int, ...], keepdim: bool) -> UOp:
     return reshaped(result, tuple([1 if i in axes else n for i, n in enumerate(uop.shape)]))
 
 
-class Reduce(Activations):
+class Reductions(TensorCore):
     """What makes one value of many."""
 
     __slots__ = ()

@@ -9,18 +9,16 @@ float32 and narrower dtypes are multiplied exactly in float64, those of float64 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import marked, record
 
-if TYPE_CHECKING:
-    from glassgrad.tensor.ops.elementwise import Elementwise
-
-T = TypeVar("T", bound="Elementwise")
+T = TypeVar("T", bound=TensorCore)
 
 MANTISSA = 52  # bits of a float64 behind the point
 BIAS = 1023  # of its exponent

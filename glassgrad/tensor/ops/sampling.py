@@ -6,13 +6,13 @@ from typing import Self
 
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import ShapeError
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.ops.random import Random
 from glassgrad.tensor.record import dtype_of, whole
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
 
-class Sampling(Random):
+class Sampling(TensorCore):
     """randperm and multinomial."""
 
     __slots__ = ()

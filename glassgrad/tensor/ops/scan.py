@@ -8,14 +8,14 @@ from typing import Self
 from glassgrad.base.dtype import dtypes, sum_dtype
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.compat.keyword_aliases import also_named
-from glassgrad.tensor.ops.arrangement import Arrangement
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.reductions import accumulator
 from glassgrad.tensor.record import BOOL, axis_of, record
 
 SCAN, ADD, MUL, MAX, MIN = Ops.SCAN, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 
 
-class Scan(Arrangement):
+class Scan(TensorCore):
     """cumsum, cumprod, cummax, cummin and logcumsumexp."""
 
     __slots__ = ()

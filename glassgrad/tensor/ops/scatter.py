@@ -9,17 +9,17 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.indexing import check_index, checked, taken
-from glassgrad.tensor.ops.sorting import Sorting
 from glassgrad.tensor.record import BOOL, axis_of, record
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
 ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 REDUCTIONS = {"sum": ADD, "mean": ADD, "prod": MUL, "amax": MAX, "amin": MIN}
-T = TypeVar("T", bound="Scatter")
+T = TypeVar("T", bound=TensorCore)
 
 
-class Scatter(Sorting):
+class Scatter(TensorCore):
     """scatter, scatter_reduce, nonzero and masked_select."""
 
     __slots__ = ()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from glassgrad.base.dtype import dtypes
-
-if TYPE_CHECKING:
-    from glassgrad.tensor.ops.functions import Functions
+from glassgrad.tensor.core import TensorCore
 
 EXP_LIMIT = {dtypes.float32: 88.0, dtypes.float64: 709.0}  # the exponential is finite here
 TERMS = {dtypes.float32: 8, dtypes.float64: 17}  # enough where terms fall by 1/9 each
 Law = Callable[[int], float]
-T = TypeVar("T", bound="Functions")
+T = TypeVar("T", bound=TensorCore)
 
 
 def polynomial(x: T, coefficients: tuple[float, ...]) -> T:

@@ -15,8 +15,8 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import gradients
+from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.bitcasts import UNSIGNED
-from glassgrad.tensor.ops.scan import Scan
 from glassgrad.tensor.ops.sorting_network import Words, first_in_order
 from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
@@ -25,7 +25,7 @@ MANY, FEW = 512, 32  # elements of which so small a part is asked for that most 
 SIGNED = {32: dtypes.int32, 64: dtypes.int64}
 
 
-class Sorting(Scan):
+class Sorting(TensorCore):
     """argsort, sort and topk."""
 
     __slots__ = ()

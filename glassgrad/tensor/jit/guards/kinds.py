@@ -9,7 +9,7 @@ from typing import Any
 from weakref import ref
 
 from glassgrad.ir.symbolic import SymbolicInt
-from glassgrad.tensor.core import Core
+from glassgrad.tensor.core import TensorCore
 
 PLAIN = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
@@ -44,7 +44,7 @@ def is_array(value: Any) -> bool:
     """Whether a value lends its memory, or gives it to NumPy: what is in it may change."""
     if is_numpy_array(value):
         return True
-    if isinstance(value, (Core, ref, type)):
+    if isinstance(value, (TensorCore, ref, type)):
         return False
     try:
         memoryview(value)
@@ -69,7 +69,7 @@ def is_equal(old: Any, new: Any) -> bool:
 
 
 def is_tensor(value: Any) -> bool:
-    return isinstance(value, Core)
+    return isinstance(value, TensorCore)
 
 
 def shown(value: Any) -> str:
@@ -77,7 +77,7 @@ def shown(value: Any) -> str:
     if is_plain(value):
         text = repr(value)
         return text if len(text) < 60 else f"{text[:57]}…"
-    if isinstance(value, Core):
+    if isinstance(value, TensorCore):
         return f"a tensor of shape {value.shape}"
     if isinstance(value, (FunctionType, BuiltinFunctionType, type)):
         return value.__qualname__

@@ -1,0 +1,155 @@
+"""Assignment: new contents for a tensor or a part of it, by `assign`, `x[...] = y` and `x += y`."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from glassgrad.base.dtype import dtypes
+from glassgrad.base.errors import AxisError, DTypeError, ShapeError
+from glassgrad.ir.uop import UOp
+from glassgrad.tensor.core import TensorCore
+from glassgrad.tensor.lazy.exclusive import exclusive
+from glassgrad.tensor.lazy.in_place_writes import make_writable, write
+from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.ops.indexing import looked_up, plan_of, replaced
+from glassgrad.tensor.record import SCALARS, can_expand, cast_to, expanded
+
+
+class Assignment(TensorCore):
+    """assign, replace, item assignment and the operators that write in place."""
+
+    __slots__ = ()
+
+    def assign(self, x: Any) -> Self:
+        """Write new contents. Tensors made before see the old ones, tensors made later the new.
+
+        A slice or another part of a tensor in memory is written in that tensor.
+
+        >>> x = Tensor([1, 2])
+        >>> x.assign(x + 1).shape
+        (2,)
+        """
+        value = self._value_to_write(x, self.uop.shape)
+        if value is self.uop:
+            return self
+        write(self, value)
+        return self
+
+    def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
+        """What is written, in the shape and dtype of the place."""
+        if isinstance(x, TensorCore) and x.uop.dtype is self.uop.dtype and x.uop.shape == shape:
+            return x.uop
+        if isinstance(x, (list, tuple)):
+            x = type(self)(x, dtype=self.dtype)
+        value = self._operand(x, "write")
+        if isinstance(x, SCALARS):
+            value = cast_to(self._pair(x, "write")[1], self.dtype)
+        if value.dtype is not self.dtype:
+            raise DTypeError(
+                f"cannot write {value.dtype.name} into a tensor of {self.dtype.name}",
+                hint=f"cast it first: .cast({self.dtype})",
+            )
+        if not can_expand(value.shape, shape):
+            raise ShapeError(
+                f"cannot write {value.shape} into a place of shape {shape}",
+                hint="axes must be equal, or 1 in what is written",
+            )
+        return expanded(value, shape)
+
+    @exclusive
+    def __setitem__(self, indices: Any, value: Any) -> None:
+        if isinstance(indices, TensorCore) and indices.dtype is dtypes.bool and _is_number(value):
+            self._fill(indices, value)
+            return
+        plan = plan_of(self._tensors(indices), self.uop.shape)
+        make_writable(self)
+        place = self._handed(self.uop)._stepped(plan.steps)
+        if plan.lookups:
+            wanted = looked_up(place, plan).uop.shape
+            if 0 in wanted or 0 in place.uop.shape:
+                return
+            new = self._of(self._value_to_write(value, wanted))
+            result = replaced(place, plan, new).uop
+        else:
+            result = self._value_to_write(value, place.uop.shape)
+        del place  # it holds what is about to be overwritten
+        write(self, result, plan.steps)
+
+    def _fill(self, mask: TensorCore, value: Any) -> None:
+        """One number where a mask is true; how many places that are need not be known."""
+        covered = self.uop.shape[: mask.ndim]
+        if mask.uop.shape != covered or not mask.ndim:
+            raise AxisError(f"a mask of shape {mask.shape} does not fit axes of shape {self.shape}")
+        chosen = mask.reshape((*covered, *(1,) * (self.ndim - mask.ndim)))
+        number = self._of(self._value_to_write(value, ()))
+        self[...] = chosen.where(number, self)
+
+    @exclusive
+    def replace(self, x: TensorCore) -> Self:
+        """Hold another tensor's value.
+
+        >>> Tensor([1, 2]).replace(Tensor([3, 4])).tolist()
+        [3, 4]
+        """
+        x = self._given(x, "what replaces a tensor")
+        if x.uop.shape != self.uop.shape:
+            raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
+        if self._whole is not None:
+            self._whole.leave(self)
+        hold(self, x.uop)
+        return self
+
+    # ------------------------------------------------------------------ in-place operators
+    # Exclusive as a whole: no other thread writes between the read and the write.
+
+    @exclusive
+    def __iadd__(self, x: Any) -> Self:
+        return self.assign(self + x)
+
+    @exclusive
+    def __isub__(self, x: Any) -> Self:
+        return self.assign(self - x)
+
+    @exclusive
+    def __imul__(self, x: Any) -> Self:
+        return self.assign(self * x)
+
+    @exclusive
+    def __itruediv__(self, x: Any) -> Self:
+        return self.assign(self / x)
+
+    @exclusive
+    def __ifloordiv__(self, x: Any) -> Self:
+        return self.assign(self // x)
+
+    @exclusive
+    def __ipow__(self, x: Any) -> Self:
+        return self.assign(self**x)
+
+    @exclusive
+    def __iand__(self, x: Any) -> Self:
+        return self.assign(self & x)
+
+    @exclusive
+    def __ior__(self, x: Any) -> Self:
+        return self.assign(self | x)
+
+    @exclusive
+    def __ixor__(self, x: Any) -> Self:
+        return self.assign(self ^ x)
+
+    @exclusive
+    def __ilshift__(self, x: Any) -> Self:
+        return self.assign(self << x)
+
+    @exclusive
+    def __irshift__(self, x: Any) -> Self:
+        return self.assign(self >> x)
+
+    @exclusive
+    def __imatmul__(self, x: Any) -> Self:
+        return self.assign(self @ x)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, SCALARS) or (isinstance(value, TensorCore) and not value.shape)
