@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.gc_pause import collector_paused
 
-with collector_paused():  # what is made here stays
+with collector_paused():  # nothing that these imports allocate becomes garbage
     from glassgrad.base.config import VIZ, Context, getenv
     from glassgrad.base.counters import GlobalCounters
     from glassgrad.base.dtype import DType, dtypes
@@ -16,6 +16,16 @@ with collector_paused():  # what is made here stays
     from glassgrad.ir.uop import UOp
     from glassgrad.memory.memory_view import MemoryView
     from glassgrad.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from glassgrad import nn
+    from glassgrad.base.files import fetch
+    from glassgrad.buffer import Buffer
+    from glassgrad.tensor.autograd.custom import custom_gradient, recompute
+    from glassgrad.tensor.jit.export import export
+    from glassgrad.tensor.jit.function import TinyJit
+    from glassgrad.tensor.jit.function import TinyJit as jit  # noqa: N813
+    from glassgrad.tensor.jit.load import load
 
 __all__ = [
     "Buffer",
@@ -40,8 +50,9 @@ __all__ = [
     "recompute",
 ]
 
-# What takes long to import and few scripts need is imported when it is first asked for.
-LATER = {
+# Imported on first use: slow to import, and not needed by every script. An empty attribute stands
+# for the module itself. Type checkers read the imports above.
+LAZY_IMPORTS = {
     "Buffer": ("glassgrad.buffer", "Buffer"),
     "TinyJit": ("glassgrad.tensor.jit.function", "TinyJit"),
     "custom_gradient": ("glassgrad.tensor.autograd.custom", "custom_gradient"),
@@ -55,11 +66,15 @@ LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in LATER:
+    if name not in LAZY_IMPORTS:
         raise AttributeError(f"module 'glassgrad' has no attribute {name!r}")
-    module, attribute = LATER[name]
+    module, attribute = LAZY_IMPORTS[name]
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY_IMPORTS})
 
 
 if VIZ:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from glassgrad.nn.attention import MultiHeadAttention
 from glassgrad.nn.convolution import (
@@ -28,6 +29,14 @@ from glassgrad.nn.normalization import (
     RMSNorm,
 )
 from glassgrad.nn.recurrent import GRUCell, LSTMCell
+
+if TYPE_CHECKING:
+    from glassgrad.nn import checkpoint as checkpoint
+    from glassgrad.nn import datasets as datasets
+    from glassgrad.nn import loader as loader
+    from glassgrad.nn import optim as optim
+    from glassgrad.nn import state as state
+    from glassgrad.nn import tokens as tokens
 
 __all__ = [
     "BatchNorm",
@@ -53,13 +62,17 @@ __all__ = [
     "RMSNorm",
 ]
 
-BatchNorm1d = BatchNorm2d = BatchNorm3d = BatchNorm  # it works for any number of places
+BatchNorm1d = BatchNorm2d = BatchNorm3d = BatchNorm  # any number of spatial axes
 
-# `nn.optim` is there without an import of its own, and is loaded when it is first asked for.
-LATER = ("checkpoint", "datasets", "loader", "optim", "state", "tokens")
+# Submodules that are imported on first use: `nn.optim` works without an import of its own.
+LAZY_IMPORTS = ("checkpoint", "datasets", "loader", "optim", "state", "tokens")
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name not in LATER:
+    if name not in LAZY_IMPORTS:
         raise AttributeError(f"module 'glassgrad.nn' has no attribute {name!r}")
     return import_module(f"glassgrad.nn.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY_IMPORTS})

@@ -26,8 +26,8 @@ __all__ = [
     "safe_save",
 ]
 
-# Readers of other formats, loaded when they are first asked for.
-LATER = {
+# Readers of other formats, imported on first use.
+LAZY_IMPORTS = {
     "TensorIO": "glassgrad.nn.files.tensor_io",
     "accept_filename": "glassgrad.nn.files.tensor_io",
     "gguf_load": "glassgrad.nn.files.gguf",
@@ -43,9 +43,9 @@ MOST_NAMES = 8  # that a message lists
 
 
 def __getattr__(name: str) -> Any:
-    if name not in LATER:
+    if name not in LAZY_IMPORTS:
         raise AttributeError(f"module 'glassgrad.nn.state' has no attribute {name!r}")
-    return getattr(import_module(LATER[name]), name)
+    return getattr(import_module(LAZY_IMPORTS[name]), name)
 
 
 def get_state_dict(

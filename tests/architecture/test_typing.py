@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -57,15 +59,73 @@ x.no_such_method()  # wrong
 """
 
 
-def test_a_script_of_a_user_checks_and_its_mistakes_are_found(tmp_path: Path) -> None:
+def checked(script: Path, text: str) -> list[str]:
+    """What mypy prints about a script of a user, line by line."""
     api = pytest.importorskip("mypy.api", reason="mypy is not there to check with")
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
+    script.write_text(text)
     root = Path(glassgrad.__file__).parents[1]
-    options = ["--strict", "--follow-imports=silent", "--config-file=", f"--cache-dir={tmp_path}"]
+    options = ["--strict", "--follow-imports=silent", "--config-file="]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MYPYPATH", str(root))
-        found, errors, _ = api.run([*options, str(script)])
+        printed, errors, _ = api.run([*options, f"--cache-dir={script.parent}", str(script)])
+    assert not errors
+    return printed.splitlines()
+
+
+def test_a_script_of_a_user_checks_and_its_mistakes_are_found(tmp_path: Path) -> None:
+    lines = [line for line in checked(tmp_path / "script.py", SCRIPT) if ": error:" in line]
     wrong = [number for number, line in enumerate(SCRIPT.splitlines(), 1) if "# wrong" in line]
-    lines = [line for line in found.splitlines() if ": error:" in line]
-    assert [int(line.split(":")[1]) for line in lines] == wrong, found + errors
+    assert [int(line.split(":")[1]) for line in lines] == wrong, lines
+
+
+REVEALED = {  # expression -> the type that an editor shows for it
+    "TinyJit(step)": "TinyJit[[x: Tensor, times: int =], Tensor]",
+    "captured(Tensor([1.0]), times=2)": "Tensor",
+    "jit(step)(Tensor([1.0]))": "Tensor",
+    "loss.item": "def () -> Any",
+    "nn.Linear(4, 2)": "Linear",
+    "nn.Linear(4, 2)(x)": "Tensor",
+    "nn.Linear(4, 2).weight": "Tensor",
+    "nn.optim.AdamW(params)": "AdamW",
+    "nn.optim.AdamW(params).step()": "None",
+    "nn.state.get_parameters(layer)": "list[Tensor]",
+    "glassgrad.nn.state.get_state_dict(layer)": "dict[str, Tensor]",
+    "Buffer": "def (",
+    "x.sum(dim=0, keepdim=True)": "Tensor",
+    "x.cat(x, dim=0)": "Tensor",
+}
+
+LAZY_NAMES = """
+import glassgrad
+from glassgrad import Buffer, Tensor, TinyJit, jit, nn
+
+
+def step(x: Tensor, times: int = 1) -> Tensor:
+    return (x * times).sum().backward()
+
+
+captured = TinyJit(step)
+layer = nn.Linear(4, 2)
+params = nn.state.get_parameters(layer)
+x = Tensor.rand(3, 4)
+loss = layer(x).sum()
+"""
+
+
+def test_an_editor_sees_the_types_of_what_is_imported_on_first_use(tmp_path: Path) -> None:
+    reveals = "".join(f"reveal_type({expression})\n" for expression in REVEALED)
+    text = LAZY_NAMES + reveals
+    first = LAZY_NAMES.count("\n") + 1
+    lines = checked(tmp_path / "script.py", text)
+    assert not [line for line in lines if ": error:" in line]
+    notes = {int(line.split(":")[1]): line for line in lines if "Revealed type" in line}
+    for number, (expression, shown) in enumerate(REVEALED.items(), first):
+        short = re.sub(r"\w+\.", "", notes[number].split("Revealed type is ")[1])
+        assert shown in short, f"{expression}: {notes[number]}"
+
+
+@pytest.mark.parametrize("module", [glassgrad, glassgrad.nn])
+def test_names_that_are_imported_on_first_use_are_listed(module: ModuleType) -> None:
+    assert set(module.LAZY_IMPORTS) <= set(dir(module))
+    for name in module.LAZY_IMPORTS:
+        assert getattr(module, name) is not None

@@ -296,7 +296,7 @@ def test_running_statistics_are_saved_too(tmp_path: Any) -> None:
 
 
 def test_readers_of_other_formats_are_found_here() -> None:
-    for name in state.LATER:
+    for name in state.LAZY_IMPORTS:
         assert callable(getattr(state, name))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         state.nonsense
