@@ -1,4 +1,4 @@
-"""Arguments with two names, one of them PyTorch's; and names that mean something else there."""
+"""Keyword arguments that have a second name, mostly that of PyTorch."""
 
 from __future__ import annotations
 
@@ -9,36 +9,40 @@ from typing import Any, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def also_named(**others: str) -> Callable[[F], F]:
-    """`@also_named(dim="axis")`: who gives dim, gives axis."""
+def keyword_aliases(**aliases: str) -> Callable[[F], F]:
+    """`@keyword_aliases(dim="axis")`: `dim=1` is passed to the method as `axis=1`.
 
-    def spelled(method: F) -> F:
+    The method declares the alias as a keyword-only parameter, which type checkers and `help` show;
+    it never receives it.
+    """
+
+    def decorate(method: F) -> F:
         @wraps(method)
         def call(*arguments: Any, **named: Any) -> Any:
-            for other in named.keys() & others.keys():
-                own = others[other]
-                if own in named:
+            for alias in named.keys() & aliases.keys():
+                name = aliases[alias]
+                if name in named:
                     raise TypeError(
-                        f"{method.__name__}() got {own} and {other}, which are one argument"
+                        f"{method.__name__}() got {name} and {alias}, which are one argument"
                     )
-                named[own] = named.pop(other)
+                named[name] = named.pop(alias)
             return method(*arguments, **named)
 
         return cast(F, call)
 
-    return spelled
+    return decorate
 
 
-def never_named(**reasons: str) -> Callable[[F], F]:
-    """`@never_named(dim="…")`: why there is no dim, for who gives it."""
+def refused_keywords(**reasons: str) -> Callable[[F], F]:
+    """`@refused_keywords(dim="…")`: a TypeError that says why the method has no `dim`."""
 
-    def spelled(method: F) -> F:
+    def decorate(method: F) -> F:
         @wraps(method)
         def call(*arguments: Any, **named: Any) -> Any:
-            for other in named.keys() & reasons.keys():
-                raise TypeError(f"{method.__name__}() has no {other}: {reasons[other]}")
+            for name in named.keys() & reasons.keys():
+                raise TypeError(f"{method.__name__}() has no {name}: {reasons[name]}")
             return method(*arguments, **named)
 
         return cast(F, call)
 
-    return spelled
+    return decorate

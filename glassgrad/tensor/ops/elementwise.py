@@ -9,8 +9,8 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import KEPT, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Slope
-from glassgrad.tensor.compat.keyword_aliases import also_named
 from glassgrad.tensor.core import TensorCore
+from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.views import DETACHED
 from glassgrad.tensor.ops.remainder import downwards, floor_quotient, towards_zero
@@ -244,8 +244,10 @@ class Elementwise(TensorCore):
         condition = self._made(self._operand(mask, "mask"))
         return condition.where(value, self)
 
-    @also_named(min="min_", max="max_")
-    def clamp(self, min_: Any = None, max_: Any = None) -> Self:
+    @keyword_aliases(min="min_", max="max_")
+    def clamp(
+        self, min_: Any = None, max_: Any = None, *, min: Any = None, max: Any = None
+    ) -> Self:
         """No smaller than min_ and no larger than max_.
 
         >>> Tensor([-3, 0, 3]).clamp(-1, 1).tolist()
@@ -270,8 +272,8 @@ class Elementwise(TensorCore):
         """Clamped, without a gradient at the bounds."""
         return self._binary(MAX, low, "clamp")._binary(MIN, high, "clamp")
 
-    @also_named(min="min_", max="max_")
-    def clip(self, min_: Any = None, max_: Any = None) -> Self:
+    @keyword_aliases(min="min_", max="max_")
+    def clip(self, min_: Any = None, max_: Any = None, *, min: Any = None, max: Any = None) -> Self:
         """The same as `clamp`.
 
         >>> Tensor([-3, 0, 3]).clip(max_=1).tolist()

@@ -11,8 +11,8 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Slope
-from glassgrad.tensor.compat.keyword_aliases import also_named
 from glassgrad.tensor.core import TensorCore
+from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.functions import with_slope
 from glassgrad.tensor.ops.indexing import check_range
@@ -63,9 +63,9 @@ class Losses(TensorCore):
     def _floats(self, dtype: DTypeLike | None = None) -> Self:
         return self._made(as_float(self.uop)) if dtype is None else self.cast(dtype)
 
-    @also_named(dim="axis")
+    @keyword_aliases(dim="axis")
     @composite
-    def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
+    def softmax(self, axis: int = -1, dtype: DTypeLike | None = None, *, dim: int = -1) -> Self:
         """exp(x) / sum(exp(x)) along an axis, without overflow.
 
         >>> Tensor([[1.0, 2.0]]).softmax().shape
@@ -81,8 +81,8 @@ class Losses(TensorCore):
 
         return self._floats(dtype)._smooth(normalized)
 
-    @also_named(dim="axis")
-    def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
+    @keyword_aliases(dim="axis")
+    def softmin(self, axis: int = -1, dtype: DTypeLike | None = None, *, dim: int = -1) -> Self:
         """softmax(-x)
 
         >>> Tensor([1.0, 1.0]).softmin().tolist()
@@ -90,9 +90,9 @@ class Losses(TensorCore):
         """
         return (-self).softmax(axis, dtype)
 
-    @also_named(dim="axis")
+    @keyword_aliases(dim="axis")
     @composite
-    def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Self:
+    def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None, *, dim: int = -1) -> Self:
         """log(softmax(x)), without overflow or log(0).
 
         >>> Tensor([0.0, -1e9]).log_softmax().tolist()

@@ -11,8 +11,8 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.compat.keyword_aliases import also_named, never_named
 from glassgrad.tensor.core import TensorCore
+from glassgrad.tensor.keyword_aliases import keyword_aliases, refused_keywords
 from glassgrad.tensor.record import (
     BOOL,
     axes_of,
@@ -62,13 +62,15 @@ class Reductions(TensorCore):
     def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
         return self._made(folded(self.uop, op, axes, keepdim))
 
-    @also_named(dim="axis")
+    @keyword_aliases(dim="axis")
     def sum(
         self,
         axis: Axes = None,
         keepdim: bool = False,
         dtype: DTypeLike | None = None,
         acc_dtype: DTypeLike | None = None,
+        *,
+        dim: Axes = None,
     ) -> Self:
         """The sum over some axes, or over all. Small ints widen, so that sums do not wrap.
 
@@ -79,13 +81,15 @@ class Reductions(TensorCore):
         """
         return self._accumulated(ADD, axis, keepdim, acc_dtype if dtype is None else dtype)
 
-    @also_named(dim="axis")
+    @keyword_aliases(dim="axis")
     def prod(
         self,
         axis: Axes = None,
         keepdim: bool = False,
         dtype: DTypeLike | None = None,
         acc_dtype: DTypeLike | None = None,
+        *,
+        dim: Axes = None,
     ) -> Self:
         """The product over some axes, or over all.
 
@@ -100,7 +104,7 @@ class Reductions(TensorCore):
         wide = folded(cast_to(self.uop, accumulator(wanted)), op, axes, keepdim)
         return self._made(cast_to(wide, wanted))
 
-    @never_named(dim=PAIR)
+    @refused_keywords(dim=PAIR)
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The largest value over some axes, or over all.
 
@@ -109,7 +113,7 @@ class Reductions(TensorCore):
         """
         return self._extreme(MAX, axis, keepdim, "maximum")
 
-    @never_named(dim=PAIR.replace("max", "min"))
+    @refused_keywords(dim=PAIR.replace("max", "min"))
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The smallest value over some axes, or over all.
 
@@ -130,8 +134,8 @@ class Reductions(TensorCore):
             return self.cast(dtypes.uint8)._reduced(op, axes, keepdim).cast(BOOL)
         return self._reduced(op, axes, keepdim)
 
-    @also_named(dim="axis")
-    def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    @keyword_aliases(dim="axis")
+    def any(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
         """Whether some value is true.
 
         >>> Tensor([False, True]).any().item()
@@ -140,8 +144,8 @@ class Reductions(TensorCore):
         truth = self.cast(BOOL).cast(dtypes.uint8)
         return truth._reduced(MAX, axes_of(axis, self.ndim), keepdim).cast(BOOL)
 
-    @also_named(dim="axis")
-    def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    @keyword_aliases(dim="axis")
+    def all(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
         """Whether every value is true.
 
         >>> Tensor([False, True]).all().item()
@@ -160,8 +164,8 @@ class Reductions(TensorCore):
         """
         return self.isclose(other, rtol, atol, equal_nan).all()
 
-    @also_named(dim="axis")
-    def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    @keyword_aliases(dim="axis")
+    def mean(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
         """The average; ints give floats.
 
         >>> Tensor([1, 2, 4]).mean(keepdim=True).shape, Tensor([1, 2]).mean().item()
@@ -173,8 +177,10 @@ class Reductions(TensorCore):
         count = scalar(prod(self.shape[one] for one in axes), total.dtype)
         return self._made(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
 
-    @also_named(dim="axis")
-    def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+    @keyword_aliases(dim="axis")
+    def var(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1, *, dim: Axes = None
+    ) -> Self:
         """The mean squared distance from the mean, over n - correction.
 
         >>> Tensor([1.0, 3.0]).var().item(), Tensor([1.0, 3.0]).var(correction=0).item()
@@ -182,9 +188,9 @@ class Reductions(TensorCore):
         """
         return self.var_mean(axis, keepdim, correction)[0]
 
-    @also_named(dim="axis")
+    @keyword_aliases(dim="axis")
     def var_mean(
-        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1, *, dim: Axes = None
     ) -> tuple[Self, Self]:
         """`var` and `mean`, sharing work.
 
@@ -217,8 +223,10 @@ class Reductions(TensorCore):
             return total / max(0, count - correction), kept
         return total / self._made(scalar(count - correction, total.dtype)).maximum(0), kept
 
-    @also_named(dim="axis")
-    def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+    @keyword_aliases(dim="axis")
+    def std(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1, *, dim: Axes = None
+    ) -> Self:
         """The square root of `var`.
 
         >>> Tensor([1.0, 5.0]).std(correction=0).item()
@@ -226,9 +234,9 @@ class Reductions(TensorCore):
         """
         return self.std_mean(axis, keepdim, correction)[0]
 
-    @also_named(dim="axis")
+    @keyword_aliases(dim="axis")
     def std_mean(
-        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1, *, dim: Axes = None
     ) -> tuple[Self, Self]:
         """`std` and `mean`, sharing work.
 
@@ -239,8 +247,8 @@ class Reductions(TensorCore):
         variance, mean = self._spread(axis, keepdim, correction)
         return variance.sqrt().cast(dtype), mean.cast(dtype)
 
-    @also_named(dim="axis")
-    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    @keyword_aliases(dim="axis")
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
         """log(sum(exp(self))), without overflow.
 
         >>> round(Tensor([1000.0, 1000.0]).logsumexp().item(), 3)
@@ -257,8 +265,10 @@ class Reductions(TensorCore):
     def _left(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         return tuple([size for axis, size in enumerate(self.uop.shape) if axis not in axes])
 
-    @also_named(dim="axis")
-    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+    @keyword_aliases(dim="axis")
+    def argmax(
+        self, axis: int | None = None, keepdim: bool = False, *, dim: int | None = None
+    ) -> Self:
         """The index of the largest value, the first if there are several; nan counts as largest.
 
         >>> Tensor([[1, 3, 2]]).argmax(axis=1).dtype
@@ -266,8 +276,10 @@ class Reductions(TensorCore):
         """
         return self._place_of(MAX, axis, keepdim)
 
-    @also_named(dim="axis")
-    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+    @keyword_aliases(dim="axis")
+    def argmin(
+        self, axis: int | None = None, keepdim: bool = False, *, dim: int | None = None
+    ) -> Self:
         """The index of the smallest value, the first if there are several.
 
         >>> Tensor([3, 1, 1]).argmin().item()

@@ -7,8 +7,8 @@ from typing import Self
 
 from glassgrad.base.dtype import dtypes, sum_dtype
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.compat.keyword_aliases import also_named
 from glassgrad.tensor.core import TensorCore
+from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.ops.reductions import accumulator
 from glassgrad.tensor.record import BOOL, axis_of, record
 
@@ -20,8 +20,8 @@ class Scan(TensorCore):
 
     __slots__ = ()
 
-    @also_named(dim="axis")
-    def cumsum(self, axis: int = 0) -> Self:
+    @keyword_aliases(dim="axis")
+    def cumsum(self, axis: int = 0, *, dim: int = 0) -> Self:
         """Running sums along an axis.
 
         >>> Tensor([1, 2, 3]).cumsum().tolist()
@@ -30,7 +30,7 @@ class Scan(TensorCore):
         wanted = sum_dtype(self.uop.dtype)
         return self.cast(accumulator(wanted))._scanned(ADD, axis).cast(wanted)
 
-    @also_named(dim="axis")
+    @keyword_aliases(dim="axis")
     def cumprod(self, axis: int) -> Self:
         """Running products along an axis.
 
@@ -40,8 +40,8 @@ class Scan(TensorCore):
         wanted = sum_dtype(self.uop.dtype)
         return self.cast(accumulator(wanted))._scanned(MUL, axis).cast(wanted)
 
-    @also_named(dim="axis")
-    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
+    @keyword_aliases(dim="axis")
+    def cummax(self, axis: int = 0, *, dim: int = 0) -> tuple[Self, Self]:
         """The largest so far along an axis, and where it was last.
 
         >>> [x.tolist() for x in Tensor([1, 3, 2, 3]).cummax()]
@@ -49,8 +49,8 @@ class Scan(TensorCore):
         """
         return self._extremes(MAX, axis)
 
-    @also_named(dim="axis")
-    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
+    @keyword_aliases(dim="axis")
+    def cummin(self, axis: int = 0, *, dim: int = 0) -> tuple[Self, Self]:
         """The smallest so far along an axis, and where it was last.
 
         >>> [x.tolist() for x in Tensor([3, 1, 2, 1]).cummin()]
@@ -58,8 +58,8 @@ class Scan(TensorCore):
         """
         return self._extremes(MIN, axis)
 
-    @also_named(dim="axis")
-    def logcumsumexp(self, axis: int = 0) -> Self:
+    @keyword_aliases(dim="axis")
+    def logcumsumexp(self, axis: int = 0, *, dim: int = 0) -> Self:
         """log(cumsum(exp(x))) along an axis, without overflow.
 
         >>> [round(x, 3) for x in Tensor([1000.0, 1000.0]).logcumsumexp().tolist()]
