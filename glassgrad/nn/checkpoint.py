@@ -16,7 +16,7 @@ from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import PART
 from glassgrad.nn.files.safetensors import METADATA, safe_load, safe_load_metadata, safe_save
 from glassgrad.nn.state import get_state_dict, load_state_dict
-from glassgrad.tensor.ops.random import GENERATOR
+from glassgrad.tensor.extension import GENERATOR
 from glassgrad.tensor.tensor import Tensor
 
 NAME = re.compile(r"step-(\d+)\.safetensors")

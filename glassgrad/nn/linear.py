@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.nn.initial import uniform
-from glassgrad.tensor.ops.indexing import check_index, checked, taken
-from glassgrad.tensor.record import axis_of
+from glassgrad.tensor.extension import axis_of, check_index, checked, taken
 from glassgrad.tensor.tensor import Tensor
 
 

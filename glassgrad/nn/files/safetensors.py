@@ -20,7 +20,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import written_whole
 from glassgrad.nn.files.naming import naming
-from glassgrad.tensor.lazy.realize import look
+from glassgrad.tensor.extension import look
 from glassgrad.tensor.tensor import Tensor
 
 DTYPES: dict[str, DType] = {

@@ -8,7 +8,7 @@ from typing import Unpack
 
 from glassgrad.nn.optim.optimizer import Optimizer, Place, Update
 from glassgrad.nn.optim.sgd import norm
-from glassgrad.tensor.lazy.deferred import later
+from glassgrad.tensor.extension import later
 from glassgrad.tensor.tensor import Tensor
 
 # What a step writes: functions of numbers and tensors alone (see Optimizer._update).

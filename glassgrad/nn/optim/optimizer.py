@@ -14,11 +14,7 @@ from glassgrad.base.errors import DeviceError, GradientError
 from glassgrad.base.origin import here
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
-from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.lazy.deferred import later
-from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.in_place_writes import write
-from glassgrad.tensor.lazy.unrealized import lazy_holders
+from glassgrad.tensor.extension import canonical, exclusive, later, lazy_holders, write
 from glassgrad.tensor.tensor import Tensor
 
 ASSIGN = Ops.ASSIGN

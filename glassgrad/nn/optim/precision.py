@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.nn.initial import state
 from glassgrad.nn.optim.optimizer import Optimizer
-from glassgrad.tensor.record import dtype_of
+from glassgrad.tensor.extension import dtype_of
 from glassgrad.tensor.tensor import Tensor
 
 
