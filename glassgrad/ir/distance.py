@@ -7,7 +7,7 @@ from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 
 
-def is_far(index: UOp, target: Target) -> bool:
+def exceeds_cache(index: UOp, target: Target) -> bool:
     """Is it a place in memory that is too large for the near caches, and read in any case?"""
     buffer = index.src[0]
     if buffer.op is not Ops.PARAM or index.gate is not None:

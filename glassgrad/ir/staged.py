@@ -38,7 +38,7 @@ def added_over(stage: UOp) -> tuple[UOp, ...]:
 
 def _is_placed(stage: UOp, loop: UOp) -> bool:
     """Is something else written at other steps of a loop?"""
-    return any(loop in place.ranges for place in stage.places)
+    return any(loop in place.ranges for place in stage.scratch_indices)
 
 
 def combined_by(scan: UOp) -> Ops:

@@ -120,7 +120,7 @@ class Schedule:
         return [kernel.checks for kernel in self.kernels]
 
 
-class Limit(NamedTuple):
+class MaskBound(NamedTuple):
     """A loop that may begin late or end early: at places, of which each step covers some."""
 
     axis: int
@@ -133,13 +133,13 @@ class Limit(NamedTuple):
 class Nest:
     """A kernel whose loops have a shape; `recipe` are the moves that gave it.
 
-    `limits` are the loops that may be shorter than they are (loops/analysis/mask_bounds.py).
+    `mask_bounds` are the loops that may be shorter than they are (loops/analysis/mask_bounds.py).
     """
 
     body: UOp
     outer: tuple[UOp, ...] = ()
     rewrites: bool = False
-    limits: tuple[Limit, ...] = ()
+    mask_bounds: tuple[MaskBound, ...] = ()
     recipe: tuple[Any, ...] = ()
     name: str = "kernel"
     label: str = "kernel"  # the name with colours

@@ -30,7 +30,7 @@ def written_stride(block: UOp, axis: UOp) -> int | None:
     """The same for the place that a STORE or STAGE writes to."""
     if block.op is Ops.STORE:
         return stride(block.src[0], axis)
-    return _distance(block.places, block, axis)
+    return _distance(block.scratch_indices, block, axis)
 
 
 @lru_cache(maxsize=1024)

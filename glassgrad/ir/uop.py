@@ -260,8 +260,8 @@ class UOp:
         return self.src[1] if self.op is STORE else self.src[0]
 
     @property
-    def places(self) -> tuple[UOp, ...]:
-        """Where a STAGE puts its value: one index per axis of its shape."""
+    def scratch_indices(self) -> tuple[UOp, ...]:
+        """The indices a STAGE writes to: one per axis of its shape."""
         return self.src[1 : 1 + len(self.arg)]
 
     @property

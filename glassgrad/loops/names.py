@@ -1,4 +1,6 @@
-"""A kernel's name tells its shape: r_64_16 reduces, E_4_4 does not; colours tell axis kinds."""
+"""Nest -> name: the sizes of its loops; r_64_16 reduces, E_4_4 does not, and colours show axis
+kinds.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +9,23 @@ from glassgrad.base.terminal import colored
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.nest import axes, blocks_of
+from glassgrad.loops.nest import axes, binders_of
 
-ORDER = (
+KIND_ORDER = (
     AxisKind.GLOBAL, AxisKind.CORE, AxisKind.LOOP, AxisKind.LOCAL, AxisKind.GROUP,
     AxisKind.REDUCE, AxisKind.UPCAST, AxisKind.LANE, AxisKind.UNROLL,
 )  # fmt: skip
 
 
 def axes_in_order(nest: Nest) -> list[UOp]:
-    """The axes as a name lists them: from the machine's largest part to its smallest."""
-    return sorted(axes(nest), key=lambda r: (ORDER.index(r.kind), r.axis))
+    """The axes as a name lists them: from the outermost level of the machine to the innermost."""
+    return sorted(axes(nest), key=lambda r: (KIND_ORDER.index(r.kind), r.axis))
 
 
 def name_nest(nest: Nest) -> Nest:
-    has_reduce = any(node.op is Ops.REDUCE for node in blocks_of(nest.body))
-    found = axes_in_order(nest)
-    stem = "r" if has_reduce else "E"
-    name = "_".join([stem, *[str(r.size) for r in found]])
-    label = "_".join([stem, *[colored(str(r.size), r.kind.value) for r in found]])
+    is_reduction = any(node.op is Ops.REDUCE for node in binders_of(nest.body))
+    ordered = axes_in_order(nest)
+    stem = "r" if is_reduction else "E"
+    name = "_".join([stem, *[str(r.size) for r in ordered]])
+    label = "_".join([stem, *[colored(str(r.size), r.kind.value) for r in ordered]])
     return replace(nest, name=name, label=label)

@@ -1,4 +1,7 @@
-"""Looking at a nest and rebuilding it: axes, who runs over them, one exchanged for others."""
+"""Queries and rewrites of a nest: its axes, the nodes that bind them, substitution of axes.
+
+A *binder* is a STORE, STAGE, REDUCE or SCAN: a node whose loops run over ranges (`node.bound`).
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,19 @@ from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
 
 RANGE = Ops.RANGE
-BLOCKS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE, Ops.SCAN))
+BINDERS = frozenset((Ops.STORE, Ops.STAGE, Ops.REDUCE, Ops.SCAN))
 
 
 @lru_cache(maxsize=64)
 def nodes_of(body: UOp) -> tuple[UOp, ...]:
-    """Everything that a nest is made of, sources first: looked at many times for every move."""
+    """All nodes of a nest in topological order, cached because every move asks several times."""
     return tuple(body.toposort())
 
 
 @lru_cache(maxsize=64)
-def blocks_of(body: UOp) -> tuple[UOp, ...]:
-    return tuple([node for node in nodes_of(body) if node.op in BLOCKS])
+def binders_of(body: UOp) -> tuple[UOp, ...]:
+    """The STOREs, STAGEs, REDUCEs and SCANs of a nest, in topological order."""
+    return tuple([node for node in nodes_of(body) if node.op in BINDERS])
 
 
 @lru_cache(maxsize=64)
@@ -34,11 +38,12 @@ def _ranges_of(body: UOp) -> tuple[UOp, ...]:
 
 
 def axes(nest: Nest) -> list[UOp]:
-    """The ranges of a nest, by number."""
+    """The ranges of a nest, by axis number."""
     return list(_ranges_of(nest.body))
 
 
 def find_axis(nest: Nest, number: int) -> UOp:
+    """The axis with this number; IllegalMove if the nest has none."""
     for found in axes(nest):
         if found.axis == number:
             return found
@@ -46,99 +51,105 @@ def find_axis(nest: Nest, number: int) -> UOp:
     raise IllegalMove(f"there is no axis {number}; there are {numbers}")
 
 
-def next_number(nest: Nest) -> int:
+def next_axis_number(nest: Nest) -> int:
+    """The smallest number above those of all axes."""
     return max([found.axis for found in axes(nest)], default=-1) + 1
 
 
 def only_sum(nest: Nest, axis: UOp) -> UOp:
-    """The one sum over this axis, if it is still a loop; an IllegalMove if something else is."""
-    owners = blocks(nest, axis)
-    if len(owners) != 1 or owners[0].op is not Ops.REDUCE or owners[0].arg is not Ops.ADD:
-        raise IllegalMove("only a sum is computed like this, and only one sum at a time")
+    """The one sum over this axis; IllegalMove if other binders run over it or it is unrolled."""
+    binders = binders_over(nest, axis)
+    if len(binders) != 1 or binders[0].op is not Ops.REDUCE or binders[0].arg is not Ops.ADD:
+        raise IllegalMove("this move needs an axis of exactly one sum")
     if axis.kind is not AxisKind.REDUCE:
-        raise IllegalMove("this axis is unrolled")
-    return owners[0]
+        raise IllegalMove("this axis is already unrolled")
+    return binders[0]
 
 
-def blocks(nest: Nest, axis: UOp) -> list[UOp]:
-    """The STOREs, STAGEs, REDUCEs and SCANs that run over this axis."""
-    return [node for node in blocks_of(nest.body) if axis in node.bound]
+def binders_over(nest: Nest, axis: UOp) -> list[UOp]:
+    """The binders whose loops include this axis."""
+    return [node for node in binders_of(nest.body) if axis in node.bound]
 
 
 def is_reduced(nest: Nest, axis: UOp) -> bool:
-    return any(block.op is Ops.REDUCE for block in blocks(nest, axis))
+    """True if a reduction runs over this axis."""
+    return any(binder.op is Ops.REDUCE for binder in binders_over(nest, axis))
 
 
 def is_scanned(nest: Nest, axis: UOp) -> bool:
-    """Must the steps of this axis be done in order?"""
-    return any(block.op is Ops.SCAN for block in blocks(nest, axis))
+    """True if the steps of this axis must run in order."""
+    return any(binder.op is Ops.SCAN for binder in binders_over(nest, axis))
 
 
-def may_repeat(nest: Nest, axis: UOp) -> bool:
-    """Is it harmless to do a step of this axis twice? Not if it reads what the nest has written."""
+def is_idempotent(nest: Nest, axis: UOp) -> bool:
+    """True if executing a step of this axis twice does no harm: it reads nothing that the nest
+    writes.
+    """
     if not nest.rewrites:
         return True
-    stores = [node for node in blocks_of(nest.body) if node.op is Ops.STORE]
+    stores = [node for node in binders_of(nest.body) if node.op is Ops.STORE]
     written = {store.src[0].src[0] for store in stores}
     return axis not in nest.outer and all(
-        block.op is Ops.STORE and block.arg is None and written.isdisjoint(block.src[1].toposort())
-        for block in blocks(nest, axis)
+        binder.op is Ops.STORE
+        and binder.arg is None
+        and written.isdisjoint(binder.src[1].toposort())
+        for binder in binders_over(nest, axis)
     )
 
 
-def is_added_to(nest: Nest, axis: UOp) -> bool:
-    """Does scratch with a place for every step of this axis carry something, or add it up?"""
-    stages = [block for block in blocks(nest, axis) if block.op is Ops.STAGE]
+def accumulates_in_scratch(nest: Nest, axis: UOp) -> bool:
+    """True if scratch that is indexed by this axis is accumulated into or carries a scan."""
+    stages = [binder for binder in binders_over(nest, axis) if binder.op is Ops.STAGE]
     return any(carried_over(stage) or added_over(stage) for stage in stages)
 
 
-def exchange(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
-    """Loops over `axis` become loops over `ranges`; where its value was used stands `value`."""
-    return exchange_all(nest, {axis: (ranges, value)})
+def substitute_axis(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:
+    """Replace the loops over `axis` by loops over `ranges`, and its uses by `value`."""
+    return substitute_axes(nest, {axis: (ranges, value)})
 
 
-def exchange_all(nest: Nest, changes: Mapping[UOp, tuple[tuple[UOp, ...], UOp]]) -> Nest:
-    """The same for several axes, in one walk."""
-    done = {axis: value for axis, (_, value) in changes.items()}  # what has changed
+def substitute_axes(nest: Nest, changes: Mapping[UOp, tuple[tuple[UOp, ...], UOp]]) -> Nest:
+    """`substitute_axis` for several axes in one traversal."""
+    done = {axis: value for axis, (_, value) in changes.items()}
     loops = {axis: ranges for axis, (ranges, _) in changes.items()}
     for node in nodes_of(nest.body):
         if node in loops or done.keys().isdisjoint(node.src):
             continue
-        if node.op in BLOCKS and not loops.keys().isdisjoint(node.bound):
-            done[node] = _with_loops(node, loops, done)
+        if node.op in BINDERS and not loops.keys().isdisjoint(node.bound):
+            done[node] = _rebuild_binder(node, loops, done)
         else:
             src = tuple([done.get(source, source) for source in node.src])
             if src != node.src:
                 done[node] = rebuild_open(node, src)
-    outer = _spliced(nest.outer, loops)
+    outer = _replace_ranges(nest.outer, loops)
     return replace(nest, body=done.get(nest.body, nest.body), outer=outer)
 
 
-Loops = Mapping[UOp, tuple[UOp, ...]]  # axis -> what stands in its place
+Replacements = Mapping[UOp, tuple[UOp, ...]]  # axis -> the ranges that replace it
 
 
-def _spliced(found: tuple[UOp, ...], loops: Loops) -> tuple[UOp, ...]:
-    return tuple([new for r in found for new in loops.get(r, (r,))])
+def _replace_ranges(ranges: tuple[UOp, ...], loops: Replacements) -> tuple[UOp, ...]:
+    return tuple([new for r in ranges for new in loops.get(r, (r,))])
 
 
-def _with_loops(node: UOp, loops: Loops, done: dict[UOp, UOp]) -> UOp:
+def _rebuild_binder(node: UOp, loops: Replacements, done: dict[UOp, UOp]) -> UOp:
     bound = node.bound
     fixed = len(node.src) - len(bound)
     head = tuple([done.get(source, source) for source in node.src[:fixed]])
-    made = tuple([new for r in bound for new in (loops[r] if r in loops else (done.get(r, r),))])
-    if node.op is Ops.REDUCE and not made:
+    ranges = tuple([new for r in bound for new in (loops[r] if r in loops else (done.get(r, r),))])
+    if node.op is Ops.REDUCE and not ranges:
         return head[0]
-    return UOp(node.op, node.dtype, (*head, *made), node.arg)
+    return UOp(node.op, node.dtype, (*head, *ranges), node.arg)
 
 
 def reorder(nest: Nest, new_order: dict[UOp, UOp]) -> Nest:
-    """Ranges stand where others stood: only the order of loops changes, not what they mean."""
-    done: dict[UOp, UOp] = {}  # what has changed
+    """Permute ranges in every loop list; index expressions keep their meaning."""
+    done: dict[UOp, UOp] = {}
     for node in nodes_of(nest.body):
         src = node.src
         if not done.keys().isdisjoint(src):
             src = tuple([done.get(source, source) for source in src])
-        if node.op in BLOCKS and node.op is not Ops.SCAN and node.bound:
+        if node.op in BINDERS and node.op is not Ops.SCAN and node.bound:
             fixed = len(src) - len(node.bound)
             src = (*src[:fixed], *[new_order.get(r, r) for r in src[fixed:]])
         if src != node.src:
@@ -148,5 +159,6 @@ def reorder(nest: Nest, new_order: dict[UOp, UOp]) -> Nest:
 
 
 def change_kind(nest: Nest, axis: UOp, kind: AxisKind) -> Nest:
+    """The nest with this axis of another kind."""
     same = make_range(axis.axis, axis.src[0], kind)
-    return exchange(nest, axis, (same,), same)
+    return substitute_axis(nest, axis, (same,), same)

@@ -1,4 +1,4 @@
-"""Loop moves as data: an Opt is a move, an axis by its number, and an amount."""
+"""Loop moves as data: an Opt is a move, an axis number and an argument."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from glassgrad.base.fast_dataclasses import frozen
 
 
 class OptOps(Enum):
-    """The moves; loops/moves/table.py says what each does."""
+    """The kinds of moves; `loops/moves/table.py` implements them."""
 
-    UPCAST = "several output elements in registers at once"
-    UNROLL = "several steps of a reduction at once"
-    DOT = "several steps of a sum of narrow products in one instruction"
-    LANES = "registers as the lanes of vectors"
-    TILE = "an axis as blocks, and elements of a block"
-    JOIN = "two loops as one long loop"
-    SWAP = "two loops change places"
-    CORE = "the iterations of a loop divided among cores"
-    LOCAL = "the threads of a group take elements of an axis"
-    GROUP = "several threads share a reduction, taking turns"
-    GROUPTOP = "several threads share a reduction, each a run of it"
-    PADTO = "an axis made longer, with the new elements masked"
-    ACCUMULATE = "sums kept in memory while rows go by"
-    BLOCK = "several rows at a time go through all steps of a row"
-    PARTIAL = "sums collected in scratch while parts of what is summed go by"
-    CARRY = "a running maximum, and sums relative to it, while blocks of an axis go by"
-    SWEEP = "blocks of rows go by, and sums over all rows are carried along"
-    APART = "sums kept in scratch, and what becomes of them in a loop"
-    WINDOW = "the part of a buffer that a loop reads, copied into scratch"
-    SKIP = "steps of a sum that only add zeros left out"
-    STAGE = "what a loop reads of a buffer, copied into scratch first"
+    UPCAST = "unroll an output axis into registers"
+    UNROLL = "unroll a reduction axis"
+    DOT = "several steps of an int8 or int16 dot product per instruction"
+    LANES = "make an unrolled axis the lanes of vectors"
+    TILE = "split an axis into blocks (strip-mining)"
+    COALESCE = "coalesce two loops into one"
+    SWAP = "interchange two loops"
+    CORE = "divide a loop among CPU cores"
+    LOCAL = "divide an axis among the threads of a group"
+    GROUP = "divide a reduction among threads, cyclically"
+    GROUPTOP = "divide a reduction among threads, in contiguous parts"
+    PADTO = "pad an axis to a multiple, masking the new elements"
+    ACCUMULATE = "accumulate sums in the output buffer, several rows at a time"
+    ROW_BLOCK = "strip-mine rows and distribute the statements over row blocks"
+    K_BLOCK = "block a reduction (K) and accumulate partial sums in scratch"
+    ONLINE_SOFTMAX = "strip-mine a softmax axis with a running maximum"
+    ATTENTION_BACKWARD = "fuse row-wise results and column sums over row blocks"
+    SPLIT_EPILOGUE = "stage a register tile in scratch and write it in a loop"
+    CACHE_READ = "copy the footprint of a buffer under a loop into scratch"
+    SKIP_ZEROS = "skip the steps of a sum that add only padding zeros"
+    PACK = "copy a buffer into scratch in the order it is read"
 
     __hash__ = object.__hash__
 
@@ -41,7 +41,7 @@ class OptOps(Enum):
 
 @frozen
 class Opt:
-    """One move. `axis` is the number of a range; what `arg` is depends on the move."""
+    """One move. `axis` is the number of a range; the meaning of `arg` depends on the move."""
 
     op: OptOps
     axis: int
@@ -55,10 +55,10 @@ Recipe = tuple[Opt, ...]
 
 
 class IllegalMove(ValueError):
-    """This move cannot be made on this nest; the message says why."""
+    """The move cannot be applied to this nest; the message says why."""
 
 
 def require(condition: bool, why: str) -> None:
-    """An IllegalMove unless the condition holds."""
+    """Raise IllegalMove unless the condition holds."""
     if not condition:
         raise IllegalMove(why)

@@ -110,7 +110,7 @@ def test_joined_axes_of_a_transposed_buffer_are_all_of_it() -> None:
     kernel = kernel_of(in_memory(24, 36).T.contiguous())
     rows, columns = kernel.outer
     joined = apply_opt(
-        Nest(kernel.body, kernel.outer), Opt(OptOps.JOIN, rows.axis, columns.axis), TARGET
+        Nest(kernel.body, kernel.outer), Opt(OptOps.COALESCE, rows.axis, columns.axis), TARGET
     )
     cut = apply_opt(joined, Opt(OptOps.UPCAST, rows.axis, 5), TARGET)
     assert difference(kernel.body, cut.body) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.distance import is_far
+from glassgrad.ir.distance import exceeds_cache
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param, Target
 from glassgrad.ir.uop import UOp, const, make_range
@@ -17,12 +17,14 @@ def place(size: int, gate: UOp | None = None) -> UOp:
 
 
 def test_memory_is_far_if_the_second_cache_does_not_hold_it() -> None:
-    assert not is_far(place(256), TARGET)
-    assert is_far(place(257), TARGET)
+    assert not exceeds_cache(place(256), TARGET)
+    assert exceeds_cache(place(257), TARGET)
 
 
 def test_nobody_asks_for_what_may_not_be_read_or_is_scratch() -> None:
-    assert not is_far(place(257, make_range(1, 9).alu(Ops.CMPLT, const(3, dtypes.index))), TARGET)
+    assert not exceeds_cache(
+        place(257, make_range(1, 9).alu(Ops.CMPLT, const(3, dtypes.index))), TARGET
+    )
     steps = make_range(0, 257)
     scratch = UOp(Ops.STAGE, dtypes.float32, (const(1.0, dtypes.float32), steps, steps), (257,))
-    assert not is_far(scratch.index(steps), TARGET)
+    assert not exceeds_cache(scratch.index(steps), TARGET)

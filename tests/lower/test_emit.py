@@ -12,7 +12,7 @@ from support.compiler.schedules import TARGET, leaf, reduce
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.loops import spread_over_grid
+from glassgrad.loops import assign_grid_axes
 from glassgrad.loops.opts import OptOps
 from glassgrad.lower.emit import Emitter
 
@@ -119,6 +119,6 @@ def test_a_constant_result_loads_nothing() -> None:
 
 
 def test_a_grid_coordinate_is_made_once() -> None:
-    program = program_of(spread_over_grid(row_sums(4, 6), GPU), GPU)
+    program = program_of(assign_grid_axes(row_sums(4, 6), GPU), GPU)
     assert count(program, Ops.SPECIAL) == 1
     assert np.prod(program.groups) == 4

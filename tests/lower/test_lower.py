@@ -16,7 +16,7 @@ from support.random.recipes import RandomChooser
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops import optimize, spread_over_grid
+from glassgrad.loops import assign_grid_axes, optimize
 from glassgrad.loops.opts import OptOps
 from glassgrad.lower import lower
 from glassgrad.memory.view import View
@@ -69,7 +69,7 @@ def test_the_core_loop_is_outermost_and_says_how_many_steps_it_has() -> None:
 
 
 def test_a_grid_has_coordinates_instead_of_loops() -> None:
-    nest = move(spread_over_grid(added(4, 6), GPU), OptOps.LOCAL, 1, 3, GPU)
+    nest = move(assign_grid_axes(added(4, 6), GPU), OptOps.LOCAL, 1, 3, GPU)
     program = program_of(nest, GPU)
     assert count(program, Ops.RANGE) == 0
     assert program.groups == (4, 2)
@@ -82,7 +82,7 @@ def test_a_grid_has_coordinates_instead_of_loops() -> None:
 
 
 def test_threads_wait_for_each_other_after_they_filled_scratch() -> None:
-    nest = move(spread_over_grid(row_sums(4, 12), GPU), OptOps.GROUP, 1, 3, GPU)
+    nest = move(assign_grid_axes(row_sums(4, 12), GPU), OptOps.GROUP, 1, 3, GPU)
     program = program_of(nest, GPU)
     assert count(program, Ops.BARRIER) >= 1
     assert program.threads == (3,)
@@ -112,7 +112,7 @@ def test_a_matrix_product_with_staged_panels_is_right() -> None:
         (OptOps.UPCAST, 1, 8),
         (OptOps.UPCAST, 0, 6),
         (OptOps.SWAP, 0, 1),
-        (OptOps.STAGE, 1, 2),
+        (OptOps.PACK, 1, 2),
     ):
         nest = move(nest, op, axis, arg)
     rng = np.random.default_rng(0)
@@ -124,7 +124,7 @@ def test_a_matrix_product_with_staged_panels_is_right() -> None:
 
 
 def test_names_and_scratch_are_handed_on() -> None:
-    nest = move(product(6, 8, 10), OptOps.STAGE, 0, 2)
+    nest = move(product(6, 8, 10), OptOps.PACK, 0, 2)
     program = program_of(nest)
     assert program.scratch_bytes == 8 * 10 * 4
     assert program.name == nest.name

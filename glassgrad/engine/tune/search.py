@@ -22,7 +22,7 @@ from glassgrad.loops import finish
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps, Recipe
 from glassgrad.loops.search.beam import beam
-from glassgrad.loops.search.candidates import attempt
+from glassgrad.loops.search.candidates import try_recipe
 from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.lower import lower
 from glassgrad.render import render
@@ -38,7 +38,7 @@ def search(nest: Nest, target: Target, width: int, choose: Heuristic = heuristic
         return usual
     key = object_key("recipe", structure(nest), written_target(target), str(width), own_code())
     found = recall_recipe(key)
-    if found is not None and attempt(nest, found, target) is not None:
+    if found is not None and try_recipe(nest, found, target) is not None:
         return found
     found = search_anew(nest, target, width, usual)
     write_object(key, written_recipe(found))

@@ -1,1 +1,3 @@
-"""Facts about a nest that moves and strategies share: patterns in it, and bounds of its masks."""
+"""Analyses of a nest that moves and strategies share: mask bounds and the online-softmax
+pattern.
+"""

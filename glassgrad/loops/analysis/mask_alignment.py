@@ -1,8 +1,8 @@
-"""Loops over places that a mask hides from all rows beyond their end -> loops of whole grains.
+"""Pad loops over a masked axis to whole multiples of MASK_ALIGNMENT.
 
-A row of 500 places is a row of 512 of which it sees none of the last 12: memory is not touched
-there, and whatever comes of them is hidden like everything behind the row. Loops of whole grains
-can end early (loops/analysis/mask_bounds.py), and whole vectors divide them.
+A row of 500 elements becomes a row of 512 whose last 12 are masked: gates keep loads in bounds, and
+the mask hides the results. Aligned loops can end early (loops/analysis/mask_bounds.py), and whole
+vectors divide them.
 """
 
 from __future__ import annotations
@@ -12,51 +12,60 @@ from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.loops.analysis.mask_bounds import GRAIN, hidden_loops
-from glassgrad.loops.nest import exchange_all, nodes_of
+from glassgrad.loops.analysis.mask_bounds import MASK_ALIGNMENT, masked_loops
+from glassgrad.loops.nest import nodes_of, substitute_axes
 
-FEWEST_GRAINS = 3  # in shorter rows, what is added is more than what is saved
+MIN_ALIGNED_BLOCKS = 3  # in shorter rows, padding costs more than ending early saves
 
 
-def lengthen(nest: Nest, row: UOp) -> Nest:
+def align_masked_loops(nest: Nest, row: UOp) -> Nest:
     """for j in 500: s[j] = x[j] seen from row i  ->  for j in 512: s[j] = x[j] if j < 500 else 0"""
-    loops, distance = hidden_loops(nest.body, row, 1, grain=1)
-    short = [r for r in loops if r.size % GRAIN and r.size > FEWEST_GRAINS * GRAIN]
-    short = [r for r in short if row.size - 1 + distance <= r.size]  # no row sees beyond the end
-    if not short:
+    loops, distance = masked_loops(nest.body, row, 1, grain=1)
+    unaligned = [
+        r for r in loops if r.size % MASK_ALIGNMENT and r.size > MIN_ALIGNED_BLOCKS * MASK_ALIGNMENT
+    ]
+    # the mask hides the padding from all rows
+    unaligned = [r for r in unaligned if row.size - 1 + distance <= r.size]
+    if not unaligned:
         return nest
-    longer = {r: make_range(r.axis, -(-r.size // GRAIN) * GRAIN, r.kind) for r in short}
-    changed = exchange_all(nest, {r: ((long,), long) for r, long in longer.items()})
-    return _with_room(changed, {long: r.size for r, long in longer.items()})
+    padded = {
+        r: make_range(r.axis, -(-r.size // MASK_ALIGNMENT) * MASK_ALIGNMENT, r.kind)
+        for r in unaligned
+    }
+    aligned = substitute_axes(nest, {r: ((wide,), wide) for r, wide in padded.items()})
+    return _grow_scratch(aligned, {wide: r.size for r, wide in padded.items()})
 
 
-def _with_room(nest: Nest, sizes: dict[UOp, int]) -> Nest:
-    """Scratch has room for all places; other memory is left alone beyond what there is."""
+def _grow_scratch(nest: Nest, sizes: dict[UOp, int]) -> Nest:
+    """Enlarge scratch to the padded sizes; gate accesses to other memory."""
     done: dict[UOp, UOp] = {}
     for node in nodes_of(nest.body):
-        same = rebuilt(node, done)
+        rebuilt_node = rebuilt(node, done)
         if node.op is Ops.STAGE:
-            places = node.places
-            shape = [max(n, _room(place, sizes)) for n, place in zip(node.arg, places, strict=True)]
-            same = same.replace(arg=tuple(shape))
+            indices = node.scratch_indices
+            shape = [
+                max(n, _padded_size(index, sizes))
+                for n, index in zip(node.arg, indices, strict=True)
+            ]
+            rebuilt_node = rebuilt_node.replace(arg=tuple(shape))
         elif node.op is Ops.INDEX:
-            same = _guarded(node, same, sizes)
-        done[node] = same
-    return Nest(done[nest.body], nest.outer, nest.rewrites, nest.limits, nest.recipe)
+            rebuilt_node = _gate_index(node, rebuilt_node, sizes)
+        done[node] = rebuilt_node
+    return Nest(done[nest.body], nest.outer, nest.rewrites, nest.mask_bounds, nest.recipe)
 
 
-def _room(place: UOp, sizes: dict[UOp, int]) -> int:
-    return place.size if place in sizes else 0
+def _padded_size(index: UOp, sizes: dict[UOp, int]) -> int:
+    return index.size if index in sizes else 0
 
 
-def _guarded(before: UOp, index: UOp, sizes: dict[UOp, int]) -> UOp:
-    """An INDEX that holds only for places that there are."""
+def _gate_index(before: UOp, index: UOp, sizes: dict[UOp, int]) -> UOp:
+    """The INDEX, gated by the original sizes where it is not into grown scratch."""
     base = before.src[0]
-    kept = base.places if base.op is Ops.STAGE else ()
-    for number, place in enumerate(before.indices):
-        if number < len(kept) and kept[number] in sizes:
+    written = base.scratch_indices if base.op is Ops.STAGE else ()
+    for number, read in enumerate(before.indices):
+        if number < len(written) and written[number] in sizes:
             continue
-        for r in [r for r in sizes if r in place.ranges]:
+        for r in [r for r in sizes if r in read.ranges]:
             valid = less(r, const(sizes[r]))
             gate = valid if index.gate is None else index.gate & valid
             index = index.src[0].index(*index.indices, gate=gate)

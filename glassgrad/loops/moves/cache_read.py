@@ -1,7 +1,7 @@
-"""WINDOW: the part of a buffer that loops inside of one loop read, copied into scratch.
+"""CACHE_READ: copy the footprint of a buffer under a loop into scratch.
 
-STAGE copies what is read once per reader, in reading order; where readers overlap, as the windows
-of a convolution do, WINDOW copies every element once, with the zeros around an image put in.
+PACK copies in reading order, once per reader. Where reads overlap, as in a convolution, CACHE_READ
+copies every element once and writes the zeros of the padding.
 """
 
 from __future__ import annotations
@@ -16,97 +16,108 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.proof import guard_unproved
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.moves.pack import MOST_BYTES, converted, loads_inside, loops_around
-from glassgrad.loops.nest import next_number
+from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES, enclosing_loops, loads_under, packed_value
+from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import IllegalMove
 
-Around = set[UOp]
+Loops = set[UOp]
 
 
 @frozen
 class Coordinate:
-    """One index of a load: what the loops around give, what those inside add, a range over that."""
+    """One index of a load: the part given by enclosing loops, the part added by inner loops, and
+    the range of the copy loop.
+    """
 
     outer: UOp
     inner: UOp
-    fresh: UOp
+    copy_range: UOp
     size: int
 
     @property
-    def place(self) -> UOp:
-        """Where in the buffer the copy reads."""
-        return add(self.outer, self.inner.vmin, self.fresh)
+    def buffer_index(self) -> UOp:
+        """The index that the copy reads in the buffer."""
+        return add(self.outer, self.inner.vmin, self.copy_range)
 
     @property
-    def within(self) -> UOp:
-        """Where in the copy the loops inside read."""
+    def scratch_index(self) -> UOp:
+        """The index that inner loops read in the copy."""
         return sub(self.inner, self.inner.vmin)
 
 
-def window(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
+def cache_read(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
     """for i: for k: y += x[i + k]  ->  for i: s[:] = x[i : i + n]; for k: y += s[k]
 
-    `arg` is a slot; or a slot and an order, in which the copy has its axes.
+    `arg` is a slot, or a slot and the order of the copy's axes.
     """
     slot, order = arg if isinstance(arg, tuple) else (arg, None)
     if axis.kind.is_unrolled or target.has_threads:
-        raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
-    around = loops_around(nest, axis)
-    made: dict[UOp, UOp] = {}
-    number = next_number(nest)
-    for load in loads_inside(nest, axis, slot):
-        value = converted(nest, load, target)
-        made[value] = _windowed(load, value, around, number, order)
+        raise IllegalMove("scratch needs a loop that is not unrolled, on a target without threads")
+    around = enclosing_loops(nest, axis)
+    replaced: dict[UOp, UOp] = {}
+    number = next_axis_number(nest)
+    for load in loads_under(nest, axis, slot):
+        value = packed_value(nest, load, target)
+        replaced[value] = _cache_load(load, value, around, number, order)
         number += len(load.src[0].indices)
-    if not made:
-        raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
-    return replace(nest, body=nest.body.substitute(made))
+    if not replaced:
+        raise IllegalMove(f"no load of argument {slot} depends on a loop inside axis {axis.axis}")
+    return replace(nest, body=nest.body.substitute(replaced))
 
 
-def window_size(nest: Nest, axis: UOp, slot: int) -> float:
-    """How many elements the move would copy at a time."""
-    around = loops_around(nest, axis)
-    return sum(elements_read(load.src[0], around) for load in loads_inside(nest, axis, slot))
+def footprint_size(nest: Nest, axis: UOp, slot: int) -> float:
+    """The number of elements that the move would copy per iteration of `axis`."""
+    around = enclosing_loops(nest, axis)
+    return sum(elements_read(load.src[0], around) for load in loads_under(nest, axis, slot))
 
 
-def elements_read(index: UOp, around: Around) -> float:
-    """How many elements a load reads inside of these loops, with those that lie between them;
-    infinitely many if they are no window.
+def elements_read(index: UOp, around: Loops) -> float:
+    """The size of the box that a load covers inside `around`; infinite if its indices are not
+    separable.
     """
     try:
-        inners = [_parted(i, around)[1] for i in index.indices]
+        inners = [_split_index(i, around)[1] for i in index.indices]
     except IllegalMove:
         return inf
     return float(prod(inner.vmax - inner.vmin + 1 for inner in inners))
 
 
-def _windowed(
-    load: UOp, value: UOp, around: Around, number: int, order: tuple[int, ...] | None
+def _cache_load(
+    load: UOp, value: UOp, around: Loops, number: int, order: tuple[int, ...] | None
 ) -> UOp:
     index, dtype = load.src[0], value.dtype
-    places = [_coordinate(i, around, number + n) for n, i in enumerate(index.indices)]
-    if order is not None and sorted(order) != list(range(len(places))):
-        raise IllegalMove(f"{order} is no order of {len(places)} axes")
-    turned = places if order is None else [places[i] for i in order]
-    shape = tuple([place.size for place in turned])
-    if prod(shape) * dtype.itemsize > MOST_BYTES or prod(shape) == 1:
-        raise IllegalMove(f"a window of {shape} is too large, or one element")
-    gate = _moved_gate(index.gate, places, around)
-    read = index.src[0].index(*[place.place for place in places], gate=gate)
+    coordinates = [_coordinate(i, around, number + n) for n, i in enumerate(index.indices)]
+    if order is not None and sorted(order) != list(range(len(coordinates))):
+        raise IllegalMove(f"{order} is not a permutation of {len(coordinates)} axes")
+    ordered = coordinates if order is None else [coordinates[i] for i in order]
+    shape = tuple([coordinate.size for coordinate in ordered])
+    if prod(shape) * dtype.itemsize > MAX_SCRATCH_BYTES or prod(shape) == 1:
+        raise IllegalMove(
+            f"a footprint of {shape} is one element or exceeds {MAX_SCRATCH_BYTES} bytes"
+        )
+    gate = _gate_of_copy(index.gate, coordinates, around)
+    read = index.src[0].index(*[coordinate.buffer_index for coordinate in coordinates], gate=gate)
     copy = value.substitute({load: guard_unproved(read.load())})
-    ranges = [place.fresh for place in places if place.fresh is not ZERO]  # as memory lies
-    kept = UOp(Ops.STAGE, dtype, (copy, *[place.fresh for place in turned], *ranges), shape)
-    return kept.index(*[place.within for place in turned]).load()
+    # in the memory order of the buffer
+    ranges = [
+        coordinate.copy_range for coordinate in coordinates if coordinate.copy_range is not ZERO
+    ]
+    stage = UOp(
+        Ops.STAGE, dtype, (copy, *[coordinate.copy_range for coordinate in ordered], *ranges), shape
+    )
+    return stage.index(*[coordinate.scratch_index for coordinate in ordered]).load()
 
 
-def _coordinate(index: UOp, around: Around, number: int) -> Coordinate:
-    outer, inner = _parted(index, around)
+def _coordinate(index: UOp, around: Loops, number: int) -> Coordinate:
+    outer, inner = _split_index(index, around)
     size = inner.vmax - inner.vmin + 1
     return Coordinate(outer, inner, ZERO if size == 1 else make_range(number, size), size)
 
 
-def _parted(index: UOp, around: Around) -> tuple[UOp, UOp]:
-    """A sum as what the loops around give, with the constant, and what those inside add."""
+def _split_index(index: UOp, around: Loops) -> tuple[UOp, UOp]:
+    """The terms of an index given by enclosing loops (with the constant), and those of inner
+    loops.
+    """
     terms, constant = linear(index)
     outer: dict[UOp, int] = {}
     inner: dict[UOp, int] = {}
@@ -116,28 +127,32 @@ def _parted(index: UOp, around: Around) -> tuple[UOp, UOp]:
         elif atom.ranges.isdisjoint(around) and atom.ranges:
             inner[atom] = factor
         else:
-            raise IllegalMove("an index mixes loops inside with loops around, or with values")
+            raise IllegalMove(
+                "an index term mixes inner loops with enclosing loops or loaded values"
+            )
     return build(Linear(outer, constant)), build(Linear(inner, 0))
 
 
-def _moved_gate(gate: UOp | None, places: list[Coordinate], around: Around) -> UOp | None:
-    """The conditions of the load, said of the elements that are copied."""
-    found: list[UOp] = []
+def _gate_of_copy(gate: UOp | None, coordinates: list[Coordinate], around: Loops) -> UOp | None:
+    """The conditions of the load, expressed over the ranges of the copy."""
+    conditions: list[UOp] = []
     for node in conditions_of(gate):
         if node.ranges <= around:
-            found.append(node)
+            conditions.append(node)
         elif is_limit(node):
-            outer, inner = _parted(node.src[0], around)
-            found.append(less(add(outer, _said_of(inner, places)), node.src[1].arg))
+            outer, inner = _split_index(node.src[0], around)
+            conditions.append(
+                less(add(outer, _condition_on_copy(inner, coordinates)), node.src[1].arg)
+            )
         else:
-            raise IllegalMove("a condition is not about the place of an element")
-    return all_of(tuple([c for c in found if not (c.is_const and c.arg)]))
+            raise IllegalMove("a condition of the load is not an inequality over its indices")
+    return all_of(tuple([c for c in conditions if not (c.is_const and c.arg)]))
 
 
-def _said_of(inner: UOp, places: list[Coordinate]) -> UOp:
-    """A sum over inner loops as plus or minus a coordinate of the copy."""
-    for place in places:
+def _condition_on_copy(inner: UOp, coordinates: list[Coordinate]) -> UOp:
+    """A sum over inner loops as plus or minus one coordinate of the copy."""
+    for coordinate in coordinates:
         for sign in (1, -1):
-            if inner is scale(place.inner, sign) and place.fresh is not ZERO:
-                return scale(add(place.fresh, place.inner.vmin), sign)
-    raise IllegalMove("a condition is not about one coordinate of an element")
+            if inner is scale(coordinate.inner, sign) and coordinate.copy_range is not ZERO:
+                return scale(add(coordinate.copy_range, coordinate.inner.vmin), sign)
+    raise IllegalMove("a condition of the load involves more than one coordinate")

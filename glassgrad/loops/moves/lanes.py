@@ -1,4 +1,4 @@
-"""Which unrolled axis becomes the lanes of vectors: one that walks memory element by element."""
+"""Choose which unrolled axis becomes the lanes of vectors: one that is contiguous in memory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import blocks_of, exchange_all, next_number
+from glassgrad.loops.nest import binders_of, next_axis_number, substitute_axes
 
-NEAR = (0, 1, 2)  # distances of lanes that vectors are loaded from: lower/memory/access.py
+LANE_STRIDES = (0, 1, 2)  # strides between lanes that lower/memory/access.py loads as vectors
 UPCAST, UNROLL, LANE = AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE
 
 
 def choose_lanes(nest: Nest, target: Target) -> Nest:
-    """Stores first, then scratch, then reductions whose place has no lanes."""
+    """Stores get lanes first, then scratch, then reductions whose result has none."""
     for op in (Ops.STORE, Ops.STAGE, Ops.REDUCE):
         if chosen := _candidates(nest, op, target):
             nest = as_lanes(nest, chosen)
@@ -25,95 +25,97 @@ def choose_lanes(nest: Nest, target: Target) -> Nest:
 
 
 def _candidates(nest: Nest, op: Ops, target: Target) -> dict[UOp, int]:
-    """Axes, and how many lanes each has; no block depends on two of them."""
+    """Axes and their lane counts; no binder depends on two of them."""
     chosen: dict[UOp, int] = {}
-    blocks = blocks_of(nest.body)
-    for block in blocks:
-        if block.op is not op:
+    binders = binders_of(nest.body)
+    for binder in binders:
+        if binder.op is not op:
             continue
-        unrolled = [axis for axis in block.bound if axis.kind in (UPCAST, UNROLL)]
-        if not unrolled or _has_lanes(block, chosen):
+        unrolled = [axis for axis in binder.bound if axis.kind in (UPCAST, UNROLL)]
+        if not unrolled or _has_lanes(binder, chosen):
             continue
-        width = target.vector_bytes // _widest(block)
+        width = target.vector_bytes // _largest_itemsize(binder)
         for axis in unrolled:
-            lanes = _fitting(axis.size, width)
-            if lanes > 1 and _is_unit_stride(block, axis):
-                if not meets_lanes(blocks, axis, chosen) and not _jumps(
-                    block, axis, blocks, target
+            lanes = _lane_count(axis.size, width)
+            if lanes > 1 and _is_unit_stride(binder, axis):
+                if not conflicts_with_lanes(binders, axis, chosen) and not _would_gather(
+                    binder, axis, binders, target
                 ):
                     chosen[axis] = lanes
                     break
     return chosen
 
 
-def _jumps(block: UOp, axis: UOp, blocks: Sequence[UOp], target: Target) -> bool:
-    """Do sums read all over memory along this axis, but in a row along their own?"""
-    sums = [node for node in blocks if node.op is Ops.REDUCE and axis in node.ranges]
-    sums = [node for node in sums if dot_of(node, target) is None]  # these step over their own
-    if block.op is Ops.REDUCE or not sums:
+def _would_gather(binder: UOp, axis: UOp, binders: Sequence[UOp], target: Target) -> bool:
+    """True if sums inside would gather along this axis but read contiguously along their own."""
+    sums = [node for node in binders if node.op is Ops.REDUCE and axis in node.ranges]
+    # dot instructions use their own axis
+    sums = [node for node in sums if dot_of(node, target) is None]
+    if binder.op is Ops.REDUCE or not sums:
         return False
-    for node in set(block.toposort()).intersection(sums):
-        loads = [n.src[0] for n in node.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
+    for node in set(binder.toposort()).intersection(sums):
+        loads = [n.src[0] for n in node.src[0].toposort(stop=_is_binder) if n.op is Ops.LOAD]
         own = [r for r in node.bound if r.kind is UNROLL]
         is_along = any({1} <= {stride(index, r) for index in loads} <= {0, 1} for r in own)
-        if is_along and any(stride(index, axis) not in NEAR for index in loads):
+        if is_along and any(stride(index, axis) not in LANE_STRIDES for index in loads):
             return True
     return False
 
 
-def meets_lanes(blocks: Sequence[UOp], axis: UOp, chosen: Container[UOp] = ()) -> bool:
-    """Does another block that depends on this axis have lanes of its own?"""
+def conflicts_with_lanes(binders: Sequence[UOp], axis: UOp, chosen: Container[UOp] = ()) -> bool:
+    """True if another binder that depends on this axis already has lanes."""
     return any(
-        (axis in block.bound or axis in block.ranges) and _has_lanes(block, chosen)
-        for block in blocks
+        (axis in binder.bound or axis in binder.ranges) and _has_lanes(binder, chosen)
+        for binder in binders
     )
 
 
-def _has_lanes(block: UOp, chosen: Container[UOp]) -> bool:
-    """Are there lanes already, or soon, in the block's own loops or in what it computes?"""
+def _has_lanes(binder: UOp, chosen: Container[UOp]) -> bool:
+    """True if the binder's loops or value already have lanes, or are chosen to."""
     return any(
         r.kind is LANE or r in chosen
-        for ranges in (block.bound, block.value.ranges)
+        for ranges in (binder.bound, binder.value.ranges)
         for r in ranges
     )
 
 
-def _fitting(size: int, width: int) -> int:
-    """As many lanes as the machine has, or fewer if the axis is that short."""
+def _lane_count(size: int, width: int) -> int:
+    """The lanes of a full vector, or fewer if the axis is shorter."""
     while width > 1 and size % width:
         width //= 2
     return width
 
 
-def _widest(block: UOp) -> int:
-    """The largest element that is computed with."""
-    nodes = block.value.toposort()
+def _largest_itemsize(binder: UOp) -> int:
+    """The largest item size in the computation of a binder."""
+    nodes = binder.value.toposort()
     sizes = [n.dtype.itemsize for n in nodes if n.dtype.kind not in ("index", "void")]
     return max(sizes, default=1)
 
 
-def _is_unit_stride(block: UOp, axis: UOp) -> bool:
-    if block.op is not Ops.REDUCE:
-        return written_stride(block, axis) == 1
-    loads = [n.src[0] for n in block.src[0].toposort(stop=_is_block) if n.op is Ops.LOAD]
+def _is_unit_stride(binder: UOp, axis: UOp) -> bool:
+    """True if the binder writes (a reduction: reads) contiguously along this axis."""
+    if binder.op is not Ops.REDUCE:
+        return written_stride(binder, axis) == 1
+    loads = [n.src[0] for n in binder.src[0].toposort(stop=_is_binder) if n.op is Ops.LOAD]
     return any(stride(index, axis) == 1 for index in loads if axis in index.ranges)
 
 
-def _is_block(node: UOp) -> bool:
+def _is_binder(node: UOp) -> bool:
     return node.op in (Ops.REDUCE, Ops.STAGE)
 
 
 def as_lanes(nest: Nest, chosen: Mapping[UOp, int]) -> Nest:
     """registers of n elements  ->  n/8 registers of 8 lanes"""
-    number = next_number(nest)
+    number = next_axis_number(nest)
     changes: dict[UOp, tuple[tuple[UOp, ...], UOp]] = {}
     for axis, lanes in chosen.items():
         if axis.size == lanes:
             lane = make_range(axis.axis, lanes, LANE)
             changes[axis] = ((lane,), lane)
             continue
-        several = make_range(axis.axis, axis.size // lanes, axis.kind)
+        registers = make_range(axis.axis, axis.size // lanes, axis.kind)
         lane = make_range(number, lanes, LANE)
         number += 1
-        changes[axis] = ((several, lane), add(scale(several, lanes), lane))
-    return exchange_all(nest, changes)
+        changes[axis] = ((registers, lane), add(scale(registers, lanes), lane))
+    return substitute_axes(nest, changes)

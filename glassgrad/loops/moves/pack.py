@@ -1,6 +1,6 @@
-"""STAGE: what the loops inside of one loop read of a buffer, copied into scratch first.
+"""PACK: copy what the loops inside of one loop read of a buffer into scratch, in reading order.
 
-Numbers that are read only to be converted to another dtype are converted when they are copied.
+Loads that are only packed_value to another dtype are packed_value while copying.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ from glassgrad.ir.reindex import reindex
 from glassgrad.ir.staged import carried_over
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import blocks, blocks_of, next_number, nodes_of
+from glassgrad.loops.nest import binders_of, binders_over, next_axis_number, nodes_of
 from glassgrad.loops.opts import IllegalMove
 
-MOST_BYTES = 8 << 20
+MAX_SCRATCH_BYTES = 8 << 20  # bytes of one scratch buffer: about what L2 and a share of L3 hold
 
 
-def stage(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
+def pack(nest: Nest, axis: UOp, arg: Any, target: Target) -> Nest:
     """for i: for j: y += x[i, j]  ->  for i: s[:] = x[i, :]; for j: y += s[j]
 
-    `arg` is a slot; with the number of an axis, only what depends on that axis is copied.
+    `arg` is a slot; or a slot and an axis number: only loads that depend on that axis are copied.
     """
     slot, along = arg if isinstance(arg, tuple) else (arg, None)
     if axis.kind.is_unrolled or target.has_threads:
-        raise IllegalMove("scratch is filled inside of a loop over cores, blocks or elements")
-    around = loops_around(nest, axis)
-    made: dict[UOp, UOp] = {}
-    number = next_number(nest)
-    loads = loads_inside(nest, axis, slot)
+        raise IllegalMove("scratch needs a loop that is not unrolled, on a target without threads")
+    enclosing = enclosing_loops(nest, axis)
+    replaced: dict[UOp, UOp] = {}
+    number = next_axis_number(nest)
+    loads = loads_under(nest, axis, slot)
     if along is not None:
         loads = [load for load in loads if any(r.axis == along for r in load.ranges)]
     for load in loads:
-        value = converted(nest, load, target)
-        inner = tuple(reading_order(nest, load.ranges - around))
-        kept = _kept_already(made, value, inner)
-        if kept is None:
-            kept = _staged(value, inner, number)
+        value = packed_value(nest, load, target)
+        inner = tuple(reading_order(nest, load.ranges - enclosing))
+        stage = _find_equal_stage(replaced, value, inner)
+        if stage is None:
+            stage = _make_stage(value, inner, number)
             number += len(inner)
-        made[value] = kept.index(*inner).load()
-    if not made:
-        raise IllegalMove(f"nothing of argument {slot} is read inside of axis {axis.axis}")
-    return replace(nest, body=nest.body.substitute(made))
+        replaced[value] = stage.index(*inner).load()
+    if not replaced:
+        raise IllegalMove(f"no load of argument {slot} depends on a loop inside axis {axis.axis}")
+    return replace(nest, body=nest.body.substitute(replaced))
 
 
-def loads_inside(nest: Nest, axis: UOp, slot: int) -> list[UOp]:
+def loads_under(nest: Nest, axis: UOp, slot: int) -> list[UOp]:
     """The loads of an argument under a loop that depend on loops further inside."""
-    around = loops_around(nest, axis)
+    enclosing = enclosing_loops(nest, axis)
     return [
         load
         for load in _loads(nest, slot)
-        if load.ranges - around and axis in _loops_of(nest, load)
+        if load.ranges - enclosing and axis in _loops_over(nest, load)
     ]
 
 
@@ -63,7 +63,7 @@ def _loads(nest: Nest, slot: int) -> list[UOp]:
     nodes = nodes_of(nest.body)
     for node in nodes:
         if node.op is Ops.STORE and node.buffer.arg.slot == slot:
-            raise IllegalMove(f"argument {slot} is written here")
+            raise IllegalMove(f"the kernel writes argument {slot}")
     return [
         node
         for node in nodes
@@ -71,12 +71,12 @@ def _loads(nest: Nest, slot: int) -> list[UOp]:
     ]
 
 
-def converted(nest: Nest, load: UOp, target: Target) -> UOp:
-    """What is kept of a load: itself, or what all who read it convert it to.
+def packed_value(nest: Nest, load: UOp, target: Target) -> UOp:
+    """The value to copy for a load: the load, or the conversion that all its readers apply.
 
-    What a dot product does to its operands stays there.
+    Conversions of a dot product's operands belong to its instruction and stay there.
     """
-    widened = _widened(nest, target)
+    widened = _dot_operand_casts(nest, target)
     value = load
     while True:
         readers = [node for node in nodes_of(nest.body) if value in node.src]
@@ -85,10 +85,10 @@ def converted(nest: Nest, load: UOp, target: Target) -> UOp:
         (value,) = readers
 
 
-def _widened(nest: Nest, target: Target) -> set[UOp]:
-    """The conversions that are a part of dot products."""
-    found = [block for block in blocks_of(nest.body) if dot_of(block, target) is not None]
-    return {cast for reduce in found for cast in (reduce.src[0], *reduce.src[0].src)}
+def _dot_operand_casts(nest: Nest, target: Target) -> set[UOp]:
+    """The conversions that dot-product instructions absorb."""
+    products = [block for block in binders_of(nest.body) if dot_of(block, target) is not None]
+    return {cast for reduce in products for cast in (reduce.src[0], *reduce.src[0].src)}
 
 
 def _is_conversion(node: UOp) -> bool:
@@ -97,54 +97,65 @@ def _is_conversion(node: UOp) -> bool:
     return node.op in (Ops.CAST, Ops.BITCAST) and node.dtype.kind != "index"
 
 
-def loops_around(nest: Nest, axis: UOp) -> set[UOp]:
-    """The loops that are open where the scratch is filled: the axis and those outside of it."""
+def enclosing_loops(nest: Nest, axis: UOp) -> set[UOp]:
+    """The loops open at the scratch copy: the axis and those outside of it, without unrolled
+    ones.
+    """
     if axis in nest.outer:
         inside = nest.outer[: nest.outer.index(axis) + 1]
         return {r for r in inside if not r.kind.is_unrolled}
-    around = {r for r in nest.outer if not r.kind.is_unrolled}
-    for block in blocks(nest, axis):
+    enclosing = {r for r in nest.outer if not r.kind.is_unrolled}
+    for block in binders_over(nest, axis):
         bound = block.bound
-        around.update(r for r in bound[: bound.index(axis) + 1] if not r.kind.is_unrolled)
-    return around
+        enclosing.update(r for r in bound[: bound.index(axis) + 1] if not r.kind.is_unrolled)
+    return enclosing
 
 
-def _loops_of(nest: Nest, load: UOp) -> set[UOp]:
-    """All loops that a load is made under, also those it does not depend on."""
+def _loops_over(nest: Nest, load: UOp) -> set[UOp]:
+    """All loops that enclose a load, including those it does not depend on."""
     found = set(nest.outer)
-    above = {load}  # whatever it is a part of
+    dependents = {load}  # nodes that use the load
     for node in nodes_of(nest.body):
-        if above.isdisjoint(node.src):
+        if dependents.isdisjoint(node.src):
             continue
-        above.add(node)
+        dependents.add(node)
         computed = node.src[:2] if node.op is Ops.STORE else node.src[:1]
-        if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE) and not above.isdisjoint(computed):
+        if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE) and not dependents.isdisjoint(computed):
             found.update(node.bound)
     return found
 
 
 def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
-    """Loops in the order in which they run, then registers, then lanes."""
-    stages = [node for node in blocks_of(nest.body) if node.op is Ops.STAGE]
-    carrying = {r for node in stages for r in carried_over(node)}  # run around all that they carry
+    """Ranges in the order in which the nest runs them: loops, then registers, then lanes."""
+    stages = [node for node in binders_of(nest.body) if node.op is Ops.STAGE]
+    carrying = {
+        r for node in stages for r in carried_over(node)
+    }  # these run outside of the loops over carried scratch
 
-    turns: dict[UOp, int] = {}
-    for block in blocks_of(nest.body):
+    reduce_order: dict[UOp, int] = {}
+    for block in binders_of(nest.body):
         if block.op is Ops.REDUCE:
-            turns |= {r: n for n, r in enumerate(block.bound)}
+            reduce_order |= {r: n for n, r in enumerate(block.bound)}
 
-    def place(r: UOp) -> tuple[bool, bool, int, bool, int, int]:
+    def key(r: UOp) -> tuple[bool, bool, int, bool, int, int]:
         outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
-        turn = turns.get(r, 0)
-        return r.kind.is_unrolled, r.kind is AxisKind.LANE, outer, r not in carrying, turn, r.axis
+        position = reduce_order.get(r, 0)
+        return (
+            r.kind.is_unrolled,
+            r.kind is AxisKind.LANE,
+            outer,
+            r not in carrying,
+            position,
+            r.axis,
+        )
 
-    return sorted(ranges, key=place)
+    return sorted(ranges, key=key)
 
 
-def _staged(value: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
+def _make_stage(value: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
     shape = tuple([r.size for r in inner])
-    if prod(shape) * value.dtype.itemsize > MOST_BYTES:
-        raise IllegalMove(f"{prod(shape)} elements are too many for scratch")
+    if prod(shape) * value.dtype.itemsize > MAX_SCRATCH_BYTES:
+        raise IllegalMove(f"{prod(shape)} elements exceed {MAX_SCRATCH_BYTES} bytes of scratch")
     kinds = [AxisKind.UPCAST if r.kind.is_unrolled else AxisKind.LOOP for r in inner]
     fresh = tuple(
         [
@@ -156,10 +167,10 @@ def _staged(value: UOp, inner: tuple[UOp, ...], number: int) -> UOp:
     return UOp(Ops.STAGE, value.dtype, (copy, *fresh, *fresh), shape)
 
 
-def _kept_already(made: dict[UOp, UOp], value: UOp, inner: tuple[UOp, ...]) -> UOp | None:
-    """A STAGE of the same elements in the same order, under other loops."""
-    for kept in [load.buffer for load in made.values()]:
-        if kept.arg == tuple([r.size for r in inner]):
-            if reindex(value, dict(zip(inner, kept.bound, strict=True))) is kept.src[0]:
-                return kept
+def _find_equal_stage(replaced: dict[UOp, UOp], value: UOp, inner: tuple[UOp, ...]) -> UOp | None:
+    """An earlier STAGE of the same elements in the same order, under other loops."""
+    for stage in [load.buffer for load in replaced.values()]:
+        if stage.arg == tuple([r.size for r in inner]):
+            if reindex(value, dict(zip(inner, stage.bound, strict=True))) is stage.src[0]:
+                return stage
     return None

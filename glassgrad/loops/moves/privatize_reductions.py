@@ -1,4 +1,4 @@
-"""Reductions that share a loop -> each over ranges of its own."""
+"""Reductions that share a range -> each over a range of its own."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import next_number
+from glassgrad.loops.nest import next_axis_number
 
 
-def with_own_sums(nest: Nest) -> Nest:
-    """Each reduction over ranges of its own: their steps no longer have their loops in common."""
-    number, limits = next_number(nest), list(nest.limits)
+def privatize_reductions(nest: Nest) -> Nest:
+    """Give each reduction ranges of its own, so that reductions need not run in one loop."""
+    number, mask_bounds = next_axis_number(nest), list(nest.mask_bounds)
     done: dict[UOp, UOp] = {}
-    seen: set[UOp] = set()
+    used: set[UOp] = set()
     for node in nest.body.toposort():
         same = rebuilt(node, done)
         if node.op is Ops.REDUCE:
-            for r in seen.intersection(node.bound):
+            for r in used.intersection(node.bound):
                 own = make_range(number, r.src[0], r.kind)
-                limits += [n._replace(axis=number) for n in nest.limits if n.axis == r.axis]
+                mask_bounds += [
+                    n._replace(axis=number) for n in nest.mask_bounds if n.axis == r.axis
+                ]
                 same, number = reindex(same, {r: own}), number + 1
-            seen.update(node.bound)
+            used.update(node.bound)
         done[node] = same
-    return replace(nest, body=done[nest.body], limits=tuple(limits))
+    return replace(nest, body=done[nest.body], mask_bounds=tuple(mask_bounds))

@@ -1,4 +1,4 @@
-"""An axis that goes by in blocks: all that is made along it, and scratch that is kept meanwhile."""
+"""Strip-mine an axis through a whole nest, and keep scratch that is carried between its blocks."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from glassgrad.ir.ops import Before, Ops
 from glassgrad.ir.reindex import open_gates, rebuild, reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.loops.nest import blocks_of, nodes_of
+from glassgrad.loops.nest import binders_of, nodes_of
 
-Places = tuple[UOp, ...]  # one for every loop that a value depends on, inside of the shared ones
+Indices = tuple[UOp, ...]  # one per loop that a value depends on, without shared loops
 
 
-class Blocks:
-    """Loops along the axis go through one block; scratch has room for one block.
+class StripMine:
+    """Rewrites loops along an axis to run over one block; scratch along it holds one block.
 
-    `stages` are those with a dimension along the axis, and which one; `zeros` those of them that
-    must be 0 beyond the axis, where the last block is not whole.
+    `stages` maps each STAGE along the axis to its dimension; `zero_filled` are those that must hold
+    0 beyond the end of the axis, where the last block is partial.
     """
 
     def __init__(
         self,
         loops: Collection[UOp],
         stages: Mapping[UOp, int],
-        zeros: Collection[UOp],
-        blocks: UOp,
+        zero_filled: Collection[UOp],
+        block_range: UOp,
         amount: int,
     ) -> None:
         self.loops = frozenset(loops)
         self.stages = stages
-        self.zeros = zeros
-        self.blocks = blocks
+        self.zero_filled = zero_filled
+        self.block_range = block_range
         self.amount = amount
-        self.short = {r: make_range(r.axis, amount, r.kind) for r in loops}
+        self.inner = {r: make_range(r.axis, amount, r.kind) for r in loops}
         self.size = max(r.size for r in loops)
         self.is_even = self.size % amount == 0
 
-    def of(self, nest: Nest) -> dict[UOp, UOp]:
-        """Every node, and what becomes of it."""
-        done: dict[UOp, UOp] = {r: self.place(r) for r in self.loops}
+    def apply(self, nest: Nest) -> dict[UOp, UOp]:
+        """Every node -> its replacement."""
+        done: dict[UOp, UOp] = {r: self.position(r) for r in self.loops}
         for node in nodes_of(nest.body):
             if node in done:
                 continue
@@ -60,61 +60,65 @@ class Blocks:
                 done[node] = node if src == node.src else rebuild(node, src)
         return done
 
-    def place(self, r: UOp) -> UOp:
-        """Where a loop is on the axis."""
-        return add(scale(self.blocks, self.amount), self.short[r])
+    def position(self, r: UOp) -> UOp:
+        """The index on the whole axis of a loop within a block."""
+        return add(scale(self.block_range, self.amount), self.inner[r])
 
-    def _valid(self, r: UOp) -> UOp:
-        """Is there such a place? The last block may reach beyond the axis."""
-        return less(self.place(r), const(self.size))
+    def _in_bounds(self, r: UOp) -> UOp:
+        """The condition that the index is on the axis; the last block may reach beyond."""
+        return less(self.position(r), const(self.size))
 
-    def _masked(self, value: UOp, r: UOp, nothing: ConstType) -> UOp:
-        """The value where there is such a place: told by small numbers, which fit more lanes."""
-        rest = sub(const(self.size), scale(self.blocks, self.amount))
-        is_there = self.short[r].cast(dtypes.int32) < rest.cast(dtypes.int32)
-        return is_there.where(value, value.const_like(nothing))
+    def _masked(self, value: UOp, r: UOp, neutral: ConstType) -> UOp:
+        """The value in bounds, else `neutral`. Compares in int32, which has more lanes than
+        int64.
+        """
+        rest = sub(const(self.size), scale(self.block_range, self.amount))
+        in_bounds = self.inner[r].cast(dtypes.int32) < rest.cast(dtypes.int32)
+        return in_bounds.where(value, value.const_like(neutral))
 
     def _stage(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
         number = self.stages[node]
         along = node.src[1 + number]
         value = src[0]
-        if not self.is_even and node in self.zeros:
+        if not self.is_even and node in self.zero_filled:
             value = self._masked(value, along, 0)
         shape = tuple([self.amount if i == number else n for i, n in enumerate(node.arg)])
         rest = [
-            self.short.get(before, after)
+            self.inner.get(before, after)
             for before, after in zip(node.src[1:], src[1:], strict=True)
         ]
-        return UOp(Ops.STAGE, node.dtype, (value, *rest), self.room(shape, node.dtype.itemsize))
+        return UOp(
+            Ops.STAGE, node.dtype, (value, *rest), self.scratch_shape(shape, node.dtype.itemsize)
+        )
 
-    def room(self, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-        """How much scratch there is for a block."""
+    def scratch_shape(self, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+        """The shape of scratch for one block."""
         return shape
 
     def _reduce(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
-        bound = [self.short.get(r, r) for r in node.bound]
+        bound = [self.inner.get(r, r) for r in node.bound]
         value = src[0]
-        if not self.is_even and not self._vanishes(node):
+        if not self.is_even and not self._adds_zeros_beyond(node):
             (along,) = self.loops.intersection(node.bound)
             value = self._masked(value, along, identity(node.arg, node.dtype))
         return UOp(Ops.REDUCE, node.dtype, (value, *bound), node.arg)
 
     def _store(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
-        """Blocks are a loop around that of one block."""
+        """A STORE gets the loop over blocks around its loop within a block."""
         bound = [
             new
             for r in node.bound
-            for new in ((self.blocks, self.short[r]) if r in self.short else (r,))
+            for new in ((self.block_range, self.inner[r]) if r in self.inner else (r,))
         ]
         return UOp(Ops.STORE, node.dtype, (*src[:2], *bound), node.arg)
 
-    def _vanishes(self, node: UOp) -> bool:
-        """Is it a sum of products of zeros beyond the axis? Scratch and memory are 0 there."""
+    def _adds_zeros_beyond(self, node: UOp) -> bool:
+        """True if a sum of products needs no mask: its factors are 0 beyond the axis."""
         factors = node.src[0].src if node.src[0].op is Ops.MUL else (node.src[0],)
         loads = [f.src[0] if f.op is Ops.CAST else f for f in factors]
         if node.arg is not Ops.ADD or any(load.op is not Ops.LOAD for load in loads):
             return False
-        kept = [load for load in loads if load.buffer in self.zeros]
+        kept = [load for load in loads if load.buffer in self.zero_filled]
         others = [load.src[0] for load in loads if load not in kept]
         (along,) = self.loops.intersection(node.bound)
         are_zero = [along in i.ranges and i.src[0] not in self.stages for i in others]
@@ -125,24 +129,26 @@ class Blocks:
         gate = src[-1] if node.gate is not None else None
         if base in self.stages:
             number = self.stages[base]
-            indices[number] = self.short[node.indices[number]]
+            indices[number] = self.inner[node.indices[number]]
         elif not self.is_even:
-            read = {r for place in node.indices for r in place.ranges if r in self.loops}
-            for r in sorted(read, key=lambda r: r.axis):
-                gate = self._valid(r) if gate is None else gate & self._valid(r)
+            load_at = {r for position in node.indices for r in position.ranges if r in self.loops}
+            for r in sorted(load_at, key=lambda r: r.axis):
+                gate = self._in_bounds(r) if gate is None else gate & self._in_bounds(r)
         return open_gates(src[0].index(*indices, gate=gate))
 
 
-class Kept:
-    """Scratch with loops of its own, which are numbered from `number` on, while blocks go by."""
+class CarriedScratch:
+    """Scratch carried from block to block; its loops are numbered from `number` on."""
 
-    def __init__(self, nest: Nest, blocks: UOp, number: int) -> None:
+    def __init__(self, nest: Nest, block_range: UOp, number: int) -> None:
         self.nest = nest
-        self.blocks = blocks
+        self.block_range = block_range
         self.number = number
 
-    def keep(self, loops: Places, value_at: Callable[[Places], UOp], *around: UOp) -> UOp:
-        """A place for every step of these loops; around them other loops run to fill it."""
+    def stage(self, loops: Indices, value_at: Callable[[Indices], UOp], *around: UOp) -> UOp:
+        """A STAGE with an element per step of these loops; `around` are the outer loops that fill
+        it.
+        """
         own = tuple([make_range(self.number + i, r.src[0], r.kind) for i, r in enumerate(loops)])
         self.number += len(own)
         value = value_at(own)
@@ -150,39 +156,41 @@ class Kept:
         return UOp(Ops.STAGE, value.dtype, (value, *(own or (ZERO,)), *around, *own), shape)
 
     def scan(self, op: Ops | Before, *sources: UOp) -> UOp:
-        return UOp(Ops.SCAN, sources[0].dtype, (*sources, self.blocks), op)
+        """A SCAN over the blocks."""
+        return UOp(Ops.SCAN, sources[0].dtype, (*sources, self.block_range), op)
 
-    def summed(self, op: Ops, *terms: UOp) -> UOp:
-        """What is combined from block to block, as it is when all have gone by."""
+    def accumulate(self, op: Ops, *terms: UOp) -> UOp:
+        """Combine `terms` from block to block; the value after the last block."""
         loops = self._loops_of(terms[0])
-        kept = self.keep(
+        stage = self.stage(
             loops,
             lambda at: self.scan(
                 op, *[reindex(t, dict(zip(loops, at, strict=True))) for t in terms]
             ),
-            self.blocks,
+            self.block_range,
         )
-        return read(kept, loops)
+        return load_at(stage, loops)
 
-    def _loops_of(self, node: UOp) -> Places:
-        """What a sum depends on, in the order of the loops that it is computed in."""
-        wanted = node.ranges - set(self.nest.outer) - {self.blocks}
-        for block in blocks_of(self.nest.body):
+    def _loops_of(self, node: UOp) -> Indices:
+        """The ranges a sum depends on, in the order of the loops that compute it."""
+        wanted = node.ranges - set(self.nest.outer) - {self.block_range}
+        for block in binders_of(self.nest.body):
             if wanted and block is not node and wanted <= set(block.bound):
                 return tuple([r for r in block.bound if r in wanted])
         return tuple(sorted(wanted, key=lambda r: r.axis))
 
 
-def read(stage: UOp, at: Places) -> UOp:
+def load_at(stage: UOp, at: Indices) -> UOp:
+    """The element of a STAGE at these indices; of its single element if there are none."""
     return stage.index(*(at or (ZERO,))).load()
 
 
-def wide(dtype: DType) -> DType:
-    """What sums of many blocks are kept in."""
+def accumulator_dtype(dtype: DType) -> DType:
+    """The dtype that sums over many blocks are kept in: at least float32."""
     return max(dtypes.float32, dtype, key=lambda found: found.bits)
 
 
-def widened(reduce: UOp) -> UOp:
-    """The same, in a dtype for sums of many blocks."""
-    dtype = wide(reduce.dtype)
+def with_wide_accumulator(reduce: UOp) -> UOp:
+    """The reduction in `accumulator_dtype`."""
+    dtype = accumulator_dtype(reduce.dtype)
     return UOp(Ops.REDUCE, dtype, (reduce.src[0].cast(dtype), *reduce.bound), reduce.arg)

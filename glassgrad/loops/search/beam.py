@@ -1,6 +1,6 @@
-"""Nest, cost -> Recipe: the best few of the recipes met so far are changed while it helps.
+"""Nest, cost -> Recipe: beam search over recipes, as long as a round gains enough.
 
-How good one is only the machine can say: `cost` gives seconds, infinity where it does not work.
+`cost` measures a nest on the machine: seconds, or infinity where it fails.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import Recipe
-from glassgrad.loops.search.candidates import attempt, neighbours
+from glassgrad.loops.search.candidates import neighbours, try_recipe
 
-BETTER = 0.98  # what a round must reach of the time before, or it was the last
-Cost = Callable[[Nest, float], float]  # a nest, and the seconds of the best one
+REQUIRED_RATIO = 0.98  # a round must reach this fraction of the previous time, or the search ends
+Cost = Callable[[Nest, float], float]  # (nest, seconds of the best so far) -> seconds
 
 
 @mutable
 class Beam:
-    """The recipes that were tried, and what each took."""
+    """The nests tried so far, and the seconds of each."""
 
     start: Nest
     target: Target
     cost: Cost
     is_over: Callable[[], bool]
     tried: dict[tuple[UOp, tuple[UOp, ...]], float] = field(default_factory=dict)
-    ranking: list[tuple[float, Nest]] = field(default_factory=list)  # the best first
+    ranking: list[tuple[float, Nest]] = field(default_factory=list)  # fastest first
 
     @property
     def seconds(self) -> float:
-        """What the best one takes."""
+        """The time of the fastest nest."""
         return self.ranking[0][0] if self.ranking else inf
 
     def measure(self, nests: Iterator[Nest]) -> None:
-        """Try those that were not tried before, as long as there is time."""
+        """Measure nests not measured before, until the time is up."""
         for nest in nests:
             key = (nest.body, nest.outer)
             if key in self.tried:
@@ -48,7 +48,7 @@ class Beam:
         self.ranking.sort(key=lambda found: found[0])
 
     def widen(self, width: int) -> None:
-        """Try what is one change away from each of the best."""
+        """Measure all neighbours of the `width` fastest nests."""
         for _, nest in self.ranking[:width]:
             self.measure(neighbours(self.start, nest.recipe, self.target))
 
@@ -61,12 +61,12 @@ def beam(
     recipes: Sequence[Recipe],
     is_over: Callable[[], bool] = lambda: False,
 ) -> Recipe:
-    """The fastest recipe that is found from these ones on; the first if nothing works."""
+    """The fastest recipe found from `recipes` on; the first of them if none works."""
     search = Beam(start, target, cost, is_over)
-    given = [attempt(start, recipe, target) for recipe in recipes]
+    given = [try_recipe(start, recipe, target) for recipe in recipes]
     search.measure(nest for nest in given if nest is not None)
     before = inf
-    while search.ranking and search.seconds < before * BETTER and not is_over():
+    while search.ranking and search.seconds < before * REQUIRED_RATIO and not is_over():
         before = search.seconds
         search.widen(width)
     return search.ranking[0][1].recipe if search.ranking else recipes[0]

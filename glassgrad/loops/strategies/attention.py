@@ -1,7 +1,7 @@
-"""Recipes for rows that go through several steps with a matrix product among them: attention.
+"""Strategy for rows that go through several statements with a matrix product among them: attention.
 
-A block of rows goes through all steps together. Each product has a tile of its own; an operand that
-all rows need is packed once, outside of the loop over blocks.
+Rows are blocked, and each product gets a register tile. Operands that all rows need are packed
+once, outside of the loop over row blocks.
 """
 
 from __future__ import annotations
@@ -13,187 +13,205 @@ from glassgrad.ir.staged import carried_over
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.analysis.contraction_pattern import Contraction
-from glassgrad.loops.analysis.mask_bounds import GRAIN
-from glassgrad.loops.nest import next_number
+from glassgrad.loops.analysis.mask_bounds import MASK_ALIGNMENT
+from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.cores import divide_heads, shared_blocks
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.cores import balanced_block_size, divide_heads
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
 from glassgrad.loops.strategies.register_tile import choose_tile, lanes_along
 
-MOST_ROWS = 64
-SHARES = 8  # of rows for each core: below a mask, later ones take longer
-FEW_BLOCKS = 8  # are not worth packing something for them alone
-PACKING = 2.0  # blocks that take as long as that
-FEWEST_ROWS = 24
-CARRIED_ROWS = 48
-FEWEST_SWEPT = 32
-FEWEST_BLOCKED = 4  # equal blocks are worth being so many times smaller than they may be
-TILE_ROWS, TILE_COLUMNS = 6, 16
+MAX_BLOCK_ROWS = 64  # rows; more gain nothing and fill the cache
+SHARES_PER_CORE = 8  # shares per core: under a causal mask, later rows take longer
+MIN_BLOCKS_PER_SHARE = 8  # row blocks per share: packing for fewer does not pay
+PACKING_COST = 2.0  # cost of packing, in row blocks
+MIN_BLOCK_ROWS = 24  # rows; with fewer, register tiles waste too much
+MAX_ONLINE_ROWS = 48  # rows of a block whose softmax axis is strip-mined
+MIN_BACKWARD_ROWS = 32  # rows of a block of the fused backward pass
+MAX_BLOCK_SHRINK = 4  # equal blocks may be this many times smaller than the largest that fits
+TILE_ROWS, TILE_COLUMNS = 6, 16  # of the usual register tile on AVX2
 
 
-def rows_recipe(draft: Draft) -> set[int] | None:
-    """Blocks of rows and tiles; None, and nothing done, if no product is one of several steps.
+def attention_strategy(builder: RecipeBuilder) -> set[int] | None:
+    """Row blocks and register tiles: the axes of the products' reductions, which need no lanes any
+    more.
 
-    Else the axes of those sums, which need no lanes any more.
+    None, with nothing changed, if no product is one of several statements per row.
     """
-    if not _go_in_blocks(draft):
+    if not _block_rows(builder):
         return None
-    around = [r.axis for r in draft.nest.outer]
-    is_swept = any(opt.op is OptOps.SWEEP for opt in draft.nest.recipe)
-    heads = around if is_swept or len(around) == 1 else around[:-1]
-    carrying = sorted({r.axis for s in draft.blocks(Ops.STAGE) for r in carried_over(s)})
-    done: set[int] = set()
+    outer = [r.axis for r in builder.nest.outer]
+    is_swept = any(opt.op is OptOps.ATTENTION_BACKWARD for opt in builder.nest.recipe)
+    heads = outer if is_swept or len(outer) == 1 else outer[:-1]
+    carried = sorted({r.axis for s in builder.binders(Ops.STAGE) for r in carried_over(s)})
+    reduced: set[int] = set()
     tried: set[int] = set()
     packed: dict[tuple[int, int], None] = {}
-    narrow: dict[int, None] = {}
-    while (found := _next_product(draft, tried)) is not None:
-        tried.add(found.columns.axis)
-        done |= {r.axis for r in found.reduce.bound}
-        lanes = lanes_along(draft, found.reduce, found.columns)
-        tile = choose_tile(draft, found.rows, found.columns, lanes)
-        registers = next_number(draft.nest)
-        is_tile = draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, tile.vectors * lanes))
-        columns = registers if is_tile else found.columns.axis
-        draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, tile.rows))
-        is_ready = (
-            found.right.dtype is found.reduce.dtype and stride(found.right, found.columns) == 1
+    converted: dict[int, None] = {}
+    while (product := _next_product(builder, tried)) is not None:
+        tried.add(product.columns.axis)
+        reduced |= {r.axis for r in product.reduce.bound}
+        lanes = lanes_along(builder, product.reduce, product.columns)
+        tile = choose_tile(builder, product.rows, product.columns, lanes)
+        tile_axis = next_axis_number(builder.nest)
+        is_tiled = builder.try_move(Opt(OptOps.UPCAST, product.columns.axis, tile.vectors * lanes))
+        columns = tile_axis if is_tiled else product.columns.axis
+        builder.try_move(Opt(OptOps.UPCAST, product.rows.axis, tile.rows))
+        is_contiguous = (
+            product.right.dtype is product.reduce.dtype
+            and stride(product.right, product.columns) == 1
         )
-        if found.right.src[0].op is Ops.PARAM and (carrying or not is_ready):
-            packed[found.right.src[0].arg.slot, columns] = None
-        if found.left.src[0].op is Ops.PARAM and found.left.dtype is not found.reduce.dtype:
-            narrow[found.left.src[0].arg.slot] = None
-    for slot in narrow:  # rows of a block are converted once
-        draft.attempt(Opt(OptOps.WINDOW, around[-1], slot))
-    for operand in packed:  # now that all tiles are known: products may read one in two ways
-        for number in (heads[-1], *carrying):
-            if draft.attempt(Opt(OptOps.STAGE, number, operand)):
+        if product.right.src[0].op is Ops.PARAM and (carried or not is_contiguous):
+            packed[product.right.src[0].arg.slot, columns] = None
+        if product.left.src[0].op is Ops.PARAM and product.left.dtype is not product.reduce.dtype:
+            converted[product.left.src[0].arg.slot] = None
+    for slot in converted:  # convert the rows of a block once
+        builder.try_move(Opt(OptOps.CACHE_READ, outer[-1], slot))
+    for operand in packed:  # after all tiles are known: two products may read one operand
+        for number in (heads[-1], *carried):
+            if builder.try_move(Opt(OptOps.PACK, number, operand)):
                 break
-    divide_heads(draft, heads, around)
-    return done
+    divide_heads(builder, heads, outer)
+    return reduced
 
 
-def _go_in_blocks(draft: Draft) -> bool:
-    """Blocks of rows, if there are several steps for each."""
-    steps = len(draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE))
-    if not draft.nest.outer or steps < 2:
+def _block_rows(builder: RecipeBuilder) -> bool:
+    """Block the rows if there are several statements per row."""
+    steps = len(builder.binders(Ops.STAGE) + builder.binders(Ops.STORE))
+    if not builder.nest.outer or steps < 2:
         return False
-    if _sweep(draft):
+    if _fuse_backward(builder):
         return True
-    axis = draft.nest.outer[-1]
-    if not _has_products(draft) or not axis.src[0].is_const or not _block(draft, axis):
+    axis = builder.nest.outer[-1]
+    if (
+        not _has_products(builder)
+        or not axis.src[0].is_const
+        or not _block_innermost(builder, axis)
+    ):
         return False
-    if len(draft.nest.outer) == 1:
-        _share(draft)
+    if len(builder.nest.outer) == 1:
+        _split_into_shares(builder)
     return True
 
 
-def _sweep(draft: Draft) -> bool:
-    """Blocks of rows of a plane in scratch, which is used along its rows and across."""
-    for stage in draft.blocks(Ops.STAGE):
+def _fuse_backward(builder: RecipeBuilder) -> bool:
+    """Apply ATTENTION_BACKWARD to a matrix in scratch that is used along its rows and summed over
+    them.
+    """
+    for stage in builder.binders(Ops.STAGE):
         if len(stage.arg) != 2 or stage.bound[:1] != stage.src[1:2]:
             continue
-        (axis, *_), kept = stage.bound, _kept_bytes(draft) // stage.arg[0]
-        most = max(FEWEST_SWEPT, min(MOST_ROWS, draft.target.l2_bytes * 5 // 8 // kept))
-        fitting = [n for n in range(2, min(most, axis.size - 1) + 1) if axis.size % n == 0]
-        rows = min(fitting, key=lambda n: _waste(axis.size, n) + 2 / n, default=1)
-        if draft.attempt(Opt(OptOps.SWEEP, axis.axis, rows)):
+        (axis, *_), row_bytes = stage.bound, _scratch_bytes(builder) // stage.arg[0]
+        limit = max(
+            MIN_BACKWARD_ROWS, min(MAX_BLOCK_ROWS, builder.target.l2_bytes * 5 // 8 // row_bytes)
+        )
+        divisors = [n for n in range(2, min(limit, axis.size - 1) + 1) if axis.size % n == 0]
+        rows = min(divisors, key=lambda n: _overhead(axis.size, n) + 2 / n, default=1)
+        if builder.try_move(Opt(OptOps.ATTENTION_BACKWARD, axis.axis, rows)):
             return True
     return False
 
 
-def _share(draft: Draft) -> None:
-    """Blocks of rows without loops around them in shares: what all rows need is packed for each."""
-    (axis,) = draft.nest.outer
-    cores, must_divide = draft.target.cores, draft.nest.rewrites
-    most = max(FEW_BLOCKS, -(-axis.size // (SHARES * cores)))
-    if most < axis.size:
-        amount = shared_blocks(axis.size, most, cores, must_divide, PACKING)
-        draft.attempt(Opt(OptOps.TILE, axis.axis, amount))
+def _split_into_shares(builder: RecipeBuilder) -> None:
+    """Split row blocks without outer loops into shares, each of which packs the common operands."""
+    (axis,) = builder.nest.outer
+    cores, must_divide = builder.target.cores, builder.nest.rewrites
+    limit = max(MIN_BLOCKS_PER_SHARE, -(-axis.size // (SHARES_PER_CORE * cores)))
+    if limit < axis.size:
+        amount = balanced_block_size(axis.size, limit, cores, must_divide, PACKING_COST)
+        builder.try_move(Opt(OptOps.TILE, axis.axis, amount))
 
 
-def _block(draft: Draft, axis: UOp) -> bool:
-    """Blocks of rows; where too few rows fit, what each is made of goes by in blocks as well."""
-    if _fitting(draft) < FEWEST_ROWS and _carry(draft, axis):
+def _block_innermost(builder: RecipeBuilder, axis: UOp) -> bool:
+    """ROW_BLOCK; with ONLINE_SOFTMAX if too few rows fit the cache otherwise."""
+    if _rows_in_cache(builder) < MIN_BLOCK_ROWS and _strip_mine_softmax(builder, axis):
         return True
-    most = max(FEWEST_ROWS, min(MOST_ROWS, _fitting(draft)))
-    return draft.attempt(Opt(OptOps.BLOCK, axis.axis, _rows(draft, most)))
+    limit = max(MIN_BLOCK_ROWS, min(MAX_BLOCK_ROWS, _rows_in_cache(builder)))
+    return builder.try_move(Opt(OptOps.ROW_BLOCK, axis.axis, _rows_per_block(builder, limit)))
 
 
-def _carry(draft: Draft, axis: UOp) -> bool:
-    """Blocks of rows and of a maximum's axis; nothing is done if they do not fit a cache either."""
-    before, most = draft.nest, CARRIED_ROWS
-    if len(before.outer) == 1:  # cores take shares of the blocks of rows
-        most = max(FEWEST_ROWS, min(most, axis.size // (FEW_BLOCKS * draft.target.cores)))
-    rows = _rows(draft, most)
-    if draft.attempt(Opt(OptOps.BLOCK, axis.axis, rows)):
-        for found in [node for node in draft.blocks(Ops.REDUCE) if node.arg is Ops.MAX]:
-            along = found.bound[-1]
-            most = draft.target.l2_bytes // 2 * along.size // max(_kept_bytes(draft), 1)
-            places = _places(draft, along.size, most)
-            if draft.attempt(Opt(OptOps.CARRY, along.axis, places)):
-                if _kept_bytes(draft) < draft.target.l2_bytes:
+def _strip_mine_softmax(builder: RecipeBuilder, axis: UOp) -> bool:
+    """ROW_BLOCK and ONLINE_SOFTMAX; nothing is changed if the blocks do not fit the cache
+    either.
+    """
+    before, limit = builder.nest, MAX_ONLINE_ROWS
+    if len(before.outer) == 1:  # cores take shares of the row blocks
+        limit = max(
+            MIN_BLOCK_ROWS, min(limit, axis.size // (MIN_BLOCKS_PER_SHARE * builder.target.cores))
+        )
+    rows = _rows_per_block(builder, limit)
+    if builder.try_move(Opt(OptOps.ROW_BLOCK, axis.axis, rows)):
+        for maximum in [node for node in builder.binders(Ops.REDUCE) if node.arg is Ops.MAX]:
+            softmax_axis = maximum.bound[-1]
+            limit = (
+                builder.target.l2_bytes // 2 * softmax_axis.size // max(_scratch_bytes(builder), 1)
+            )
+            amount = _softmax_block(builder, softmax_axis.size, limit)
+            if builder.try_move(Opt(OptOps.ONLINE_SOFTMAX, softmax_axis.axis, amount)):
+                if _scratch_bytes(builder) < builder.target.l2_bytes:
                     return True
-                break  # something else that is kept is as long as it was
-    draft.nest = before
+                break  # other scratch keeps its full length
+    builder.nest = before
     return False
 
 
-def _places(draft: Draft, size: int, most: int) -> int:
-    """Of a long axis, as many places at a time as there may be; equal blocks if there are any."""
-    whole = max(GRAIN, most // GRAIN * GRAIN)
-    for amount in range(whole, whole // FEWEST_BLOCKED, -GRAIN):
+def _softmax_block(builder: RecipeBuilder, size: int, limit: int) -> int:
+    """The block size for a softmax axis: as large as `limit` allows, preferably a divisor."""
+    whole = max(MASK_ALIGNMENT, limit // MASK_ALIGNMENT * MASK_ALIGNMENT)
+    for amount in range(whole, whole // MAX_BLOCK_SHRINK, -MASK_ALIGNMENT):
         if size % amount == 0:
             return amount
-    grain = GRAIN if draft.nest.limits else TILE_COLUMNS
+    grain = MASK_ALIGNMENT if builder.nest.mask_bounds else TILE_COLUMNS
     blocks = -(-size // whole)
     return -(-size // blocks // grain) * grain
 
 
-def _has_products(draft: Draft) -> bool:
-    """Does a sum of products need something that all rows need, in one of several steps?"""
-    rows = draft.nest.outer[-1]
-    for reduce in draft.blocks(Ops.REDUCE):
-        loads = draft.loads(reduce)
+def _has_products(builder: RecipeBuilder) -> bool:
+    """True if one of several statements per row is a product with an operand that all rows
+    share.
+    """
+    rows = builder.nest.outer[-1]
+    for reduce in builder.binders(Ops.REDUCE):
+        loads = builder.loads(reduce)
         has_rows = [rows in index.ranges for index in loads]
-        has_columns = not reduce.ranges <= set(draft.nest.outer)
+        has_columns = not reduce.ranges <= set(builder.nest.outer)
         if reduce.arg is Ops.ADD and len(loads) == 2 and sum(has_rows) == 1 and has_columns:
             return True
     return False
 
 
-def _fitting(draft: Draft) -> int:
-    """How many rows fit half of the second cache with all that is kept of them."""
-    return draft.target.l2_bytes // 2 // max(_kept_bytes(draft), 1)
+def _rows_in_cache(builder: RecipeBuilder) -> int:
+    """The number of rows whose scratch fits half of L2."""
+    return builder.target.l2_bytes // 2 // max(_scratch_bytes(builder), 1)
 
 
-def _kept_bytes(draft: Draft) -> int:
-    """Of all scratch: of one row, or of a block of rows once there are blocks."""
-    return int(sum(prod(s.arg) * s.dtype.itemsize for s in draft.blocks(Ops.STAGE)))
+def _scratch_bytes(builder: RecipeBuilder) -> int:
+    """The bytes of all scratch: of one row, or of a block once rows are blocked."""
+    return int(sum(prod(s.arg) * s.dtype.itemsize for s in builder.binders(Ops.STAGE)))
 
 
-def _rows(draft: Draft, most: int) -> int:
-    """So many rows or a little fewer: whole blocks, in whole tiles."""
-    size = draft.nest.outer[-1].size
-    counts = list(range(min(size, most // 2 or 1), min(size, most) + 1))
-    if draft.nest.rewrites:
+def _rows_per_block(builder: RecipeBuilder, limit: int) -> int:
+    """The number of rows up to `limit` that wastes least in partial blocks and tiles."""
+    size = builder.nest.outer[-1].size
+    counts = list(range(min(size, limit // 2 or 1), min(size, limit) + 1))
+    if builder.nest.rewrites:
         counts = [n for n in counts if size % n == 0] or [1]
-    return min(counts, key=lambda n: _waste(size, n) + 2 / n)
+    return min(counts, key=lambda n: _overhead(size, n) + 2 / n)
 
 
-def _waste(size: int, rows: int) -> float:
-    """How much more is done than needed: blocks of so many rows, in tiles of the usual height."""
+def _overhead(size: int, rows: int) -> float:
+    """Rows computed, in whole blocks and tiles, relative to the rows needed."""
     return -(-size // rows) * -(-rows // TILE_ROWS) * TILE_ROWS / size
 
 
-def _next_product(draft: Draft, tried: set[int]) -> Contraction | None:
-    """One whose columns have no tile yet."""
-    for step in draft.blocks(Ops.STAGE) + draft.blocks(Ops.STORE):
+def _next_product(builder: RecipeBuilder, tried: set[int]) -> Contraction | None:
+    """The next matrix product whose columns have no tile yet."""
+    for step in builder.binders(Ops.STAGE) + builder.binders(Ops.STORE):
         loops = [r for r in step.bound if r.kind is AxisKind.LOOP]
         columns = [r for r in loops if written_stride(step, r) == 1 and r.axis not in tried]
-        for reduce in step.value.toposort(stop=_is_step):
+        for reduce in step.value.toposort(stop=_is_statement):
             if reduce.op is not Ops.REDUCE or reduce.arg is not Ops.ADD or not columns:
                 continue
-            loads = draft.loads(reduce)
+            loads = builder.loads(reduce)
             if len(loads) != 2:
                 continue
             for left, right in (loads, loads[::-1]):
@@ -204,5 +222,5 @@ def _next_product(draft: Draft, tried: set[int]) -> Contraction | None:
     return None
 
 
-def _is_step(node: UOp) -> bool:
+def _is_statement(node: UOp) -> bool:
     return node.op in (Ops.STAGE, Ops.STORE)

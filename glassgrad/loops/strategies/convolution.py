@@ -1,8 +1,8 @@
-"""Recipes for sums over windows: convolutions, and their gradients.
+"""Strategy for convolutions and their gradients: sums of products over sliding windows.
 
-One operand, the *image*, is read where a place of the result and a step of the sum meet: its reads
-overlap. The other, the *weights*, has channels of the result that the image lacks. Lanes are either
-places along a row of the image, or channels: those need no row that is long or read step by step.
+One operand, the *image*, has indices that mix output pixels with reduction steps, so its reads
+overlap. The other, the *weights*, has output channels that the image lacks. Lanes run along an
+image row, or along channels, which needs no long rows and no unit stride in the image.
 """
 
 from __future__ import annotations
@@ -15,33 +15,45 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves.cache_read import elements_read, window_size
-from glassgrad.loops.moves.pack import MOST_BYTES
-from glassgrad.loops.moves.skip import share_seen
-from glassgrad.loops.nest import find_axis, next_number
+from glassgrad.loops.moves.cache_read import elements_read, footprint_size
+from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES
+from glassgrad.loops.moves.skip_zeros import fraction_unmasked
+from glassgrad.loops.nest import find_axis, next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.convolution_order import Steps, find_steps, join_rows, walk_rows
-from glassgrad.loops.strategies.cores import divide_tiles, is_even
-from glassgrad.loops.strategies.flatten_spatial import join_places
-from glassgrad.loops.strategies.recipe_builder import Draft
-from glassgrad.loops.strategies.register_tile import MOST_ROWS, Tile, lanes_along, tiles, whole_rows
+from glassgrad.loops.strategies.convolution_order import (
+    WindowAxes,
+    coalesce_rows,
+    find_window_axes,
+    iterate_rows_outside,
+)
+from glassgrad.loops.strategies.cores import divide_tiles, is_balanced
+from glassgrad.loops.strategies.flatten_spatial import flatten_spatial_axes
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.register_tile import (
+    MAX_TILE_ROWS,
+    Tile,
+    lanes_along,
+    tiles,
+    whole_row_tiles,
+)
 
-SHORT = 7  # a loop of so few steps is written out
-MOST_PRODUCTS = 64  # that are written out in one step of a loop
-MOST_APART = 128  # the same, if no two places read the same pointer
-PART = 512  # steps of a sum that make a part, or one image
-ENOUGH_REUSE = 4  # times that a copied element should be read
-BESIDE = 1.15  # times as long, as vectors of the image lie across cache lines
-JUMP = 2.5  # times as long, if the lanes of the image must be collected one by one
-COPY = 4  # times as long as reading, with zeros put in
-ONE_CORE = 2  # times as long, if there are no panels for another one
-MOST_SEEN = 0.98  # of all steps of a sum, or loops begin and end with the axis
-SCATTER = 24  # steps of the sum that take as long as writing a tile whose lanes lie apart
+MAX_UNROLLED_STEPS = 7  # window axes up to this size are fully unrolled
+MAX_UNROLLED_PRODUCTS = 64  # unrolled products in a loop body
+MAX_UNROLLED_SCATTERED = 128  # the same where no two pixels share a pointer
+K_BLOCK_STEPS = 512  # reduction steps per K block, or one image
+MIN_IMAGE_REUSE = 4  # reads per copied element
+UNALIGNED_COST = 1.15  # relative time of image vectors that cross cache lines
+GATHER_COST = 2.5  # relative time of gathering image lanes
+COPY_COST = 4  # relative time of copying with padding, to reading
+UNBALANCED_COST = 2  # relative time without enough panels for all cores
+# fraction of reduction steps above which loops are not shortened to skip padding
+MAX_UNMASKED = 0.98
+SCATTER_COST = 24  # reduction steps that cost as much as storing a tile with strided lanes
 
 
 @frozen
-class Windows:
-    """A sum of products of overlapping reads, with a choice of rows and lanes for its tile."""
+class Convolution:
+    """A convolution with a choice of tile axes and lanes."""
 
     reduce: UOp
     image: UOp
@@ -50,7 +62,7 @@ class Windows:
     columns: UOp
     lanes: int
     tile: Tile
-    cost: float = inf  # time per product, in units of a perfect tile's
+    cost: float = inf  # time per product, relative to a perfect tile
 
     @property
     def has_channel_lanes(self) -> bool:
@@ -58,7 +70,7 @@ class Windows:
 
     @property
     def is_copied(self) -> bool:
-        """Are there zeros around the image, or narrow numbers to convert?"""
+        """True if the image has padding to materialize or elements to convert."""
         return self.image.gate is not None or self.image.dtype is not self.reduce.dtype
 
     @property
@@ -70,324 +82,349 @@ class Windows:
         return self.columns if self.has_channel_lanes else self.rows
 
 
-def windows_recipe(draft: Draft) -> bool:
-    """Shape a sum over windows; False, and nothing done, if the nest is none."""
-    found = _find(draft)
+def convolution_strategy(builder: RecipeBuilder) -> bool:
+    """Shape a convolution; False, with nothing changed, if the nest is none."""
+    found = _best_tiling(builder)
     if found is None:
         return False
-    found = _better_joined(draft, found)
-    number = next_number(draft.nest)
+    found = _with_flat_pixels(builder, found)
+    number = next_axis_number(builder.nest)
     width = found.tile.vectors * found.lanes
-    if not draft.attempt(Opt(OptOps.UPCAST, found.columns.axis, width)):
+    if not builder.try_move(Opt(OptOps.UPCAST, found.columns.axis, width)):
         return False
     if found.has_channel_lanes:
-        draft.attempt(Opt(OptOps.LANES, number, found.lanes))
+        builder.try_move(Opt(OptOps.LANES, number, found.lanes))
     if found.tile.rows > 1:
-        draft.attempt(Opt(OptOps.UPCAST, found.rows.axis, found.tile.rows))
-    if _first_part(draft.target, found.reduce) is not None:
-        _block_parts(draft, found)
-    elif found.has_channel_lanes and _block_channels(draft, found):
-        _write_out_columns(draft, found)
+        builder.try_move(Opt(OptOps.UPCAST, found.rows.axis, found.tile.rows))
+    if _k_block_axis(builder.target, found.reduce) is not None:
+        _order_k_blocks(builder, found)
+    elif found.has_channel_lanes and _order_channel_loops(builder, found):
+        _unroll_columns(builder, found)
         return True
     elif not found.has_channel_lanes:
-        _block_places(draft, found)
-    _write_out(draft, found)
+        _order_pixel_loops(builder, found)
+    _unroll_window(builder, found)
     return True
 
 
-# ---------------------------------------------------------------------- which tile
+# ---------------------------------------------------------------------- choosing the tile
 
 
-def _find(draft: Draft, only: int | None = None) -> Windows | None:
-    """The best tile: with lanes along the image, or along the weights' channels.
-
-    Of all places of the result it may be that `only` one axis counts.
+def _best_tiling(builder: RecipeBuilder, only: int | None = None) -> Convolution | None:
+    """The best tile with lanes along the image or along channels; only for pixel axis `only`, if
+    given.
     """
-    reduces, stores = draft.blocks(Ops.REDUCE), draft.blocks(Ops.STORE)
+    reduces, stores = builder.binders(Ops.REDUCE), builder.binders(Ops.STORE)
     if len(reduces) != 1 or not stores or reduces[0].arg is not Ops.ADD:
         return None
     (reduce,) = reduces
-    loads = draft.loads(reduce)
-    outer = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
-    found: list[Windows] = []
+    loads = builder.loads(reduce)
+    outer = [r for r in builder.nest.outer if r.kind is AxisKind.LOOP]
+    found: list[Convolution] = []
     for image, weights in (loads, loads[::-1]) if len(loads) == 2 else ():
-        shared = _overlapping(image, reduce)
-        places = [r for r in outer if r in image.ranges and r not in weights.ranges]
-        if shared.isdisjoint(places):
+        window_axes = _window_axes(image, reduce)
+        pixels = [r for r in outer if r in image.ranges and r not in weights.ranges]
+        if window_axes.isdisjoint(pixels):
             continue
-        if _first_part(draft.target, reduce) is None:  # tiles of other axes need more windows
-            places = [r for r in places if r in shared and only in (None, r.axis)]
+        if _k_block_axis(builder.target, reduce) is None:  # tiles of other axes need more windows
+            pixels = [r for r in pixels if r in window_axes and only in (None, r.axis)]
         channels = [r for r in outer if r in weights.ranges and r not in image.ranges]
-        for place, channel in product(places, channels):
-            for rows, columns in ((place, channel), (channel, place)):
-                lanes = lanes_along(draft, reduce, columns)
-                wide = [] if rows is channel else whole_rows(draft, rows, columns, lanes)
-                for tile in (*tiles(draft, rows, columns, lanes), *wide):
-                    made = Windows(reduce, image, weights, rows, columns, lanes, tile)
-                    found.append(replace(made, cost=_cost(made, stores, draft.target)))
-    best = min(found, key=lambda made: made.cost, default=None)
+        for pixel, channel in product(pixels, channels):
+            for rows, columns in ((pixel, channel), (channel, pixel)):
+                lanes = lanes_along(builder, reduce, columns)
+                whole = [] if rows is channel else whole_row_tiles(builder, rows, columns, lanes)
+                for tile in (*tiles(builder, rows, columns, lanes), *whole):
+                    candidate = Convolution(reduce, image, weights, rows, columns, lanes, tile)
+                    found.append(replace(candidate, cost=_cost(candidate, stores, builder.target)))
+    best = min(found, key=lambda candidate: candidate.cost, default=None)
     return best if best is not None and best.cost < inf else None
 
 
-def _better_joined(draft: Draft, found: Windows) -> Windows:
-    """The same with rows and columns of the image as one axis, if a tile fits that better."""
-    if _first_part(draft.target, found.reduce) is not None:
+def _with_flat_pixels(builder: RecipeBuilder, found: Convolution) -> Convolution:
+    """The convolution with image rows and columns flattened into one axis, if a tile fits that
+    better.
+    """
+    if _k_block_axis(builder.target, found.reduce) is not None:
         return found
-    other = Draft(draft.nest, draft.target)
-    shared, size = _overlapping(found.image, found.reduce), found.reduce.dtype.itemsize
-    number = join_places(other, found.image, shared, size)
-    joined = None if number is None else _find(other, number)
-    if joined is None or not joined.has_channel_lanes or joined.cost >= found.cost:
+    other = RecipeBuilder(builder.nest, builder.target)
+    window_axes, size = _window_axes(found.image, found.reduce), found.reduce.dtype.itemsize
+    number = flatten_spatial_axes(other, found.image, window_axes, size)
+    flat = None if number is None else _best_tiling(other, number)
+    if flat is None or not flat.has_channel_lanes or flat.cost >= found.cost:
         return found
-    draft.nest = other.nest
-    return joined
+    builder.nest = other.nest
+    return flat
 
 
-def _overlapping(image: UOp, reduce: UOp) -> set[UOp]:
-    """Places of the result that share an index with steps of the sum."""
+def _window_axes(image: UOp, reduce: UOp) -> set[UOp]:
+    """Output axes that share an image index with reduction axes."""
     reduced = set(reduce.bound)
     mixed = [i.ranges for i in image.indices if not reduced.isdisjoint(i.ranges)]
     return set[UOp]().union(*mixed) - reduced
 
 
-def _first_part(target: Target, reduce: UOp) -> UOp | None:
-    """The axis of a sum that goes by in parts, if a tile reads more than the cache holds."""
+def _k_block_axis(target: Target, reduce: UOp) -> UOp | None:
+    """The reduction axis to K-block, if what a tile reads exceeds L2."""
     width = target.vector_bytes * 2
     first, depth = reduce.bound[0], prod(r.size for r in reduce.bound)
     return first if depth * width > target.l2_bytes * 3 // 4 and len(reduce.bound) > 1 else None
 
 
-def _cost(found: Windows, stores: list[UOp], target: Target) -> float:
-    """Time per product, in units of a perfect tile's."""
+def _cost(found: Convolution, stores: list[UOp], target: Target) -> float:
+    """Time per product, relative to a perfect tile."""
     depth, size = prod(r.size for r in found.reduce.bound), found.reduce.dtype.itemsize
-    has_parts = _first_part(target, found.reduce) is not None
-    if has_parts and not found.has_channel_lanes:
+    is_k_blocked = _k_block_axis(target, found.reduce) is not None
+    if is_k_blocked and not found.has_channel_lanes:
         return inf
     cost = found.tile.cost * target.vector_bytes / (found.lanes * size)
     if found.has_channel_lanes and found.tile.rows == found.rows.size:
-        steps = find_steps(found.reduce, found.image)
-        if steps is not None and _fits_beside(found, steps, target):
-            cost *= share_seen(found.image, steps.column)
-        elif found.tile.rows > MOST_ROWS:
+        axes = find_window_axes(found.reduce, found.image)
+        if axes is not None and _fits_registers(found, axes, target):
+            cost *= fraction_unmasked(found.image, axes.column)
+        elif found.tile.rows > MAX_TILE_ROWS:
             return inf
-    if has_parts and not is_even(found.panels, target.cores):
-        cost *= ONE_CORE  # panels are what cores share best: other loops copy every part again
-    written = [stride(store.src[0], found.columns) for store in stores]
+    if is_k_blocked and not is_balanced(found.panels, target.cores):
+        # cores share panels best: dividing other loops copies every K block again
+        cost *= UNBALANCED_COST
+    store_strides = [stride(store.src[0], found.columns) for store in stores]
     if not found.has_channel_lanes:
-        if any(step != 1 for step in written):
+        if any(step != 1 for step in store_strides):
             return inf
-        return cost * (BESIDE if stride(found.image, found.columns) == 1 else JUMP)
-    if all(step == 1 for step in written):
+        return cost * (UNALIGNED_COST if stride(found.image, found.columns) == 1 else GATHER_COST)
+    if all(step == 1 for step in store_strides):
         return cost
     is_row = all(stride(store.src[0], found.rows) == 1 for store in stores)
-    return cost + SCATTER / depth * (1 if is_row else 4)
+    return cost + SCATTER_COST / depth * (1 if is_row else 4)
 
 
-# ---------------------------------------------------------------------- loops around it
+# ---------------------------------------------------------------------- loops around the tile
 
 
-def _block_channels(draft: Draft, found: Windows) -> bool:
-    """Weights that fit the cache stay there while images go by. Others go by panel by panel, if
-    all images fit; else in blocks of panels, images inside of a block.
+def _order_channel_loops(builder: RecipeBuilder, found: Convolution) -> bool:
+    """Order the loops for channel lanes; True if rows of the window are iterated outside of
+    channels.
 
-    Do the sums now go along rows, all channels of one before the next?
+    Weights that fit the cache stay there for all images. Otherwise panels are outermost if all
+    images fit, else blocks of panels with the images inside.
     """
-    l2, size = draft.target.l2_bytes, found.reduce.dtype.itemsize
-    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
-    inside = [r.axis for r in loops if r.axis == found.rows.axis]
+    l2, size = builder.target.l2_bytes, found.reduce.dtype.itemsize
+    loops = [r for r in builder.nest.outer if r.kind is AxisKind.LOOP]
+    row_axis = [r.axis for r in loops if r.axis == found.rows.axis]
     panels = next((r for r in loops if r.axis == found.channels.axis), None)
     others = [r for r in loops if r.axis not in (found.rows.axis, found.channels.axis)]
-    weights, around = prod(r.size for r in found.weights.ranges) * size, [r.axis for r in others]
-    order = [*around, *([] if panels is None else [panels.axis]), *inside]
-    if panels is not None and not (around and weights <= l2 // 2):
-        times = prod(r.size for r in others)
-        blocks, each = _blocks_of_panels(draft, found, panels, weights, times)
-        images = _image_bytes(found)
-        is_once = images <= _copied_once(draft.target) and panels.size * images < times * weights
-        keeps_images = images <= l2 or is_once
-        order = [*blocks, *each, *around] if keeps_images else [*blocks, *around, *each]
-        order += inside
-    draft.arrange(order)
-    divide_tiles(draft, order)
-    order = [r.axis for r in draft.nest.outer if not r.kind.is_unrolled]
+    weight_bytes, others_axes = (
+        prod(r.size for r in found.weights.ranges) * size,
+        [r.axis for r in others],
+    )
+    order = [*others_axes, *([] if panels is None else [panels.axis]), *row_axis]
+    if panels is not None and not (others_axes and weight_bytes <= l2 // 2):
+        repeats = prod(r.size for r in others)
+        blocks, within_block = _block_panels(builder, found, panels, weight_bytes, repeats)
+        image_bytes = _image_bytes(found)
+        is_copied_once = (
+            image_bytes <= _max_whole_copy(builder.target)
+            and panels.size * image_bytes < repeats * weight_bytes
+        )
+        keeps_images = image_bytes <= l2 or is_copied_once
+        order = (
+            [*blocks, *within_block, *others_axes]
+            if keeps_images
+            else [*blocks, *others_axes, *within_block]
+        )
+        order += row_axis
+    builder.order_outer_loops(order)
+    divide_tiles(builder, order)
+    order = [r.axis for r in builder.nest.outer if not r.kind.is_unrolled]
     if not order:
         return False
-    outside = list(takewhile(lambda number: number not in (*around, *inside), order))
-    place = outside[-1] if outside else order[0]  # panel by panel, or all at once
-    return _copy_both(draft, found, order, place)
+    panel_loops = list(takewhile(lambda number: number not in (*others_axes, *row_axis), order))
+    pack_axis = panel_loops[-1] if panel_loops else order[0]  # panel by panel, or all at once
+    return _copy_operands(builder, found, order, pack_axis)
 
 
-def _copy_both(draft: Draft, found: Windows, order: list[int], place: int) -> bool:
-    """Weights inside of one loop, and a window of the image, if that is copied.
+def _copy_operands(
+    builder: RecipeBuilder, found: Convolution, order: list[int], place: int
+) -> bool:
+    """Pack the weights, and copy the image's footprint if it needs copying.
 
-    Do the sums go along rows then? Weights are packed as they lie, and a row of the window goes
-    through all channels; where places lie apart, one loop goes over rows and channels.
+    True if rows are iterated outside of channels: weights are then packed in memory order, and one
+    row of the footprint spans all channels. Where pixels are scattered, rows and channels are
+    coalesced.
     """
-    pack = Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot)
-    number = _copied_in(draft, found, order) if found.is_copied else None
-    if number is not None and _go_along_rows(draft, found, number, pack):
+    pack = Opt(OptOps.PACK, place, found.weights.src[0].arg.slot)
+    number = _copy_loop(builder, found, order) if found.is_copied else None
+    if number is not None and _iterate_rows(builder, found, number, pack):
         return True
     if number is not None:
-        draft.attempt(Opt(OptOps.WINDOW, number, found.image.src[0].arg.slot))
-    draft.attempt(pack)
+        builder.try_move(Opt(OptOps.CACHE_READ, number, found.image.src[0].arg.slot))
+    builder.try_move(pack)
     return False
 
 
-def _go_along_rows(draft: Draft, found: Windows, number: int, pack: Opt) -> bool:
-    """The same, if there are rows, and a tile suits them."""
-    before, steps = draft.nest, find_steps(found.reduce, found.image)
-    if steps is None or not walk_rows(draft, steps, found.image, number):
+def _iterate_rows(builder: RecipeBuilder, found: Convolution, number: int, pack: Opt) -> bool:
+    """`iterate_rows_outside`, if the nest has window axes and a tile that suits them."""
+    before, steps = builder.nest, find_window_axes(found.reduce, found.image)
+    if steps is None or not iterate_rows_outside(builder, steps, found.image, number):
         return False
-    if _lie_apart(draft):
-        draft.attempt(pack)
-        join_rows(draft, steps, found.reduce, found.weights)
+    if _has_scattered_pixels(builder):
+        builder.try_move(pack)
+        coalesce_rows(builder, steps, found.reduce, found.weights)
         return True
-    draft.nest = before
-    if not _fits_beside(found, steps, draft.target):
+    builder.nest = before
+    if not _fits_registers(found, steps, builder.target):
         return False
-    draft.attempt(pack)
-    return walk_rows(draft, steps, found.image, number)
+    builder.try_move(pack)
+    return iterate_rows_outside(builder, steps, found.image, number)
 
 
-def _fits_beside(found: Windows, steps: Steps, target: Target) -> bool:
-    """Are there registers for all places that the columns of a window share, beside the sums?"""
+def _fits_registers(found: Convolution, steps: WindowAxes, target: Target) -> bool:
+    """True if all pixels that share window columns fit the registers next to the sums."""
     rows, vectors = found.tile.rows, found.tile.vectors
     return rows * vectors + (rows + steps.column.size - 1) + vectors + 1 <= target.registers
 
 
-def _blocks_of_panels(
-    draft: Draft, found: Windows, panels: UOp, weights: int, times: int
+def _block_panels(
+    builder: RecipeBuilder, found: Convolution, panels: UOp, weight_bytes: int, repeats: int
 ) -> tuple[list[int], list[int]]:
-    """The axis of blocks, and that of their panels: as few blocks as scratch can hold and cores can
-    share, unless their weights come from memory too often then.
+    """The axes of panel blocks and of the panels inside: as few blocks as scratch and core balance
+    allow, unless the weights would then be read from memory too often.
     """
-    l2, copied = draft.target.l2_bytes, COPY if found.is_copied else 1
+    l2, copy_cost = builder.target.l2_bytes, COPY_COST if found.is_copied else 1
 
     def traffic(count: int) -> float:
         blocks = panels.size // count
-        is_kept = weights // blocks <= l2 // 2
-        return blocks * _image_bytes(found) * copied + (0 if is_kept else times * weights)
+        is_kept = weight_bytes // blocks <= l2 // 2
+        return blocks * _image_bytes(found) * copy_cost + (0 if is_kept else repeats * weight_bytes)
 
     sizes = [n for n in range(1, panels.size + 1) if panels.size % n == 0]
-    fitting = [n for n in sizes if weights * n <= MOST_BYTES * panels.size] or [1]
-    even = [n for n in fitting if is_even(panels.size // n, draft.target.cores)]
-    count = min(even or fitting, key=lambda n: (traffic(n), -n))
+    counts_in_scratch = [
+        n for n in sizes if weight_bytes * n <= MAX_SCRATCH_BYTES * panels.size
+    ] or [1]
+    balanced = [n for n in counts_in_scratch if is_balanced(panels.size // n, builder.target.cores)]
+    count = min(balanced or counts_in_scratch, key=lambda n: (traffic(n), -n))
     if count == panels.size:
         return [], [panels.axis]
-    number = next_number(draft.nest)
-    is_cut = count > 1 and draft.attempt(Opt(OptOps.TILE, panels.axis, count))
-    return [panels.axis], [number] if is_cut else []
+    number = next_axis_number(builder.nest)
+    is_tiled = count > 1 and builder.try_move(Opt(OptOps.TILE, panels.axis, count))
+    return [panels.axis], [number] if is_tiled else []
 
 
-def _image_bytes(found: Windows) -> float:
-    """Of all that is read of the images."""
+def _image_bytes(found: Convolution) -> float:
+    """The bytes read of all images."""
     return elements_read(found.image, set()) * found.reduce.dtype.itemsize
 
 
-def _block_parts(draft: Draft, found: Windows) -> None:
-    """A panel of channels; a part of the sum; all results of the panel take their share of it.
+def _order_k_blocks(builder: RecipeBuilder, found: Convolution) -> None:
+    """A panel of channels outside; then K blocks; all results of the panel accumulate each block.
 
-    Where one panel is all, the shortest loop is around: every step of it copies the parts again.
+    With one panel, the shortest loop is outermost, as each of its iterations copies the blocks
+    again.
     """
-    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
+    loops = [r for r in builder.nest.outer if r.kind is AxisKind.LOOP]
     if not loops:
         return
-    first = min(loops, key=lambda r: (r.axis != found.channels.axis, r.size)).axis
-    draft.arrange([first, *[r.axis for r in loops if r.axis != first]])
-    divide_tiles(draft, [first])
-    part = found.reduce.bound[0].axis
-    if not draft.attempt(Opt(OptOps.PARTIAL, part, (first, _images(found.reduce)))):
+    outermost = min(loops, key=lambda r: (r.axis != found.channels.axis, r.size)).axis
+    builder.order_outer_loops([outermost, *[r.axis for r in loops if r.axis != outermost]])
+    divide_tiles(builder, [outermost])
+    k_axis = found.reduce.bound[0].axis
+    if not builder.try_move(Opt(OptOps.K_BLOCK, k_axis, (outermost, _k_block_size(found.reduce)))):
         return
     if found.is_copied:
-        draft.attempt(Opt(OptOps.WINDOW, part, found.image.src[0].arg.slot))
-    draft.attempt(Opt(OptOps.STAGE, part, found.weights.src[0].arg.slot))
+        builder.try_move(Opt(OptOps.CACHE_READ, k_axis, found.image.src[0].arg.slot))
+    builder.try_move(Opt(OptOps.PACK, k_axis, found.weights.src[0].arg.slot))
 
 
-def _images(reduce: UOp) -> int:
-    """How many steps of the first axis make a part: small images go by several at a time."""
-    first, *others = reduce.bound
-    most = max(1, PART // prod(r.size for r in others))
-    return max(n for n in range(1, min(most, first.size - 1) + 1) if first.size % n == 0)
+def _k_block_size(reduce: UOp) -> int:
+    """The steps of the first axis per K block: several images if they are small."""
+    outermost, *inner = reduce.bound
+    limit = max(1, K_BLOCK_STEPS // prod(r.size for r in inner))
+    return max(n for n in range(1, min(limit, outermost.size - 1) + 1) if outermost.size % n == 0)
 
 
-def _copied_once(target: Target) -> int:
-    """How many bytes of images may be copied, and stay in the last cache while panels go by."""
-    return min(MOST_BYTES, target.l3_bytes // (2 * target.cores))
+def _max_whole_copy(target: Target) -> int:
+    """The bytes of images that may be copied at once and stay in L3 for all panels."""
+    return min(MAX_SCRATCH_BYTES, target.l3_bytes // (2 * target.cores))
 
 
-def _copied_in(draft: Draft, found: Windows, order: list[int]) -> int | None:
-    """The outermost loop where a window fits the second cache; but if panels go by around that, all
-    is copied once, if that is little enough for the last cache.
+def _copy_loop(builder: RecipeBuilder, found: Convolution, order: list[int]) -> int | None:
+    """The outermost loop whose footprint fits L2. If panels repeat around it, the whole image is
+    copied once, if it is small enough for L3.
     """
-    target, size = draft.target, found.reduce.dtype.itemsize
+    target, size = builder.target, found.reduce.dtype.itemsize
     slot = found.image.src[0].arg.slot
 
-    def copied(number: int) -> float:
-        return window_size(draft.nest, find_axis(draft.nest, number), slot) * size
+    def footprint_bytes(number: int) -> float:
+        return footprint_size(builder.nest, find_axis(builder.nest, number), slot) * size
 
-    fitting = next((number for number in order if copied(number) <= target.l2_bytes), None)
-    between = order[: order.index(fitting)] if fitting is not None else []
+    axis = next((number for number in order if footprint_bytes(number) <= target.l2_bytes), None)
+    repeating = order[: order.index(axis)] if axis is not None else []
     repeats = prod(
-        r.size for r in draft.nest.outer if r.axis in between and r not in found.image.ranges
+        r.size for r in builder.nest.outer if r.axis in repeating and r not in found.image.ranges
     )
-    if repeats > target.cores and copied(order[0]) <= _copied_once(target):
+    if repeats > target.cores and footprint_bytes(order[0]) <= _max_whole_copy(target):
         return order[0]
-    return fitting
+    return axis
 
 
-def _block_places(draft: Draft, found: Windows) -> None:
-    """Rows and columns innermost; around them a window of the image, copied once for all rows."""
-    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
-    inside = {found.rows.axis, found.columns.axis}
-    around = [r.axis for r in loops if r.axis not in inside]
-    if not around:
-        divide_tiles(draft, [r.axis for r in loops])
+def _order_pixel_loops(builder: RecipeBuilder, found: Convolution) -> None:
+    """Pixel rows and columns innermost; around them the image's footprint, copied once for all
+    rows.
+    """
+    loops = [r for r in builder.nest.outer if r.kind is AxisKind.LOOP]
+    tile_axes = {found.rows.axis, found.columns.axis}
+    enclosing = [r.axis for r in loops if r.axis not in tile_axes]
+    if not enclosing:
+        divide_tiles(builder, [r.axis for r in loops])
         return
-    within = sorted([r.axis for r in loops if r.axis in inside], key=found.columns.axis.__eq__)
-    draft.arrange([*around, *within])
-    divide_tiles(draft, [*around, *within])
-    if found.rows.size >= ENOUGH_REUSE:
-        draft.attempt(Opt(OptOps.WINDOW, around[-1], found.image.src[0].arg.slot))
-    size = prod(r.size for r in found.weights.ranges) * found.reduce.dtype.itemsize
-    place = around[0] if size <= draft.target.l2_bytes else found.rows.axis
-    draft.attempt(Opt(OptOps.STAGE, place, found.weights.src[0].arg.slot))
+    pixel_axes = sorted(
+        [r.axis for r in loops if r.axis in tile_axes], key=found.columns.axis.__eq__
+    )
+    builder.order_outer_loops([*enclosing, *pixel_axes])
+    divide_tiles(builder, [*enclosing, *pixel_axes])
+    if found.rows.size >= MIN_IMAGE_REUSE:
+        builder.try_move(Opt(OptOps.CACHE_READ, enclosing[-1], found.image.src[0].arg.slot))
+    weight_bytes = prod(r.size for r in found.weights.ranges) * found.reduce.dtype.itemsize
+    pack_axis = enclosing[0] if weight_bytes <= builder.target.l2_bytes else found.rows.axis
+    builder.try_move(Opt(OptOps.PACK, pack_axis, found.weights.src[0].arg.slot))
 
 
-def _write_out(draft: Draft, found: Windows) -> None:
-    """Few steps of the sum have no loop, unless they would read the same places of the image: those
-    that stay in registers from step to step are too many. Places of several rows share no pointer.
+def _unroll_window(builder: RecipeBuilder, found: Convolution) -> None:
+    """Unroll short window axes, unless their unrolled steps read the same pixels: these stay in
+    registers, and there would be too many.
     """
     products = found.tile.rows * found.tile.vectors
-    if found.has_channel_lanes and _lie_apart(draft):
-        (reduce,) = draft.blocks(Ops.REDUCE)
-        written, most = [*reduce.bound], MOST_APART
+    if found.has_channel_lanes and _has_scattered_pixels(builder):
+        (reduce,) = builder.binders(Ops.REDUCE)
+        unrolled, max_products = [*reduce.bound], MAX_UNROLLED_SCATTERED
     else:
         tile = {found.rows} if found.has_channel_lanes else set[UOp]()
-        mixed = [i.ranges for i in found.image.indices if not tile.isdisjoint(i.ranges)]
-        apart = [r for r in found.reduce.bound if not any(r in ranges for ranges in mixed)]
-        written, most = apart[-1:], MOST_PRODUCTS
-    for axis in reversed(written):
+        overlapping = [i.ranges for i in found.image.indices if not tile.isdisjoint(i.ranges)]
+        independent = [
+            r for r in found.reduce.bound if not any(r in ranges for ranges in overlapping)
+        ]
+        unrolled, max_products = independent[-1:], MAX_UNROLLED_PRODUCTS
+    for axis in reversed(unrolled):
         products *= axis.size
-        if axis.size > SHORT or products > most:
+        if axis.size > MAX_UNROLLED_STEPS or products > max_products:
             return
-        draft.attempt(Opt(OptOps.UNROLL, axis.axis, axis.size))
+        builder.try_move(Opt(OptOps.UNROLL, axis.axis, axis.size))
 
 
-def _write_out_columns(draft: Draft, found: Windows) -> None:
-    """The columns of a window, and no step that sees nothing but the zeros around an image."""
-    (reduce,) = draft.blocks(Ops.REDUCE)
+def _unroll_columns(builder: RecipeBuilder, found: Convolution) -> None:
+    """Unroll the window's columns, and skip steps that read only padding."""
+    (reduce,) = builder.binders(Ops.REDUCE)
     column = reduce.bound[-1]
     products = found.tile.rows * found.tile.vectors * column.size
-    steps = find_steps(found.reduce, found.image)
-    if steps is not None and share_seen(found.image, steps.row) < MOST_SEEN:
-        draft.attempt(Opt(OptOps.SKIP, steps.row.axis))
-    if column.size <= SHORT and products <= MOST_APART:
-        draft.attempt(Opt(OptOps.SKIP, column.axis))
-        draft.attempt(Opt(OptOps.UNROLL, column.axis, column.size))
+    axes = find_window_axes(found.reduce, found.image)
+    if axes is not None and fraction_unmasked(found.image, axes.row) < MAX_UNMASKED:
+        builder.try_move(Opt(OptOps.SKIP_ZEROS, axes.row.axis))
+    if column.size <= MAX_UNROLLED_STEPS and products <= MAX_UNROLLED_SCATTERED:
+        builder.try_move(Opt(OptOps.SKIP_ZEROS, column.axis))
+        builder.try_move(Opt(OptOps.UNROLL, column.axis, column.size))
 
 
-def _lie_apart(draft: Draft) -> bool:
-    """Do the places of a tile lie unevenly, so that each has a pointer of its own?"""
-    loads = [index for block in draft.blocks(Ops.REDUCE) for index in draft.loads(block)]
+def _has_scattered_pixels(builder: RecipeBuilder) -> bool:
+    """True if the pixels of a tile have no common stride, so that each needs a pointer."""
+    loads = [index for block in builder.binders(Ops.REDUCE) for index in builder.loads(block)]
     tiled = {r for index in loads for r in index.ranges if r.kind is AxisKind.UPCAST}
     return any(stride(index, r) is None for index in loads for r in tiled)

@@ -1,102 +1,117 @@
-"""Which loop is divided among cores: enough equal parts, and work that is worth waking them."""
+"""Choose the loop to divide among cores: balanced parts, and enough work to wake the cores."""
 
 from __future__ import annotations
 
 from math import prod
 
 from glassgrad.ir.ops import AxisKind
-from glassgrad.loops.nest import next_number
+from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
 
-PARTS, FEWEST_PARTS = 16, 4  # of a kernel, for each core
-LONG = 64  # times the work for a second core: parts of blocks are worth packing for
-LEAST = 8  # tiles of rows in a part, for which a block is packed
-BEGIN = 0.25  # tiles of a block that take as long as to begin with it
-PRODUCT_NS = 0.03  # one product of a register tile, very roughly
+PARTS_PER_CORE, MIN_PARTS_PER_CORE = 16, 4  # parts of a kernel for load balance
+# multiples of Target.core_work_ns that pay for packing a block once per core
+NESTED_WORK_RATIO = 64
+MIN_TILES_PER_PART = 8  # row tiles per part, so that packing a block pays
+BLOCK_START_COST = 0.25  # cost of starting a block, in tiles
+PRODUCT_NS = 0.03  # estimated time of one product in a register tile
 
 
-def divide_tiles(draft: Draft, preferred: list[int]) -> None:
-    """Cores take whole blocks of the first of these axes that has enough of them.
+def divide_tiles(builder: RecipeBuilder, preferred: list[int]) -> None:
+    """Divide the first of these axes with enough iterations among cores.
 
-    Axes come in an order in which no panel is packed twice if the first is taken.
+    The order of `preferred` is such that dividing the first packs no panel twice.
     """
-    if not _is_worth(draft):
+    if not _has_enough_work(builder):
         return
-    loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+    loops = {r.axis: r for r in builder.nest.outer if r.kind is AxisKind.LOOP}
     for number in preferred:
         size = loops[number].size if number in loops else 1
-        if size > 1 and is_even(size, draft.target.cores):
-            draft.attempt(Opt(OptOps.CORE, number))
+        if size > 1 and is_balanced(size, builder.target.cores):
+            builder.try_move(Opt(OptOps.CORE, number))
             return
 
 
-def divide_heads(draft: Draft, heads: list[int], around: list[int]) -> None:
-    """Cores take steps of the first two loops, of which none shares anything with another: many
-    small ones, so that what one core is late with, another does.
+def divide_heads(builder: RecipeBuilder, heads: list[int], fallback: list[int]) -> None:
+    """Divide the first two loops, whose iterations are independent, for dynamic load balance; else
+    one of `fallback`.
     """
-    sizes = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
-    both = [number for number in heads[:2] if number in sizes]
-    is_enough = is_even(prod(sizes[number] for number in both), draft.target.cores)
-    if len(both) == 2 and is_enough and _is_worth(draft):
-        draft.attempt_together([Opt(OptOps.CORE, number) for number in both])
+    sizes = {r.axis: r.size for r in builder.nest.outer if r.kind is AxisKind.LOOP}
+    numbers = [number for number in heads[:2] if number in sizes]
+    has_enough_parts = is_balanced(prod(sizes[number] for number in numbers), builder.target.cores)
+    if len(numbers) == 2 and has_enough_parts and _has_enough_work(builder):
+        builder.try_moves([Opt(OptOps.CORE, number) for number in numbers])
     else:
-        divide_tiles(draft, around)
+        divide_tiles(builder, fallback)
 
 
-def divide_both(draft: Draft, outside: int, inside: int) -> int | None:
-    """Cores take parts of the loop inside of every block outside: however few the blocks are, there
-    is enough for all, and what one core is late with, another does. What is packed for a block is
-    packed again by everyone who takes a part of it. The number of the loop over a part, if any.
+def divide_nested(builder: RecipeBuilder, outside: int, inside: int) -> int | None:
+    """Divide the inner loop of every outer block among cores, and return the axis number of the
+    loop over a part, or None.
+
+    There are enough parts for all cores even if there are few outer blocks. Every core packs the
+    operand of each block it takes part in.
     """
-    loops = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
-    if not _is_worth(draft, LONG) or outside not in loops or inside not in loops:
+    loops = {r.axis: r.size for r in builder.nest.outer if r.kind is AxisKind.LOOP}
+    if (
+        not _has_enough_work(builder, NESTED_WORK_RATIO)
+        or outside not in loops
+        or inside not in loops
+    ):
         return None
-    blocks, size, number = loops[outside], loops[inside], next_number(draft.nest)
-    cores = draft.target.cores
-    for parts in (PARTS,) if is_even(blocks, cores) else (PARTS, FEWEST_PARTS):
+    blocks, size, number = loops[outside], loops[inside], next_axis_number(builder.nest)
+    cores = builder.target.cores
+    for parts in (
+        (PARTS_PER_CORE,) if is_balanced(blocks, cores) else (PARTS_PER_CORE, MIN_PARTS_PER_CORE)
+    ):
         wanted = -(-parts * cores // blocks)
-        fitting = [n for n in range(LEAST, size) if size % n == 0 and size // n >= wanted]
+        fitting = [
+            n for n in range(MIN_TILES_PER_PART, size) if size % n == 0 and size // n >= wanted
+        ]
         if fitting and wanted > 1:
             cut = Opt(OptOps.TILE, inside, fitting[-1])
             both = [Opt(OptOps.CORE, outside), Opt(OptOps.CORE, inside)]
-            return number if draft.attempt_together([cut, *both]) else None
+            return number if builder.try_moves([cut, *both]) else None
     return None
 
 
-def _is_worth(draft: Draft, times: int = 1) -> bool:
-    """Is there so many times the work for which a second core is woken?"""
-    target = draft.target
-    return target.cores > 1 and draft.steps() * PRODUCT_NS >= times * target.core_work_ns
+def _has_enough_work(builder: RecipeBuilder, times: int = 1) -> bool:
+    """True if the nest's work is at least `times` what pays for waking a second core."""
+    target = builder.target
+    return (
+        target.cores > 1 and builder.inner_iterations() * PRODUCT_NS >= times * target.core_work_ns
+    )
 
 
-def is_even(size: int, cores: int) -> bool:
-    """Do so many blocks keep all cores busy for about as long?"""
+def is_balanced(size: int, cores: int) -> bool:
+    """True if this many blocks keep all cores equally busy."""
     return size % cores == 0 or size >= 4 * cores
 
 
-def even_blocks(size: int, most: int, must_divide: bool, begin: float = BEGIN) -> int:
-    """How many of an axis to take at a time: few blocks, of which the last one, which overlaps the
-    one before, does little twice.
-    """
-    amounts = [n for n in range(1, most + 1) if not (must_divide and size % n)]
-    return _soonest(size, amounts, 1, begin)
+def block_size(
+    size: int, limit: int, must_divide: bool, start_cost: float = BLOCK_START_COST
+) -> int:
+    """The block size with the fewest blocks whose overlapping tail repeats little."""
+    amounts = [n for n in range(1, limit + 1) if not (must_divide and size % n)]
+    return _fastest_amount(size, amounts, 1, start_cost)
 
 
-def shared_blocks(size: int, most: int, cores: int, must_divide: bool, begin: float = BEGIN) -> int:
-    """The same, or fewer at a time: as many blocks for every core; the same if there are none."""
-    fitting = [n for n in range(1, most + 1) if is_even(-(-size // n), cores)]
-    fitting = [n for n in fitting if not (must_divide and size % n)]
-    if fitting and 3 * fitting[-1] >= most:
-        return _soonest(size, fitting, cores, begin)
-    return even_blocks(size, most, must_divide, begin)
+def balanced_block_size(
+    size: int, limit: int, cores: int, must_divide: bool, start_cost: float = BLOCK_START_COST
+) -> int:
+    """`block_size` with blocks that divide evenly among cores, if there are such."""
+    amounts = [n for n in range(1, limit + 1) if is_balanced(-(-size // n), cores)]
+    amounts = [n for n in amounts if not (must_divide and size % n)]
+    if amounts and 3 * amounts[-1] >= limit:
+        return _fastest_amount(size, amounts, cores, start_cost)
+    return block_size(size, limit, must_divide, start_cost)
 
 
-def _soonest(size: int, amounts: list[int], cores: int, begin: float) -> int:
-    """With which of these amounts cores are done with an axis first."""
+def _fastest_amount(size: int, amounts: list[int], cores: int, start_cost: float) -> int:
+    """The block size with which the cores finish an axis first."""
 
     def time(amount: int) -> float:
         blocks = -(-size // amount)
-        return -(-blocks // cores) * (amount + begin)
+        return -(-blocks // cores) * (amount + start_cost)
 
     return min(amounts, key=lambda amount: (time(amount), -amount))

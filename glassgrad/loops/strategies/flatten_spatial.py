@@ -1,7 +1,7 @@
-"""Rows and columns of an image -> places: one long axis, which a tile of any size fits.
+"""Flatten the rows and columns of an image into one spatial axis, which tiles of any size fit.
 
-A tile of six places fits rows of 14 badly, but 196 places well: it goes on in the next row. What
-the loops over places read of a large image is more than a cache holds: rows then go by in blocks.
+A tile of six pixels fits rows of 14 badly, but 196 pixels well. Where an image exceeds the cache,
+rows are blocked first.
 """
 
 from __future__ import annotations
@@ -11,38 +11,42 @@ from math import isinf
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves.cache_read import elements_read
-from glassgrad.loops.nest import next_number
+from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
 
 
-def join_places(draft: Draft, image: UOp, shared: set[UOp], itemsize: int) -> int | None:
-    """for y: for x  ->  for blocks of rows: for places of a block; the number of the last.
+def flatten_spatial_axes(
+    builder: RecipeBuilder, image: UOp, window_axes: set[UOp], itemsize: int
+) -> int | None:
+    """for y: for x  ->  for blocks of rows: for pixels of a block; the axis number of the last.
 
-    `itemsize` is that of what is kept of the image.
+    `itemsize` is that of the cached copy of the image.
     """
-    loops = [r for r in draft.nest.outer if r in shared and r.kind is AxisKind.LOOP]
+    loops = [r for r in builder.nest.outer if r in window_axes and r.kind is AxisKind.LOOP]
     if len(loops) < 2:
         return None
     rows, columns = loops[-2:]
-    most = draft.target.l2_bytes // itemsize
-    amount, number = _rows_at_a_time(draft, image, rows, columns, most), rows.axis
+    limit = builder.target.l2_bytes // itemsize
+    amount, number = _block_rows(builder, image, rows, columns, limit), rows.axis
     if amount < rows.size:
-        number = next_number(draft.nest)
-        if not draft.attempt(Opt(OptOps.TILE, rows.axis, amount)):
+        number = next_axis_number(builder.nest)
+        if not builder.try_move(Opt(OptOps.TILE, rows.axis, amount)):
             return None
-    return number if draft.attempt(Opt(OptOps.JOIN, number, columns.axis)) else None
+    return number if builder.try_move(Opt(OptOps.COALESCE, number, columns.axis)) else None
 
 
-def _rows_at_a_time(draft: Draft, image: UOp, rows: UOp, columns: UOp, most: int) -> int:
-    """All, if they read so few elements; else equal blocks that read half as many."""
-    around = set(draft.nest.outer) - {rows, columns}
-    whole, one = (elements_read(image, loops) for loops in (around, around | {rows}))
-    if whole <= most or isinf(whole) or isinf(one):
+def _block_rows(builder: RecipeBuilder, image: UOp, rows: UOp, columns: UOp, limit: int) -> int:
+    """All rows if their footprint is at most `limit` elements; else equal blocks with half of
+    it.
+    """
+    enclosing = set(builder.nest.outer) - {rows, columns}
+    total, single = (elements_read(image, loops) for loops in (enclosing, enclosing | {rows}))
+    if total <= limit or isinf(total) or isinf(single):
         return rows.size
-    more = max(1.0, (whole - one) / max(1, rows.size - 1))
-    fitting = 1 + max(0, int((most / 2 - one) / more))
-    blocks = -(-rows.size // fitting)
-    cores = draft.target.cores
+    per_row = max(1.0, (total - single) / max(1, rows.size - 1))
+    rows_in_cache = 1 + max(0, int((limit / 2 - single) / per_row))
+    blocks = -(-rows.size // rows_in_cache)
+    cores = builder.target.cores
     blocks = min(-(-blocks // cores) * cores, rows.size)
     return -(-rows.size // blocks)

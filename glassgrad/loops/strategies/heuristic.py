@@ -10,106 +10,118 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves.lanes import NEAR
-from glassgrad.loops.nest import axes, blocks, find_axis, is_scanned, may_repeat, next_number
-from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.attention import rows_recipe
-from glassgrad.loops.strategies.column_sums import collect_in_memory
-from glassgrad.loops.strategies.epilogue import shorten_epilogue
-from glassgrad.loops.strategies.gemm import contraction_recipe
-from glassgrad.loops.strategies.multi_stream import LINE, read_side_by_side, rows_at_once
-from glassgrad.loops.strategies.packing import (
-    copy_in_vectors,
-    pack_across,
-    pack_in_turn,
-    pack_side_by_side,
+from glassgrad.loops.moves.lanes import LANE_STRIDES
+from glassgrad.loops.nest import (
+    axes,
+    binders_over,
+    find_axis,
+    is_idempotent,
+    is_scanned,
+    next_axis_number,
 )
-from glassgrad.loops.strategies.prefetch_split import take_turns
-from glassgrad.loops.strategies.recipe_builder import HEAVIEST, MAX_UNROLLED, Draft
+from glassgrad.loops.opts import Opt, OptOps
+from glassgrad.loops.strategies.attention import attention_strategy
+from glassgrad.loops.strategies.column_sums import column_sum_strategy
+from glassgrad.loops.strategies.epilogue import split_long_epilogue
+from glassgrad.loops.strategies.gemm import gemm_strategy
+from glassgrad.loops.strategies.multi_stream import VECTORS_PER_LINE, read_in_streams, unrolled_rows
+from glassgrad.loops.strategies.packing import (
+    pack_adjacent_panels,
+    pack_interleaved,
+    pack_transposed,
+    vectorize_copies,
+)
+from glassgrad.loops.strategies.prefetch_split import split_for_prefetches
+from glassgrad.loops.strategies.recipe_builder import (
+    COMPUTE_BOUND_WORK,
+    MAX_UNROLLED_INSTRUCTIONS,
+    RecipeBuilder,
+)
 
-SHORT = 16  # a reduction of so few steps has no loop
-MASKED = 8  # vectors of a padded row that are written out, whatever is computed
-MOST_MASKED = 96  # the same, with every step of a reduction counted
-EXCHANGED = 2  # elements that change places: all of them at once
-STEP_NS = 0.15  # one step of an inner loop, very roughly
-MOST_THREADS = 256  # in a group
-FEW_GROUPS = 256  # leave a GPU idle: then threads share a reduction
-SHARING = 16  # threads that do
-LONG = 256  # steps of a reduction that is worth it
-THREAD_ELEMENTS = 4  # that a thread computes: one load of a GPU
+MAX_UNROLLED_STEPS = 16  # reduction steps that are fully unrolled
+MAX_MASKED_VECTORS = 8  # vectors of a padded row that are fully unrolled at any cost per element
+MAX_MASKED_STEPS = 96  # the same times the unrolled reduction steps
+MAX_REVERSED = 2  # size of an axis that is read in both directions and fully unrolled
+ITERATION_NS = 0.15  # estimated time of an inner iteration
+MAX_GROUP_THREADS = 256  # threads of a group
+MIN_GROUPS = 256  # with fewer groups, several threads share a reduction
+REDUCTION_THREADS = 16  # threads that share a reduction
+MIN_SHARED_STEPS = 256  # reduction steps for which sharing pays
+ELEMENTS_PER_THREAD = 4  # elements per thread: one vector load of a GPU
 
 
 def heuristic(nest: Nest, target: Target) -> tuple[Opt, ...]:
     """Moves that suit this nest on this machine."""
-    draft = Draft(nest, target)
+    builder = RecipeBuilder(nest, target)
     if target.has_threads:
-        _use_threads(draft)
-    elif (products := rows_recipe(draft)) is not None:
-        _use_vectors(draft, products)
-    elif (loops := collect_in_memory(draft)) is None and contraction_recipe(draft):
-        copy_in_vectors(draft)
-        pack_across(draft)
-        pack_in_turn(draft)
-        pack_side_by_side(draft)
+        gpu_strategy(builder)
+    elif (products := attention_strategy(builder)) is not None:
+        vectorize(builder, products)
+    elif (loops := column_sum_strategy(builder)) is None and gemm_strategy(builder):
+        vectorize_copies(builder)
+        pack_transposed(builder)
+        pack_interleaved(builder)
+        pack_adjacent_panels(builder)
     else:
-        _use_vectors(draft, loops or set())
-        _use_cores(draft)
-    take_turns(draft)
-    shorten_epilogue(draft)
-    return draft.nest.recipe
+        vectorize(builder, loops or set())
+        divide_outer_loop(builder)
+    split_for_prefetches(builder)
+    split_long_epilogue(builder)
+    return builder.nest.recipe
 
 
 # ---------------------------------------------------------------------- vectors
 
 
-def _use_vectors(draft: Draft, reduced: set[int]) -> None:
-    """Every block walks through memory along its unit-stride axis, a few vectors at a time; but
-    not those that reduce the axes named here.
+def vectorize(builder: RecipeBuilder, reduced: set[int]) -> None:
+    """Vectorize every binder along its unit-stride axis, except reductions over the axes in
+    `reduced`.
     """
-    taken: set[int] = set()  # axes whose steps are reductions that have vectors of their own
-    while (block := _next_reduction(draft, reduced)) is not None:
-        reduced |= {r.axis for r in block.bound}
-        taken |= _vectorize_reduction(draft, block)
-    draft.attempt_all([Opt(OptOps.UPCAST, axis.axis, axis.size) for axis in _exchanged(draft)])
+    taken: set[int] = set()  # axes of binders around vectorized reductions
+    while (binder := _next_reduction(builder, reduced)) is not None:
+        reduced |= {r.axis for r in binder.bound}
+        taken |= _vectorize_reduction(builder, binder)
+    builder.try_each([Opt(OptOps.UPCAST, axis.axis, axis.size) for axis in _reversed_axes(builder)])
     for op in (Ops.STORE, Ops.STAGE):
-        while _vectorize_some(draft, op, taken):
+        while _vectorize_writers(builder, op, taken):
             pass
 
 
-def _vectorize_some(draft: Draft, op: Ops, taken: set[int]) -> bool:
-    """Vectors along what is written: for all blocks up to one that wants more than one move. False
-    if there is none left.
+def _vectorize_writers(builder: RecipeBuilder, op: Ops, taken: set[int]) -> bool:
+    """Vectorize binders along the axis they write, up to the first that needs more than UPCAST.
+
+    False if none is left.
     """
     cuts: dict[UOp, int] = {}
     other: tuple[UOp, UOp] | None = None
-    for block, axis in _written(draft, op, taken):
+    for binder, axis in _unvectorized_writers(builder, op, taken):
         if axis in cuts:
             continue
-        if not _is_plain(draft, block, axis, cuts):
-            other = block, axis
+        if not _is_simple_write(builder, binder, axis, cuts):
+            other = binder, axis
             break
-        cuts[axis] = _cut(draft, block, axis, cuts)
+        cuts[axis] = _write_amount(builder, binder, axis, cuts)
     moves = [Opt(OptOps.UPCAST, r.axis, amount) for r, amount in cuts.items() if amount > 1]
-    draft.attempt_all(moves)
+    builder.try_each(moves)
     taken |= {axis.axis for axis in cuts}
     if other is not None and not cuts:
         taken.add(other[1].axis)
-        _vectorize_writes(draft, *other)
+        _vectorize_write(builder, *other)
     return bool(cuts) or other is not None
 
 
-def _next_reduction(draft: Draft, done: set[int]) -> UOp | None:
-    """A reduction as it is after the moves so far."""
-    blocks = draft.blocks(Ops.REDUCE)
+def _next_reduction(builder: RecipeBuilder, done: set[int]) -> UOp | None:
+    """The next reduction that is not vectorized yet."""
+    blocks = builder.binders(Ops.REDUCE)
     return next((b for b in blocks if done.isdisjoint(r.axis for r in b.bound)), None)
 
 
-def _exchanged(draft: Draft) -> list[UOp]:
-    """Short axes that reads run along both ways: their steps need the same elements."""
+def _reversed_axes(builder: RecipeBuilder) -> list[UOp]:
+    """Short axes that are read in both directions: all their steps need the same elements."""
     found: dict[UOp, None] = {}
-    for block in draft.blocks(Ops.STORE) + draft.blocks(Ops.STAGE):
-        short = [r for r in block.bound if r.kind is AxisKind.LOOP and r.size <= EXCHANGED]
-        loads = draft.loads(block) if short else []
+    for binder in builder.binders(Ops.STORE) + builder.binders(Ops.STAGE):
+        short = [r for r in binder.bound if r.kind is AxisKind.LOOP and r.size <= MAX_REVERSED]
+        loads = builder.loads(binder) if short else []
         for axis in short:
             along = {stride(index, axis) for index in loads}
             if any(step and -step in along for step in along):
@@ -117,250 +129,278 @@ def _exchanged(draft: Draft) -> list[UOp]:
     return list(found)
 
 
-def _written(draft: Draft, op: Ops, done: set[int]) -> Iterator[tuple[UOp, UOp]]:
-    """Blocks as they are after the moves so far, and the axes along which they write."""
-    for block in draft.blocks(op):
-        axis = _written_along(block)
+def _unvectorized_writers(
+    builder: RecipeBuilder, op: Ops, done: set[int]
+) -> Iterator[tuple[UOp, UOp]]:
+    """Binders with this op and the axes they write along, without those done."""
+    for binder in builder.binders(op):
+        axis = _write_axis(binder)
         if axis is not None and axis.kind is AxisKind.LOOP and axis.axis not in done:
-            if not _is_for_others(draft, block, axis):
-                yield block, axis
+            if not _has_longer_rows(builder, binder, axis):
+                yield binder, axis
 
 
-def _is_for_others(draft: Draft, block: UOp, axis: UOp) -> bool:
-    """Do blocks with rows of their own share this axis? Lanes are theirs: copies of a row for every
-    lane of one number would be written one by one.
-    """
-    for mate in blocks(draft.nest, axis):
-        if mate.op in (Ops.STORE, Ops.STAGE):
-            row = _written_along(mate)
-            if row is not None and row not in block.bound and row.size >= draft.lanes(mate):
+def _has_longer_rows(builder: RecipeBuilder, binder: UOp, axis: UOp) -> bool:
+    """True if a binder over this axis writes longer rows inside: lanes belong to these rows."""
+    for other_binder in binders_over(builder.nest, axis):
+        if other_binder.op in (Ops.STORE, Ops.STAGE):
+            row = _write_axis(other_binder)
+            if (
+                row is not None
+                and row not in binder.bound
+                and row.size >= builder.lanes(other_binder)
+            ):
                 return True
     return False
 
 
-def _is_plain(draft: Draft, block: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> bool:
-    """Does a block want only vectors along what it writes?"""
-    if is_scanned(draft.nest, axis) or _read_across(draft, block, axis, cuts) is not None:
+def _is_simple_write(
+    builder: RecipeBuilder, binder: UOp, axis: UOp, cuts: Mapping[UOp, int]
+) -> bool:
+    """True if a binder needs only vectors along the axis it writes."""
+    if is_scanned(builder.nest, axis) or _read_across(builder, binder, axis, cuts) is not None:
         return False
-    return not (_is_written_out(draft, block, axis, 1) and _is_masked(block, axis))
+    return not (_is_fully_unrolled(builder, binder, axis, 1) and _is_masked(binder, axis))
 
 
-def _cut(draft: Draft, block: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> int:
-    """How many elements along an axis at once, beside those of other axes."""
-    sums = _collected(draft, axis)
+def _write_amount(builder: RecipeBuilder, binder: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> int:
+    """How many elements along an axis to unroll, given the unrolled elements of other axes."""
+    sums = _sums_along(builder, axis)
     wide = 2 if sums else 1
-    copies = prod(r.size if r.kind is AxisKind.UPCAST else cuts.get(r, 1) for r in block.bound)
-    vectors = max(1, draft.vectors(block) * wide // copies)
-    if any(draft.work_along(found, axis) >= HEAVIEST for found in sums):
+    copies = prod(r.size if r.kind is AxisKind.UPCAST else cuts.get(r, 1) for r in binder.bound)
+    vectors = max(1, builder.vectors(binder) * wide // copies)
+    if any(builder.work_along(found, axis) >= COMPUTE_BOUND_WORK for found in sums):
         vectors = 1
-    if draft.looked_up(block, axis):
+    if builder.indirect_loads(binder, axis):
         vectors = 1
-    return _amount(draft, axis, _bounded(draft, axis, draft.lanes(block) * vectors))
+    return _largest_amount(
+        builder, axis, _bound_code_size(builder, axis, builder.lanes(binder) * vectors)
+    )
 
 
-def _bounded(draft: Draft, axis: UOp, amount: int) -> int:
-    """So many elements at once, or fewer, if that would be too many instructions."""
-    each = draft.per_step(axis)
-    while amount > 1 and amount * each > MAX_UNROLLED:
+def _bound_code_size(builder: RecipeBuilder, axis: UOp, amount: int) -> int:
+    """The amount, halved until the unrolled code is short enough."""
+    each = builder.instructions_per_step(axis)
+    while amount > 1 and amount * each > MAX_UNROLLED_INSTRUCTIONS:
         amount //= 2
     return amount
 
 
-def _vectorize_writes(draft: Draft, block: UOp, axis: UOp) -> None:
-    across = _read_across(draft, block, axis, {})
-    if across is not None and draft.work(block) < HEAVIEST:
-        _turn_around(draft, block, axis, across)
-    elif is_scanned(draft.nest, axis):
-        _vectorize_scan(draft, block, axis)
-    elif _is_masked(block, axis) and _is_written_out(
-        draft, block, axis, _steps_at_once(block, axis)
+def _vectorize_write(builder: RecipeBuilder, binder: UOp, axis: UOp) -> None:
+    across = _read_across(builder, binder, axis, {})
+    if across is not None and builder.work(binder) < COMPUTE_BOUND_WORK:
+        _transpose(builder, binder, axis, across)
+    elif is_scanned(builder.nest, axis):
+        _vectorize_scan(builder, binder, axis)
+    elif _is_masked(binder, axis) and _is_fully_unrolled(
+        builder, binder, axis, _unrolled_steps(binder, axis)
     ):
-        _unroll_masked(draft, axis, draft.lanes(block))
+        _unroll_masked(builder, axis, builder.lanes(binder))
     else:
-        draft.attempt(Opt(OptOps.UPCAST, axis.axis, _cut(draft, block, axis, {})))
+        builder.try_move(Opt(OptOps.UPCAST, axis.axis, _write_amount(builder, binder, axis, {})))
 
 
-def _turn_around(draft: Draft, block: UOp, axis: UOp, across: UOp) -> None:
-    """A transposition: whole vectors on both sides, and whole lines of the cache on one of them, if
-    that is not too much to write out.
+def _transpose(builder: RecipeBuilder, binder: UOp, axis: UOp, across: UOp) -> None:
+    """Whole vectors on both sides of a transposition, and whole cache lines on one of them if that
+    is not too much code.
 
-    Rows that lie a multiple of a cache's way apart have too few places in it: parts of their lines
-    do not stay there until the rest is written, so whole ones are written, and others wait.
+    Rows whose distance is a multiple of an L1 way share few sets: partial lines are evicted before
+    they are complete, so whole lines are written and reads wait.
     """
-    lanes = draft.lanes(block)
-    is_alone = len(_places(draft)) == 1 and draft.is_light(block)
-    is_turned = 2 * lanes <= draft.target.registers and across.size >= 4 * LINE * lanes
-    line = LINE * lanes if is_alone and is_turned else lanes
-    apart = (written_stride(block, across) or 0) * block.src[0].dtype.itemsize
-    is_crowded = line > lanes and apart % (draft.target.l1_bytes // draft.target.l1_ways) == 0
-    along, beside = (line, lanes) if is_crowded else (lanes, line)
-    draft.attempt(Opt(OptOps.UPCAST, axis.axis, _amount(draft, axis, along)))
-    draft.attempt(Opt(OptOps.UPCAST, across.axis, _amount(draft, across, beside)))
-    if is_crowded:
-        draft.attempt(Opt(OptOps.SWAP, across.axis, axis.axis))
+    lanes = builder.lanes(binder)
+    is_only_write = len(_writers(builder)) == 1 and builder.is_memory_bound(binder)
+    has_registers = (
+        2 * lanes <= builder.target.registers and across.size >= 4 * VECTORS_PER_LINE * lanes
+    )
+    line_elements = VECTORS_PER_LINE * lanes if is_only_write and has_registers else lanes
+    row_distance = (written_stride(binder, across) or 0) * binder.src[0].dtype.itemsize
+    has_set_conflicts = (
+        line_elements > lanes
+        and row_distance % (builder.target.l1_bytes // builder.target.l1_ways) == 0
+    )
+    along_amount, across_amount = (
+        (line_elements, lanes) if has_set_conflicts else (lanes, line_elements)
+    )
+    builder.try_move(Opt(OptOps.UPCAST, axis.axis, _largest_amount(builder, axis, along_amount)))
+    builder.try_move(
+        Opt(OptOps.UPCAST, across.axis, _largest_amount(builder, across, across_amount))
+    )
+    if has_set_conflicts:
+        builder.try_move(Opt(OptOps.SWAP, across.axis, axis.axis))
 
 
-def _unroll_masked(draft: Draft, axis: UOp, lanes: int) -> None:
-    """Without a loop masks are constants, and most of them go away."""
+def _unroll_masked(builder: RecipeBuilder, axis: UOp, lanes: int) -> None:
+    """Unroll fully, so that masks become constants and mostly vanish."""
     is_even = axis.size % lanes == 0
-    amount = axis.size if is_even else _amount(draft, axis, lanes)
-    if draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount)) and not is_even:
-        draft.attempt(Opt(OptOps.UPCAST, axis.axis, -(-axis.size // amount)))
+    amount = axis.size if is_even else _largest_amount(builder, axis, lanes)
+    if builder.try_move(Opt(OptOps.UPCAST, axis.axis, amount)) and not is_even:
+        builder.try_move(Opt(OptOps.UPCAST, axis.axis, -(-axis.size // amount)))
 
 
-def _is_masked(block: UOp, axis: UOp) -> bool:
-    """Does it depend on this axis whether something is read?"""
-    return any(axis in condition.ranges for condition in _conditions(block))
+def _is_masked(binder: UOp, axis: UOp) -> bool:
+    """True if some load under this axis is conditional."""
+    return any(axis in condition.ranges for condition in _conditions(binder))
 
 
-def _conditions(block: UOp) -> list[UOp]:
-    """All that must hold for something to be read, as far as loops alone decide it."""
-    gates = dict.fromkeys([node.gate for node in block.toposort() if node.op is Ops.INDEX])
+def _conditions(binder: UOp) -> list[UOp]:
+    """The gates of all loads, as far as they depend on loops alone."""
+    gates = dict.fromkeys([node.gate for node in binder.toposort() if node.op is Ops.INDEX])
     found = dict.fromkeys([c for gate in gates for c in conditions_of(gate)])
-    return [condition for condition in found if not _is_looked_at(condition)]
+    return [condition for condition in found if not _depends_on_data(condition)]
 
 
-def _is_looked_at(condition: UOp) -> bool:
-    """Does it depend on what is in memory?"""
+def _depends_on_data(condition: UOp) -> bool:
+    """True if the condition reads memory."""
     return any(node.op is Ops.LOAD for node in condition.toposort())
 
 
-def _is_written_out(draft: Draft, block: UOp, axis: UOp, steps: int) -> bool:
-    """Is a padded row short enough to be written out? Each vector takes so many steps."""
-    lanes = draft.lanes(block)
-    few = MASKED * (4 if draft.is_light(block) else 2)
-    most = max(MASKED, min(few, MOST_MASKED // steps))
-    return lanes <= axis.size <= lanes * most
+def _is_fully_unrolled(builder: RecipeBuilder, binder: UOp, axis: UOp, steps: int) -> bool:
+    """True if a padded row is short enough to unroll fully; each vector takes `steps` steps."""
+    lanes = builder.lanes(binder)
+    cheap = MAX_MASKED_VECTORS * (4 if builder.is_memory_bound(binder) else 2)
+    limit = max(MAX_MASKED_VECTORS, min(cheap, MAX_MASKED_STEPS // steps))
+    return lanes <= axis.size <= lanes * limit
 
 
-def _steps_at_once(block: UOp, axis: UOp) -> int:
-    """Steps of reductions that are written out for each element along this axis."""
-    reduces = [n for n in block.toposort() if n.op is Ops.REDUCE and axis in n.ranges]
+def _unrolled_steps(binder: UOp, axis: UOp) -> int:
+    """The unrolled reduction steps per element along this axis."""
+    reduces = [n for n in binder.toposort() if n.op is Ops.REDUCE and axis in n.ranges]
     return max([prod(r.size for r in n.bound if r.kind.is_unrolled) for n in reduces], default=1)
 
 
-def _vectorize_scan(draft: Draft, block: UOp, axis: UOp) -> None:
-    """Whole vectors of steps, for which the axis may have to be made longer."""
-    lanes = draft.lanes(block)
-    amount = lanes * draft.vectors(block)
+def _vectorize_scan(builder: RecipeBuilder, binder: UOp, axis: UOp) -> None:
+    """Unroll whole vectors of scan steps, padding the axis if needed."""
+    lanes = builder.lanes(binder)
+    amount = lanes * builder.vectors(binder)
     while amount > 1 and amount // 2 >= axis.size:
         amount //= 2
     if axis.size % lanes:
-        draft.attempt(Opt(OptOps.PADTO, axis.axis, amount))
-    while amount > 1 and find_axis(draft.nest, axis.axis).size % amount:
+        builder.try_move(Opt(OptOps.PADTO, axis.axis, amount))
+    while amount > 1 and find_axis(builder.nest, axis.axis).size % amount:
         amount //= 2
-    draft.attempt(Opt(OptOps.UPCAST, axis.axis, amount))
+    builder.try_move(Opt(OptOps.UPCAST, axis.axis, amount))
 
 
-def _read_across(draft: Draft, block: UOp, axis: UOp, cuts: Container[UOp]) -> UOp | None:
-    """Another axis of a block that reads run along, while they jump along the one it writes."""
-    for index in draft.loads(block):
-        if stride(index, axis) not in NEAR:
-            for other in block.bound:
-                is_whole = other.kind is AxisKind.LOOP and other not in cuts
-                if is_whole and stride(index, other) == 1:
+def _read_across(
+    builder: RecipeBuilder, binder: UOp, axis: UOp, cuts: Container[UOp]
+) -> UOp | None:
+    """Another axis that reads are contiguous along, where they are strided along the written
+    axis.
+    """
+    for index in builder.loads(binder):
+        if stride(index, axis) not in LANE_STRIDES:
+            for other in binder.bound:
+                is_mask_aligned = other.kind is AxisKind.LOOP and other not in cuts
+                if is_mask_aligned and stride(index, other) == 1:
                     return other
     return None
 
 
-def _written_along(block: UOp) -> UOp | None:
-    """The axis along which neighbouring elements are written."""
-    for axis in block.bound:
-        if written_stride(block, axis) == 1:
+def _write_axis(binder: UOp) -> UOp | None:
+    """The axis along which adjacent elements are written."""
+    for axis in binder.bound:
+        if written_stride(binder, axis) == 1:
             return axis
     return None
 
 
-def _collected(draft: Draft, axis: UOp) -> list[UOp]:
-    """Sums that are collected side by side along this axis: each step reads a run of memory."""
-    collecting = draft.blocks(Ops.REDUCE) + draft.blocks(Ops.SCAN)
-    return [block for block in collecting if axis in block.ranges]
+def _sums_along(builder: RecipeBuilder, axis: UOp) -> list[UOp]:
+    """Reductions and scans with one result per element of this axis."""
+    collecting = builder.binders(Ops.REDUCE) + builder.binders(Ops.SCAN)
+    return [binder for binder in collecting if axis in binder.ranges]
 
 
-def _vectorize_reduction(draft: Draft, block: UOp) -> set[int]:
-    """Along the reduced axis if that is how memory lies; the axes around it are then taken.
+def _vectorize_reduction(builder: RecipeBuilder, binder: UOp) -> set[int]:
+    """Vectorize a reduction along its contiguous axis; returns the axes around it, which are then
+    taken.
 
-    Else the place of the result has lanes, and a short reduction no loop.
+    Otherwise its result gets lanes, and a short reduction is fully unrolled.
     """
-    inside = [r for r in block.bound if r.kind is AxisKind.REDUCE]
-    axis = _own_axis(draft, block, inside)
+    inside = [r for r in binder.bound if r.kind is AxisKind.REDUCE]
+    axis = _contiguous_axis(builder, binder, inside)
     if axis is not None:
-        number = next_number(draft.nest)
-        mates = blocks(draft.nest, axis)
-        around = {r.axis for mate in mates for r in mate.ranges}
-        if not read_side_by_side(draft, block, axis):
-            is_looked_up = any(_is_looked_up(draft, mate, axis) for mate in mates)
-            vectors = max(1, draft.vectors(block) // rows_at_once(draft, block))
+        number = next_axis_number(builder.nest)
+        members = binders_over(builder.nest, axis)
+        enclosing = {r.axis for other_binder in members for r in other_binder.ranges}
+        if not read_in_streams(builder, binder, axis):
+            is_looked_up = any(
+                _has_checked_index(builder, other_binder, axis) for other_binder in members
+            )
+            vectors = max(1, builder.vectors(binder) // unrolled_rows(builder, binder))
             vectors = 1 if is_looked_up else vectors
-            amount = _amount(draft, axis, draft.lanes(block) * vectors)
-            while amount > draft.lanes(block) and axis.size % amount:
-                amount //= 2  # what is left over would be summed one by one
-            draft.attempt(Opt(OptOps.UNROLL, axis.axis, amount))
-        return around | set(range(number, next_number(draft.nest)))
+            amount = _largest_amount(builder, axis, builder.lanes(binder) * vectors)
+            while amount > builder.lanes(binder) and axis.size % amount:
+                amount //= 2  # a remainder would be summed element by element
+            builder.try_move(Opt(OptOps.UNROLL, axis.axis, amount))
+        return enclosing | set(range(number, next_axis_number(builder.nest)))
     steps = 1
     for short in reversed(inside):
         steps *= short.size
-        is_long = steps > SHORT or draft.work_along(block, short) >= HEAVIEST
-        if is_long or _skips_rows(draft, block, short, steps // short.size):
+        is_long = (
+            steps > MAX_UNROLLED_STEPS or builder.work_along(binder, short) >= COMPUTE_BOUND_WORK
+        )
+        if is_long or _masks_whole_rows(builder, binder, short, steps // short.size):
             break
-        draft.attempt(Opt(OptOps.UNROLL, short.axis, short.size))
+        builder.try_move(Opt(OptOps.UNROLL, short.axis, short.size))
     return set()
 
 
-def _skips_rows(draft: Draft, block: UOp, axis: UOp, steps: int) -> bool:
-    """Does a step of this axis read a row or nothing, for a whole row of results? It is then asked
-    once, if that is a loop, and the text is shorter.
+def _masks_whole_rows(builder: RecipeBuilder, binder: UOp, axis: UOp, steps: int) -> bool:
+    """True if a step of this axis loads a whole row of results or nothing: as a loop, the mask is
+    evaluated once.
     """
-    conditions = _conditions(block)
+    conditions = _conditions(binder)
     rows = [
-        place
-        for written, place in _places(draft)
-        if any(place in condition.ranges for condition in conditions)
-        and _is_written_out(draft, written, place, steps)
+        write_axis
+        for written, write_axis in _writers(builder)
+        if any(write_axis in condition.ranges for condition in conditions)
+        and _is_fully_unrolled(builder, written, write_axis, steps)
     ]
-    of_rows = [c for c in conditions if rows and c.ranges.isdisjoint(rows)]
-    return any(axis in condition.ranges for condition in of_rows)
+    row_conditions = [c for c in conditions if rows and c.ranges.isdisjoint(rows)]
+    return any(axis in condition.ranges for condition in row_conditions)
 
 
-def _is_looked_up(draft: Draft, block: UOp, axis: UOp) -> bool:
-    """Is there an index for every step? Each is looked at, and what it names is read, by itself."""
-    return any(node.op is Ops.CHECK and axis in node.ranges for node in draft.own_nodes(block))
+def _has_checked_index(builder: RecipeBuilder, binder: UOp, axis: UOp) -> bool:
+    """True if every step checks an index of its own, and so loads element by element."""
+    return any(node.op is Ops.CHECK and axis in node.ranges for node in builder.own_nodes(binder))
 
 
-def _own_axis(draft: Draft, block: UOp, inside: list[UOp]) -> UOp | None:
-    """The reduced axis along which everything that depends on it is read element by element."""
-    loads = draft.loads(block)
+def _contiguous_axis(builder: RecipeBuilder, binder: UOp, inside: list[UOp]) -> UOp | None:
+    """The reduced axis along which every dependent load is contiguous."""
+    loads = builder.loads(binder)
     for axis in reversed(inside):
         along = [stride(index, axis) for index in loads if axis in index.ranges]
         if along and all(step == 1 for step in along):
-            is_short = axis.size < 2 * draft.lanes(block)
-            return None if is_short and _has_place(draft, block) else axis
+            is_short = axis.size < 2 * builder.lanes(binder)
+            return None if is_short and _has_result_lanes(builder, binder) else axis
     return None
 
 
-def _has_place(draft: Draft, block: UOp) -> bool:
-    """Could the place of a reduction's result have lanes instead?"""
-    loads, lanes = draft.loads(block), draft.lanes(block)
+def _has_result_lanes(builder: RecipeBuilder, binder: UOp) -> bool:
+    """True if the result of a reduction could have lanes instead."""
+    loads, lanes = builder.loads(binder), builder.lanes(binder)
     return any(
-        place in block.ranges
-        and place.size >= lanes
-        and all(stride(index, place) in NEAR for index in loads)
-        for _, place in _places(draft)
+        write_axis in binder.ranges
+        and write_axis.size >= lanes
+        and all(stride(index, write_axis) in LANE_STRIDES for index in loads)
+        for _, write_axis in _writers(builder)
     )
 
 
-def _places(draft: Draft) -> list[tuple[UOp, UOp]]:
-    """Blocks that write, and the axes along which they write neighbouring elements."""
-    found = [(block, _written_along(block)) for block in draft.blocks(Ops.STORE)]
-    found += [(block, _written_along(block)) for block in draft.blocks(Ops.STAGE)]
-    return [(block, axis) for block, axis in found if axis is not None]
+def _writers(builder: RecipeBuilder) -> list[tuple[UOp, UOp]]:
+    """STOREs and STAGEs with the axes they write along."""
+    found = [(binder, _write_axis(binder)) for binder in builder.binders(Ops.STORE)]
+    found += [(binder, _write_axis(binder)) for binder in builder.binders(Ops.STAGE)]
+    return [(binder, axis) for binder, axis in found if axis is not None]
 
 
-def _amount(draft: Draft, axis: UOp, most: int) -> int:
-    """The largest power of two that fits; one that divides where nothing may be done twice."""
-    amount = most
-    is_free = may_repeat(draft.nest, axis)
-    while amount > 1 and (amount > axis.size or (not is_free and axis.size % amount)):
+def _largest_amount(builder: RecipeBuilder, axis: UOp, limit: int) -> int:
+    """The largest power of two up to `limit` that fits the axis; a divisor if steps must not
+    repeat.
+    """
+    amount = limit
+    may_overlap = is_idempotent(builder.nest, axis)
+    while amount > 1 and (amount > axis.size or (not may_overlap and axis.size % amount)):
         amount //= 2
     return amount
 
@@ -368,37 +408,41 @@ def _amount(draft: Draft, axis: UOp, most: int) -> int:
 # ---------------------------------------------------------------------- cores and threads
 
 
-def _use_cores(draft: Draft) -> None:
-    """The outermost loop with work for every core is divided, if there is enough work in all."""
-    target = draft.target
-    if target.cores < 2 or draft.steps() * STEP_NS < target.core_work_ns:
+def divide_outer_loop(builder: RecipeBuilder) -> None:
+    """Divide the outermost loop with enough iterations among cores, if the nest has enough work."""
+    target = builder.target
+    if target.cores < 2 or builder.inner_iterations() * ITERATION_NS < target.core_work_ns:
         return
-    loops = [r for r in draft.nest.outer if r.kind is AxisKind.LOOP]
-    loops = [r for r in loops if not is_scanned(draft.nest, r)]
+    loops = [r for r in builder.nest.outer if r.kind is AxisKind.LOOP]
+    loops = [r for r in loops if not is_scanned(builder.nest, r)]
     wide = [r for r in loops if r.size >= 4 * target.cores] or [r for r in loops if r.size > 1]
     if wide:
-        draft.attempt(Opt(OptOps.CORE, wide[0].axis))
+        builder.try_move(Opt(OptOps.CORE, wide[0].axis))
 
 
-def _use_threads(draft: Draft) -> None:
-    """Vectors of four in each thread, and as many threads in a group as divide the axis."""
-    for block in draft.blocks(Ops.REDUCE):
-        outer = prod(r.size for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL)
-        inside = block.bound[-1]
-        if outer < FEW_GROUPS and inside.size % SHARING == 0 and inside.size >= LONG:
-            draft.attempt(Opt(OptOps.GROUPTOP, inside.axis, SHARING))
-    for block in draft.blocks(Ops.STORE):
-        axis = _written_along(block)
+def gpu_strategy(builder: RecipeBuilder) -> None:
+    """Vectors per thread, and as many threads per group as divide the axis."""
+    for binder in builder.binders(Ops.REDUCE):
+        outer = prod(r.size for r in axes(builder.nest) if r.kind is AxisKind.GLOBAL)
+        inside = binder.bound[-1]
+        if (
+            outer < MIN_GROUPS
+            and inside.size % REDUCTION_THREADS == 0
+            and inside.size >= MIN_SHARED_STEPS
+        ):
+            builder.try_move(Opt(OptOps.GROUPTOP, inside.axis, REDUCTION_THREADS))
+    for binder in builder.binders(Ops.STORE):
+        axis = _write_axis(binder)
         if axis is None or axis.kind is not AxisKind.GLOBAL:
             continue
-        if axis.size % THREAD_ELEMENTS == 0:
-            if all(stride(index, axis) in (0, 1) for index in draft.loads(block)):
-                draft.attempt(Opt(OptOps.UPCAST, axis.axis, THREAD_ELEMENTS))
-    found = [r for r in axes(draft.nest) if r.kind is AxisKind.GLOBAL]
+        if axis.size % ELEMENTS_PER_THREAD == 0:
+            if all(stride(index, axis) in (0, 1) for index in builder.loads(binder)):
+                builder.try_move(Opt(OptOps.UPCAST, axis.axis, ELEMENTS_PER_THREAD))
+    found = [r for r in axes(builder.nest) if r.kind is AxisKind.GLOBAL]
     for axis in reversed(found):
-        amount = MOST_THREADS
+        amount = MAX_GROUP_THREADS
         while amount > 1 and axis.size % amount:
             amount //= 2
         if amount > 1:
-            draft.attempt(Opt(OptOps.LOCAL, axis.axis, min(amount, draft.target.group_size)))
+            builder.try_move(Opt(OptOps.LOCAL, axis.axis, min(amount, builder.target.group_size)))
             return

@@ -1,8 +1,8 @@
-"""Recipes for large contractions: both operands packed, a part of the sum at a time.
+"""Strategy for large contractions: both operands packed, K-blocked (GotoBLAS/BLIS blocking).
 
-Loops from the outside: shares of the result, which cores take; parts of the sum; blocks of rows;
-columns; rows. Of a part, what a tile reads of both operands fits the nearest cache, a block of
-`left` the second one, and what a share reads of `right` the last one.
+Loops from the outside: shares of the result, which cores take; K blocks (KC); row blocks (MC);
+columns (NR); rows (MR). The panels of a tile fit L1, a block of `left` fits L2, and what a share
+reads of `right` fits L3.
 """
 
 from __future__ import annotations
@@ -12,113 +12,134 @@ from math import prod
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.analysis.contraction_pattern import Contraction
-from glassgrad.loops.moves.pack import MOST_BYTES
-from glassgrad.loops.nest import next_number
+from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES
+from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.cores import divide_tiles, even_blocks, is_even, shared_blocks
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.cores import (
+    balanced_block_size,
+    block_size,
+    divide_tiles,
+    is_balanced,
+)
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
 
-PART = 256  # steps of a sum
-SHORT = 1024  # a sum of fewer steps is not worth it
-LEFT_ROOM = 3, 8  # of the second cache, for a block of rows
-PACKING = 2.0  # tiles that take as long as to pack the other operand for a share
-LEFT_WORK = 3  # to pack an element of `left`, a few at a time; that of `right` is 1
+KC = 256  # reduction steps per K block
+MIN_DEPTH = 1024  # reduction steps below which K-blocking does not pay
+LEFT_SHARE_OF_L2 = 3, 8  # fraction of L2 for a packed row block
+PACKING_COST = 2.0  # cost of packing the other operand for a share, in tiles
+# cost of packing an element of `left`, which is transposed, relative to `right`
+LEFT_PACKING_COST = 3
 
 
-def packed_recipe(draft: Draft, found: Contraction) -> bool:
-    """Arrange the loops around a tile; False, and nothing done, if the sum is short."""
-    part = part_of(found.reduce)
-    loops = {r.axis: r for r in draft.nest.outer if r.kind is AxisKind.LOOP}
-    if part is None or found.rows.axis not in loops or found.columns.axis not in loops:
+def packed_gemm(builder: RecipeBuilder, found: Contraction) -> bool:
+    """Order the loops around a register tile; False, with nothing changed, if the reduction is
+    short.
+    """
+    k_block = k_block_of(found.reduce)
+    loops = {r.axis: r for r in builder.nest.outer if r.kind is AxisKind.LOOP}
+    if k_block is None or found.rows.axis not in loops or found.columns.axis not in loops:
         return False
-    by_rows = LEFT_WORK * found.rows.size > found.columns.size  # shares of rows all pack `right`
-    return any(_pack(draft, found, part, way) for way in (by_rows, not by_rows))
+    # every share of rows packs `right`
+    by_rows = LEFT_PACKING_COST * found.rows.size > found.columns.size
+    return any(_pack(builder, found, k_block, order) for order in (by_rows, not by_rows))
 
 
-def _pack(draft: Draft, found: Contraction, part: tuple[UOp, int], by_rows: bool) -> bool:
-    """Sums of a share in scratch, a part of `right` at a time, and blocks of `left` for it."""
-    before, (axis, amount) = draft.nest, part
-    outer, blocks = _arrange(draft, found, by_rows)
-    if not outer or not draft.attempt(Opt(OptOps.PARTIAL, axis.axis, (outer[-1], amount))):
-        draft.nest = before
+def _pack(
+    builder: RecipeBuilder, found: Contraction, k_block: tuple[UOp, int], by_rows: bool
+) -> bool:
+    """Accumulate a share in scratch, one K block of packed `right` and row blocks of packed `left`
+    at a time.
+    """
+    before, (axis, amount) = builder.nest, k_block
+    outer, blocks = _order_loops(builder, found, by_rows)
+    if not outer or not builder.try_move(Opt(OptOps.K_BLOCK, axis.axis, (outer[-1], amount))):
+        builder.nest = before
         return False
-    (sums,) = draft.blocks(Ops.STAGE)
+    (sums,) = builder.binders(Ops.STAGE)
     _, first, *_ = [r for r in sums.bound if r.kind is AxisKind.LOOP]
-    draft.attempt(Opt(OptOps.STAGE, axis.axis, found.right.src[0].arg.slot))
+    builder.try_move(Opt(OptOps.PACK, axis.axis, found.right.src[0].arg.slot))
     place = first if blocks else axis
-    draft.attempt(Opt(OptOps.STAGE, place.axis, found.left.src[0].arg.slot))
+    builder.try_move(Opt(OptOps.PACK, place.axis, found.left.src[0].arg.slot))
     return True
 
 
-def _arrange(draft: Draft, found: Contraction, by_rows: bool) -> tuple[list[int], list[int]]:
-    """Cut the loops and put them in order: those over shares, and those over blocks of rows."""
-    must_divide, room = draft.nest.rewrites, _room_for_sums(draft, found.reduce)
-    sizes = {r.axis: r.size for r in draft.nest.outer if r.kind is AxisKind.LOOP}
+def _order_loops(
+    builder: RecipeBuilder, found: Contraction, by_rows: bool
+) -> tuple[list[int], list[int]]:
+    """Tile and order the loops; returns the loops over shares and those over row blocks."""
+    must_divide, max_tiles = builder.nest.rewrites, _max_tiles_in_scratch(builder, found.reduce)
+    sizes = {r.axis: r.size for r in builder.nest.outer if r.kind is AxisKind.LOOP}
     row, column = found.rows.axis, found.columns.axis
     others = [axis for axis in sizes if axis not in (row, column)]
-    tiles = _tiles_of_block(draft, found, sizes[row])
+    tiles = _tiles_per_row_block(builder, found, sizes[row])
     if by_rows:
-        most = max(1, room // sizes[column] // tiles) * tiles
-        height = _share(draft, sizes[row], most, [sizes[axis] for axis in others])
-        shares, row = _cut(draft, row, height)
-        most = max(1, min(sizes[column], room // _whole_blocks(height, tiles)))
-        panels, column = _cut(draft, column, even_blocks(sizes[column], most, must_divide, PACKING))
+        limit = max(1, max_tiles // sizes[column] // tiles) * tiles
+        height = _share_size(builder, sizes[row], limit, [sizes[axis] for axis in others])
+        shares, row = _tile(builder, row, height)
+        limit = max(1, min(sizes[column], max_tiles // _round_up(height, tiles)))
+        panels, column = _tile(
+            builder, column, block_size(sizes[column], limit, must_divide, PACKING_COST)
+        )
         outer = shares + panels
     else:
         height = sizes[row]
-        most = max(1, room // _whole_blocks(height, tiles))
-        width = _share(draft, sizes[column], most, [sizes[axis] for axis in others])
-        shares, column = _cut(draft, column, width)
+        limit = max(1, max_tiles // _round_up(height, tiles))
+        width = _share_size(builder, sizes[column], limit, [sizes[axis] for axis in others])
+        shares, column = _tile(builder, column, width)
         outer = shares
-    block = even_blocks(height, min(height, tiles), must_divide)
-    blocks, row = _cut(draft, row, block)
-    draft.arrange([*others, *outer, *blocks, column, row])
-    divide_tiles(draft, [*others, *shares])
+    block = block_size(height, min(height, tiles), must_divide)
+    blocks, row = _tile(builder, row, block)
+    builder.order_outer_loops([*others, *outer, *blocks, column, row])
+    divide_tiles(builder, [*others, *shares])
     return outer if shares else [], blocks
 
 
-def _cut(draft: Draft, axis: int, amount: int) -> tuple[list[int], int]:
-    """The loop over blocks of so many, if there are several, and the loop inside of a block."""
-    number = next_number(draft.nest)
-    sizes = {r.axis: r.size for r in draft.nest.outer}
-    if 1 < amount < sizes[axis] and draft.attempt(Opt(OptOps.TILE, axis, amount)):
+def _tile(builder: RecipeBuilder, axis: int, amount: int) -> tuple[list[int], int]:
+    """Tile an axis: the loop over blocks, if there are several, and the loop inside."""
+    number = next_axis_number(builder.nest)
+    sizes = {r.axis: r.size for r in builder.nest.outer}
+    if 1 < amount < sizes[axis] and builder.try_move(Opt(OptOps.TILE, axis, amount)):
         return [axis], number
     return [], axis
 
 
-def _share(draft: Draft, size: int, most: int, others: list[int]) -> int:
-    """How many tiles of an axis are done at a time, by one core if it cannot have another axis."""
-    cores, must_divide = draft.target.cores, draft.nest.rewrites
-    if any(is_even(other, cores) for other in others):
-        return even_blocks(size, min(most, -(-size // 2)), must_divide, PACKING)
-    most = min(most, -(-size // cores))  # every share more packs the other operand once more
-    return shared_blocks(size, most, cores, must_divide, PACKING)
+def _share_size(builder: RecipeBuilder, size: int, limit: int, others: list[int]) -> int:
+    """The tiles of an axis per share, balanced among cores unless another axis is."""
+    cores, must_divide = builder.target.cores, builder.nest.rewrites
+    if any(is_balanced(other, cores) for other in others):
+        return block_size(size, min(limit, -(-size // 2)), must_divide, PACKING_COST)
+    limit = min(limit, -(-size // cores))  # every further share packs the other operand again
+    return balanced_block_size(size, limit, cores, must_divide, PACKING_COST)
 
 
-def _tiles_of_block(draft: Draft, found: Contraction, tiles: int) -> int:
-    """Of how many tiles of rows a part of `left` stays in the second cache."""
+def _tiles_per_row_block(builder: RecipeBuilder, found: Contraction, tiles: int) -> int:
+    """The row tiles of a packed block of `left` that fits its share of L2."""
     rows = -(-found.rows.size // tiles)
-    part, whole = LEFT_ROOM
-    room = draft.target.l2_bytes * part // whole
-    return max(1, room // (rows * PART * found.reduce.dtype.itemsize))
+    numerator, denominator = LEFT_SHARE_OF_L2
+    budget = builder.target.l2_bytes * numerator // denominator
+    return max(1, budget // (rows * KC * found.reduce.dtype.itemsize))
 
 
-def _whole_blocks(rows: int, tiles: int) -> int:
-    """So many rows of tiles, or more: the last block of them overlaps the one before."""
+def _round_up(rows: int, tiles: int) -> int:
+    """Rows of tiles rounded up to whole blocks: the last block overlaps its neighbour."""
     return -(-rows // tiles) * tiles
 
 
-def _room_for_sums(draft: Draft, reduce: UOp) -> int:
-    """How many tiles of sums fit scratch."""
-    tile = prod(r.size for r in draft.nest.outer if r.kind is AxisKind.UPCAST)
-    return MOST_BYTES // (tile * reduce.dtype.itemsize)
+def _max_tiles_in_scratch(builder: RecipeBuilder, reduce: UOp) -> int:
+    """The number of tiles of sums that fit scratch."""
+    tile = prod(r.size for r in builder.nest.outer if r.kind is AxisKind.UPCAST)
+    return MAX_SCRATCH_BYTES // (tile * reduce.dtype.itemsize)
 
 
-def part_of(reduce: UOp) -> tuple[UOp, int] | None:
-    """How much of which axis to sum at a time, if all at once is too much for the nearest cache."""
-    first = reduce.bound[0]
-    rest = prod(r.size for r in reduce.bound[1:])
-    if first.size * rest < SHORT or not first.src[0].is_const:
+def k_block_of(reduce: UOp) -> tuple[UOp, int] | None:
+    """The axis and block size of a reduction too deep for L1; None if it is short or has no such
+    divisor.
+    """
+    outermost = reduce.bound[0]
+    inner_steps = prod(r.size for r in reduce.bound[1:])
+    if outermost.size * inner_steps < MIN_DEPTH or not outermost.src[0].is_const:
         return None
-    amounts = [n for n in range(1, min(first.size, PART // rest + 1)) if first.size % n == 0]
-    return (first, amounts[-1]) if amounts and amounts[-1] * rest >= PART // 4 else None
+    amounts = [
+        n for n in range(1, min(outermost.size, KC // inner_steps + 1)) if outermost.size % n == 0
+    ]
+    return (outermost, amounts[-1]) if amounts and amounts[-1] * inner_steps >= KC // 4 else None

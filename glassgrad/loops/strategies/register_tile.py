@@ -1,23 +1,24 @@
-"""How large a tile of sums to keep in registers: so many rows of so many vectors."""
+"""Choose the size of a register tile of sums: rows times vectors of columns."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.analysis.mask_bounds import is_whole
-from glassgrad.loops.nest import is_added_to
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.analysis.mask_bounds import is_mask_aligned
+from glassgrad.loops.nest import accumulates_in_scratch
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
 
-MOST_ROWS = 8
-MOST_VECTORS = 3
-FEW_REGISTERS = 16  # with twice as many, loads cost half
-ENOUGH_SUMS = 8  # vectors that keep the multipliers busy
+MAX_TILE_ROWS = 8
+MAX_TILE_VECTORS = 3
+# vector registers of AVX2, for which the load cost is fitted; twice as many halve it
+REFERENCE_REGISTERS = 16
+MIN_ACCUMULATORS = 8  # vectors: FMA latency (4) times FMA units (2)
 
 
 class Tile(NamedTuple):
-    """`cost` is the time per product in units of a perfect tile's: what is wasted at the edges, and
-    loads that products wait for.
+    """`cost` is the time per product relative to a perfect tile: waste at the edges and stalls on
+    loads.
     """
 
     cost: float
@@ -25,56 +26,64 @@ class Tile(NamedTuple):
     vectors: int
 
 
-def choose_tile(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> Tile:
-    """The cheapest tile that fits the registers, besides vectors of columns and `others`."""
-    return min(tiles(draft, rows, columns, lanes, others), default=Tile(float("inf"), 1, 1))
+def choose_tile(
+    builder: RecipeBuilder, rows: UOp, columns: UOp, lanes: int, reserved: int = 1
+) -> Tile:
+    """The cheapest tile that fits the registers, next to one vector per column and `reserved`
+    others.
+    """
+    return min(tiles(builder, rows, columns, lanes, reserved), default=Tile(float("inf"), 1, 1))
 
 
-def tiles(draft: Draft, rows: UOp, columns: UOp, lanes: int, others: int = 1) -> list[Tile]:
-    """The cheapest ones of one vector, of two, and so on, as far as registers go."""
-    registers, size = draft.target.registers, (rows.size, columns.size)
-    heights = _fitting(draft, rows, [n + 1 for n in range(MOST_ROWS)])
-    widths = _fitting(draft, columns, [(n + 1) * lanes for n in range(MOST_VECTORS)])
-    found: list[Tile] = []
+def tiles(
+    builder: RecipeBuilder, rows: UOp, columns: UOp, lanes: int, reserved: int = 1
+) -> list[Tile]:
+    """The cheapest tile for each number of vectors."""
+    registers, size = builder.target.registers, (rows.size, columns.size)
+    heights = _legal_amounts(builder, rows, [n + 1 for n in range(MAX_TILE_ROWS)])
+    widths = _legal_amounts(builder, columns, [(n + 1) * lanes for n in range(MAX_TILE_VECTORS)])
+    result: list[Tile] = []
     for vectors in [width // lanes for width in widths]:
-        counts = [n for n in heights if (n + 1) * vectors + others <= registers]
-        costs = [_cost(size, (n, vectors), lanes, registers) for n in counts]
-        found += [Tile(*min(zip(costs, counts)), vectors)] if counts else []
-    return found
+        row_counts = [n for n in heights if (n + 1) * vectors + reserved <= registers]
+        costs = [_cost(size, (n, vectors), lanes, registers) for n in row_counts]
+        result += [Tile(*min(zip(costs, row_counts)), vectors)] if row_counts else []
+    return result
 
 
-def whole_rows(draft: Draft, rows: UOp, columns: UOp, lanes: int) -> list[Tile]:
-    """All of an axis that is longer than others are high, beside one vector."""
-    if not MOST_ROWS < rows.size <= draft.target.registers or columns.size < lanes:
+def whole_row_tiles(builder: RecipeBuilder, rows: UOp, columns: UOp, lanes: int) -> list[Tile]:
+    """A tile of one vector that covers all of an axis longer than MAX_TILE_ROWS."""
+    if not MAX_TILE_ROWS < rows.size <= builder.target.registers or columns.size < lanes:
         return []
-    size, registers = (rows.size, columns.size), draft.target.registers
+    size, registers = (rows.size, columns.size), builder.target.registers
     return [Tile(_cost(size, (rows.size, 1), lanes, registers), rows.size, 1)]
 
 
 def _cost(size: tuple[int, int], tile: tuple[int, int], lanes: int, registers: int) -> float:
-    """With many registers, what is multiplied is loaded long before."""
+    """Time per product. With more registers, operands are loaded earlier and stall less."""
     (rows, columns), (count, vectors) = size, tile
     width = vectors * lanes
     waste = -(-rows // count) * count * -(-columns // width) * width / (rows * columns)
     loads = (0.3 * (count + vectors) / vectors + 0.8) / count
-    waiting = 1 + loads * FEW_REGISTERS / registers
-    return waste * waiting * max(1.0, ENOUGH_SUMS / (vectors * count))
+    waiting = 1 + loads * REFERENCE_REGISTERS / registers
+    return waste * waiting * max(1.0, MIN_ACCUMULATORS / (vectors * count))
 
 
-def _fitting(draft: Draft, axis: UOp, amounts: list[int]) -> list[int]:
-    """Those that an axis can be cut into, without storing or adding an element twice where that
-    would be wrong, and so that what a mask hides is still left out.
+def _legal_amounts(builder: RecipeBuilder, axis: UOp, amounts: list[int]) -> list[int]:
+    """The amounts an axis can be split into: exact divisors where an overlapping tail would be
+    wrong, aligned ones where the axis has mask bounds.
     """
-    nest = draft.nest
-    must_divide = nest.rewrites or is_added_to(nest, axis)
-    is_short = any(limit.axis == axis.axis for limit in nest.limits)
+    nest = builder.nest
+    must_divide = nest.rewrites or accumulates_in_scratch(nest, axis)
+    has_mask_bounds = any(mask_bound.axis == axis.axis for mask_bound in nest.mask_bounds)
     return [
         n
         for n in amounts
-        if n <= axis.size and not (must_divide and axis.size % n) and (is_whole(n) or not is_short)
+        if n <= axis.size
+        and not (must_divide and axis.size % n)
+        and (is_mask_aligned(n) or not has_mask_bounds)
     ]
 
 
-def lanes_along(draft: Draft, reduce: UOp, axis: UOp) -> int:
-    """As many lanes as a vector has, or fewer if the axis is that short."""
-    return min(draft.lanes(reduce), 1 << (axis.size.bit_length() - 1))
+def lanes_along(builder: RecipeBuilder, reduce: UOp, axis: UOp) -> int:
+    """The lanes of a vector, or fewer if the axis is shorter."""
+    return min(builder.lanes(reduce), 1 << (axis.size.bit_length() - 1))

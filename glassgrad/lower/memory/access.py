@@ -228,7 +228,7 @@ def fill_stage(emitter: Emitter, node: UOp) -> None:
 
 def emit_stage(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """Fill scratch where the stage's outer loops are open; returns the pointer behind the fill."""
-    value, indices, ranges = node.value, node.places, node.bound
+    value, indices, ranges = node.value, node.scratch_indices, node.bound
     if not indices:
         return emitter.value(value, copy)
     depth = emitter.depth(node)

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.distance import is_far
+from glassgrad.ir.distance import exceeds_cache
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp, const
 from glassgrad.lower.constant_conditions import uniform_scalar, uniform_truth
@@ -56,7 +56,7 @@ def _load_transposed(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp, a
     first = copy[axis] // count * count
     rows: list[UOp] = []
     streams = prod(r.size for r in emitter.unrolled(node) if r is not axis)
-    needs_prefetch = streams > HARDWARE_PREFETCH_STREAMS and is_far(node.src[0], emitter.target)
+    needs_prefetch = streams > HARDWARE_PREFETCH_STREAMS and exceeds_cache(node.src[0], emitter.target)
     for i in range(count):
         at = address(emitter, node.src[0], {**copy, axis: first, lane: i}, None).pointer
         rows.append(scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (at,))))

@@ -15,7 +15,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.distance import is_far
+from glassgrad.ir.distance import exceeds_cache
 from glassgrad.ir.linear import Linear
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target
@@ -133,7 +133,9 @@ def epilogue_accesses(stores: list[UOp], target: Target) -> dict[UOp, bool]:
         return {}
     found = {node.src[0]: False for node in nodes if node.op is Ops.LOAD}
     found |= {store.src[0]: True for store in stores}
-    return {index: is_written for index, is_written in found.items() if is_far(index, target)}
+    return {
+        index: is_written for index, is_written in found.items() if exceeds_cache(index, target)
+    }
 
 
 def _inline_nodes(stores: list[UOp]) -> list[UOp]:

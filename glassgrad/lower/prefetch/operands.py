@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import frozen
-from glassgrad.ir.distance import is_far
+from glassgrad.ir.distance import exceeds_cache
 from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.linear import Linear, add, linear, plus, scale
 from glassgrad.ir.ops import Ops
@@ -76,7 +76,7 @@ def _region(emitter: Emitter, reduce: UOp, load: UOp) -> Region | None:
     is_copied = load.buffer.op is Ops.STAGE
     block = load.buffer if is_copied else reduce
     index = _copied_index(load.buffer) if is_copied else load.src[0]
-    if index is None or not is_far(index, emitter.target):
+    if index is None or not exceeds_cache(index, emitter.target):
         return None
     outer_loops = (block.ranges if is_copied else load.ranges) - set(block.bound)
     unrolled = [r for r in outer_loops if r.kind.is_unrolled]

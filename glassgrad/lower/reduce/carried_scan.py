@@ -157,7 +157,7 @@ def _start(node: UOp) -> UOp:
 
 
 def _index(node: UOp) -> UOp:
-    return node.index(*node.places)
+    return node.index(*node.scratch_indices)
 
 
 def _loops_inside(node: UOp, over: tuple[UOp, ...]) -> tuple[UOp, ...]:

@@ -58,9 +58,9 @@ def _parts(load: UOp, reduced: set[UOp], readers: dict[UOp, int]) -> tuple[Ops, 
     stage = index.src[0]
     if stage.op is not Ops.STAGE or readers.get(stage) != 1 or stage.src[0].op not in SCALED:
         return None
-    if set(stage.places) != set(stage.bound):
+    if set(stage.scratch_indices) != set(stage.bound):
         return None
-    places = dict(zip(stage.places, index.indices, strict=True))
+    places = dict(zip(stage.scratch_indices, index.indices, strict=True))
     value = stage.src[0]
     term, factor = [reindex(part, places) for part in value.src]
     is_read = term.op is Ops.LOAD and reduced <= term.ranges  # nothing is computed over again

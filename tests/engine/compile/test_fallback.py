@@ -92,9 +92,9 @@ def break_finish(patch: pytest.MonkeyPatch) -> None:
 
 
 def break_merging(patch: pytest.MonkeyPatch) -> None:
-    merge = glassgrad.loops.merge_axes
+    merge = glassgrad.loops.coalesce_loops
     broken = failing(merge, always, AssertionError("injected"))
-    patch.setattr(glassgrad.loops, "merge_axes", broken)
+    patch.setattr(glassgrad.loops, "coalesce_loops", broken)
 
 
 def break_lowering(patch: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def test_the_loops_that_were_scheduled_compute_the_same(monkeypatch: pytest.Monk
                 view[...] = rng.normal(size=view.shape) if is_float else 0
         want = evaluate_all([made.uop])
         with monkeypatch.context() as patch:
-            patch.setattr(glassgrad.loops, "merge_axes", failing(list, always, KeyError()))
+            patch.setattr(glassgrad.loops, "coalesce_loops", failing(list, always, KeyError()))
             with pytest.warns(CompilerWarning):
                 got = [view.numpy() for view in realize([made.uop])]
         assert not differences([made.uop], got, want), name

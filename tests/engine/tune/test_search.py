@@ -26,7 +26,7 @@ from glassgrad.engine.tune.search import (
     written_recipe,
 )
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.loops.moves.coalesce import merge_axes
+from glassgrad.loops.moves.coalesce import coalesce_loops
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps, Recipe
 
@@ -35,7 +35,7 @@ TARGET = Device["CPU"].target
 
 def nest_of(tensor: Tensor) -> Nest:
     kernel = kernel_of(tensor)
-    return merge_axes(Nest(kernel.body, kernel.outer, kernel.rewrites))
+    return coalesce_loops(Nest(kernel.body, kernel.outer, kernel.rewrites))
 
 
 def nothing(nest: Nest, target: Target) -> Recipe:
@@ -118,7 +118,7 @@ def test_machines_that_are_not_here_get_the_usual_recipe() -> None:
 
 
 def test_a_recipe_is_read_as_it_was_written() -> None:
-    recipe = (Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.CORE, 1), Opt(OptOps.STAGE, 2, (1, 0)))
+    recipe = (Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.CORE, 1), Opt(OptOps.PACK, 2, (1, 0)))
     write_object("ab" * 32, written_recipe(recipe))
     assert recall_recipe("ab" * 32) == recipe
 

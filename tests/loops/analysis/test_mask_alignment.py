@@ -12,8 +12,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
-from glassgrad.loops.analysis.mask_alignment import lengthen
-from glassgrad.loops.analysis.mask_bounds import GRAIN
+from glassgrad.loops.analysis.mask_alignment import align_masked_loops
+from glassgrad.loops.analysis.mask_bounds import MASK_ALIGNMENT
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps
@@ -35,7 +35,7 @@ def gates(nest: Nest, base: Ops) -> list[UOp | None]:
 
 def test_loops_over_hidden_places_become_whole_grains() -> None:
     before = attention(250)
-    after = lengthen(before, before.outer[-1])
+    after = align_masked_loops(before, before.outer[-1])
     assert sorted({r.size for r in axes(after)}) == [8, 32, 250, 256]
     stages = [n.arg for n in after.body.toposort() if n.op is Ops.STAGE and n.arg]
     assert stages and set(stages) == {(256,)}
@@ -44,17 +44,17 @@ def test_loops_over_hidden_places_become_whole_grains() -> None:
 
 def test_memory_is_not_touched_beyond_its_end_and_scratch_needs_no_condition() -> None:
     nest = attention(250)
-    nest = lengthen(nest, nest.outer[-1])
+    nest = align_masked_loops(nest, nest.outer[-1])
     assert sum(gate is not None for gate in gates(nest, Ops.PARAM)) == 2, "keys and values"
     assert all(gate is None for gate in gates(nest, Ops.STAGE))
 
 
 @pytest.mark.parametrize(
-    ("time", "offset"), [(100, 1), (3 * GRAIN, 1), (256, 1), (250, 2), (250, 60)]
+    ("time", "offset"), [(100, 1), (3 * MASK_ALIGNMENT, 1), (256, 1), (250, 2), (250, 60)]
 )
 def test_rows_that_are_short_or_whole_or_see_the_end_stay(time: int, offset: int) -> None:
     nest = attention(time, offset)
-    assert lengthen(nest, nest.outer[-1]) is nest
+    assert align_masked_loops(nest, nest.outer[-1]) is nest
 
 
 def test_all_loops_of_odd_rows_end_early() -> None:
@@ -67,15 +67,15 @@ def test_all_loops_of_odd_rows_end_early() -> None:
 
 def test_a_move_that_leaves_steps_unknown_ends_the_limits() -> None:
     nest = attention(256)
-    nest = apply_opt(nest, Opt(OptOps.BLOCK, nest.outer[-1].axis, 32), TARGET)
-    assert nest.limits
-    axis = next(r for r in axes(nest) if r.axis == nest.limits[-1].axis)
-    reduced = [n.axis for n in nest.limits if any(r.axis == n.axis for r in _reduced(nest))]
+    nest = apply_opt(nest, Opt(OptOps.ROW_BLOCK, nest.outer[-1].axis, 32), TARGET)
+    assert nest.mask_bounds
+    axis = next(r for r in axes(nest) if r.axis == nest.mask_bounds[-1].axis)
+    reduced = [n.axis for n in nest.mask_bounds if any(r.axis == n.axis for r in _reduced(nest))]
     tiled = apply_opt(nest, Opt(OptOps.TILE, reduced[0], 16), TARGET)
-    assert [n.step for n in tiled.limits if n.axis == reduced[0]] == [16]
+    assert [n.step for n in tiled.mask_bounds if n.axis == reduced[0]] == [16]
     assert axis.size == 256
     shared = apply_opt(nest, Opt(OptOps.GROUPTOP, reduced[0], 4), TARGET)
-    assert shared.limits == ()
+    assert shared.mask_bounds == ()
 
 
 def _reduced(nest: Nest) -> list[UOp]:

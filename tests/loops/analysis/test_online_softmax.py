@@ -13,7 +13,7 @@ from support.compiler.schedules import TARGET, memory
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
-from glassgrad.loops.analysis.online_softmax import Family, relative_sums
+from glassgrad.loops.analysis.online_softmax import OnlineSoftmax, find_online_softmax
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
@@ -23,18 +23,20 @@ def nest_of(*tensors: Tensor) -> Nest:
     return Nest(kernel.body, kernel.outer, kernel.rewrites)
 
 
-def found(nest: Nest) -> Family:
+def found(nest: Nest) -> OnlineSoftmax:
     """What is relative to the first maximum."""
     reduces = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
     (axis,) = next(node for node in reduces if node.arg is Ops.MAX).bound
-    return relative_sums(nest, axis)
+    return find_online_softmax(nest, axis)
 
 
 def test_attention_has_two_sums_and_two_rows_in_scratch() -> None:
     q, k, v = memory(16, 64, 4), memory(16, 40, 4), memory(16, 40, 4)
     family = found(nest_of((q @ k.transpose(-2, -1) * 0.5).softmax(-1) @ v))
     assert [relation.rate for relation in family.sums.values()] == pytest.approx([log2(np.e)] * 2)
-    assert len(family.stages) == 2 and len(family.powers) == 1, "scores, and what exp makes of them"
+    assert len(family.stages) == 2 and len(family.exponentials) == 1, (
+        "scores, and what exp makes of them"
+    )
     assert len(family.loops) == 5 and all(r.size == 40 for r in family.loops)
 
 
@@ -60,7 +62,7 @@ def test_a_loop_that_is_cut_already_is_not_the_whole_axis() -> None:
     nest = nest_of((x - x.max(1, keepdim=True)).exp().sum(1))
     (node,) = found(nest).sums
     cut = apply_opt(nest, Opt(OptOps.UNROLL, node.bound[0].axis, 4), TARGET)
-    with pytest.raises(IllegalMove, match="no sum is relative"):
+    with pytest.raises(IllegalMove, match="no sum is scaled"):
         found(cut)
 
 
@@ -78,7 +80,7 @@ def test_a_loop_that_is_cut_already_is_not_the_whole_axis() -> None:
 )
 def test_other_sums_are_not_carried(result: Callable[[Tensor], Tensor]) -> None:
     nest = nest_of(result(memory(6, 32)))
-    with pytest.raises(IllegalMove, match="no sum is relative"):
+    with pytest.raises(IllegalMove, match="no sum is scaled"):
         found(nest)
 
 
@@ -87,5 +89,5 @@ def test_weights_that_are_wanted_themselves_are_not_carried() -> None:
     scores = q @ k.transpose(-2, -1)
     weights = (scores - scores.max(-1, keepdim=True)).exp()
     nest = nest_of(weights @ v, weights.contiguous())
-    with pytest.raises(IllegalMove, match="more than sums"):
+    with pytest.raises(IllegalMove, match="more than the maximum and its sums"):
         found(nest)

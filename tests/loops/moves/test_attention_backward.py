@@ -25,7 +25,7 @@ from glassgrad.loops import optimize
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import Opt, OptOps, Recipe
-from glassgrad.loops.search.candidates import attempt
+from glassgrad.loops.search.candidates import try_recipe
 from glassgrad.schedule.fuse import attention_backward as swept
 from glassgrad.schedule.fuse import profitability as worth
 from glassgrad.schedule.fuse import row_blocks as blocks
@@ -84,7 +84,7 @@ def carrying(nest: Nest) -> list[UOp]:
 
 
 def sweep(nest: Nest, amount: int) -> Nest:
-    return apply_opt(nest, Opt(OptOps.SWEEP, rows_of(nest)[0], amount), TARGET)
+    return apply_opt(nest, Opt(OptOps.ATTENTION_BACKWARD, rows_of(nest)[0], amount), TARGET)
 
 
 def test_scratch_has_a_block_of_each_plane_and_both_sums() -> None:
@@ -118,15 +118,17 @@ def test_blocks_divide_the_rows_and_go_by_on_one_core() -> None:
     nest = nest_of(both_ways())
     (axis, *_) = rows_of(nest)
     for amount in (0, 60, 256):
-        assert f"256 rows are no blocks of {amount}" in refused(nest, OptOps.SWEEP, axis, amount)
-    assert "no blocks of 64" in refused(nest, OptOps.SWEEP, axis, 64, GPU)
+        assert f"{amount} rows do not evenly divide 256" in refused(
+            nest, OptOps.ATTENTION_BACKWARD, axis, amount
+        )
+    assert "target has threads" in refused(nest, OptOps.ATTENTION_BACKWARD, axis, 64, GPU)
 
 
 def test_only_rows_that_something_sums_over_are_swept() -> None:
     q, k, v = [memory(*SHAPE) for _ in range(3)]
     nest = nest_of(kernel_of((q @ k.transpose(-2, -1)).softmax(-1) @ v))
     for axis in axes(nest):
-        assert refused(nest, OptOps.SWEEP, axis.axis, 16)
+        assert refused(nest, OptOps.ATTENTION_BACKWARD, axis.axis, 16)
 
 
 def test_rows_that_need_a_sum_over_all_rows_are_not_swept() -> None:
@@ -134,13 +136,15 @@ def test_rows_that_need_a_sum_over_all_rows_are_not_swept() -> None:
     rows = (x * y).sum(-1)
     nest = nest_of(kernel_of(rows / rows.sum(1, keepdim=True)))
     (axis,) = [n.bound[0].axis for n in nest.body.toposort() if n.op is Ops.STAGE and n.arg]
-    assert "rows need what is summed" in refused(nest, OptOps.SWEEP, axis, 2)
+    assert "depends on a sum over all rows" in refused(nest, OptOps.ATTENTION_BACKWARD, axis, 2)
 
 
 def test_a_sum_that_needs_another_sum_over_the_rows_is_not_swept() -> None:
     nest = nest_of(kernel_of(memory(1, 3, 3, 3).cumsum(3).var(2, correction=0)))
     assert rows_of(nest)
-    assert "rows need what is summed" in refused(nest, OptOps.SWEEP, rows_of(nest)[0], 1)
+    assert "depends on a sum over all rows" in refused(
+        nest, OptOps.ATTENTION_BACKWARD, rows_of(nest)[0], 1
+    )
 
 
 def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
@@ -149,7 +153,7 @@ def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
     for op in (OptOps.UPCAST, OptOps.TILE, OptOps.CORE):
         assert "block to block" in refused(nest, op, block.axis, 2)
     rows = carrying(nest)[0].bound[1]
-    assert "twice" in refused(nest, OptOps.UPCAST, rows.axis, 6)
+    assert "accumulate twice" in refused(nest, OptOps.UPCAST, rows.axis, 6)
     apply_opt(nest, Opt(OptOps.UPCAST, rows.axis, 4), TARGET)
 
 
@@ -158,7 +162,7 @@ def test_masks_shorten_every_loop_over_places() -> None:
     made = tensors[0].scaled_dot_product_attention(*tensors[1:3], is_causal=True)
     kernel = kernel_of(made, *made.gradient(*tensors[:3], gradient=tensors[3]))
     nest = optimize(kernel, TARGET, chooser())
-    assert OptOps.SWEEP in ops_of(nest)
+    assert OptOps.ATTENTION_BACKWARD in ops_of(nest)
     planes = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg == (256, 256)]
     short = [r for r in axes(nest) if not r.src[0].is_const]
     assert len(short) >= len(planes) + 2, "planes, and both sums that are carried"
@@ -172,8 +176,8 @@ class SweepChooser(RandomChooser):
 
     def __call__(self, nest: Nest, target: Target) -> Recipe:
         for axis in rows_of(nest)[:1]:
-            opt = Opt(OptOps.SWEEP, axis, self.rng.choice((1, 2, 4, 8, 16, 32)))
-            nest = attempt(nest, (opt,), target) or nest
+            opt = Opt(OptOps.ATTENTION_BACKWARD, axis, self.rng.choice((1, 2, 4, 8, 16, 32)))
+            nest = try_recipe(nest, (opt,), target) or nest
         return super().__call__(nest, target)
 
 
@@ -201,7 +205,9 @@ def test_any_recipe_that_sweeps_gives_the_same(batch: int) -> None:
             np.testing.assert_allclose(
                 one, other, rtol=1e-4, atol=2e-5, err_msg=f"{choose.recipes}"
             )
-        count += sum(OptOps.SWEEP in [opt.op for opt in recipe] for recipe in choose.recipes)
+        count += sum(
+            OptOps.ATTENTION_BACKWARD in [opt.op for opt in recipe] for recipe in choose.recipes
+        )
     assert count >= 3, "hardly anything was swept"
 
 
@@ -222,7 +228,9 @@ def test_scratch_is_written_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -
         found = realize_on(PythonDevice("PYTHON:7"), prepared(roots), choose)
         for one, other in zip(found, expected(*x, sees), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-5)
-        count += sum(OptOps.SWEEP in [opt.op for opt in recipe] for recipe in choose.recipes)
+        count += sum(
+            OptOps.ATTENTION_BACKWARD in [opt.op for opt in recipe] for recipe in choose.recipes
+        )
     assert count >= 3, "hardly anything was swept"
 
 
@@ -248,7 +256,7 @@ def test_gradients_are_numpys_and_the_same_bits_again(
     target = Target("CPU", "llvm", cores=threads)
     kernels = planned(*gradients(*tensors, sees=sees), target=target).kernels
     moves = [ops_of(optimize(kernel, target, chooser())) for kernel in kernels]
-    assert any(OptOps.SWEEP in found for found in moves)
+    assert any(OptOps.ATTENTION_BACKWARD in found for found in moves)
     with Context(THREADS=threads):
         once, again = [[t.numpy() for t in gradients(*tensors, sees=sees)] for _ in range(2)]
     for one, other, wanted in zip(

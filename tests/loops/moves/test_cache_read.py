@@ -28,7 +28,7 @@ def slot_of(nest: Nest, numel: int) -> int:
 
 def test_every_element_that_is_read_is_copied_once() -> None:
     before = convolution(20, 5)
-    after = move(before, OptOps.WINDOW, 0, slot_of(before, 20))
+    after = move(before, OptOps.CACHE_READ, 0, slot_of(before, 20))
     (stage,) = blocks(after, Ops.STAGE)
     assert stage.arg == (20,), "sixteen windows of five overlap"
     same(before, after)
@@ -36,13 +36,13 @@ def test_every_element_that_is_read_is_copied_once() -> None:
 
 def test_a_stage_would_copy_every_window() -> None:
     before = convolution(20, 5)
-    (stage,) = blocks(move(before, OptOps.STAGE, 0, slot_of(before, 20)), Ops.STAGE)
+    (stage,) = blocks(move(before, OptOps.PACK, 0, slot_of(before, 20)), Ops.STAGE)
     assert sorted(stage.arg) == [5, 16]
 
 
 def test_zeros_around_are_put_in_where_the_copy_is_made() -> None:
     before = convolution(20, 5, padding=2)
-    after = move(before, OptOps.WINDOW, 0, slot_of(before, 20))
+    after = move(before, OptOps.CACHE_READ, 0, slot_of(before, 20))
     (stage,) = blocks(after, Ops.STAGE)
     assert stage.arg == (24,)
     readers = [n for n in blocks(after, Ops.INDEX) if n.src[0] is stage]
@@ -52,7 +52,7 @@ def test_zeros_around_are_put_in_where_the_copy_is_made() -> None:
 
 def test_a_window_inside_of_an_output_loop_is_one_window_long() -> None:
     before = convolution(20, 5)
-    after = move(before, OptOps.WINDOW, 1, slot_of(before, 20))
+    after = move(before, OptOps.CACHE_READ, 1, slot_of(before, 20))
     (stage,) = blocks(after, Ops.STAGE)
     assert stage.arg == (5,)
     same(before, after)
@@ -61,22 +61,22 @@ def test_a_window_inside_of_an_output_loop_is_one_window_long() -> None:
 def test_the_axes_of_a_copy_may_have_another_order() -> None:
     before = product(6, 8, 10)
     slot = slot_of(before, 60)
-    after = move(before, OptOps.WINDOW, 1, (slot, (1, 0)))
+    after = move(before, OptOps.CACHE_READ, 1, (slot, (1, 0)))
     (stage,) = blocks(after, Ops.STAGE)
-    (straight,) = blocks(move(before, OptOps.WINDOW, 1, slot), Ops.STAGE)
+    (straight,) = blocks(move(before, OptOps.CACHE_READ, 1, slot), Ops.STAGE)
     assert stage.arg == straight.arg[::-1]
     assert [r.size for r in stage.bound] == [r.size for r in straight.bound], "read as it lies"
     same(before, after)
-    with pytest.raises(IllegalMove, match="no order of 2 axes"):
-        move(before, OptOps.WINDOW, 1, (slot, (1, 1)))
+    with pytest.raises(IllegalMove, match="not a permutation of 2 axes"):
+        move(before, OptOps.CACHE_READ, 1, (slot, (1, 1)))
 
 
 def test_what_is_no_window_is_refused() -> None:
     nest = product(6, 8, 10)
-    with pytest.raises(IllegalMove, match="nothing of argument 9"):
-        move(nest, OptOps.WINDOW, 0, 9)
-    with pytest.raises(IllegalMove, match="inside of a loop"):
-        move(nest, OptOps.WINDOW, 0, 2, GPU)
+    with pytest.raises(IllegalMove, match="no load of argument 9"):
+        move(nest, OptOps.CACHE_READ, 0, 9)
+    with pytest.raises(IllegalMove, match="not unrolled"):
+        move(nest, OptOps.CACHE_READ, 0, 2, GPU)
 
 
 def test_places_that_come_from_memory_are_no_window() -> None:
@@ -86,4 +86,4 @@ def test_places_that_come_from_memory_are_no_window() -> None:
     rows = UOp(Ops.RESHAPE, x.dtype, (gathered,), (3, 4))
     nest = nest_of(reduce(rows, Ops.ADD, 1))
     with pytest.raises(IllegalMove):
-        move(nest, OptOps.WINDOW, 0, slot_of(nest, 20))
+        move(nest, OptOps.CACHE_READ, 0, slot_of(nest, 20))

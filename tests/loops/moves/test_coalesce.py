@@ -24,7 +24,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves.coalesce import merge_axes
+from glassgrad.loops.moves.coalesce import coalesce_loops
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import OptOps
 from glassgrad.schedule import schedule
@@ -33,7 +33,7 @@ LOOP, REDUCE = AxisKind.LOOP, AxisKind.REDUCE
 
 
 def merged(nest: Nest) -> dict[AxisKind, list[int]]:
-    after = merge_axes(nest)
+    after = coalesce_loops(nest)
     same(nest, after)
     return kinds(after)
 
@@ -91,7 +91,7 @@ def test_merging_never_changes_what_a_kernel_computes(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
         for kernel in schedule(random_graph(Random(seed), 12), TARGET).kernels:
             nest = Nest(kernel.body, kernel.outer, kernel.rewrites)
-            after = merge_axes(nest)
+            after = coalesce_loops(nest)
             assert len(after.outer) <= len(nest.outer)
             same_or_nan(nest, after)
 
@@ -104,14 +104,14 @@ def same_or_nan(one: Nest, two: Nest) -> None:
 
 def test_two_loops_are_joined_where_that_is_asked_for() -> None:
     before = added(4, 6)
-    after = move(before, OptOps.JOIN, 0, 1)
+    after = move(before, OptOps.COALESCE, 0, 1)
     assert kinds(after) == {LOOP: [24]}
     same(before, after)
 
 
 def test_a_tile_of_a_joined_axis_goes_on_in_the_next_row() -> None:
     before = added(4, 6)
-    after = move(move(before, OptOps.JOIN, 0, 1), OptOps.UPCAST, 0, 5)
+    after = move(move(before, OptOps.COALESCE, 0, 1), OptOps.UPCAST, 0, 5)
     assert kinds(after) == {LOOP: [5], AxisKind.UPCAST: [5]}
     same(before, after)
 
@@ -119,13 +119,13 @@ def test_a_tile_of_a_joined_axis_goes_on_in_the_next_row() -> None:
 def test_steps_of_a_sum_are_joined_too() -> None:
     before = nest_of(reduce(numbers(3, 4, 5), Ops.ADD, 0, 2))
     first, second = [axis.axis for axis in axes(before) if axis.kind is REDUCE]
-    after = move(before, OptOps.JOIN, first, second)
+    after = move(before, OptOps.COALESCE, first, second)
     assert kinds(after) == {LOOP: [4], REDUCE: [15]}
     same(before, after)
 
 
 def test_what_does_not_follow_each_other_is_not_joined() -> None:
-    assert "plain" in refused(added(4, 6), OptOps.JOIN, 0, 0)
-    assert "plain" in refused(row_sums(4, 6), OptOps.JOIN, 0, 1)
-    assert "plain" in refused(move(added(4, 6), OptOps.UPCAST, 1, 6), OptOps.JOIN, 0, 2)
-    assert "follow" in refused(added(4, 6), OptOps.JOIN, 1, 0)
+    assert "plain" in refused(added(4, 6), OptOps.COALESCE, 0, 0)
+    assert "plain" in refused(row_sums(4, 6), OptOps.COALESCE, 0, 1)
+    assert "plain" in refused(move(added(4, 6), OptOps.UPCAST, 1, 6), OptOps.COALESCE, 0, 2)
+    assert "not adjacent" in refused(added(4, 6), OptOps.COALESCE, 1, 0)

@@ -13,13 +13,13 @@ from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize
-from glassgrad.loops.moves.coalesce import merge_axes
-from glassgrad.loops.moves.flatten_buffers import straighten
+from glassgrad.loops.moves.coalesce import coalesce_loops
+from glassgrad.loops.moves.flatten_buffers import flatten_buffer_axes
 
 
 def merged(tensor: Tensor) -> Nest:
     kernel = kernel_of(tensor)
-    return merge_axes(Nest(kernel.body, kernel.outer, kernel.rewrites))
+    return coalesce_loops(Nest(kernel.body, kernel.outer, kernel.rewrites))
 
 
 def shapes(nest: Nest) -> dict[int, tuple[int, ...]]:
@@ -34,7 +34,7 @@ def joined_heads() -> Tensor:
 
 def test_what_was_reshaped_is_read_in_a_row() -> None:
     before = merged(joined_heads())
-    nest = straighten(before)
+    nest = flatten_buffer_axes(before)
     assert shapes(before)[1] == (16, 3, 6, 8) and shapes(nest)[1] == (16, 144)
     divisions = [n for n in nest.body.toposort() if n.op in (Ops.FLOORDIV, Ops.FLOORMOD)]
     assert not divisions
@@ -44,19 +44,19 @@ def test_what_was_reshaped_is_read_in_a_row() -> None:
 
 def test_axes_that_are_read_apart_stay_apart() -> None:
     nest = merged(memory(16, 3, 6, 8).permute(1, 0, 2, 3).sum(0) + 1)
-    assert shapes(straighten(nest)) == {0: (16, 48), 1: (16, 3, 48)}
+    assert shapes(flatten_buffer_axes(nest)) == {0: (16, 48), 1: (16, 3, 48)}
 
 
 def test_axes_that_do_not_lie_in_a_row_stay_apart() -> None:
     turned = memory(6, 16, 8).permute(1, 0, 2).reshape(16, 48)
     nest = merged(turned.transpose() @ memory(16, 12))
-    assert shapes(straighten(nest))[1] in ((6, 16, 8), (16, 6, 8))
+    assert shapes(flatten_buffer_axes(nest))[1] in ((6, 16, 8), (16, 6, 8))
 
 
 def test_a_gate_needs_its_axes() -> None:
     image = memory(4, 6, 8).pad(((0, 0), (1, 1), (1, 1))).reshape(4, 80)
     nest = merged(image.transpose() @ memory(4, 12))
-    assert shapes(straighten(nest)) == shapes(nest)
+    assert shapes(flatten_buffer_axes(nest)) == shapes(nest)
 
 
 def test_gradients_of_joined_heads_pack_whole_runs() -> None:

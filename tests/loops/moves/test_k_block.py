@@ -22,7 +22,7 @@ def product_nest() -> Nest:
 
 
 def test_a_part_of_the_sum_goes_by_all_results() -> None:
-    nest = apply_opt(product_nest(), Opt(OptOps.PARTIAL, 2, (0, 4)), TARGET)
+    nest = apply_opt(product_nest(), Opt(OptOps.K_BLOCK, 2, (0, 4)), TARGET)
     (kept,) = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert kept.arg == (4,)  # the columns of a row
     part, columns = kept.bound
@@ -35,11 +35,11 @@ def test_a_part_of_the_sum_goes_by_all_results() -> None:
 @pytest.mark.parametrize(
     ("opt", "why"),
     [
-        (Opt(OptOps.PARTIAL, 2, (0, 3)), "do not divide"),
-        (Opt(OptOps.PARTIAL, 2, (0, 8)), "do not divide"),
-        (Opt(OptOps.PARTIAL, 1, (0, 2)), "only a sum"),
-        (Opt(OptOps.PARTIAL, 2, (1, 2)), "or one"),
-        (Opt(OptOps.LANES, 1, 4), "only registers"),
+        (Opt(OptOps.K_BLOCK, 2, (0, 3)), "do not evenly divide"),
+        (Opt(OptOps.K_BLOCK, 2, (0, 8)), "do not evenly divide"),
+        (Opt(OptOps.K_BLOCK, 1, (0, 2)), "exactly one sum"),
+        (Opt(OptOps.K_BLOCK, 2, (1, 2)), "no loop is inside"),
+        (Opt(OptOps.LANES, 1, 4), "unrolled by UPCAST"),
     ],
 )
 def test_what_cannot_be_done_says_why(opt: Opt, why: str) -> None:
@@ -48,7 +48,7 @@ def test_what_cannot_be_done_says_why(opt: Opt, why: str) -> None:
 
 
 def test_nothing_is_added_twice_to_sums_in_scratch() -> None:
-    nest = apply_opt(product_nest(), Opt(OptOps.PARTIAL, 2, (0, 4)), TARGET)
+    nest = apply_opt(product_nest(), Opt(OptOps.K_BLOCK, 2, (0, 4)), TARGET)
     (kept,) = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
     with pytest.raises(IllegalMove, match="twice"):
         apply_opt(nest, Opt(OptOps.UPCAST, kept.bound[1].axis, 3), TARGET)
@@ -57,7 +57,7 @@ def test_nothing_is_added_twice_to_sums_in_scratch() -> None:
 
 def test_lanes_fit_the_registers() -> None:
     nest = apply_opt(product_nest(), Opt(OptOps.UPCAST, 0, 6), TARGET)
-    with pytest.raises(IllegalMove, match="no vectors of 4"):
+    with pytest.raises(IllegalMove, match="do not divide into vectors of 4"):
         apply_opt(nest, Opt(OptOps.LANES, 3, 4), TARGET)
     nest = apply_opt(nest, Opt(OptOps.LANES, 3, 2), TARGET)
     assert [r.size for r in nest.outer if r.kind is AxisKind.LANE] == [2]
@@ -72,7 +72,7 @@ def gradient_of_weights(batch: int, channels: int, size: int, padding: int = 0) 
 def test_a_long_sum_over_images_goes_by_image_by_image() -> None:
     (kernel,) = planned(gradient_of_weights(64, 8, 26)).kernels
     nest = optimize(kernel, TARGET, chooser())
-    assert OptOps.PARTIAL in [opt.op for opt in nest.recipe]
+    assert OptOps.K_BLOCK in [opt.op for opt in nest.recipe]
     scratch = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert len(scratch) == 2  # the sums, and one image's share of the gradient; no windows
 
@@ -95,7 +95,7 @@ def test_its_values_are_right(size: int, padding: int) -> None:
 def test_a_deep_product_of_a_transposed_matrix_packs_nothing_twice() -> None:
     (kernel,) = planned(memory(2048, 96).T @ memory(2048, 128)).kernels
     nest = optimize(kernel, TARGET, chooser())
-    found = [opt for opt in nest.recipe if opt.op is OptOps.PARTIAL]
+    found = [opt for opt in nest.recipe if opt.op is OptOps.K_BLOCK]
     assert [opt.arg[1] for opt in found] == [256]
     shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert len(shapes) == 3  # the sums of a block, and a part of each operand

@@ -16,7 +16,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.loops.moves.lanes import choose_lanes
-from glassgrad.loops.nest import BLOCKS
+from glassgrad.loops.nest import BINDERS
 from glassgrad.loops.opts import OptOps
 from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.schedule import schedule
@@ -82,13 +82,13 @@ def test_the_place_of_a_sum_has_lanes_before_the_sum_itself() -> None:
 
 
 def test_a_staged_panel_is_filled_with_vectors() -> None:
-    nest = move(move(product(6, 16, 10), OptOps.UPCAST, 1, 8), OptOps.STAGE, 1, 2)
+    nest = move(move(product(6, 16, 10), OptOps.UPCAST, 1, 8), OptOps.PACK, 1, 2)
     assert lanes(nest) == [8, 8]
 
 
 def assert_one_lane_axis_per_block(nest: Nest) -> None:
     for node in nest.body.toposort():
-        if node.op in BLOCKS:
+        if node.op in BINDERS:
             value = node.src[1] if node.op is Ops.STORE else node.src[0]
             seen = {*node.bound, *value.ranges}
             assert sum(r.kind is LANE for r in seen) <= 1, node

@@ -26,7 +26,7 @@ from glassgrad.loops import optimize
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import find_axis
 from glassgrad.loops.opts import Opt, OptOps, Recipe
-from glassgrad.loops.search.candidates import attempt
+from glassgrad.loops.search.candidates import try_recipe
 from glassgrad.tensor.lazy.collect import collect, prepared
 
 Array = np.ndarray
@@ -67,14 +67,14 @@ def carrying(nest: Nest) -> list[UOp]:
 
 def carry(nest: Nest, amount: int, rows: int = 0) -> Recipe:
     """Blocks of rows, if any are wanted, and blocks of the axis of the first maximum."""
-    opts = [Opt(OptOps.BLOCK, nest.outer[-1].axis, rows)] if rows else []
-    blocked = attempt(nest, tuple(opts), TARGET)
+    opts = [Opt(OptOps.ROW_BLOCK, nest.outer[-1].axis, rows)] if rows else []
+    blocked = try_recipe(nest, tuple(opts), TARGET)
     assert blocked is not None
-    return (*opts, Opt(OptOps.CARRY, maxima(blocked)[0], amount))
+    return (*opts, Opt(OptOps.ONLINE_SOFTMAX, maxima(blocked)[0], amount))
 
 
 def test_scores_and_weights_are_those_of_one_block() -> None:
-    nest = apply_opt(small(), Opt(OptOps.CARRY, maxima(small())[0], 5), TARGET)
+    nest = apply_opt(small(), Opt(OptOps.ONLINE_SOFTMAX, maxima(small())[0], 5), TARGET)
     shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert shapes.count((5,)) == 2, "scores and weights"
     assert not any(40 in shape for shape in shapes)
@@ -83,7 +83,7 @@ def test_scores_and_weights_are_those_of_one_block() -> None:
 
 
 def test_what_is_carried_is_two_maxima_and_two_sums() -> None:
-    nest = apply_opt(small(), Opt(OptOps.CARRY, maxima(small())[0], 4), TARGET)
+    nest = apply_opt(small(), Opt(OptOps.ONLINE_SOFTMAX, maxima(small())[0], 4), TARGET)
     scans = [stage.src[0] for stage in carrying(nest)]
     assert len([s for s in scans if s.arg is Ops.MULACC]) == 2
     assert len([s for s in scans if s.arg is Ops.MAX]) == 1, "the maximum in the end"
@@ -92,21 +92,23 @@ def test_what_is_carried_is_two_maxima_and_two_sums() -> None:
 
 def test_blocks_are_smaller_than_the_axis_and_go_by_on_one_core() -> None:
     nest = small()
-    assert "no blocks of 40" in refused(nest, OptOps.CARRY, maxima(nest)[0], 40)
-    assert "no blocks of 0" in refused(nest, OptOps.CARRY, maxima(nest)[0], 0)
-    assert "no blocks of 4" in refused(nest, OptOps.CARRY, maxima(nest)[0], 4, GPU)
+    assert "block of 40 does not fit" in refused(nest, OptOps.ONLINE_SOFTMAX, maxima(nest)[0], 40)
+    assert "block of 0 does not fit" in refused(nest, OptOps.ONLINE_SOFTMAX, maxima(nest)[0], 0)
+    assert "block of 4 does not fit" in refused(
+        nest, OptOps.ONLINE_SOFTMAX, maxima(nest)[0], 4, GPU
+    )
 
 
 def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
-    nest = apply_opt(small(), Opt(OptOps.BLOCK, small().outer[-1].axis, 6), TARGET)
-    nest = apply_opt(nest, Opt(OptOps.CARRY, maxima(nest)[0], 4), TARGET)
+    nest = apply_opt(small(), Opt(OptOps.ROW_BLOCK, small().outer[-1].axis, 6), TARGET)
+    nest = apply_opt(nest, Opt(OptOps.ONLINE_SOFTMAX, maxima(nest)[0], 4), TARGET)
     (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
     for op in (OptOps.UPCAST, OptOps.TILE, OptOps.CORE):
         assert "block to block" in refused(nest, op, block.axis, 2)
     sums = next(stage for stage in carrying(nest) if stage.src[0].arg is Ops.MULACC)
     rows = sums.bound[1]
     assert rows.size == 6
-    assert "twice" in refused(nest, OptOps.UPCAST, rows.axis, 4)
+    assert "accumulate twice" in refused(nest, OptOps.UPCAST, rows.axis, 4)
     apply_opt(nest, Opt(OptOps.UPCAST, rows.axis, 3), TARGET)
 
 
@@ -118,12 +120,12 @@ class CarryChooser(RandomChooser):
 
     def __call__(self, nest: Nest, target: Target) -> Recipe:
         if nest.outer and self.rng.randrange(2):
-            rows = Opt(OptOps.BLOCK, nest.outer[-1].axis, self.rng.choice((2, 3, 4, 8)))
-            nest = attempt(nest, (rows,), target) or nest
+            rows = Opt(OptOps.ROW_BLOCK, nest.outer[-1].axis, self.rng.choice((2, 3, 4, 8)))
+            nest = try_recipe(nest, (rows,), target) or nest
         for axis in maxima(nest):
             most = find_axis(nest, axis).size
-            opt = Opt(OptOps.CARRY, axis, self.rng.randrange(1, most) if most > 1 else 1)
-            nest = attempt(nest, (opt,), target) or nest
+            opt = Opt(OptOps.ONLINE_SOFTMAX, axis, self.rng.randrange(1, most) if most > 1 else 1)
+            nest = try_recipe(nest, (opt,), target) or nest
         return super().__call__(nest, target)
 
 
@@ -157,7 +159,9 @@ def test_any_recipe_that_carries_gives_the_same(batch: int) -> None:
         np.testing.assert_allclose(
             found, expected(q, k, v, mask), rtol=1e-4, atol=1e-5, err_msg=f"{choose.recipes}"
         )
-        carried += sum(OptOps.CARRY in [opt.op for opt in recipe] for recipe in choose.recipes)
+        carried += sum(
+            OptOps.ONLINE_SOFTMAX in [opt.op for opt in recipe] for recipe in choose.recipes
+        )
     assert carried >= 2, "hardly any maximum was carried"
 
 
@@ -179,7 +183,9 @@ def test_scratch_is_written_before_it_is_read() -> None:
         found = realize_on(PythonDevice("PYTHON:7"), prepared(roots), choose)
         total = np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)
         np.testing.assert_allclose(found[1], total, rtol=1e-5, err_msg=f"{choose.recipes}")
-        carried += sum(OptOps.CARRY in [opt.op for opt in recipe] for recipe in choose.recipes)
+        carried += sum(
+            OptOps.ONLINE_SOFTMAX in [opt.op for opt in recipe] for recipe in choose.recipes
+        )
     assert carried >= 6, "hardly any maximum was carried"
 
 
@@ -193,8 +199,8 @@ def test_rows_without_numbers_are_what_they_were(amount: int) -> None:
     moved: list[bool] = []
 
     def choose(nest: Nest, target: Target) -> Recipe:
-        found = attempt(nest, carry(nest, amount) if maxima(nest) else (), target)
-        moved.append(found is not None and OptOps.CARRY in ops_of(found))
+        found = try_recipe(nest, carry(nest, amount) if maxima(nest) else (), target)
+        moved.append(found is not None and OptOps.ONLINE_SOFTMAX in ops_of(found))
         return () if found is None else found.recipe
 
     with Context(NOOPT=1):
@@ -234,7 +240,7 @@ def test_long_rows_are_numpys_and_the_same_bits_again(
         target,
         chooser(),
     )
-    assert OptOps.CARRY in ops_of(nest)
+    assert OptOps.ONLINE_SOFTMAX in ops_of(nest)
     mask = np.where(np.arange(places) > np.arange(rows)[:, None], -np.inf, 0) if is_causal else 0.0
     with Context(THREADS=threads):
         found = [
@@ -255,7 +261,7 @@ def test_windows_over_long_rows_begin_and_end(places: int, ahead: int, behind: i
     tensors = [Tensor(x) for x in (q, k, v)]
     scores = sees.where(tensors[0] @ tensors[1].transpose(-2, -1) * 8**-0.5, -float("inf"))
     nest = optimize(kernel_of(scores.softmax(-1) @ tensors[2]), TARGET, chooser())
-    assert OptOps.CARRY in ops_of(nest)
+    assert OptOps.ONLINE_SOFTMAX in ops_of(nest)
     (blocks,) = {r for stage in carrying(nest) for r in carried_over(stage)}
     assert not blocks.src[0].is_const, "blocks that no row sees are left out"
     away = np.arange(places) - np.arange(places)[:, None]

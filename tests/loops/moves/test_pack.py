@@ -17,7 +17,7 @@ from glassgrad.loops.opts import IllegalMove, OptOps
 
 def test_the_whole_operand_is_staged_outside_of_the_loops_that_read_it() -> None:
     before = product(6, 8, 10)
-    after = move(before, OptOps.STAGE, 0, 2)
+    after = move(before, OptOps.PACK, 0, 2)
     (stage,) = blocks(after, Ops.STAGE)
     assert sorted(stage.arg) == [8, 10]
     assert not stage.ranges, "it depends on no row, so it is filled once"
@@ -26,7 +26,7 @@ def test_the_whole_operand_is_staged_outside_of_the_loops_that_read_it() -> None
 
 def test_a_row_is_staged_inside_of_the_loop_over_rows() -> None:
     before = product(6, 8, 10)
-    after = move(before, OptOps.STAGE, 0, 1)
+    after = move(before, OptOps.PACK, 0, 1)
     (stage,) = blocks(after, Ops.STAGE)
     assert stage.arg == (10,)
     assert [r.axis for r in stage.ranges] == [0]
@@ -36,7 +36,7 @@ def test_a_row_is_staged_inside_of_the_loop_over_rows() -> None:
 def test_registers_lie_next_to_each_other_in_scratch() -> None:
     before = product(6, 16, 10)
     tiled = move(before, OptOps.UPCAST, 1, 8)
-    after = move(tiled, OptOps.STAGE, 1, 2)
+    after = move(tiled, OptOps.PACK, 1, 2)
     (stage,) = blocks(after, Ops.STAGE)
     assert stage.arg == (10, 8), "depth, then the columns of the tile"
     assert kinds(after)[AxisKind.UPCAST] == [8, 8]
@@ -48,51 +48,51 @@ def test_of_an_argument_that_is_read_in_two_ways_one_may_be_copied() -> None:
     x = numbers(6, 10)
     left, right = [UOp(Ops.RESHAPE, x.dtype, (x,), shape) for shape in ((6, 1, 10), (1, 6, 10))]
     before = nest_of(reduce(left * right, Ops.ADD, 2))
-    assert len(blocks(move(before, OptOps.STAGE, 0, 1), Ops.STAGE)) == 2, "a row, and all of it"
-    after = move(before, OptOps.STAGE, 0, (1, 1))
+    assert len(blocks(move(before, OptOps.PACK, 0, 1), Ops.STAGE)) == 2, "a row, and all of it"
+    after = move(before, OptOps.PACK, 0, (1, 1))
     (stage,) = blocks(after, Ops.STAGE)
     assert sorted(stage.arg) == [6, 10]
     same(before, after)
-    with pytest.raises(IllegalMove, match="nothing of argument 1"):
-        move(before, OptOps.STAGE, 0, (1, 7))
+    with pytest.raises(IllegalMove, match="no load of argument 1"):
+        move(before, OptOps.PACK, 0, (1, 7))
 
 
 def test_staging_twice_gives_two_scratches() -> None:
     before = product(6, 8, 10)
-    after = move(move(before, OptOps.STAGE, 0, 2), OptOps.STAGE, 1, 1)
+    after = move(move(before, OptOps.PACK, 0, 2), OptOps.PACK, 1, 1)
     assert len(blocks(after, Ops.STAGE)) == 2
     same(before, after)
 
 
 def test_what_cannot_be_staged_is_said() -> None:
     nest = product(6, 8, 10)
-    with pytest.raises(IllegalMove, match="argument 0 is written here"):
-        move(nest, OptOps.STAGE, 0, 0)
-    with pytest.raises(IllegalMove, match="nothing of argument 9 is read"):
-        move(nest, OptOps.STAGE, 0, 9)
-    with pytest.raises(IllegalMove, match="nothing of argument 1"):
-        move(added(4, 6), OptOps.STAGE, 1, 1)
-    with pytest.raises(IllegalMove, match="inside of a loop"):
-        move(nest, OptOps.STAGE, 0, 2, GPU)
-    with pytest.raises(IllegalMove, match="inside of a loop"):
-        move(move(nest, OptOps.UPCAST, 1, 4), OptOps.STAGE, 3, 2)
+    with pytest.raises(IllegalMove, match="kernel writes argument 0"):
+        move(nest, OptOps.PACK, 0, 0)
+    with pytest.raises(IllegalMove, match="no load of argument 9"):
+        move(nest, OptOps.PACK, 0, 9)
+    with pytest.raises(IllegalMove, match="no load of argument 1"):
+        move(added(4, 6), OptOps.PACK, 1, 1)
+    with pytest.raises(IllegalMove, match="not unrolled"):
+        move(nest, OptOps.PACK, 0, 2, GPU)
+    with pytest.raises(IllegalMove, match="not unrolled"):
+        move(move(nest, OptOps.UPCAST, 1, 4), OptOps.PACK, 3, 2)
 
 
 def test_a_buffer_that_is_rewritten_is_not_staged() -> None:
     x = numbers(4, 6)
     nest = nest_of(assign(x, x + 1.0))
-    with pytest.raises(IllegalMove, match="written"):
-        move(nest, OptOps.STAGE, 0, 0)
+    with pytest.raises(IllegalMove, match="kernel writes"):
+        move(nest, OptOps.PACK, 0, 0)
 
 
 def test_scratch_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     apply_opt.cache_clear()  # the move was legal before
-    monkeypatch.setattr(staging, "MOST_BYTES", 79 * 4)
-    with pytest.raises(IllegalMove, match="80 elements are too many for scratch"):
-        move(product(6, 8, 10), OptOps.STAGE, 0, 2)
+    monkeypatch.setattr(staging, "MAX_SCRATCH_BYTES", 79 * 4)
+    with pytest.raises(IllegalMove, match="80 elements exceed 316 bytes of scratch"):
+        move(product(6, 8, 10), OptOps.PACK, 0, 2)
 
 
-@pytest.mark.parametrize("op", [OptOps.STAGE, OptOps.WINDOW])
+@pytest.mark.parametrize("op", [OptOps.PACK, OptOps.CACHE_READ])
 def test_numbers_that_are_read_to_be_converted_are_kept_converted(op: OptOps) -> None:
     narrow = leaf(np.arange(48.0).reshape(6, 8), "float16")
     wide = UOp(Ops.CAST, dtypes.float32, (narrow,))
@@ -109,7 +109,7 @@ def test_numbers_that_are_also_read_as_they_are_are_kept_so() -> None:
     wide = UOp(Ops.CAST, dtypes.float32, (narrow + narrow,)) + UOp(
         Ops.CAST, dtypes.float32, (narrow,)
     )
-    after = move(nest_of(UOp(Ops.PERMUTE, dtypes.float32, (wide,), (1, 0))), OptOps.STAGE, 0, 1)
+    after = move(nest_of(UOp(Ops.PERMUTE, dtypes.float32, (wide,), (1, 0))), OptOps.PACK, 0, 1)
     assert [kept.dtype for kept in blocks(after, Ops.STAGE)] == [dtypes.float16]
 
 
@@ -117,6 +117,6 @@ def test_numbers_that_become_places_are_kept_as_they_are() -> None:
     x, at = numbers(7, 5), leaf([[6, 0, 2, 1, 1]] * 3, "int32")
     before = nest_of(UOp(Ops.GATHER, x.dtype, (x, at), 0))
     slot = next(n.arg.slot for n in blocks(before, Ops.PARAM) if n.dtype is dtypes.int32)
-    after = move(before, OptOps.STAGE, before.outer[0].axis, slot)
+    after = move(before, OptOps.PACK, before.outer[0].axis, slot)
     assert [kept.dtype for kept in blocks(after, Ops.STAGE)] == [dtypes.int32]
     same(before, after)

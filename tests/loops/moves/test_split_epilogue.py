@@ -25,7 +25,7 @@ def tile(rows: int, columns: int, steps: int) -> Nest:
 
 def test_sums_go_to_scratch_and_a_loop_writes_them() -> None:
     before = tile(12, 32, 10)
-    nest = move(before, OptOps.APART, 4, 2)
+    nest = move(before, OptOps.SPLIT_EPILOGUE, 4, 2)
     same(before, nest)
     (kept,) = blocks(nest, Ops.STAGE)
     assert kept.arg == (16, 6) or kept.arg == (6, 16)
@@ -37,7 +37,7 @@ def test_sums_go_to_scratch_and_a_loop_writes_them() -> None:
 
 
 def test_the_sums_keep_their_registers_and_the_results_take_turns() -> None:
-    program = program_of(move(tile(12, 32, 10), OptOps.APART, 4, 1))
+    program = program_of(move(tile(12, 32, 10), OptOps.SPLIT_EPILOGUE, 4, 1))
     assert count(program, Ops.MULACC) == 12
     assert count(program, Ops.STORE) == 12 + 2, "all sums to scratch; a row of them from there"
     assert sorted(depths(program, Ops.STORE)) == [2] * 12 + [3] * 2
@@ -45,7 +45,7 @@ def test_the_sums_keep_their_registers_and_the_results_take_turns() -> None:
 
 def test_all_registers_of_a_row_may_be_a_loop_as_well() -> None:
     before = tile(12, 32, 10)
-    nest = move(before, OptOps.APART, 3, 8)
+    nest = move(before, OptOps.SPLIT_EPILOGUE, 3, 8)
     same(before, nest)
 
 
@@ -53,7 +53,7 @@ def test_sums_keep_their_lanes_and_results_have_registers_instead() -> None:
     nest = move(product(12, 32, 10), OptOps.UPCAST, 1, 16)
     before = move(nest, OptOps.LANES, 3, 8)
     (lane,) = [r for r in before.outer if r.kind is AxisKind.LANE]
-    nest = move(before, OptOps.APART, lane.axis, 4)
+    nest = move(before, OptOps.SPLIT_EPILOGUE, lane.axis, 4)
     same(before, nest)
     (kept,), (store,) = blocks(nest, Ops.STAGE), blocks(nest, Ops.STORE)
     assert any(r.kind is AxisKind.LANE for r in kept.bound)
@@ -62,15 +62,15 @@ def test_sums_keep_their_lanes_and_results_have_registers_instead() -> None:
 
 def test_what_cannot_be_done_says_why() -> None:
     nest = tile(12, 32, 10)
-    assert "registers" in refused(nest, OptOps.APART, 0, 2)
-    assert "divide" in refused(nest, OptOps.APART, 4, 4)
-    assert "divide" in refused(nest, OptOps.APART, 4, 6)
+    assert "unrolled output axis" in refused(nest, OptOps.SPLIT_EPILOGUE, 0, 2)
+    assert "divide" in refused(nest, OptOps.SPLIT_EPILOGUE, 4, 4)
+    assert "divide" in refused(nest, OptOps.SPLIT_EPILOGUE, 4, 6)
     kernel = kernel_of(memory(12, 32).cumsum(0))
     scanned = Nest(kernel.body, kernel.outer)
     axis = next(r for r in scanned.outer if r.size == 32)
     up = move(scanned, OptOps.UPCAST, axis.axis, 32)
     (register,) = [r for r in up.outer if r.kind is AxisKind.UPCAST]
-    assert "else than a sum" in refused(up, OptOps.APART, register.axis, 8)
+    assert "more than sums" in refused(up, OptOps.SPLIT_EPILOGUE, register.axis, 8)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 48, 100), (97, 130, 64), (12, 200, 333)])
@@ -105,5 +105,5 @@ def test_a_loop_that_the_sums_do_not_need_may_be_open_already() -> None:
     wider = UOp(Ops.STORE, store.dtype, (wide.index(*target.indices, again), value, *ranges, again))
     body = before.body.replace(src=(wider,))
     nest = replace(before, body=body, outer=(*before.outer, again))
-    program = program_of(move(nest, OptOps.APART, 4, 2))
+    program = program_of(move(nest, OptOps.SPLIT_EPILOGUE, 4, 2))
     assert count(program, Ops.RANGE) == 5, "rows, columns, steps, the loop around, and the new one"

@@ -22,7 +22,7 @@ from support.compiler.schedules import TARGET, assign, reduce
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops import spread_over_grid
+from glassgrad.loops import assign_grid_axes
 from glassgrad.loops.moves.table import MOVES, apply_moves, apply_opt, upcast_all
 from glassgrad.loops.nest import change_kind, find_axis
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
@@ -32,7 +32,7 @@ CORE, GLOBAL, LOCAL, GROUP = AxisKind.CORE, AxisKind.GLOBAL, AxisKind.LOCAL, Axi
 
 
 def on_gpu(nest: Nest) -> Nest:
-    return spread_over_grid(nest, GPU)
+    return assign_grid_axes(nest, GPU)
 
 
 def rewriting(n: int) -> Nest:
@@ -93,7 +93,7 @@ def test_moves_around_those_that_are_made_together_are_made_in_order() -> None:
 
 def test_unrolling_together_is_refused_where_one_of_them_is() -> None:
     recipe = Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.UPCAST, 1, 6)
-    with pytest.raises(IllegalMove, match="a reduction is unrolled with UNROLL"):
+    with pytest.raises(IllegalMove, match="UPCAST needs an output axis"):
         apply_moves(row_sums(4, 6), recipe, TARGET)
 
 
@@ -124,7 +124,7 @@ def test_a_tail_moves_inwards_and_is_stored_twice() -> None:
 
 
 def test_where_a_buffer_is_read_and_written_no_tail_moves_inwards() -> None:
-    assert "twice" in refused(rewriting(7), OptOps.UPCAST, 0, 4)
+    assert "overwritten" in refused(rewriting(7), OptOps.UPCAST, 0, 4)
     same(rewriting(8), move(rewriting(8), OptOps.UPCAST, 0, 4))
 
 
@@ -134,7 +134,7 @@ def test_no_two_groups_of_threads_store_what_one_of_them_reads_again() -> None:
     nest = nest_of(reduce(copy * 2.0, Ops.ADD, 1))
     assert [n for n in blocks(nest, Ops.INDEX) if n.src[0].op is Ops.STORE]
     same(nest, move(nest, OptOps.UPCAST, 0, 2))
-    assert "two groups" in refused(on_gpu(nest), OptOps.UPCAST, 0, 2, GPU)
+    assert "two thread groups" in refused(on_gpu(nest), OptOps.UPCAST, 0, 2, GPU)
 
 
 def test_upcast_is_for_results_and_unroll_for_reductions() -> None:
@@ -204,8 +204,8 @@ def test_swap_of_reduced_loops() -> None:
 
 
 def test_loops_of_different_nests_do_not_change_places() -> None:
-    assert "one nest" in refused(row_sums(4, 6), OptOps.SWAP, 0, 1)
-    assert "itself" in refused(added(4, 6), OptOps.SWAP, 0, 0)
+    assert "same loop nest" in refused(row_sums(4, 6), OptOps.SWAP, 0, 1)
+    assert "two different axes" in refused(added(4, 6), OptOps.SWAP, 0, 0)
     divided = move(added(4, 6), OptOps.CORE, 0)
     assert "outermost" in refused(divided, OptOps.SWAP, 0, 1)
 
@@ -241,11 +241,11 @@ def test_local_gives_elements_to_the_threads_of_a_group() -> None:
 def test_local_needs_threads_that_divide_a_global_axis_and_fit_a_group() -> None:
     assert "cores" in refused(added(4, 6), OptOps.LOCAL, 0, 2)
     nest = on_gpu(added(4, 100, 100))
-    assert "do not divide" in refused(nest, OptOps.LOCAL, 1, 3, GPU)
+    assert "do not evenly divide" in refused(nest, OptOps.LOCAL, 1, 3, GPU)
     assert "too many" in refused(nest, OptOps.LOCAL, 1, 100, GPU)
     half = move(nest, OptOps.LOCAL, 1, 50, GPU)
     assert "too many" in refused(half, OptOps.LOCAL, 2, 2, GPU)
-    assert "global" in refused(on_gpu(row_sums(4, 6)), OptOps.LOCAL, 1, 2, GPU)
+    assert "grid axis" in refused(on_gpu(row_sums(4, 6)), OptOps.LOCAL, 1, 2, GPU)
 
 
 # ---------------------------------------------------------------------- shared reductions
@@ -284,9 +284,9 @@ def test_group_takes_turns_and_grouptop_takes_runs() -> None:
 @pytest.mark.parametrize("op", [OptOps.GROUP, OptOps.GROUPTOP])
 def test_a_reduction_is_shared_once_by_threads_that_divide_it(op: OptOps) -> None:
     nest = on_gpu(row_sums(4, 12))
-    assert "does not divide" in refused(nest, op, 1, 5, GPU)
-    assert "does not divide" in refused(nest, op, 1, 1, GPU)
-    assert "only a reduction" in refused(nest, op, 0, 2, GPU)
+    assert "does not evenly divide" in refused(nest, op, 1, 5, GPU)
+    assert "does not evenly divide" in refused(nest, op, 1, 1, GPU)
+    assert "exactly one reduction" in refused(nest, op, 0, 2, GPU)
     assert "too many" in refused(on_gpu(row_sums(4, 128)), op, 1, 128, GPU)
     once = move(nest, op, 1, 3, GPU)
     assert "already" in refused(once, op, 1, 2, GPU)
@@ -315,7 +315,9 @@ def test_padto_of_a_reduction_adds_nothing(op: Ops) -> None:
 
 def test_padto_is_refused_where_it_would_do_nothing_or_come_too_late() -> None:
     assert "no padding" in refused(added(4, 6), OptOps.PADTO, 1, 3)
-    assert "before splitting" in refused(move(added(4, 5), OptOps.UPCAST, 1, 5), OptOps.PADTO, 2, 4)
+    assert "before other splits" in refused(
+        move(added(4, 5), OptOps.UPCAST, 1, 5), OptOps.PADTO, 2, 4
+    )
 
 
 def test_a_padded_axis_is_split_without_a_tail() -> None:
@@ -337,7 +339,7 @@ def test_a_scan_that_was_cut_is_not_padded_in_the_middle() -> None:
     x = numbers(2, 40)
     nest = nest_of(UOp(Ops.SCAN, x.dtype, (x,), (Ops.MUL, 1)))
     cut = move(nest, OptOps.TILE, 1, 4)
-    assert refused(cut, OptOps.PADTO, 2, 3) == "what a scan goes through has no holes"
+    assert refused(cut, OptOps.PADTO, 2, 3) == "only the outermost axis of a scan can be padded"
     move(cut, OptOps.PADTO, 1, 3)
 
 
@@ -346,7 +348,7 @@ def test_rows_of_which_something_must_be_known_in_time_go_one_by_one() -> None:
     total = reduce(written, Ops.ADD, 1)
     nest = nest_of(written, UOp(Ops.RESHAPE, total.dtype, (total,), (4, 1)))
     assert any(statement.op is Ops.STAGE for statement in nest.body.src)
-    assert "row by row" in refused(nest, OptOps.BLOCK, 0, 2)
+    assert "row by row" in refused(nest, OptOps.ROW_BLOCK, 0, 2)
 
 
 def test_rows_that_another_statement_reads_before_they_are_overwritten_go_one_by_one() -> None:
@@ -355,4 +357,4 @@ def test_rows_that_another_statement_reads_before_they_are_overwritten_go_one_by
     nest = nest_of(written, written.alu(Ops.EXP2))
     reads = [n for store in nest.body.src for n in store.src[1].toposort() if n.op is Ops.LOAD]
     assert nest.rewrites and len(nest.body.src) > 1 and reads
-    assert "row by row" in refused(nest, OptOps.BLOCK, nest.outer[-1].axis, 3)
+    assert "row by row" in refused(nest, OptOps.ROW_BLOCK, nest.outer[-1].axis, 3)

@@ -8,7 +8,7 @@ from support.compiler.schedules import TARGET
 
 from glassgrad.ir.stages import Nest
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.search.candidates import MOST_COPIES, attempt, most_copies, neighbours
+from glassgrad.loops.search.candidates import MAX_COPIES, max_unroll_copies, neighbours, try_recipe
 from glassgrad.loops.strategies.heuristic import heuristic
 
 UPCAST = Opt(OptOps.UPCAST, 0, 4)
@@ -33,7 +33,7 @@ def test_another_loop_may_be_divided_among_cores() -> None:
 
 def test_two_loops_may_become_one() -> None:
     found = [nest.recipe for nest in neighbours(added(32, 32), (), TARGET)]
-    assert (Opt(OptOps.JOIN, 0, 1),) in found
+    assert (Opt(OptOps.COALESCE, 0, 1),) in found
 
 
 def test_every_neighbour_computes_the_same() -> None:
@@ -51,18 +51,18 @@ def test_no_statement_is_written_out_too_often() -> None:
     recipe = (Opt(OptOps.UPCAST, 0, 16), Opt(OptOps.UPCAST, 1, 16))
     found = list(neighbours(start, recipe, TARGET))
     assert found
-    assert all(most_copies(nest) <= MOST_COPIES for nest in found)
-    assert most_copies(attempt(start, recipe, TARGET) or start) == 256
+    assert all(max_unroll_copies(nest) <= MAX_COPIES for nest in found)
+    assert max_unroll_copies(try_recipe(start, recipe, TARGET) or start) == 256
 
 
 def test_a_recipe_with_an_illegal_move_makes_no_nest() -> None:
-    assert attempt(added(8), (Opt(OptOps.UNROLL, 0, 2),), TARGET) is None
+    assert try_recipe(added(8), (Opt(OptOps.UNROLL, 0, 2),), TARGET) is None
 
 
 def test_on_machines_with_threads_groups_are_candidates() -> None:
     ops = {nest.recipe[0].op for nest in neighbours(row_sums(64, 256), (), GPU)}
     assert OptOps.GROUPTOP in ops
-    assert not ops & {OptOps.CORE, OptOps.STAGE}
+    assert not ops & {OptOps.CORE, OptOps.PACK}
 
 
 def test_sums_of_bytes_may_become_dot_products() -> None:

@@ -14,11 +14,11 @@ from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.loops import optimize
-from glassgrad.loops.analysis.mask_bounds import hidden_loops
+from glassgrad.loops.analysis.mask_bounds import masked_loops
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
-from glassgrad.loops.strategies.attention import FEW_BLOCKS
+from glassgrad.loops.strategies.attention import MIN_BLOCKS_PER_SHARE
 
 HEADS, TIME, WIDTH = 16, 128, 32
 BEFORE, BEYOND = -1, 1
@@ -61,8 +61,8 @@ def test_what_all_terms_are_divided_by_divides_the_sum() -> None:
 def test_each_product_has_a_tile_in_blocks_of_rows() -> None:
     nest = optimize(only_kernel(attention(*heads())), TARGET, chooser())
     moves = [opt.op for opt in nest.recipe]
-    assert moves.count(OptOps.BLOCK) == 1
-    assert moves.count(OptOps.STAGE) == 1  # the keys are transposed once for all blocks
+    assert moves.count(OptOps.ROW_BLOCK) == 1
+    assert moves.count(OptOps.PACK) == 1  # the keys are transposed once for all blocks
     scratch = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert all(TIME * TIME > int(np.prod(shape)) for shape in scratch)
 
@@ -92,7 +92,7 @@ def test_a_result_and_its_gradients_are_one_kernel() -> None:
 
 def test_a_causal_mask_hides_every_loop_over_places_beyond_the_row() -> None:
     kernel = only_kernel(causal(*heads()))
-    found, distance = hidden_loops(kernel.body, kernel.outer[-1], BEYOND)
+    found, distance = masked_loops(kernel.body, kernel.outer[-1], BEYOND)
     assert distance == 1
     assert len(found) == 5  # scores, maximum, exponentials, their sum, the product with values
     nest = optimize(kernel, TARGET, chooser())
@@ -102,7 +102,7 @@ def test_a_causal_mask_hides_every_loop_over_places_beyond_the_row() -> None:
 def test_without_a_mask_all_places_are_seen() -> None:
     kernel = only_kernel(attention(*heads()))
     for side in (BEFORE, BEYOND):
-        assert hidden_loops(kernel.body, kernel.outer[-1], side)[0] == set()
+        assert masked_loops(kernel.body, kernel.outer[-1], side)[0] == set()
 
 
 def test_a_mask_that_shows_what_comes_later_lets_loops_begin_late() -> None:
@@ -111,8 +111,8 @@ def test_a_mask_that_shows_what_comes_later_lets_loops_begin_late() -> None:
     mask = line >= line.unsqueeze(1)
     scores = mask.where(q @ k.transpose(-2, -1), -float("inf"))
     kernel = only_kernel(scores.softmax(-1) @ v)
-    assert hidden_loops(kernel.body, kernel.outer[-1], BEYOND)[0] == set()
-    found, distance = hidden_loops(kernel.body, kernel.outer[-1], BEFORE)
+    assert masked_loops(kernel.body, kernel.outer[-1], BEYOND)[0] == set()
+    found, distance = masked_loops(kernel.body, kernel.outer[-1], BEFORE)
     assert (len(found), distance) == (5, 1)
     nest = optimize(kernel, TARGET, chooser())
     assert sum(not r.src[0].is_const for r in axes(nest)) == 5
@@ -141,7 +141,9 @@ def test_one_head_is_one_kernel_whose_blocks_of_rows_the_cores_share(time: int, 
     kernel = only_kernel(attention(*[Tensor(x) for x in (q, k, v)], hidden))
     nest = optimize(kernel, replace(TARGET, cores=cores), chooser())
     share, block, *_ = nest.outer
-    assert share.kind is AxisKind.CORE and block.size >= FEW_BLOCKS, "keys are packed for many rows"
+    assert share.kind is AxisKind.CORE and block.size >= MIN_BLOCKS_PER_SHARE, (
+        "keys are packed for many rows"
+    )
     short = [r for r in axes(nest) if not r.src[0].is_const]
     assert short and all({share, block} <= r.src[0].ranges for r in short)
     found = attention(*[Tensor(x) for x in (q, k, v)], hidden).numpy()
@@ -153,9 +155,9 @@ def test_only_the_innermost_shared_loop_goes_in_blocks() -> None:
     kernel = only_kernel(attention(*heads()))
     nest = Nest(kernel.body, kernel.outer)
     with pytest.raises(IllegalMove, match="innermost"):
-        apply_opt(nest, Opt(OptOps.BLOCK, kernel.outer[0].axis, 8), TARGET)
-    with pytest.raises(IllegalMove, match="no blocks of 999"):
-        apply_opt(nest, Opt(OptOps.BLOCK, kernel.outer[-1].axis, 999), TARGET)
+        apply_opt(nest, Opt(OptOps.ROW_BLOCK, kernel.outer[0].axis, 8), TARGET)
+    with pytest.raises(IllegalMove, match="block of 999 does not fit"):
+        apply_opt(nest, Opt(OptOps.ROW_BLOCK, kernel.outer[-1].axis, 999), TARGET)
 
 
 def test_a_large_matrix_that_all_rows_need_stays_in_a_kernel_of_its_own() -> None:

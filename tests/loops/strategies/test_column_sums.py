@@ -13,15 +13,15 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.column_sums import MOST_RESULTS, collect_in_memory
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.column_sums import MAX_RESULTS_PER_PASS, column_sum_strategy
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
 
 MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
 
 
-def drafted(tensor: Tensor, target: Target = TARGET) -> Draft:
+def drafted(tensor: Tensor, target: Target = TARGET) -> RecipeBuilder:
     kernel = kernel_of(tensor)
-    return Draft(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
+    return RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
 
 
 def test_sums_of_columns_walk_along_rows_with_vectors() -> None:
@@ -33,27 +33,27 @@ def test_sums_of_columns_walk_along_rows_with_vectors() -> None:
         assert any(r.kind is AxisKind.LANE for r in store.bound), "neither is left scalar"
 
 
-@pytest.mark.parametrize("rows", [1, MOST_RESULTS])
+@pytest.mark.parametrize("rows", [1, MAX_RESULTS_PER_PASS])
 @pytest.mark.parametrize(("depth", "together"), [(1024, 8), (1022, 7), (1025, 5)])
 def test_a_few_rows_times_a_large_matrix_read_it_once(rows: int, depth: int, together: int) -> None:
-    draft = drafted(memory(rows, depth) @ memory(depth, 2048))
-    assert collect_in_memory(draft) is not None
-    (reduce,) = draft.blocks(Ops.REDUCE)
+    builder = drafted(memory(rows, depth) @ memory(depth, 2048))
+    assert column_sum_strategy(builder) is not None
+    (reduce,) = builder.binders(Ops.REDUCE)
     assert [r.size for r in reduce.bound] == [together]
-    assert OptOps.ACCUMULATE in ops_of(draft.nest)
+    assert OptOps.ACCUMULATE in ops_of(builder.nest)
 
 
 def test_twice_as_many_rows_read_it_twice() -> None:
-    draft = drafted(memory(12, 1024) @ memory(1024, 4096))
-    assert collect_in_memory(draft) is not None
-    assert draft.nest.recipe[0] == Opt(OptOps.UPCAST, 0, 6)
+    builder = drafted(memory(12, 1024) @ memory(1024, 4096))
+    assert column_sum_strategy(builder) is not None
+    assert builder.nest.recipe[0] == Opt(OptOps.UPCAST, 0, 6)
 
 
 @pytest.mark.parametrize(("rows", "is_loop"), [(2, False), (4, False), (5, True), (8, True)])
 def test_rows_whose_factors_fit_no_registers_add_in_a_loop(rows: int, is_loop: bool) -> None:
-    draft = drafted(memory(rows, 1024) @ memory(1024, 4096), MANY_REGISTERS)
-    loops = collect_in_memory(draft)
-    (reduce,) = draft.blocks(Ops.REDUCE)
+    builder = drafted(memory(rows, 1024) @ memory(1024, 4096), MANY_REGISTERS)
+    loops = column_sum_strategy(builder)
+    (reduce,) = builder.binders(Ops.REDUCE)
     (steps,) = reduce.bound
     assert loops == ({steps.axis} if is_loop else set())
     assert (steps.kind is AxisKind.REDUCE) is is_loop
@@ -61,16 +61,16 @@ def test_rows_whose_factors_fit_no_registers_add_in_a_loop(rows: int, is_loop: b
 
 def test_stretches_of_columns_are_as_many_for_every_core() -> None:
     target = replace(MANY_REGISTERS, cores=2)
-    draft = drafted(memory(8, 768) @ memory(768, 3072), target)
-    assert collect_in_memory(draft) is not None
-    tiles = [opt.arg for opt in draft.nest.recipe if opt.op is OptOps.TILE]
+    builder = drafted(memory(8, 768) @ memory(768, 3072), target)
+    assert column_sum_strategy(builder) is not None
+    tiles = [opt.arg for opt in builder.nest.recipe if opt.op is OptOps.TILE]
     assert tiles == [768], "1,024 columns fit the nearest cache, but three stretches are no halves"
 
 
 def test_what_follows_a_product_does_not_keep_it_from_being_collected() -> None:
-    draft = drafted((memory(8, 1024) @ memory(1024, 4096) + memory(4096)).gelu())
-    assert collect_in_memory(draft) is not None
-    assert len(draft.blocks(Ops.STORE)) == 3
+    builder = drafted((memory(8, 1024) @ memory(1024, 4096) + memory(4096)).gelu())
+    assert column_sum_strategy(builder) is not None
+    assert len(builder.binders(Ops.STORE)) == 3
 
 
 @pytest.mark.parametrize("rows", [1, 3, 8, 10, 16])
@@ -82,15 +82,16 @@ def test_a_few_rows_times_a_large_matrix_are_what_numpy_says(rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "depth", "columns"), [(MOST_RESULTS + 1, 1024, 4096), (2, 64, 64), (2, 1023, 4096)]
+    ("rows", "depth", "columns"),
+    [(MAX_RESULTS_PER_PASS + 1, 1024, 4096), (2, 64, 64), (2, 1023, 4096)],
 )
 def test_many_rows_small_matrices_and_odd_depths_are_left_to_others(
     rows: int, depth: int, columns: int
 ) -> None:
-    assert collect_in_memory(drafted(memory(rows, depth) @ memory(depth, columns))) is None
+    assert column_sum_strategy(drafted(memory(rows, depth) @ memory(depth, columns))) is None
 
 
 def test_sums_of_rows_are_left_alone() -> None:
-    draft = Draft(row_sums(64, 1024), TARGET)
-    assert collect_in_memory(draft) is None
-    assert not draft.nest.recipe
+    builder = RecipeBuilder(row_sums(64, 1024), TARGET)
+    assert column_sum_strategy(builder) is None
+    assert not builder.nest.recipe

@@ -30,7 +30,7 @@ def moves(nest: Nest) -> list[OptOps]:
 def test_small_images_have_lanes_along_channels() -> None:
     found = moves(shaped(2, 32, 32, 9))
     assert OptOps.LANES in found
-    assert OptOps.WINDOW not in found  # no zeros around: it is read where it is
+    assert OptOps.CACHE_READ not in found  # no zeros around: it is read where it is
 
 
 def test_few_steps_of_the_sum_have_lanes_along_rows() -> None:
@@ -39,7 +39,7 @@ def test_few_steps_of_the_sum_have_lanes_along_rows() -> None:
 
 def test_a_padded_image_is_copied_with_its_zeros() -> None:
     nest = shaped(2, 32, 32, 14, padding=1)
-    assert OptOps.WINDOW in moves(nest)
+    assert OptOps.CACHE_READ in moves(nest)
     shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert (1, 16, 32, 16) in shapes, "rows of all channels, one behind the other"
     elements = sum(scratch_of(nest).values())
@@ -72,7 +72,7 @@ def scratch_of(nest: Nest) -> dict[int, int]:
 
 def test_rows_of_an_image_that_no_tile_fits_are_joined() -> None:
     nest = shaped(8, 64, 64, 14, padding=1)
-    assert OptOps.JOIN in moves(nest)
+    assert OptOps.COALESCE in moves(nest)
     tiles = [opt.arg for opt in nest.recipe if opt.op is OptOps.UPCAST]
     assert 6 in tiles, "33 tiles of 6 for 196 places; three of 5 for every row of 14 waste more"
 

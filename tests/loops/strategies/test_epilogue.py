@@ -22,38 +22,40 @@ def shaped(tensor: Tensor) -> Nest:
 
 def test_gelu_behind_a_product_is_written_for_four_registers() -> None:
     nest = shaped((memory(600, 384) @ memory(384, 256)).gelu())
-    assert [opt.arg for opt in nest.recipe if opt.op is OptOps.APART] == [2], "rows of two vectors"
+    assert [opt.arg for opt in nest.recipe if opt.op is OptOps.SPLIT_EPILOGUE] == [2], (
+        "rows of two vectors"
+    )
     program = program_of(nest)
     assert count(program, Ops.MULACC) < 150, "a tile of 12, and 4 times what gelu takes"
 
 
 def test_a_bias_is_added_in_registers() -> None:
     nest = shaped(memory(600, 384) @ memory(384, 256) + memory(256))
-    assert OptOps.APART not in ops_of(nest)
+    assert OptOps.SPLIT_EPILOGUE not in ops_of(nest)
 
 
 def test_short_sums_do_not_hide_the_way_through_scratch() -> None:
     nest = shaped((memory(600, 24) @ memory(24, 256)).gelu())
-    assert OptOps.APART not in ops_of(nest)
+    assert OptOps.SPLIT_EPILOGUE not in ops_of(nest)
 
 
 def test_results_that_lie_apart_are_written_in_a_loop() -> None:
     nest = shaped(memory(8, 64, 14, 14).conv2d(memory(64, 64, 3, 3), padding=1))
-    assert OptOps.APART in ops_of(nest)
+    assert OptOps.SPLIT_EPILOGUE in ops_of(nest)
 
 
 def test_sums_of_columns_that_go_a_long_way_are_written_a_few_at_a_time() -> None:
     x, y = memory(2048, 384), memory(2048, 384)
     both = x.sum(0) + (x * y).sum(0)
-    assert OptOps.APART not in ops_of(shaped(both))
-    assert OptOps.APART in ops_of(shaped(both.gelu().exp()))
+    assert OptOps.SPLIT_EPILOGUE not in ops_of(shaped(both))
+    assert OptOps.SPLIT_EPILOGUE in ops_of(shaped(both.gelu().exp()))
 
 
 def test_lanes_that_lie_apart_are_turned_around_where_a_tile_has_square_blocks() -> None:
     wide = replace(TARGET, vector_bytes=64, registers=32)
     kernel = kernel_of(memory(8, 64, 56, 56).conv2d(memory(64, 64, 3, 3), padding=1).relu())
     nest = optimize(kernel, wide)
-    assert [opt.arg for opt in nest.recipe if opt.op is OptOps.APART] == [8]
+    assert [opt.arg for opt in nest.recipe if opt.op is OptOps.SPLIT_EPILOGUE] == [8]
     written = [uop.src[1].dtype for uop in program_of(nest, wide).uops if uop.op is Ops.STORE]
     assert dtypes.float32 not in written, "whole vectors only"
     assert dtypes.float32.vec(8) in written, "eight places of a row"

@@ -11,24 +11,24 @@ from support.compiler.schedules import memory
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
-from glassgrad.loops.strategies.flatten_spatial import join_places
-from glassgrad.loops.strategies.recipe_builder import Draft
+from glassgrad.loops.strategies.flatten_spatial import flatten_spatial_axes
+from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
 
 
-def drafted(size: int, target: Target, channels: int = 16) -> Draft:
+def drafted(size: int, target: Target, channels: int = 16) -> RecipeBuilder:
     kernel = kernel_of(memory(2, channels, size, size).conv2d(memory(8, channels, 3, 3), padding=1))
-    return Draft(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
+    return RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
 
 
-def joined(draft: Draft) -> dict[int, int]:
+def joined(builder: RecipeBuilder) -> dict[int, int]:
     """The sizes of the loops over results after joining, by number."""
-    (reduce,) = draft.blocks(Ops.REDUCE)
-    image = next(index for index in draft.loads(reduce) if index.gate is not None)
-    places = {draft.nest.outer[-2], draft.nest.outer[-1]}
-    number = join_places(draft, image, places, 4)
+    (reduce,) = builder.binders(Ops.REDUCE)
+    image = next(index for index in builder.loads(reduce) if index.gate is not None)
+    places = {builder.nest.outer[-2], builder.nest.outer[-1]}
+    number = flatten_spatial_axes(builder, image, places, 4)
     assert number is not None
-    sizes = {r.axis: r.size for r in draft.nest.outer}
-    assert draft.nest.outer[-1].axis == number
+    sizes = {r.axis: r.size for r in builder.nest.outer}
+    assert builder.nest.outer[-1].axis == number
     return sizes
 
 
@@ -49,9 +49,9 @@ def test_a_large_image_goes_by_in_blocks_of_rows(cores: int) -> None:
 
 def test_one_axis_of_places_stays_alone() -> None:
     kernel = kernel_of(memory(2, 4, 30).conv2d(memory(8, 4, 3)))
-    draft = Draft(Nest(kernel.body, kernel.outer, kernel.rewrites), TARGET)
-    (reduce,) = draft.blocks(Ops.REDUCE)
-    places = {r for r in draft.nest.outer[-1:] if r.kind is AxisKind.LOOP}
-    before = draft.nest
-    assert join_places(draft, draft.loads(reduce)[0], places, 4) is None
-    assert draft.nest is before
+    builder = RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.rewrites), TARGET)
+    (reduce,) = builder.binders(Ops.REDUCE)
+    places = {r for r in builder.nest.outer[-1:] if r.kind is AxisKind.LOOP}
+    before = builder.nest
+    assert flatten_spatial_axes(builder, builder.loads(reduce)[0], places, 4) is None
+    assert builder.nest is before

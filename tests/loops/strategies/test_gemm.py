@@ -28,7 +28,7 @@ def test_a_matrix_product_becomes_a_tile_of_six_rows_and_sixteen_columns() -> No
         Opt(OptOps.UPCAST, 0, 6),
         Opt(OptOps.TILE, 1, 8),
         Opt(OptOps.SWAP, 0, 1),
-        Opt(OptOps.STAGE, 1, 2),
+        Opt(OptOps.PACK, 1, 2),
         Opt(OptOps.UPCAST, 6, 8),
     )
     assert kinds(nest)[AxisKind.UPCAST][:2] == [2, 6]
@@ -44,19 +44,19 @@ def test_any_order_of_the_operands_gives_the_same_tile(left: object, right: obje
     found = ops_of(nest)
     assert found[:2] == [OptOps.UPCAST, OptOps.UPCAST]
     assert [nest.recipe[0].arg, nest.recipe[1].arg] == [16, 6]
-    assert OptOps.STAGE in found and OptOps.CORE in found
+    assert OptOps.PACK in found and OptOps.CORE in found
 
 
 @pytest.mark.parametrize("columns", [16, 32, 64])
 def test_a_left_operand_that_few_columns_read_is_not_packed(columns: int) -> None:
     nest = optimize(kernel_of(memory(512, 96).T @ memory(512, columns)), ONE_CORE)
-    packed = [opt for opt in nest.recipe if opt.op is OptOps.STAGE]
+    packed = [opt for opt in nest.recipe if opt.op is OptOps.PACK]
     assert [opt.axis for opt in packed] in ([], [1])
 
 
 def test_a_left_operand_that_is_strided_is_packed_as_well() -> None:
     nest = optimize(kernel_of(transposed(512) @ memory(512, 512)), TARGET)
-    assert ops_of(nest).count(OptOps.STAGE) == 2
+    assert ops_of(nest).count(OptOps.PACK) == 2
 
 
 def test_bias_and_relu_stay_behind_the_sum() -> None:
@@ -76,7 +76,7 @@ def test_accumulators_fit_the_registers() -> None:
 
 def test_few_rows_times_a_transposed_matrix_are_dot_products_and_pack_nothing() -> None:
     nest = optimize(kernel_of(memory(8, 768) @ memory(3072, 768).T), TARGET)
-    assert OptOps.STAGE not in ops_of(nest)
+    assert OptOps.PACK not in ops_of(nest)
     (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
     assert any(r.kind is AxisKind.LANE for r in reduce.bound), "lanes lie along the sum"
     loops = [r.size for r in nest.outer if not r.kind.is_unrolled]

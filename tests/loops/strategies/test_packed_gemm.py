@@ -15,7 +15,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import OptOps
-from glassgrad.loops.strategies.packed_gemm import PART
+from glassgrad.loops.strategies.packed_gemm import KC
 
 
 def nest_of(product: Tensor, cores: int = 2) -> Nest:
@@ -26,7 +26,7 @@ def nest_of(product: Tensor, cores: int = 2) -> Nest:
 @pytest.mark.parametrize("size", [2048, 3000, 4096])
 def test_sums_of_large_products_fit_scratch_in_parts(size: int, cores: int) -> None:
     found = ops_of(nest_of(memory(2048, size).T @ memory(2048, size), cores))
-    assert OptOps.PARTIAL in found and found.count(OptOps.STAGE) == 2
+    assert OptOps.K_BLOCK in found and found.count(OptOps.PACK) == 2
     assert (OptOps.CORE in found) == (cores > 1)
 
 
@@ -40,15 +40,15 @@ def test_cores_share_the_products_of_a_batch_that_is_too_small_for_them(cores: i
 @pytest.mark.parametrize("m", [50304, 1_000_000])
 def test_sums_of_very_many_rows_fit_scratch(m: int) -> None:
     nest = nest_of(memory(2048, m).T @ memory(2048, 384))
-    assert OptOps.PARTIAL in ops_of(nest)
+    assert OptOps.K_BLOCK in ops_of(nest)
     copies = {_slot(node): node for node in nest.body.toposort() if node.op is Ops.STAGE}
     assert all(r in copies[1].ranges for r in nest.outer if r.kind is AxisKind.CORE)
 
 
 def test_two_matrices_that_lie_by_rows_are_packed_if_all_is_large() -> None:
-    assert OptOps.PARTIAL in ops_of(nest_of(memory(2048, 2048) @ memory(2048, 2048)))
+    assert OptOps.K_BLOCK in ops_of(nest_of(memory(2048, 2048) @ memory(2048, 2048)))
     for m, n, k in ((2048, 384, 1536), (256, 2048, 2048), (1024, 1024, 1024)):
-        assert OptOps.PARTIAL not in ops_of(nest_of(memory(m, k) @ memory(k, n)))
+        assert OptOps.K_BLOCK not in ops_of(nest_of(memory(m, k) @ memory(k, n)))
 
 
 @pytest.mark.parametrize(("m", "n"), [(1536, 384), (384, 1536)])
@@ -65,7 +65,7 @@ def test_the_longer_side_is_shared_so_that_it_is_packed_once(m: int, n: int) -> 
 def test_panels_that_do_not_fit_scratch_are_packed_in_parts(k: int) -> None:
     nest = nest_of(memory(32, k) @ memory(k, 32))
     assert (OptOps.PADTO in ops_of(nest)) == (k % 2 == 1), "200,003 has no divisors"
-    assert OptOps.PARTIAL in ops_of(nest)
+    assert OptOps.K_BLOCK in ops_of(nest)
     (reduce,) = [node for node in nest.body.toposort() if node.op is Ops.REDUCE]
     assert all(node.op is not Ops.WHERE for node in reduce.toposort()), "zeros need no mask"
     few = nest_of(memory(6, k) @ memory(k, 32))
@@ -76,7 +76,7 @@ def test_panels_that_do_not_fit_scratch_are_packed_in_parts(k: int) -> None:
 @pytest.mark.parametrize("columns", [16, 32, 48])
 def test_only_what_is_packed_in_parts_is_padded(columns: int, cores: int) -> None:
     found = ops_of(nest_of(memory(256, 200_003) @ memory(200_003, columns), cores))
-    assert (OptOps.PADTO in found) == (OptOps.PARTIAL in found)
+    assert (OptOps.PADTO in found) == (OptOps.K_BLOCK in found)
 
 
 def test_sums_over_several_axes_are_not_padded_along_a_short_one() -> None:
@@ -98,7 +98,7 @@ def _slot(stage: UOp) -> int | None:
 
 
 def test_a_part_of_both_operands_fits_the_nearest_cache() -> None:
-    assert PART * (16 + 6) * 4 <= TARGET.l1_bytes
+    assert KC * (16 + 6) * 4 <= TARGET.l1_bytes
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,9 @@ def test_what_is_read_very_often_is_packed_one_by_one() -> None:
 
 def test_steps_of_a_window_are_packed_as_one_row() -> None:
     nest = shaped(memory(1, 32, 9, 9).conv2d(memory(32, 32, 3, 3)))
-    assert ops_of(nest).count(OptOps.JOIN) == 3, "places, and channels with both axes of a window"
+    assert ops_of(nest).count(OptOps.COALESCE) == 3, (
+        "places, and channels with both axes of a window"
+    )
     assert along_memory(nest) == [8]
 
 

@@ -61,15 +61,15 @@ def test_a_gather_in_lanes_is_loaded_one_by_one() -> None:
 
 
 def test_a_stage_is_filled_once_per_iteration_of_the_loop_around_it() -> None:
-    once = program_of(move(product(6, 8, 10), OptOps.STAGE, 0, 2))
-    per_row = program_of(move(product(6, 8, 10), OptOps.STAGE, 0, 1))
+    once = program_of(move(product(6, 8, 10), OptOps.PACK, 0, 2))
+    per_row = program_of(move(product(6, 8, 10), OptOps.PACK, 0, 1))
     assert min(depths(once, Ops.STORE)) == 2, "its own two loops and none around them"
     assert sorted(depths(per_row, Ops.STORE)) == [2, 2], "a row's own loop, in the loop over rows"
     assert loads_by_depth(per_row)[2] == 1, "the row is read from memory in one loop"
 
 
 def test_scratch_is_read_behind_its_fill() -> None:
-    program = program_of(move(product(6, 8, 10), OptOps.STAGE, 0, 2))
+    program = program_of(move(product(6, 8, 10), OptOps.PACK, 0, 2))
     (scratch,) = all_of(program, Ops.SCRATCH)
     (behind,) = [u for u in all_of(program, Ops.AFTER) if u.src[0] is scratch]
     readers = [u for u in all_of(program, Ops.INDEX) if u.src[0] is behind]
@@ -78,7 +78,7 @@ def test_scratch_is_read_behind_its_fill() -> None:
 
 
 def test_scratches_do_not_overlap() -> None:
-    nest = move(move(product(6, 8, 10), OptOps.STAGE, 0, 2), OptOps.STAGE, 1, 1)
+    nest = move(move(product(6, 8, 10), OptOps.PACK, 0, 2), OptOps.PACK, 1, 1)
     program = program_of(nest)
     spans = sorted((u.arg[2], u.arg[2] + u.arg[1] * 4) for u in all_of(program, Ops.SCRATCH))
     assert len(spans) == 2

@@ -13,7 +13,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops import optimize, spread_over_grid
+from glassgrad.loops import assign_grid_axes, optimize
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 from glassgrad.loops.strategies.heuristic import heuristic
@@ -91,7 +91,7 @@ def test_lengths_that_are_no_vectors_are_padded_to_some() -> None:
 
 
 def test_threads_share_the_rows_of_a_scan_and_not_its_steps() -> None:
-    nest = spread_over_grid(scanned(6, 10), GPU)
+    nest = assign_grid_axes(scanned(6, 10), GPU)
     assert [r.kind for r in nest.outer] == [AxisKind.GLOBAL, AxisKind.LOOP]
 
 

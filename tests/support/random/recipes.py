@@ -14,7 +14,7 @@ from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 AMOUNTS = (2, 3, 4, 5, 8, 16)
 MOST_TRIES = 20
-MOST_COPIES = 128  # unrolling more than this only takes long to compile
+MAX_COPIES = 128  # unrolling more than this only takes long to compile
 
 
 class RandomChooser:
@@ -28,7 +28,7 @@ class RandomChooser:
     def __call__(self, nest: Nest, target: Target) -> tuple[Opt, ...]:
         wanted = self.rng.randrange(7)
         for _ in range(MOST_TRIES):
-            is_enough = len(nest.recipe) >= wanted or self._copies(nest) > MOST_COPIES
+            is_enough = len(nest.recipe) >= wanted or self._copies(nest) > MAX_COPIES
             if is_enough or not axes(nest):
                 break
             try:
@@ -41,13 +41,13 @@ class RandomChooser:
     def _move(self, found: list[UOp]) -> Opt:
         op, axis = self.rng.choice(list(OptOps)), self.rng.choice(found)
         arg: Any = self.rng.choice(AMOUNTS)
-        if op in (OptOps.SWAP, OptOps.JOIN):
+        if op in (OptOps.SWAP, OptOps.COALESCE):
             arg = self.rng.choice(found).axis
-        elif op in (OptOps.STAGE, OptOps.WINDOW, OptOps.DOT):
+        elif op in (OptOps.PACK, OptOps.CACHE_READ, OptOps.DOT):
             arg = self.rng.randrange(5)
-            if op is OptOps.STAGE and self.rng.random() < 0.3:
+            if op is OptOps.PACK and self.rng.random() < 0.3:
                 arg = (arg, self.rng.choice(found).axis)
-        elif op is OptOps.PARTIAL:
+        elif op is OptOps.K_BLOCK:
             arg = (self.rng.choice(found).axis, self.rng.choice((1, *AMOUNTS)))
         elif op is OptOps.CORE:
             arg = None

@@ -17,7 +17,7 @@ from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const
 from glassgrad.loops import optimize
-from glassgrad.loops.moves.skip import share_seen
+from glassgrad.loops.moves.skip_zeros import fraction_unmasked
 from glassgrad.loops.nest import axes
 from glassgrad.loops.opts import IllegalMove, OptOps
 
@@ -52,7 +52,7 @@ def counts(size: UOp) -> list[int]:
 
 def test_a_loop_begins_and_ends_where_something_is_seen() -> None:
     before = convolution(9, 3, 1)
-    after = move(before, OptOps.SKIP, steps_of(before).axis)
+    after = move(before, OptOps.SKIP_ZEROS, steps_of(before).axis)
     assert counts(steps_of(after).src[0]) == [2, 3, 3, 3, 3, 3, 3, 3, 2]
     same(before, after)
 
@@ -60,14 +60,14 @@ def test_a_loop_begins_and_ends_where_something_is_seen() -> None:
 def test_a_tile_takes_the_steps_that_some_of_its_places_need() -> None:
     before = convolution(9, 4, 3)
     tiled = move(before, OptOps.UPCAST, places_of(before), 2)
-    after = move(tiled, OptOps.SKIP, steps_of(tiled).axis)
+    after = move(tiled, OptOps.SKIP_ZEROS, steps_of(tiled).axis)
     assert counts(steps_of(after).src[0]) == [2, 4, 4, 4, 4, 2]
     same(before, after)
 
 
 def test_no_step_is_left_where_only_zeros_are_seen() -> None:
     before = convolution(2, 3, 4)
-    after = move(before, OptOps.SKIP, steps_of(before).axis)
+    after = move(before, OptOps.SKIP_ZEROS, steps_of(before).axis)
     assert counts(steps_of(after).src[0]) == [0, 0, 1, 2, 2, 1, 0, 0]
     same(before, after)
 
@@ -84,7 +84,7 @@ def test_no_value_changes(size: int, window: int, padding: int, stride: int, dat
             amount = data.draw(st.integers(1, axis.size))
             nest = move(nest, OptOps.UPCAST, axis.axis, amount) if amount > 1 else nest
         for axis in [axis for axis in axes(nest) if axis.kind is AxisKind.REDUCE]:
-            nest = move(nest, OptOps.SKIP, axis.axis)
+            nest = move(nest, OptOps.SKIP_ZEROS, axis.axis)
     except IllegalMove:
         pass
     same(before, nest)
@@ -93,7 +93,7 @@ def test_no_value_changes(size: int, window: int, padding: int, stride: int, dat
 def test_steps_that_are_written_out_are_left_out_one_by_one() -> None:
     before = convolution(7, 3, 1)
     nest = move(before, OptOps.UPCAST, places_of(before), 7)
-    nest = move(nest, OptOps.SKIP, steps_of(nest).axis)
+    nest = move(nest, OptOps.SKIP_ZEROS, steps_of(nest).axis)
     same(before, nest)
     program = program_of(move(nest, OptOps.UNROLL, steps_of(nest).axis, 3))
     loads = [line for line in program.uops if line.op is Ops.LOAD]
@@ -102,8 +102,8 @@ def test_steps_that_are_written_out_are_left_out_one_by_one() -> None:
 
 def test_sums_that_see_everything_are_refused() -> None:
     nest = product(4, 5, 6)
-    why = "no step of this axis is known to add nothing"
-    assert refused(nest, OptOps.SKIP, steps_of(nest).axis) == why
+    why = "no step of this axis is known to add only zeros"
+    assert refused(nest, OptOps.SKIP_ZEROS, steps_of(nest).axis) == why
 
 
 def products_of(size: int) -> int:
@@ -140,4 +140,4 @@ def test_how_much_of_a_window_is_seen(size: int, padding: int, seen: float) -> N
     nest = convolution(size, 3, padding)
     loads = [node.src[0] for node in nest.body.toposort() if node.op is Ops.LOAD]
     (image,) = [index for index in loads if index.src[0].arg.slot == 1]
-    assert share_seen(image, steps_of(nest)) == pytest.approx(seen)
+    assert fraction_unmasked(image, steps_of(nest)) == pytest.approx(seen)
