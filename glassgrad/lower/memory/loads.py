@@ -56,7 +56,9 @@ def _load_transposed(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp, a
     first = copy[axis] // count * count
     rows: list[UOp] = []
     streams = prod(r.size for r in emitter.unrolled(node) if r is not axis)
-    needs_prefetch = streams > HARDWARE_PREFETCH_STREAMS and exceeds_cache(node.src[0], emitter.target)
+    needs_prefetch = streams > HARDWARE_PREFETCH_STREAMS and exceeds_cache(
+        node.src[0], emitter.target
+    )
     for i in range(count):
         at = address(emitter, node.src[0], {**copy, axis: first, lane: i}, None).pointer
         rows.append(scopes.emit(UOp(Ops.LOAD, node.dtype.vec(count), (at,))))

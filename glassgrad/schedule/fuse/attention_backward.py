@@ -1,7 +1,8 @@
 """Sums over all rows of a plane: carried along while blocks of its rows go by, in one kernel.
 
 Gradients of attention use a plane of weights along its rows, for queries, and across, for keys and
-values. Where there are heads for all cores, one kernel does both (the ATTENTION_BACKWARD move of loops/).
+values. Where there are heads for all cores, one kernel does both (the move
+ATTENTION_BACKWARD of loops/).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def test_moves_that_would_change_the_order_are_refused() -> None:
         with pytest.raises(IllegalMove):
             move(nest, opt.op, opt.axis, opt.arg)
     tiled = move(nest, OptOps.TILE, steps, 5)
-    with pytest.raises(IllegalMove, match="follow each other"):
+    with pytest.raises(IllegalMove, match="last axis of a scan"):
         move(tiled, OptOps.UPCAST, steps, 2)
 
 
