@@ -98,16 +98,20 @@ class Ops(IntEnum):
     SHRINK = MANY, GRAPH, "a box cut out of x; arg: (start, stop) per axis"
     FLIP = 1, GRAPH, "the axes in arg reversed"
     WINDOW = 1, GRAPH, "y[o, …, k] = x[o*stride + k*dilation]; arg: axis, size, stride, dilation"
-    SHEAR = 1, GRAPH, "its adjoint: y[i, …, k] = x[(i-k*dilation)/stride, …, k] or 0"
+    WINDOW_ADJOINT = 1, GRAPH, "its adjoint: y[i, …, k] = x[(i-k*dilation)/stride, …, k] or 0"
     GATHER = 2, GRAPH, "x at index y along axis arg; the other axes are equal"
 
     # reductions and everything that has a place in memory
     REDUCE = MANY, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
     SCAN = MANY, GRAPH | KERNEL, "x combined with all before it; arg: (op, axis), or op and ranges"
-    CONTIGUOUS = 1, GRAPH, "x, in a buffer of its own; arg KEPT: inside of a kernel, if that can be"
+    CONTIGUOUS = (
+        1,
+        GRAPH,
+        "x, in a buffer of its own; arg PREFER_SCRATCH: inside of a kernel, if that can be",
+    )
     DETACH = 1, GRAPH, "x, but no gradient flows"
     CUSTOM = MANY, GRAPH, "x; its gradient is what the function arg makes of it"
-    LATER = MANY, GRAPH, "a result of the function in arg; its graph is written if it is needed"
+    DEFERRED = MANY, GRAPH, "a result of the function in arg; its graph is written if it is needed"
     ASSIGN = 2, GRAPH | PROGRAM, "graph: buffer x after y was written at arg; program: ACC x = y"
     COPY = 1, GRAPH, "x on device arg"
     INDEX = MANY, SCALAR, "an element's place: buffer, one index per axis, and a bool gate or none"
@@ -128,14 +132,16 @@ class Ops(IntEnum):
     BARRIER = 0, PROGRAM, "the threads of a group wait for each other"
 
 
-class Before(NamedTuple):
+class Exclusive(NamedTuple):
     """The arg of a SCAN that leaves the step itself out: only what comes before is combined."""
 
     op: Ops
 
 
-STREAMED = "streamed"  # a STORE of a program that may go past the caches, if the machine can
-KEPT = "kept"  # a CONTIGUOUS that is computed once, but stored only if another kernel reads it
+NON_TEMPORAL = "streamed"  # a STORE of a program that may go past the caches, if the machine can
+PREFER_SCRATCH = (
+    "kept"  # a CONTIGUOUS that is computed once, but stored only if another kernel reads it
+)
 
 
 class OpGroup:
@@ -158,7 +164,7 @@ class OpGroup:
     )
     MOVEMENT = frozenset(
         (Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP)
-        + (Ops.WINDOW, Ops.SHEAR, Ops.GATHER)
+        + (Ops.WINDOW, Ops.WINDOW_ADJOINT, Ops.GATHER)
     )
     REDUCING = frozenset((Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN))
     SCANNING = REDUCING | {Ops.MULACC}  # y[i] = y[i-1]*b[i] + x[i] for sources x, b

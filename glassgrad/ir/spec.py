@@ -13,9 +13,9 @@ from typing import TypeVar
 from glassgrad.base.config import SPEC
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.fast_dataclasses import frozen
-from glassgrad.ir.ops import MANY, STREAMED, AxisKind, Before, OpGroup, Ops, Stage
+from glassgrad.ir.ops import MANY, NON_TEMPORAL, AxisKind, Exclusive, OpGroup, Ops, Stage
 from glassgrad.ir.spec_graph import GRAPH_CLAIMS
-from glassgrad.ir.staged import carried_over, combined_by
+from glassgrad.ir.staged import carried_loops, scan_op
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp, toposort
 
@@ -164,12 +164,12 @@ KERNEL_CLAIMS = (
     claim(
         "it combines by ADD, MUL, MAX, MIN or MULACC",
         [Ops.SCAN],
-        lambda node: combined_by(node) in OpGroup.SCANNING and bool(node.bound),
+        lambda node: scan_op(node) in OpGroup.SCANNING and bool(node.bound),
     ),
     claim(
         "what came before a step is carried in scratch",
         [Ops.STAGE],
-        lambda node: not isinstance(node.src[0].arg, Before) or bool(carried_over(node)),
+        lambda node: not isinstance(node.src[0].arg, Exclusive) or bool(carried_loops(node)),
     ),
     claim("it stores a value of the INDEX's dtype", [Ops.STORE], _stores),
     claim("it runs under RANGEs", [Ops.STORE], lambda node: _are_ranges(node.src[2:])),
@@ -230,7 +230,9 @@ PROGRAM_CLAIMS = (
         [Ops.STORE],
         lambda node: len(node.src) == 2 and _moves_elements(node.src[0], node.src[1].dtype),
     ),
-    claim("it is plain or STREAMED", [Ops.STORE], lambda node: node.arg in (None, STREAMED)),
+    claim(
+        "it is plain or NON_TEMPORAL", [Ops.STORE], lambda node: node.arg in (None, NON_TEMPORAL)
+    ),
     claim("it starts from its own dtype", [Ops.ACC], _as_first),
     claim(
         "it writes an ACC of its dtype",

@@ -143,7 +143,7 @@ GRAPH_CLAIMS: tuple[Row, ...] = (
     ("its arg has a range inside of each axis", [Ops.SHRINK], _shrinks),
     ("its arg is a sorted tuple of axes", [Ops.FLIP], _flips),
     ("its windows fit the axis", [Ops.WINDOW], _windows),
-    ("its windows come from an axis of that size", [Ops.SHEAR], _shears),
+    ("its windows come from an axis of that size", [Ops.WINDOW_ADJOINT], _shears),
     ("it has an int index that differs in shape at the axis only", [Ops.GATHER], _gathers),
     (
         "its arg is ADD, MUL, MAX, MIN, or ASSIGN of a WHERE, and sorted axes",
@@ -152,6 +152,6 @@ GRAPH_CLAIMS: tuple[Row, ...] = (
     ),
     ("its arg is an op and an axis, its sources have its shape", [Ops.SCAN], _scans),
     ("it writes a value of that dtype to a BUFFER or ASSIGN", [Ops.ASSIGN], _assigns),
-    ("its arg says what shape a function's result has", [Ops.LATER], _is_result),
+    ("its arg says what shape a function's result has", [Ops.DEFERRED], _is_result),
     ("its arg names a device", [Ops.COPY], lambda node: isinstance(node.arg, str)),
 )

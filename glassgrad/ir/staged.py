@@ -7,11 +7,11 @@ inside of that step, each of their elements has a value of its own, and scratch 
 
 from __future__ import annotations
 
-from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.ops import Exclusive, Ops
 from glassgrad.ir.uop import UOp
 
 
-def carried_over(stage: UOp) -> tuple[UOp, ...]:
+def carried_loops(stage: UOp) -> tuple[UOp, ...]:
     """The loops of the SCAN that a STAGE holds, if they run around its places: none of these
     depends on them, but for where the loops inside begin and end.
 
@@ -30,9 +30,9 @@ def _is_around(stage: UOp, loop: UOp) -> bool:
     return any(other not in stage.value.bound for other in inside)
 
 
-def added_over(stage: UOp) -> tuple[UOp, ...]:
+def accumulated_loops(stage: UOp) -> tuple[UOp, ...]:
     """The loops of a STAGE that come past the same places again and again: their sum is kept."""
-    carried = carried_over(stage)
+    carried = carried_loops(stage)
     return tuple([r for r in stage.bound if r not in carried and not _is_placed(stage, r)])
 
 
@@ -41,12 +41,12 @@ def _is_placed(stage: UOp, loop: UOp) -> bool:
     return any(loop in place.ranges for place in stage.scratch_indices)
 
 
-def combined_by(scan: UOp) -> Ops:
+def scan_op(scan: UOp) -> Ops:
     """The op of a SCAN, whether or not it leaves its own step out."""
-    op: Ops = scan.arg.op if isinstance(scan.arg, Before) else scan.arg
+    op: Ops = scan.arg.op if isinstance(scan.arg, Exclusive) else scan.arg
     return op
 
 
-def terms_of(scan: UOp) -> tuple[UOp, ...]:
+def scan_terms(scan: UOp) -> tuple[UOp, ...]:
     """What a SCAN combines at each step: a value, and a factor if it is by MULACC."""
     return scan.src[: len(scan.src) - len(scan.bound)]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import rebuild_open
-from glassgrad.ir.staged import added_over, carried_over
+from glassgrad.ir.staged import accumulated_loops, carried_loops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
@@ -100,7 +100,7 @@ def is_idempotent(nest: Nest, axis: UOp) -> bool:
 def accumulates_in_scratch(nest: Nest, axis: UOp) -> bool:
     """True if scratch that is indexed by this axis is accumulated into or carries a scan."""
     stages = [binder for binder in binders_over(nest, axis) if binder.op is Ops.STAGE]
-    return any(carried_over(stage) or added_over(stage) for stage in stages)
+    return any(carried_loops(stage) or accumulated_loops(stage) for stage in stages)
 
 
 def substitute_axis(nest: Nest, axis: UOp, ranges: tuple[UOp, ...], value: UOp) -> Nest:

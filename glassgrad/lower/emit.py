@@ -16,7 +16,7 @@ from typing import Any
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.linear import Linear, flat, linear, order, without_remainders
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.staged import carried_over
+from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import strides_of
 from glassgrad.ir.uop import UOp, const
@@ -214,7 +214,7 @@ class Emitter:
         if op is Ops.SCAN:
             return emit_scan(self, node, copy)
         if op is Ops.STAGE:
-            return (emit_carried_scan if carried_over(node) else emit_stage)(self, node, copy)
+            return (emit_carried_scan if carried_loops(node) else emit_stage)(self, node, copy)
         if op is CHECK:
             return emit_check(self, node, copy)
         if op is FLOORDIV or op is FLOORMOD:

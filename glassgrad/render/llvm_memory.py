@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.ops import STREAMED, Ops
+from glassgrad.ir.ops import NON_TEMPORAL, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.render.llvm_streaming import Blocks, Streams
 from glassgrad.render.llvm_values import constant, llvm_type, memory_type, short_type
@@ -65,7 +65,7 @@ def _store(w: MemoryWriter, u: UOp) -> str:
     kind, align = memory_type(value.dtype), value.dtype.scalar.itemsize
     if value.dtype.kind == "bool":
         name = w.line("byte", f"zext {llvm_type(value.dtype)} {name} to {kind}")
-    if u.arg is STREAMED:
+    if u.arg is NON_TEMPORAL:
         w.streams.write(w, u)
     elif gate is None:
         w.do(f"store {kind} {name}, ptr {pointer}, align {align}")

@@ -1,4 +1,4 @@
-"""STREAMED stores -> LLVM: past the caches where memory starts at a whole vector, else as others.
+"""NON_TEMPORAL stores -> LLVM: past the caches if memory starts at a whole vector, else as others.
 
 Memory that was handed in may start anywhere, and the instructions for this want whole vectors. All
 places are multiples of vectors from the start, so one look at the start decides for all of them.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Protocol
 
-from glassgrad.ir.ops import STREAMED
+from glassgrad.ir.ops import NON_TEMPORAL
 from glassgrad.ir.uop import UOp
 from glassgrad.render.llvm_values import Writer, memory_type
 
@@ -30,13 +30,13 @@ class Blocks(Writer, Protocol):
 
 
 class Streams:
-    """The STREAMED stores of a program: neighbours to one buffer are written together."""
+    """The NON_TEMPORAL stores of a program: neighbours to one buffer are written together."""
 
     def __init__(self, uops: Sequence[UOp]) -> None:
         self.runs: dict[UOp, list[UOp]] = {}  # a STORE -> all of its run, if it is the first
         self.vectors: dict[UOp, int] = {}  # PARAM -> bytes of what is written there
         self.whole: dict[UOp, str] = {}  # PARAM -> the name of what decides
-        if any(uop.arg is STREAMED for uop in uops):
+        if any(uop.arg is NON_TEMPORAL for uop in uops):
             for param, run in groupby(uops, key=_streamed_to):
                 if param is not None:
                     self._take(param, list(run))
@@ -78,8 +78,8 @@ def _stored(w: Blocks, store: UOp, is_past: bool) -> str:
 
 
 def _streamed_to(uop: UOp) -> UOp | None:
-    """The PARAM of a STREAMED store."""
-    if uop.arg is not STREAMED:
+    """The PARAM of a NON_TEMPORAL store."""
+    if uop.arg is not NON_TEMPORAL:
         return None
     node = uop.src[0]
     while node.src:

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from glassgrad.ir.ops import AxisKind, Before, Ops
-from glassgrad.ir.staged import combined_by
+from glassgrad.ir.ops import AxisKind, Exclusive, Ops
+from glassgrad.ir.staged import scan_op
 from glassgrad.ir.uop import UOp
 
 MOST_LETTERS = 72  # a longer expression is given a name
@@ -123,14 +123,14 @@ def _total(node: UOp, says: list[str]) -> str:
     kind = TOTALS[_named_by(node)]
     over = f" over {', '.join(loops)}" if loops else ""
     running = "running " if node.op is Ops.SCAN else ""
-    behind = " until then" if isinstance(node.arg, Before) else ""
+    behind = " until then" if isinstance(node.arg, Exclusive) else ""
     scaled = f", times {terms[1]} at each step" if len(terms) > 1 else ""
     return f"{running}{kind}{over} of {terms[0]}{behind}{scaled}"
 
 
 def _named_by(node: UOp) -> Ops:
     """The op of a REDUCE or SCAN; numbers that are scaled at each step are added up, too."""
-    op = combined_by(node)
+    op = scan_op(node)
     return Ops.ADD if op is Ops.MULACC else op
 
 

@@ -4,7 +4,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const TABS = [["graph", "graph"], ["kernel", "formula"], ["nest", "loops"], ["passes", "passes"],
               ["program", "program"], ["source", "source"], ["machine", "machine code"]];
-const MOVED = new Set(["RESHAPE", "PERMUTE", "EXPAND", "PAD", "SHRINK", "FLIP", "WINDOW", "SHEAR",
+const MOVED = new Set(["RESHAPE", "PERMUTE", "EXPAND", "PAD", "SHRINK", "FLIP", "WINDOW", "WINDOW_ADJOINT",
                        "DETACH", "CONTIGUOUS"]);
 const SIGNS = {ADD: "+", SUB: "−", MUL: "×", FDIV: "÷", CMPLT: "<", CMPEQ: "=", CMPNE: "≠",
                NEG: "−", SQRT: "√", RECIPROCAL: "1/x", WHERE: "if", MAX: "max", MIN: "min"};

@@ -44,7 +44,7 @@ def test_broadcasting_is_numpys(shapes):
         (Ops.WINDOW, (2, 2, 1, 1), (2, 3, 3, 2)),
         (Ops.WINDOW, (2, 2, 2, 1), (2, 3, 2, 2)),
         (Ops.WINDOW, (2, 2, 1, 3), (2, 3, 1, 2)),
-        (Ops.SHEAR, (0, 9, 1, 1), (9, 3, 4)),
+        (Ops.WINDOW_ADJOINT, (0, 9, 1, 1), (9, 3, 4)),
         (Ops.REDUCE, (Ops.ADD, (0, 2)), (3,)),
         (Ops.REDUCE, (Ops.MAX, ()), (2, 3, 4)),
         (Ops.CONTIGUOUS, None, (2, 3, 4)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.ops import Exclusive, Ops
 from glassgrad.ir.spec import check
-from glassgrad.ir.staged import added_over, carried_over
+from glassgrad.ir.staged import accumulated_loops, carried_loops
 from glassgrad.ir.uop import UOp, const, make_range
 
 STEPS, ROWS = make_range(0, 4), make_range(1, 8)
@@ -22,36 +22,36 @@ def kept(value: UOp) -> UOp:
 
 
 def test_steps_outside_of_the_places_are_carried_over() -> None:
-    assert carried_over(kept(scanned(STEPS))) == (STEPS,)
+    assert carried_loops(kept(scanned(STEPS))) == (STEPS,)
 
 
 def test_steps_that_are_places_are_scanned_in_a_register() -> None:
-    assert carried_over(kept(scanned(ROWS))) == ()
+    assert carried_loops(kept(scanned(ROWS))) == ()
 
 
 def test_a_register_is_carried_by_the_scan_itself() -> None:
     value = scanned(STEPS)
-    assert carried_over(UOp(Ops.STAGE, value.dtype, (value,), ())) == ()
+    assert carried_loops(UOp(Ops.STAGE, value.dtype, (value,), ())) == ()
 
 
 def test_what_is_no_scan_is_not_carried() -> None:
-    assert carried_over(kept(const(1.0, dtypes.float32))) == ()
+    assert carried_loops(kept(const(1.0, dtypes.float32))) == ()
 
 
 def test_what_loops_bring_that_no_place_depends_on_is_added_up() -> None:
     one = const(1.0, dtypes.float32)
     sums = UOp(Ops.STAGE, one.dtype, (one, ROWS, STEPS, ROWS), (8,))
-    assert added_over(sums) == (STEPS,) and carried_over(sums) == ()
-    assert added_over(kept(one)) == ()
+    assert accumulated_loops(sums) == (STEPS,) and carried_loops(sums) == ()
+    assert accumulated_loops(kept(one)) == ()
 
 
 def test_what_is_carried_is_not_added_up_as_well() -> None:
     value = scanned(STEPS)
     inside = UOp(Ops.STAGE, value.dtype, (value, ROWS, STEPS, ROWS), (8,))
-    assert carried_over(inside) == (STEPS,) and added_over(inside) == ()
+    assert carried_loops(inside) == (STEPS,) and accumulated_loops(inside) == ()
 
 
 def test_only_scratch_knows_what_came_before() -> None:
-    check((kept(scanned(STEPS, Before(Ops.MAX))),), "kernel")
+    check((kept(scanned(STEPS, Exclusive(Ops.MAX))),), "kernel")
     with pytest.raises(AssertionError, match="carried in scratch"):
-        check((kept(scanned(ROWS, Before(Ops.MAX))),), "kernel")
+        check((kept(scanned(ROWS, Exclusive(Ops.MAX))),), "kernel")

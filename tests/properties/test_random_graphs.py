@@ -64,7 +64,7 @@ def test_window_and_shear_are_adjoint() -> None:
         x = leaf(rng.normal(size=(9, 2)), "float64")
         window = UOp(Ops.WINDOW, x.dtype, (x,), (0, 3, stride, dilation))
         y = leaf(rng.normal(size=window.shape), "float64")
-        shear = UOp(Ops.SHEAR, y.dtype, (y,), (0, 9, stride, dilation))
+        shear = UOp(Ops.WINDOW_ADJOINT, y.dtype, (y,), (0, 9, stride, dilation))
         there = (evaluate(window) * evaluate(y)).sum()
         back = (evaluate(x) * evaluate(shear).sum(-1)).sum()
         assert there == pytest.approx(back)

@@ -93,4 +93,4 @@ def test_composites_are_drawn_with_all_their_operations() -> None:
     for _ in range(3):
         x = Tensor([[1.0, 2.0]]).realize()
         texts.add(x.softmax()._repr_html_())
-    assert len(texts) == 1 and "LATER" not in texts.pop()
+    assert len(texts) == 1 and "DEFERRED" not in texts.pop()

@@ -21,7 +21,7 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, linear, maximum, minimum, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
-from glassgrad.ir.staged import carried_over
+from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import MaskBound, Nest
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import axes, substitute_axis
@@ -115,7 +115,7 @@ def _masked_loops_on(nodes: list[UOp], side: MaskSide) -> set[UOp]:
                 (found if is_masked else used).add(r)
         elif node.op is Ops.STORE:
             used.update(node.bound)
-        elif node.op is Ops.STAGE and carried_over(node):
+        elif node.op is Ops.STAGE and carried_loops(node):
             for r in node.bound:  # carried scratch keeps its value where nothing is added
                 is_masked = (
                     masked_value(node.src[0].src[0], r, side) == 0 and node.src[0].arg is Ops.ADD

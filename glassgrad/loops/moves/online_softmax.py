@@ -11,7 +11,7 @@ from typing import Any
 
 from glassgrad.base.fast_dataclasses import replace
 from glassgrad.base.rounding import largest
-from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.ops import Exclusive, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
@@ -65,7 +65,7 @@ class _RunningSoftmax:
             lambda at: self._maximum_at(maximum, at).cast(self.dtype)
         )
         self.previous = self._stage_rows(
-            lambda at: self.scratch.scan(Before(Ops.MAX), load_at(self.block_maximum, at))
+            lambda at: self.scratch.scan(Exclusive(Ops.MAX), load_at(self.block_maximum, at))
         )
         self.current = self._stage_rows(
             lambda at: self._previous_at(at).maximum(load_at(self.block_maximum, at))

@@ -13,7 +13,7 @@ from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.dots import dot_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
-from glassgrad.ir.staged import carried_over
+from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.nest import binders_of, binders_over, next_axis_number, nodes_of
@@ -129,7 +129,7 @@ def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
     """Ranges in the order in which the nest runs them: loops, then registers, then lanes."""
     stages = [node for node in binders_of(nest.body) if node.op is Ops.STAGE]
     carrying = {
-        r for node in stages for r in carried_over(node)
+        r for node in stages for r in carried_loops(node)
     }  # these run outside of the loops over carried scratch
 
     reduce_order: dict[UOp, int] = {}

@@ -16,7 +16,7 @@ from glassgrad.ir.divmod import all_of, conditions_of, floordiv, is_limit
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, maximum, minimum, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
-from glassgrad.ir.staged import added_over, carried_over
+from glassgrad.ir.staged import accumulated_loops, carried_loops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import only_sum, substitute_axis
@@ -59,7 +59,7 @@ def _conditions(load: UOp) -> list[UOp]:
     """The conditions under which a load is not 0; for scratch, those of the copied load."""
     index, buffer = load.src[0], load.src[0].src[0]
     found = conditions_of(index.gate)
-    if buffer.op is Ops.STAGE and not added_over(buffer) and not carried_over(buffer):
+    if buffer.op is Ops.STAGE and not accumulated_loops(buffer) and not carried_loops(buffer):
         pairs = zip(buffer.scratch_indices, index.indices, strict=True)
         indices = {written: read for written, read in pairs if written.op is Ops.RANGE}
         for source in _factors(buffer.value):

@@ -8,7 +8,7 @@ from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, scale, sub
-from glassgrad.ir.ops import Before, Ops
+from glassgrad.ir.ops import Exclusive, Ops
 from glassgrad.ir.reindex import open_gates, rebuild, reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const, make_range
@@ -155,7 +155,7 @@ class CarriedScratch:
         shape = tuple([r.size for r in loops]) or (1,)
         return UOp(Ops.STAGE, value.dtype, (value, *(own or (ZERO,)), *around, *own), shape)
 
-    def scan(self, op: Ops | Before, *sources: UOp) -> UOp:
+    def scan(self, op: Ops | Exclusive, *sources: UOp) -> UOp:
         """A SCAN over the blocks."""
         return UOp(Ops.SCAN, sources[0].dtype, (*sources, self.block_range), op)
 

@@ -12,7 +12,7 @@ from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity, rebuilt
 from glassgrad.ir.linear import ZERO, add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.staged import carried_over
+from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp, const, make_range, toposort
@@ -79,7 +79,7 @@ def _require_movable(nest: Nest, opt: Opt) -> UOp:
     is_distinct = axis in nest.outer or all(written_stride(binder, axis) for binder in accumulating)
     require(is_distinct, "this axis accumulates into one element, in order")
     stages = [node for node in binders_of(nest.body) if node.op is Ops.STAGE]
-    is_carried = any(axis in carried_over(stage) for stage in stages)
+    is_carried = any(axis in carried_loops(stage) for stage in stages)
     require(not is_carried or opt.op in KEEPS_AXIS, "this axis carries scratch from block to block")
     return axis
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.staged import carried_over
+from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.analysis.contraction_pattern import Contraction
@@ -42,7 +42,7 @@ def attention_strategy(builder: RecipeBuilder) -> set[int] | None:
     outer = [r.axis for r in builder.nest.outer]
     is_swept = any(opt.op is OptOps.ATTENTION_BACKWARD for opt in builder.nest.recipe)
     heads = outer if is_swept or len(outer) == 1 else outer[:-1]
-    carried = sorted({r.axis for s in builder.binders(Ops.STAGE) for r in carried_over(s)})
+    carried = sorted({r.axis for s in builder.binders(Ops.STAGE) for r in carried_loops(s)})
     reduced: set[int] = set()
     tried: set[int] = set()
     packed: dict[tuple[int, int], None] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.in_place import is_in_place
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.staged import added_over
+from glassgrad.ir.staged import accumulated_loops
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.constant_conditions import uniform_scalar, uniform_truth
 from glassgrad.lower.memory.pointers import AddressTerm, extend_pointer, is_aligned
@@ -240,7 +240,7 @@ def emit_stage(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
             emitter.scopes.stack[depth].lines.append(UOp(Ops.BARRIER))
         index = UOp(INDEX, node.dtype, (node, *indices))
         emitter.scopes.stack[depth].memo[node, emitter.key(node, base)] = pointer
-        added = added_over(node)
+        added = accumulated_loops(node)
         if added:
             placed = tuple([r for r in ranges if r not in added])
             emit_fill(emitter, index, node.const_like(0), placed, base)

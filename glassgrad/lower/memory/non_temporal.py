@@ -12,7 +12,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from glassgrad.ir.linear import Linear, linear
-from glassgrad.ir.ops import STREAMED, AxisKind, Ops
+from glassgrad.ir.ops import NON_TEMPORAL, AxisKind, Ops
 from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MIN_SHARE_OF_L3 = 3, 4  # a result below 3/4 of L3 stays cached for its readers
 
 
 def mark_streamed_stores(lines: Sequence[UOp], emitter: Emitter) -> Sequence[UOp]:
-    """The same instructions; eligible STOREs are marked STREAMED."""
+    """The same instructions; eligible STOREs are marked NON_TEMPORAL."""
     stores = [node for node in emitter.body.src if node.op is Ops.STORE]
     if emitter.rewrites or not emitter.target.has_vector_alu:
         return lines
@@ -37,7 +37,7 @@ def _marked(line: UOp, streamed: set[UOp]) -> UOp:
     node = line.src[0]
     while node.src:
         node = node.src[0]
-    return line.replace(arg=STREAMED) if node in streamed else line
+    return line.replace(arg=NON_TEMPORAL) if node in streamed else line
 
 
 def _can_stream(emitter: Emitter, store: UOp) -> bool:

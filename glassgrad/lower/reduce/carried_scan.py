@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import add, scale
-from glassgrad.ir.ops import AxisKind, Before, Ops
-from glassgrad.ir.staged import carried_over, combined_by, terms_of
+from glassgrad.ir.ops import AxisKind, Exclusive, Ops
+from glassgrad.ir.staged import carried_loops, scan_op, scan_terms
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.lower.memory.access import emit_fill, emit_store, free_lane, lane_writes
 from glassgrad.lower.memory.scratch import new_scratch
@@ -28,7 +28,7 @@ def find_carried_stages(body: UOp) -> dict[UOp, list[UOp]]:
     seen, stack = {body}, [body]
     while stack:
         node = stack.pop()
-        if node.op is Ops.STAGE and (over := carried_over(node)) and over[0] in node.bound:
+        if node.op is Ops.STAGE and (over := carried_loops(node)) and over[0] in node.bound:
             found.setdefault(over[0], []).append(node)
         missing = [source for source in reversed(node.src) if source not in seen]
         seen.update(missing)
@@ -38,7 +38,7 @@ def find_carried_stages(body: UOp) -> dict[UOp, list[UOp]]:
 
 def emit_carried_scan(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
     """The pointer to the carried scratch: in this iteration, or after the last one."""
-    over = carried_over(node)
+    over = carried_loops(node)
     base = {r: copy[r] for r in emitter.unrolled(node) if r in copy}
     if any(r not in node.bound for r in over):
         return _emit_step_in_loop(emitter, node, over, base)
@@ -95,7 +95,7 @@ def _initialize(emitter: Emitter, node: UOp, over: tuple[UOp, ...], base: Unroll
 
 def _shares_loops(emitter: Emitter, one: UOp, two: UOp, over: tuple[UOp, ...]) -> bool:
     """True if two stages are carried over the same loops, for the same unroll copies."""
-    if carried_over(one) != over or emitter.unrolled(one) != emitter.unrolled(two):
+    if carried_loops(one) != over or emitter.unrolled(one) != emitter.unrolled(two):
         return False
     return set(emitter.loops(one)) == set(emitter.loops(two))
 
@@ -124,7 +124,7 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
     lines = emitter.scopes.stack[-1].lines
     for copy in emitter.copies(ranges, base):
         lane = own or free_lane(emitter, node, copy)
-        values = [emitter.value(term, copy) for term in terms_of(scan)]
+        values = [emitter.value(term, copy) for term in scan_terms(scan)]
         parts = [lane_writes(emitter, _index(state), v, copy, lane) for v in values]
         found: list[UOp] = []
         for writes in zip(*parts, strict=True):
@@ -132,7 +132,7 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
             now = UOp(Ops.LOAD, first.dtype, (pointer,))
             then = _combined(scan, now, [value for _, value in writes])
             lines += [now, then, UOp(Ops.STORE, dtypes.void, (pointer, then))]
-            found.append(now if isinstance(scan.arg, Before) else then)
+            found.append(now if isinstance(scan.arg, Exclusive) else then)
         if state is not node:
             target = lane_writes(emitter, _index(node), values[0], copy, lane)
             for (pointer, _), value in zip(target, found, strict=True):
@@ -144,7 +144,7 @@ def _step(emitter: Emitter, node: UOp, state: UOp, over: tuple[UOp, ...], base: 
 
 
 def _combined(scan: UOp, now: UOp, terms: list[UOp]) -> UOp:
-    op = combined_by(scan)
+    op = scan_op(scan)
     if op is Ops.MULACC:
         value, factor = terms
         return UOp(op, now.dtype, (now, factor, value))
@@ -153,7 +153,7 @@ def _combined(scan: UOp, now: UOp, terms: list[UOp]) -> UOp:
 
 def _start(node: UOp) -> UOp:
     """The initial value."""
-    return node.const_like(identity(combined_by(node.src[0]), node.dtype))
+    return node.const_like(identity(scan_op(node.src[0]), node.dtype))
 
 
 def _index(node: UOp) -> UOp:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from glassgrad.base.dtype import ConstType, DType
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.staged import terms_of
+from glassgrad.ir.staged import scan_terms
 from glassgrad.ir.uop import UOp
 from glassgrad.lower.reduce.accumulators import new_accumulator
 from glassgrad.lower.reduce.blocked_sums import total_dtype
@@ -59,7 +59,7 @@ def _scan_copy(
     take = _scan_step_float64 if is_wide else _scan_step
     found = {}
     for step in steps:
-        terms = [emitter.splat(emitter.value(source, step), lanes) for source in terms_of(node)]
+        terms = [emitter.splat(emitter.value(source, step), lanes) for source in scan_terms(node)]
         if is_along_lanes:
             terms = _scan_vector(emitter, node.arg, terms)
         value, carried = take(emitter, node.arg, carried, terms, is_along_lanes)

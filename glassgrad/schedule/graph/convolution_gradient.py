@@ -16,15 +16,21 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, toposort
 
-REDUCE, SHEAR, RESHAPE, PERMUTE, MUL = Ops.REDUCE, Ops.SHEAR, Ops.RESHAPE, Ops.PERMUTE, Ops.MUL
+REDUCE, WINDOW_ADJOINT, RESHAPE, PERMUTE, MUL = (
+    Ops.REDUCE,
+    Ops.WINDOW_ADJOINT,
+    Ops.RESHAPE,
+    Ops.PERMUTE,
+    Ops.MUL,
+)
 SHRINK = Ops.SHRINK
-MOVES = frozenset((SHEAR, RESHAPE, PERMUTE))
+MOVES = frozenset((WINDOW_ADJOINT, RESHAPE, PERMUTE))
 
 
 def join_sheared(roots: Sequence[UOp]) -> list[UOp]:
     """The same values with fewer sums."""
     nodes = toposort(roots)
-    if not any(node.op in (SHEAR, SHRINK) for node in nodes):
+    if not any(node.op in (WINDOW_ADJOINT, SHRINK) for node in nodes):
         return list(roots)
     uses = Counter(source for node in nodes for source in node.src)
     uses.update(roots)
@@ -62,7 +68,7 @@ def _joined(outer: UOp, alone: set[UOp]) -> UOp | None:
     while inner.op in MOVES and inner in alone:
         chain.insert(0, inner)
         inner = inner.src[0]
-    if not any(move.op is SHEAR for move in chain) or inner not in alone:
+    if not any(move.op is WINDOW_ADJOINT for move in chain) or inner not in alone:
         return None
     if not all(_is_sum(node) for node in (outer, inner)) or inner.src[0].op is not MUL:
         return None
@@ -116,7 +122,7 @@ def _permuted(x: UOp, order: tuple[int, ...]) -> UOp:
 def _sheared(x: UOp, arg: tuple[int, int, int, int], taps: int) -> UOp:
     if x.shape[-1] != taps:
         x = UOp(Ops.EXPAND, x.dtype, (x,), (*x.shape[:-1], taps))
-    return UOp(SHEAR, x.dtype, (x,), arg)
+    return UOp(WINDOW_ADJOINT, x.dtype, (x,), arg)
 
 
 def _same_but_ones(source: Shape, shape: Shape) -> list[int | None] | None:

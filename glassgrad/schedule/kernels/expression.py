@@ -14,9 +14,9 @@ from glassgrad.schedule.kernels.movement import Conditions, Indices, gathered, m
 
 INDEX, GATHER, CONST, IOTA, LOAD = Ops.INDEX, Ops.GATHER, Ops.CONST, Ops.IOTA, Ops.LOAD
 BIND = Ops.BIND
-VARIABLE, PAD, SHEAR, RANGE = Ops.VARIABLE, Ops.PAD, Ops.SHEAR, Ops.RANGE
+VARIABLE, PAD, WINDOW_ADJOINT, RANGE = Ops.VARIABLE, Ops.PAD, Ops.WINDOW_ADJOINT, Ops.RANGE
 ELEMENTWISE, CHECK, SCAN = OpGroup.ELEMENTWISE, Ops.CHECK, Ops.SCAN
-GUARDED = frozenset((PAD, SHEAR, GATHER))
+GUARDED = frozenset((PAD, WINDOW_ADJOINT, GATHER))
 
 
 class Place(NamedTuple):

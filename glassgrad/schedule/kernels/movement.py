@@ -192,7 +192,7 @@ MOVES: dict[Ops, Callable[[Any, Shape, Indices], Moved]] = {
     Ops.SHRINK: _shrink,
     Ops.FLIP: _flip,
     Ops.WINDOW: _window,
-    Ops.SHEAR: _shear,
+    Ops.WINDOW_ADJOINT: _shear,
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from math import prod
 
 from glassgrad.ir.linear import ZERO, linear
-from glassgrad.ir.ops import KEPT, OpGroup, Ops
+from glassgrad.ir.ops import PREFER_SCRATCH, OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.graph.layout import arranged
 from glassgrad.schedule.graph.one_hot import one_hots
@@ -125,7 +125,7 @@ class _Walk:
         is_unread = not uses and op is Ops.RESHAPE
         statement = self.kept[node] = as_before(node) if is_unread else make_statement(node)
         statement.ops = self.costs[node].ops
-        statement.is_stored = node in self.outputs or (op in STORED and node.arg != KEPT)
+        statement.is_stored = node in self.outputs or (op in STORED and node.arg != PREFER_SCRATCH)
         if op is Ops.ASSIGN and node.arg:  # what is not overwritten is the target's
             self.needed.add(node.src[0])
         _record_reads(node, uses)

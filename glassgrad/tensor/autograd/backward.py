@@ -21,7 +21,7 @@ from glassgrad.tensor.lazy.deferred import Later, chosen, written_out
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
 
-DETACH, LATER = Ops.DETACH, Ops.LATER
+DETACH, DEFERRED = Ops.DETACH, Ops.DEFERRED
 
 
 class Autograd(TensorCore):
@@ -178,7 +178,7 @@ def _total(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
 def _written_nodes(value: TensorCore) -> list[UOp]:
     """All nodes that a value is made of; gradients among them are written out."""
     nodes = toposort((value.uop,))
-    if any(node.op is LATER for node in nodes):
+    if any(node.op is DEFERRED for node in nodes):
         written_out(graphs=(value.uop,))
         nodes = toposort((value.uop,))
     return nodes
@@ -193,7 +193,7 @@ def can_wait(nodes: Iterable[UOp]) -> bool:
     """
     if recorder() is not None or not all(map(is_usual, nodes)):
         return False
-    later = [node for node in nodes if node.op is LATER]
+    later = [node for node in nodes if node.op is DEFERRED]
     return all(isinstance(node.arg, Composite) for node in later) and overwritten(nodes) is None
 
 
@@ -205,7 +205,7 @@ def _later_gradients(
     wanted = [node for node in inputs if node in known]
     if not wanted:
         return {}
-    results = record(LATER, dtypes.void, (value, seed, *wanted), GRADIENTS)
+    results = record(DEFERRED, dtypes.void, (value, seed, *wanted), GRADIENTS)
     return {node: chosen(results, number, node) for number, node in enumerate(wanted)}
 
 

@@ -24,7 +24,13 @@ ADD, MUL, MAX, FDIV, POW = Ops.ADD, Ops.MUL, Ops.MAX, Ops.FDIV, Ops.POW
 RESHAPE, EXPAND, PERMUTE, REDUCE, IOTA = (
     Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.REDUCE, Ops.IOTA,
 )  # fmt: skip
-PAD, SHRINK, FLIP, WINDOW, SHEAR = Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.SHEAR
+PAD, SHRINK, FLIP, WINDOW, WINDOW_ADJOINT = (
+    Ops.PAD,
+    Ops.SHRINK,
+    Ops.FLIP,
+    Ops.WINDOW,
+    Ops.WINDOW_ADJOINT,
+)
 COPY, SIN, LOG2 = Ops.COPY, Ops.SIN, Ops.LOG2
 LN_2 = math.log(2)
 Rule = Callable[[UOp, UOp], UOp]
@@ -137,7 +143,7 @@ def _window(node: UOp, g: UOp) -> UOp:
     """Each element collects from the windows that it is in."""
     axis, _, stride, dilation = node.arg
     arg = (axis, node.src[0].shape[axis], stride, dilation)
-    sheared = UOp(SHEAR, g.dtype, (full(g, node.shape),), arg)
+    sheared = UOp(WINDOW_ADJOINT, g.dtype, (full(g, node.shape),), arg)
     return total(sheared, (len(sheared.shape) - 1,))
 
 
@@ -279,7 +285,7 @@ RULES: dict[Ops, tuple[Rule | None, ...]] = {
     Ops.SHRINK: (_shrink,),
     Ops.FLIP: (_flip,),
     Ops.WINDOW: (_window,),
-    Ops.SHEAR: (_shear,),
+    Ops.WINDOW_ADJOINT: (_shear,),
     Ops.GATHER: (_gather, None),
     Ops.REDUCE: (_reduce,),
     Ops.SCAN: (

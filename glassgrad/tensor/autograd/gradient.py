@@ -10,7 +10,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.autograd.derivatives import BROADCASTING, RULES, Rule, fit, full
 from glassgrad.tensor.record import marked
 
-ASSIGN, COPY, CUSTOM, LATER = Ops.ASSIGN, Ops.COPY, Ops.CUSTOM, Ops.LATER
+ASSIGN, COPY, CUSTOM, DEFERRED = Ops.ASSIGN, Ops.COPY, Ops.CUSTOM, Ops.DEFERRED
 UNUSUAL = frozenset((COPY, CUSTOM, Ops.BIND))
 ALL_ELEMENTS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
 FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {ASSIGN}  # to all sources
@@ -102,7 +102,7 @@ def flow_sources(node: UOp) -> Sequence[UOp]:
         return node.src
     if node.op is CUSTOM:
         return node.src[1:2] if isinstance(node.arg, Slope) else node.src
-    if node.op is LATER:
+    if node.op is DEFERRED:
         flows = getattr(node.arg, "flows", None)
         return node.src if flows is None else [node.src[number] for number in flows]
     pairs = zip(node.src, _rules(node), strict=False)

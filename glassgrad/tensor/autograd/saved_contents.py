@@ -24,7 +24,7 @@ from glassgrad.tensor.lazy.unrealized import lazy_holders
 from glassgrad.tensor.lazy.views import Whole
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
-REDUCE, ADD, LATER = Ops.REDUCE, Ops.ADD, Ops.LATER
+REDUCE, ADD, DEFERRED = Ops.REDUCE, Ops.ADD, Ops.DEFERRED
 SAME_SIZE = OpGroup.MOVEMENT - {GATHER, Ops.EXPAND, Ops.WINDOW}
 LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
     ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
@@ -106,7 +106,7 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
                 reads[node] = None
     if not _are_needed(reads, parameters):
         return
-    if any(node.op is LATER and node.arg.sees_graph for node in reads):
+    if any(node.op is DEFERRED and node.arg.sees_graph for node in reads):
         # What a gradient is a gradient of is changed as a whole once its graph is written.
         _save_for_readers(written_out().get(old, old), parameters)
         return

@@ -25,7 +25,7 @@ from glassgrad.tensor.lazy.views import Whole, shows_lent_memory
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
-EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.LATER, Ops.THREEFRY))
+EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.DEFERRED, Ops.THREEFRY))
 NUMBER = attrgetter("number")
 MAX_CHEAP_NODES = 32  # elementwise operations on the way to a value that is computed twice
 UPDATED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
@@ -149,7 +149,7 @@ def _ops_under(value: UOp) -> set[Ops]:
         stack += [source for source in node.src if source not in seen]
         seen.update(node.src)
         if len(seen) > MAX_CHEAP_NODES:
-            ops.add(Ops.LATER)
+            ops.add(Ops.DEFERRED)
             break
     return ops
 

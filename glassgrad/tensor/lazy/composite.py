@@ -1,9 +1,9 @@
 """composite: a method made of many operations -> one node, whose graph is written where it is new.
 
 A loop calls the same methods on values of the same shapes in every step. The first call finds out
-what the result is like; it and all others are one LATER node, and the operations are recorded when
-somebody must know them. So the first step of a loop looks like all others, and none but it writes
-graphs.
+what the result is like; it and all others are one DEFERRED node, and the operations are recorded
+when somebody must know them. So the first step of a loop looks like all others, and none but it
+writes graphs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
 from glassgrad.tensor.autograd.gradient import is_usual, reached
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.lazy.deferred import LATER, WRITING, writing
+from glassgrad.tensor.lazy.deferred import DEFERRED, WRITING, writing
 from glassgrad.tensor.record import record
 
 BUFFER, CONTIGUOUS = Ops.BUFFER, Ops.CONTIGUOUS
@@ -140,7 +140,7 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
             made = Composite(recorded, type(args[0]), parts, list(options))
             KNOWN[found] = known = made if made.is_traced(src) else DIRECT
         if type(known) is Composite:
-            return args[0]._made(record(LATER, known.dtype, tuple(src), known))
+            return args[0]._made(record(DEFERRED, known.dtype, tuple(src), known))
         return recorded(*args, **options)
 
     return cast(Callable[P, R], call)

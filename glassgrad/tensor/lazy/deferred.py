@@ -2,7 +2,7 @@
 
 A step of a loop makes the same graph as the last one. Where a part of it is the result of a
 function of its own, as gradients and updates of parameters are, one node is enough to recognise
-it: LATER(x, …; Later). Only where nothing like it was computed before, its graph is written.
+it: DEFERRED(x, …; Later). Only where nothing like it was computed before, its graph is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.unrealized import hold, lazy_holders
 from glassgrad.tensor.record import cast_to, record
 
-LATER, ASSIGN, BUFFER, CONST = Ops.LATER, Ops.ASSIGN, Ops.BUFFER, Ops.CONST
+DEFERRED, ASSIGN, BUFFER, CONST = Ops.DEFERRED, Ops.ASSIGN, Ops.BUFFER, Ops.CONST
 VOID = dtypes.void
 NUMBER = attrgetter("number")
 Written = Callable[..., Sequence[UOp]]
@@ -39,7 +39,7 @@ WRITING: list[int] = []  # the threads that write graphs, once for each
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Write the graph of a LATER: with gradients, and with no other LATER in it."""
+    """Write the graph of a DEFERRED: with gradients, and with no other DEFERRED in it."""
     WRITING.append(get_ident())
     try:
         with Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
@@ -95,7 +95,7 @@ def later(
     """function(*options, *tensors), which has this shape, as this dtype."""
     src = tuple([tensor.uop for tensor in tensors])
     arg = _expression(function, options, dtype, type(tensors[0]), shape)
-    return record(LATER, dtype, src, arg, origin)
+    return record(DEFERRED, dtype, src, arg, origin)
 
 
 @lru_cache(maxsize=4096)
@@ -112,14 +112,14 @@ def _expression(
 def chosen(results: UOp, number: int, like: UOp) -> UOp:
     """One result of a function that gives several, of the shape and dtype of a node."""
     choice = Choice(number, like.shape)
-    return record(LATER, like.dtype, (results,), choice, results.origin)
+    return record(DEFERRED, like.dtype, (results,), choice, results.origin)
 
 
 @exclusive
 def written_out(
     values: Sequence[UOp] = (), graphs: Sequence[UOp] = (), only: type = object
 ) -> dict[UOp, UOp]:
-    """Write the graphs of all LATER under these values and under what living tensors hold.
+    """Write the graphs of all DEFERRED under these values and under what living tensors hold.
 
     What is in memory needs no graph, but under `graphs` it gets one. The tensors hold the graphs
     from then on. What changed is given back, and what it became. With `only`, others than functions
@@ -141,7 +141,7 @@ def read_instead(changed: dict[UOp, UOp], spares_gradients: bool = False) -> Non
     for node in nodes:
         if node in changed or changed.keys().isdisjoint(node.src):
             continue
-        if spares_gradients and (node in under or (node.op is LATER and node.arg.sees_graph)):
+        if spares_gradients and (node in under or (node.op is DEFERRED and node.arg.sees_graph)):
             continue
         made = rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
         changed[node] = made
@@ -167,9 +167,9 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
     nodes, under = _nodes(values, list(graphs))
     changed: dict[UOp, UOp] = {}
     results: dict[UOp, Sequence[UOp]] = {}
-    for node in nodes if any(node.op is LATER for node in nodes) else ():
+    for node in nodes if any(node.op is DEFERRED for node in nodes) else ():
         src = tuple([changed.get(source, source) for source in node.src])
-        if node.op is LATER and isinstance(node.arg, only):
+        if node.op is DEFERRED and isinstance(node.arg, only):
             if node not in under and current(node) is not None:
                 continue  # only its value counts, which is there
             if isinstance(node.arg, Choice):
@@ -191,7 +191,7 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
 
 
 def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
-    """What the function of a LATER makes; all of it was made on the line of the LATER."""
+    """What the function of a DEFERRED makes; all of it was made on the line of the DEFERRED."""
     first = next_number()
     with writing():
         results: Sequence[UOp] = node.arg.function(*src)
@@ -223,7 +223,7 @@ def _nodes(values: Iterable[UOp], graphs: list[UOp]) -> tuple[list[UOp], set[UOp
         seen.add(node)
         if current(node) is None:
             stack.extend(node.src)
-            if node.op is LATER and node.arg.sees_graph:
+            if node.op is DEFERRED and node.arg.sees_graph:
                 graphs.append(node.src[0])
     under = set(toposort(graphs))
     return sorted(seen | under, key=NUMBER), under

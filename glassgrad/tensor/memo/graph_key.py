@@ -18,9 +18,9 @@ from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, current, storage_of
 
 BUFFER, CONST, ASSIGN, COPY = Ops.BUFFER, Ops.CONST, Ops.ASSIGN, Ops.COPY
-DETACH, CUSTOM, BIND, LATER = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.LATER
+DETACH, CUSTOM, BIND, DEFERRED = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.DEFERRED
 SHRINK = Ops.SHRINK
-UNUSUAL = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, LATER))
+UNUSUAL = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, DEFERRED))
 HELD = "held"  # a node whose value is in the buffer that follows
 
 
@@ -93,7 +93,7 @@ class Outline:
     def _write_unusual(self, node: UOp) -> None:
         """Write a node of which something else counts than for most."""
         op, arg = node.op, node.arg
-        if op is LATER:
+        if op is DEFERRED:
             if arg.sees_graph:
                 self.graphs.append(node.src[0])
         elif op is DETACH:  # if it has a name, only that it has one

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError
-from glassgrad.ir.ops import KEPT, Ops
+from glassgrad.ir.ops import PREFER_SCRATCH, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Slope
 from glassgrad.tensor.core import TensorCore
@@ -305,7 +305,7 @@ class Elementwise(TensorCore):
 
     def _once(self) -> Self:
         """This value, computed once: in the kernel that needs it, or else stored."""
-        return self._made(record(CONTIGUOUS, self.uop.dtype, (self.uop,), KEPT))
+        return self._made(record(CONTIGUOUS, self.uop.dtype, (self.uop,), PREFER_SCRATCH))
 
     def contiguous_backward(self) -> Self:
         """The same values. Gradients are laid out by the scheduler here.

@@ -18,7 +18,7 @@ from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.compile.optimizer_policy import chooser
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.staged import carried_over
+from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Kernel, Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
@@ -80,7 +80,7 @@ def rows_of(nest: Nest) -> list[int]:
 
 
 def carrying(nest: Nest) -> list[UOp]:
-    return [n for n in nest.body.toposort() if n.op is Ops.STAGE and carried_over(n)]
+    return [n for n in nest.body.toposort() if n.op is Ops.STAGE and carried_loops(n)]
 
 
 def sweep(nest: Nest, amount: int) -> Nest:
@@ -95,7 +95,7 @@ def test_scratch_has_a_block_of_each_plane_and_both_sums() -> None:
         ((256, 32), Ops.ADD),  # of keys
         ((256, 32), Ops.ADD),  # of values
     ]
-    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    (block,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     assert block.size == 4
 
 
@@ -108,7 +108,7 @@ def test_rows_of_scratch_have_an_odd_number_of_lines() -> None:
 
 def test_rows_of_the_result_are_stored_block_by_block_and_sums_behind() -> None:
     nest = sweep(nest_of(both_ways()), 64)
-    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    (block,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     inside = [block in store.bound for store in nest.body.src]
     assert sum(inside) == 2, "what is made of rows, and the gradient of queries"
     assert inside == sorted(inside), "what waits for the last block stands first, and runs the loop"
@@ -149,7 +149,7 @@ def test_a_sum_that_needs_another_sum_over_the_rows_is_not_swept() -> None:
 
 def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
     nest = sweep(nest_of(both_ways()), 64)
-    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    (block,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     for op in (OptOps.UPCAST, OptOps.TILE, OptOps.CORE):
         assert "block to block" in refused(nest, op, block.axis, 2)
     rows = carrying(nest)[0].bound[1]

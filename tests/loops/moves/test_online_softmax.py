@@ -19,7 +19,7 @@ from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.compile.optimizer_policy import Chooser, chooser
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.staged import carried_over
+from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import optimize
@@ -62,7 +62,7 @@ def maxima(nest: Nest) -> list[int]:
 
 
 def carrying(nest: Nest) -> list[UOp]:
-    return [n for n in nest.body.toposort() if n.op is Ops.STAGE and carried_over(n)]
+    return [n for n in nest.body.toposort() if n.op is Ops.STAGE and carried_loops(n)]
 
 
 def carry(nest: Nest, amount: int, rows: int = 0) -> Recipe:
@@ -78,7 +78,7 @@ def test_scores_and_weights_are_those_of_one_block() -> None:
     shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert shapes.count((5,)) == 2, "scores and weights"
     assert not any(40 in shape for shape in shapes)
-    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    (block,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     assert block.size == 8
 
 
@@ -102,7 +102,7 @@ def test_blocks_are_smaller_than_the_axis_and_go_by_on_one_core() -> None:
 def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
     nest = apply_opt(small(), Opt(OptOps.ROW_BLOCK, small().outer[-1].axis, 6), TARGET)
     nest = apply_opt(nest, Opt(OptOps.ONLINE_SOFTMAX, maxima(nest)[0], 4), TARGET)
-    (block,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    (block,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     for op in (OptOps.UPCAST, OptOps.TILE, OptOps.CORE):
         assert "block to block" in refused(nest, op, block.axis, 2)
     sums = next(stage for stage in carrying(nest) if stage.src[0].arg is Ops.MULACC)
@@ -262,7 +262,7 @@ def test_windows_over_long_rows_begin_and_end(places: int, ahead: int, behind: i
     scores = sees.where(tensors[0] @ tensors[1].transpose(-2, -1) * 8**-0.5, -float("inf"))
     nest = optimize(kernel_of(scores.softmax(-1) @ tensors[2]), TARGET, chooser())
     assert OptOps.ONLINE_SOFTMAX in ops_of(nest)
-    (blocks,) = {r for stage in carrying(nest) for r in carried_over(stage)}
+    (blocks,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     assert not blocks.src[0].is_const, "blocks that no row sees are left out"
     away = np.arange(places) - np.arange(places)[:, None]
     mask = np.where((away < ahead) & (-behind < away), 0, -np.inf)

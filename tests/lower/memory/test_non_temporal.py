@@ -12,7 +12,7 @@ from support.compiler.schedules import memory, planned
 from glassgrad import Tensor, dtypes
 from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.linear import Linear, add, linear, minimum, scale
-from glassgrad.ir.ops import STREAMED, Ops
+from glassgrad.ir.ops import NON_TEMPORAL, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import const, make_range
 from glassgrad.loops.moves.lanes import choose_lanes
@@ -33,7 +33,7 @@ def stores(tensor: Tensor) -> list[bool]:
             while node.src:
                 node = node.src[0]
             if uop.op is Ops.STORE and node.op is Ops.PARAM and uop.src[1].dtype.count > 1:
-                found.append(uop.arg is STREAMED)
+                found.append(uop.arg is NON_TEMPORAL)
     return found
 
 
@@ -77,7 +77,7 @@ def test_three_quarters_of_the_last_cache_are_large() -> None:
 
     def streams(cache: int) -> bool:
         uops = write_source(kernel, replace(TARGET, l3_bytes=cache)).program.uops
-        return any(uop.arg is STREAMED for uop in uops)
+        return any(uop.arg is NON_TEMPORAL for uop in uops)
 
     assert streams(64 * 64 * 4 * 4 // 3) and not streams(64 * 64 * 4 * 4 // 3 + 4)
 
@@ -97,4 +97,4 @@ def test_halves_of_lines_that_lie_apart_stay_near(registers: int, streams: bool)
     columns, rows = nest.outer[-1].axis, nest.outer[0].axis
     recipe = (Opt(OptOps.UPCAST, columns, registers), Opt(OptOps.SWAP, columns, rows))
     uops = lower(choose_lanes(apply_moves(nest, recipe, SMALL), SMALL), SMALL).uops
-    assert any(uop.arg is STREAMED for uop in uops) is streams
+    assert any(uop.arg is NON_TEMPORAL for uop in uops) is streams

@@ -12,7 +12,7 @@ from support.compiler.programs import TARGET, all_of, depths, program_of
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.devices.python.device import PythonDevice
-from glassgrad.ir.ops import AxisKind, Before, Ops
+from glassgrad.ir.ops import AxisKind, Exclusive, Ops
 from glassgrad.ir.stages import Nest, Param, Target
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.moves.lanes import choose_lanes
@@ -44,7 +44,7 @@ class Kept:
     def rows(self) -> UOp:
         return make_range(next(self.number), ROWS)
 
-    def scan(self, op: Ops | Before, *sources: UOp) -> UOp:
+    def scan(self, op: Ops | Exclusive, *sources: UOp) -> UOp:
         return UOp(Ops.SCAN, FLOAT, (*sources, self.blocks), op)
 
     def keep(self, row: UOp, value: UOp, *around: UOp) -> UOp:
@@ -114,8 +114,8 @@ def test_all_that_is_carried_over_a_loop_shares_it() -> None:
     np.testing.assert_allclose(run(nest, x), x.max(0) + x.min(0), rtol=1e-6)
 
 
-@pytest.mark.parametrize("op", [Ops.MAX, Before(Ops.MAX)])
-def test_each_step_can_read_what_is_carried(op: Ops | Before) -> None:
+@pytest.mark.parametrize("op", [Ops.MAX, Exclusive(Ops.MAX)])
+def test_each_step_can_read_what_is_carried(op: Ops | Exclusive) -> None:
     kept = Kept()
     one, two = kept.rows(), kept.rows()
     now = kept.keep(one, kept.scan(op, kept.x(one)))
@@ -123,7 +123,7 @@ def test_each_step_can_read_what_is_carried(op: Ops | Before) -> None:
     nest = kept.nest(kept.keep(two, kept.scan(Ops.ADD, value), kept.blocks))
     x = numbers(1)
     so_far = np.maximum.accumulate(x, 0)
-    if isinstance(op, Before):
+    if isinstance(op, Exclusive):
         so_far = np.concatenate([np.full((1, ROWS), -9.0), so_far[:-1]])
     np.testing.assert_allclose(run(nest, x), so_far.sum(0), rtol=1e-6)
 

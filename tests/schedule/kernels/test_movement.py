@@ -41,7 +41,7 @@ STEPS = {
     Ops.SHRINK: step_shrink,
     Ops.FLIP: step_flip,
     Ops.WINDOW: step_window,
-    Ops.SHEAR: step_shear,
+    Ops.WINDOW_ADJOINT: step_shear,
 }
 
 

@@ -100,7 +100,7 @@ def step_shear(pool: Pool) -> Value:
     stride, dilation = pool.rng.choice((1, 1, 2, 3)), pool.rng.choice((1, 1, 2, 3))
     reach = (x.shape[axis] - 1) * stride + (x.shape[-1] - 1) * dilation + 1
     n = reach + pool.rng.choice((0, 0, 1, 2))
-    return moved(pool, Ops.SHEAR, x, (axis, n, stride, dilation))
+    return moved(pool, Ops.WINDOW_ADJOINT, x, (axis, n, stride, dilation))
 
 
 def step_gather(pool: Pool) -> Value:

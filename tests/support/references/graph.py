@@ -39,7 +39,7 @@ def evaluate_all(roots: Iterable[UOp], cache: Cache | None = None) -> list[Array
     wanted = tuple(roots)
     with np.errstate(all="ignore"):
         for node in toposort(wanted, stop=done.__contains__):
-            if node not in done and node.op is Ops.LATER:
+            if node not in done and node.op is Ops.DEFERRED:
                 (written,) = node.arg.function(*node.src)
                 done[node] = evaluate(written, done)
             elif node not in done and node.op is Ops.REDUCE and node.arg[0] is Ops.ASSIGN:
@@ -286,7 +286,7 @@ RULES: dict[Ops, Callable[..., Any]] = {
     Ops.SHRINK: _shrink,
     Ops.FLIP: _flip,
     Ops.WINDOW: _window,
-    Ops.SHEAR: _shear,
+    Ops.WINDOW_ADJOINT: _shear,
     Ops.GATHER: _gather,
     Ops.REDUCE: _reduce,
     Ops.SCAN: _scan,

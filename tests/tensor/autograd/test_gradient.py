@@ -127,7 +127,7 @@ def test_every_graph_op_that_floats_pass_through_has_a_rule() -> None:
     without = {Ops.TRUNC, Ops.BITCAST, Ops.DETACH, Ops.THREEFRY, Ops.CONST, Ops.BUFFER, Ops.IOTA}
     without |= {Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.FLOORDIV, Ops.FLOORMOD, Ops.SHL, Ops.SHR}
     without |= {Ops.AND, Ops.OR, Ops.XOR, Ops.VARIABLE, Ops.BIND, Ops.SINK, Ops.CHECK}
-    without |= {Ops.CUSTOM, Ops.LATER}  # one brings its own, the other is written out before
+    without |= {Ops.CUSTOM, Ops.DEFERRED}  # one brings its own, the other is written out before
     from glassgrad.ir.ops import Stage
 
     recorded = {op for op in Ops if Stage.GRAPH in op.stages}
@@ -139,7 +139,7 @@ def test_the_gradient_of_a_shear_is_the_slope(stride: int, dilation: int) -> Non
     size = 3 * stride + 1 * dilation + 2
 
     def shear(x: Tensor) -> Tensor:
-        uop = UOp(Ops.SHEAR, x.dtype, (x.uop,), (0, size, stride, dilation))
+        uop = UOp(Ops.WINDOW_ADJOINT, x.dtype, (x.uop,), (0, size, stride, dilation))
         return Tensor._of(uop)
 
     check(shear, distinct((4, 3, 2)))

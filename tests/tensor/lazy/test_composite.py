@@ -29,7 +29,7 @@ def no_pending_values_of_other_tests() -> None:
 
 
 ON_COMPILED_ROAD = True
-LATER = Ops.LATER
+DEFERRED = Ops.DEFERRED
 
 
 def numbers(*shape: int, seed: int = 0) -> np.ndarray:
@@ -45,7 +45,7 @@ def test_a_method_is_one_node_from_its_first_call_on() -> None:
     x, w, b = Tensor(numbers(4, 3)), Tensor(numbers(3, 2)), Tensor(numbers(2))
     first, second = (x.linear(w, b) for _ in range(2))
     assert first.uop is second.uop
-    assert first.uop.op is LATER and first.uop.src == (x.uop, w.uop, b.uop)
+    assert first.uop.op is DEFERRED and first.uop.src == (x.uop, w.uop, b.uop)
     with writing():
         direct = x.linear(w, b)
     assert direct.uop.op is Ops.ADD
@@ -56,7 +56,7 @@ def test_a_method_is_one_node_from_its_first_call_on() -> None:
 def test_what_one_node_stands_for_is_what_would_be_recorded() -> None:
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
     made = x.dot(w).log_softmax()
-    assert [node.op for node in toposort((made.uop,))].count(LATER) == 2
+    assert [node.op for node in toposort((made.uop,))].count(DEFERRED) == 2
     with writing():
         direct = x.dot(w).log_softmax()
     written_out()
@@ -174,7 +174,7 @@ def test_lines_are_those_of_the_call() -> None:
     written_out()
     made = [node for node in toposort((y.uop,)) if node.src]
     assert line is not None and line.text == "y = x.dot(w)"
-    assert y.uop.op is not LATER and {node.origin for node in made} == {line}
+    assert y.uop.op is not DEFERRED and {node.origin for node in made} == {line}
 
 
 def test_a_capture_records_everything() -> None:
@@ -239,7 +239,7 @@ def test_what_was_first_met_without_gradients_has_them_later() -> None:
             Tensor(numbers(4, 3)).dot(Tensor(numbers(3, 2))).realize()
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
     y = x.dot(w)
-    assert y.uop.op is LATER
+    assert y.uop.op is DEFERRED
     y.sum().backward()
     assert w.grad is not None
     np.testing.assert_allclose(w.grad.numpy(), x.numpy().sum(0)[:, None].repeat(2, 1), rtol=1e-5)
@@ -250,12 +250,12 @@ def test_sizes_that_variables_decide_are_recorded_every_time() -> None:
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
     for size in (1, 2, 3, 4):
         y = x[: n.bind(size)].dot(w)
-        assert y.uop.op is not LATER
+        assert y.uop.op is not DEFERRED
         wanted = (x.numpy()[:size] @ w.numpy()).sum(0)
         np.testing.assert_allclose(y.sum(0).numpy(), wanted, rtol=1e-4, atol=1e-5)
     for _ in range(2):
         z = x.dot(w)
-    assert z.uop.op is LATER
+    assert z.uop.op is DEFERRED
 
 
 def test_a_graph_that_another_thread_writes_meanwhile_is_still_computed(

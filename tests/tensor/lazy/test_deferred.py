@@ -23,7 +23,7 @@ def made(x: Tensor, y: Tensor, scale: float = 2.0) -> Tensor:
 def test_one_node_stands_for_a_function() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     z = made(x, y)
-    assert z.uop.op is Ops.LATER and z.uop.src == (x.uop, y.uop)
+    assert z.uop.op is Ops.DEFERRED and z.uop.src == (x.uop, y.uop)
     assert (z.shape, z.dtype) == (x.shape, x.dtype)
     assert z.tolist() == [8.0, 12.0]
 
@@ -52,7 +52,7 @@ def test_gradients_of_backward_wait_and_are_constants() -> None:
     x = Tensor([1.0, 2.0])
     (x * x * x).sum().backward()
     first = x.grad
-    assert first is not None and first.uop.src[0].op is Ops.LATER
+    assert first is not None and first.uop.src[0].op is Ops.DEFERRED
     assert (first * x).sum().gradient(x)[0].tolist() == [3.0, 12.0]
     assert first.tolist() == [3.0, 12.0]
 

@@ -104,7 +104,7 @@ def test_what_a_step_writes_is_one_node(name: str) -> None:
         param.grad = Tensor(np.ones(param.shape, np.float32))
     written = [tensor.uop for tensor in optimizer.schedule_step()]
     updates = [uop for uop in written if uop.shape != (1,)]
-    assert all(uop.op is Ops.ASSIGN and uop.src[1].op is Ops.LATER for uop in updates)
+    assert all(uop.op is Ops.ASSIGN and uop.src[1].op is Ops.DEFERRED for uop in updates)
     finish_writes()
 
 
@@ -112,7 +112,7 @@ def test_a_step_of_muon_is_one_node() -> None:
     w = Tensor(numbers(6, 4))
     optimizer = Muon([w], lr=0.1)
     w.grad = Tensor(np.ones((6, 4), np.float32))
-    assert all(tensor.uop.src[1].op is Ops.LATER for tensor in optimizer.schedule_step())
+    assert all(tensor.uop.src[1].op is Ops.DEFERRED for tensor in optimizer.schedule_step())
     finish_writes()
 
 
