@@ -11,6 +11,7 @@ with collector_paused():  # nothing that these imports allocate becomes garbage
     from glassgrad.base.config import VIZ, Context, getenv
     from glassgrad.base.counters import GlobalCounters
     from glassgrad.base.dtype import DType, dtypes
+    from glassgrad.base.version import __version__
     from glassgrad.devices.registry import Device
     from glassgrad.ir.symbolic import Variable
     from glassgrad.ir.uop import UOp
@@ -38,6 +39,7 @@ __all__ = [
     "TinyJit",
     "UOp",
     "Variable",
+    "__version__",
     "custom_gradient",
     "dtypes",
     "export",
@@ -74,7 +76,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *LAZY_IMPORTS})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 if VIZ:

@@ -9,9 +9,10 @@ from argparse import (
     Namespace,
     RawDescriptionHelpFormatter,
 )
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from glassgrad.base.version import __version__
 
 ABOUT = """\
 glassgrad: a deep-learning tensor compiler that you can see through.
@@ -36,7 +37,7 @@ def parser() -> ArgumentParser:
         epilog=LAST_WORDS,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    made.add_argument("--version", action="version", version=f"glassgrad {_version()}")
+    made.add_argument("--version", action="version", version=f"glassgrad {__version__}")
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def command(name: str, says: str, more: str = "") -> ArgumentParser:
@@ -143,13 +144,6 @@ def _cache(made: ArgumentParser) -> None:
                       help="show (default), prune to --most, or clear")  # fmt: skip
     made.add_argument("--most", type=_megabytes, default=_megabytes("200"), metavar="MB",
                       help="megabytes that prune leaves (200)")  # fmt: skip
-
-
-def _version() -> str:
-    try:
-        return version("glassgrad")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 def _whole(text: str) -> int:

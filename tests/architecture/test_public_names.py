@@ -18,6 +18,12 @@ def test_every_public_name_is_there_and_listed() -> None:
     assert classes <= {*glassgrad.__all__, "Any"}
 
 
+def test_dir_lists_what_is_public() -> None:
+    assert [name for name in dir(glassgrad) if not name.startswith("__")] == [
+        name for name in sorted(glassgrad.__all__) if not name.startswith("__")
+    ]
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         glassgrad.nonsense
