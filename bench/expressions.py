@@ -264,9 +264,9 @@ def warm_up() -> None:
     """Everything is imported, and LLVM has started, before the first child."""
     from glassgrad.devices.cpu.native import compile_text
     from glassgrad.devices.registry import Device
-    from glassgrad.engine.pipeline import import_compiler, write_source
+    from glassgrad.engine.pipeline import preload_compiler, write_source
 
-    import_compiler()
+    preload_compiler()
     target = Device[Device.DEFAULT].target
     x = A(16, 16)
     for values in (

@@ -44,7 +44,7 @@ def nothing_was_recorded_before() -> None:
         ("tensor.memo.scalar_arguments", "OPERATORS"),
         ("tensor.lazy.carried_state", "CARRIED_LINES"),
         ("tensor.lazy.carried_state", "GROWTH"),
-        ("engine.plan.lifting", "KNOWN"),
+        ("engine.plan.lifting", "HISTORIES"),
     ):  # fmt: skip
         found = sys.modules.get(f"glassgrad.{module}")
         if found is not None:

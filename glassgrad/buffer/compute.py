@@ -13,7 +13,7 @@ from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache.graph_keys import Cache
 from glassgrad.engine.launch.run import run
-from glassgrad.engine.pipeline import plan_for, realize
+from glassgrad.engine.pipeline import plan_graph, realize
 from glassgrad.engine.plan.plan import Plan
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -56,7 +56,7 @@ def joined(op: Ops, dtype: DType, left: UOp, right: UOp, device: str) -> View:
     ready = READY.get(key)
     if ready is None:
         machine = Device[one.device]
-        plan = plan_for((UOp(op, dtype, (left, right)),), leaves, machine)
+        plan = plan_graph((UOp(op, dtype, (left, right)),), leaves, machine)
         ready = READY[key] = plan, machine
     return run(ready[0], leaves, ready[1])[0]
 

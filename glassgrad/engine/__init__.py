@@ -1,1 +1,1 @@
-"""The conductor: calls the stages in order, keeps what was made, runs it."""
+"""Runs the stages in order, caches their results, and launches kernels."""

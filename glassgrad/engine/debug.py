@@ -33,7 +33,9 @@ def report_launch(launch: Launch, device: str, seconds: float) -> None:
 
 
 def report_nest(kernel: Kernel, nest: Nest) -> None:
-    """Name, moves, and the arguments in the shapes that the user knows."""
+    """The kernel's name, its loop moves, and its arguments with the shapes of the user's
+    tensors.
+    """
     if DEBUG >= 3:
         print(nest.label)
         for opt in nest.recipe:
@@ -42,8 +44,10 @@ def report_nest(kernel: Kernel, nest: Nest) -> None:
             print(f"    data{param.arg.slot} {param.dtype.name} {param.arg.shape}")
 
 
-def report_uncovered() -> None:
-    """How many kernels there were so far whose results are zeroed first, or that are simpler."""
+def report_unproven_kernels() -> None:
+    """How many kernels zero their results first, or use a simpler recipe, for lack of a coverage
+    proof.
+    """
     if DEBUG >= 3 and GlobalCounters.uncovered_count:
         count = GlobalCounters.uncovered_count
         print(f"not proved to write every element of their results: {count} kernels")
@@ -65,7 +69,7 @@ def report_search(
 
 
 def buffers(body: UOp) -> list[UOp]:
-    """The arguments of a kernel, by slot."""
+    """The PARAMs of a kernel, by slot."""
     found = [node for node in body.toposort() if node.op is Ops.PARAM]
     return sorted(found, key=lambda param: int(param.arg.slot))
 
@@ -102,7 +106,7 @@ def report_executable(executable: Executable) -> None:
 
 @contextmanager
 def passes_shown(kernel: Kernel) -> Iterator[None]:
-    """While a kernel is built with DEBUG=5, every pass over it is printed."""
+    """With DEBUG=5, print every pass that runs inside of this context."""
     if DEBUG < 5:
         yield
         return

@@ -1,4 +1,4 @@
-"""Which device a graph runs on, and values that come from another one."""
+"""The device that a graph runs on, and transfers of values from other devices."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from glassgrad.memory.view import View
 Realize = Callable[[Sequence[UOp], str | None], tuple[View, ...]]
 
 
-def device_of(leaves: Sequence[UOp], wanted: str | None) -> Machine:
-    """The device of a graph's buffers; without any, the one that is wanted.
+def plan_device(leaves: Sequence[UOp], wanted: str | None) -> Machine:
+    """The device of a graph's buffers; without any, `wanted`.
 
-    Files compute nothing: whoever works in the memory of this process reads and writes their pages.
+    Files compute nothing: a device that works in host memory maps their pages.
     """
     devices = dict.fromkeys([leaf.arg.storage.device for leaf in leaves])
     if len(devices) == 1 and leaves[0].arg.storage.device in Device.opened:
@@ -30,40 +30,42 @@ def device_of(leaves: Sequence[UOp], wanted: str | None) -> Machine:
     machine = Device[next(iter(found), wanted)]
     if len(found) > 1 or (len(devices) > len(found) and not is_host(machine.name)):
         names = " and ".join(devices)
-        raise DeviceError(f"values on {names} meet", hint="move one of them with .to(device)")
+        raise DeviceError(
+            f"an expression has operands on {names}", hint="move one of them with .to(device)"
+        )
     return machine
 
 
 def move_between_devices(copies: Sequence[UOp], realize: Realize) -> None:
-    """Compute what each COPY copies, on its own device, and copy it; innermost first."""
+    """Compute the operand of each COPY on its own device and transfer it; innermost first."""
     for node in copies:
         if node.realized is None:
             view = window_of(node.src[0]) or realize(node.src, None)[0]
-            note(node, UOp(Ops.BUFFER, node.dtype, (), copied(view, node.arg, realize)))
+            note(node, UOp(Ops.BUFFER, node.dtype, (), copy_to_device(view, node.arg, realize)))
 
 
-def copied(view: View, device: str, realize: Realize) -> View:
-    """The elements in memory of another device: new memory, but the pages of a file serve too."""
+def copy_to_device(view: View, device: str, realize: Realize) -> View:
+    """The elements in memory of another device; a file's pages are mapped instead of copied."""
     if is_file(view.device) and is_host(device) and not is_file(device):
-        return _pages(view, device)
+        return _map_file(view, device)
     if (watching := recorder()) is not None and watching.is_strict:
         raise CaptureError(
-            f"a value moves from {view.device} to {device} inside of a captured function",
-            hint="move it outside, and pass it as an argument",
+            f"a captured function moves a value from {view.device} to {device}",
+            hint="move it before the call, and pass it as an argument",
         )
     if not view.is_contiguous:
         node = UOp(Ops.BUFFER, view.dtype, (), view)
         (view,) = realize([UOp(Ops.CONTIGUOUS, view.dtype, (node,))], None)
-    made = View.empty(device, view.shape, view.dtype)
+    copy = View.empty(device, view.shape, view.dtype)
     start = view.offset * view.dtype.itemsize
     source = view.storage.as_buffer()[start : start + view.nbytes]
-    made.storage.copyin(source.cast("B") if view.nbytes else memoryview(b""))
-    return made
+    copy.storage.copyin(source.cast("B") if view.nbytes else memoryview(b""))
+    return copy
 
 
-def _pages(view: View, device: str) -> View:
-    """A part of a file where a device reads it. Who writes to it gets memory of his own."""
+def _map_file(view: View, device: str) -> View:
+    """A part of a file in the address space of a device; writing to it makes a copy."""
     file, item = view.storage, view.dtype.itemsize
     spec = BufferSpec(external_ptr=file.address)
-    seen = Storage(device, file.nbytes // item, view.dtype, spec, owner=file, readonly=True)
-    return View(seen, view.dtype, *view.window)
+    mapped = Storage(device, file.nbytes // item, view.dtype, spec, owner=file, readonly=True)
+    return View(mapped, view.dtype, *view.window)

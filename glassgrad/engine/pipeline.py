@@ -1,4 +1,4 @@
-"""Graph values -> memory: the whole road on one screen. The first file to read.
+"""Graph values -> memory: the whole pipeline on one screen. The first file to read.
 
 Tensor ──▶ graph ──▶ Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ Executable ──▶ Launch ──▶ View
 """
@@ -15,25 +15,25 @@ from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announc
 from glassgrad.base.gc_pause import collector_paused
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.cache.graph_keys import KERNELS, PLANS, signature
-from glassgrad.engine.cache.plans import plan_name, recall_plan, remember_plan
-from glassgrad.engine.cache.sources import forget, key_of, recall, remember
+from glassgrad.engine.cache.plans import load_plan, plan_key, store_plan
+from glassgrad.engine.cache.sources import discard_source, load_source, source_key, store_source
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.engine.compile.arguments import with_all_arguments
-from glassgrad.engine.compile.background import CompileLater, compiler
+from glassgrad.engine.compile.background import CompileLater, background_compiler
 from glassgrad.engine.compile.estimate import estimate
-from glassgrad.engine.compile.fallback import Attempt, Shape, compile_simpler
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.fallback import Optimize, RecipeAttempt, compile_with_simpler_recipe
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.engine.debug import (
     passes_shown,
     report_nest,
     report_program,
     report_source,
-    report_uncovered,
+    report_unproven_kernels,
 )
-from glassgrad.engine.device_choice import device_of, move_between_devices
+from glassgrad.engine.device_choice import move_between_devices, plan_device
 from glassgrad.engine.launch.error_flags import BadIndex
 from glassgrad.engine.launch.run import run
-from glassgrad.engine.plan.lifting import lifted
+from glassgrad.engine.plan.lifting import lift_changing_numbers
 from glassgrad.engine.plan.plan import Plan
 from glassgrad.engine.verify.verify import needs_references, with_references
 from glassgrad.ir.ops import Ops
@@ -44,8 +44,8 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 
 
-class Ready(NamedTuple):
-    """A plan, and what it is run on: buffers, a device, values of variables."""
+class BoundPlan(NamedTuple):
+    """A plan and its arguments: input buffers, a device, values of variables."""
 
     plan: Plan
     leaves: Sequence[UOp]
@@ -54,170 +54,178 @@ class Ready(NamedTuple):
 
 
 def realize(values: Sequence[UOp], device: str | None = None) -> tuple[View, ...]:
-    """Compute these values; each comes back as memory that holds it."""
-    return launch(ready(values, device), lambda: values)
+    """Compute these values and return the memory that holds each."""
+    return launch_plan(bind_plan(values, device), lambda: values)
 
 
-def ready(values: Sequence[UOp], device: str | None = None) -> Ready:
-    """The plan for these values: an equal graph's, or a new one."""
+def bind_plan(values: Sequence[UOp], device: str | None = None) -> BoundPlan:
+    """The plan for these values, cached or new, with its arguments."""
     found = signature(values)
     if found.copies:
         move_between_devices(found.copies, realize)
         found = signature(values)
-    machine = device_of(found.leaves, device)
+    machine = plan_device(found.leaves, device)
     key = (machine.name, found.key)
     plan = PLANS.get(key)
-    if plan is None and recorder() is None and (general := lifted(values, machine.name)):
+    if (
+        plan is None
+        and recorder() is None
+        and (general := lift_changing_numbers(values, machine.name))
+    ):
         values, found = general, signature(general)
         key = (machine.name, found.key)
         plan = PLANS.get(key)
     if plan is None:
         with collector_paused():
-            name = plan_name(found, machine)
-            plan = recall_plan(name, values, machine) or plan_for(
+            name = plan_key(found, machine)
+            plan = load_plan(name, values, machine) or plan_graph(
                 values, found.leaves, machine, name
             )
             PLANS[key] = plan
     if (watching := recorder()) is not None:
         watching.values = values
-    return Ready(plan, found.leaves, machine, found.values)
+    return BoundPlan(plan, found.leaves, machine, found.values)
 
 
-def launch(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
-    """Run a plan; `values` gives the graph that it is for, if something goes wrong."""
+def launch_plan(bound: BoundPlan, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
+    """Run a plan; `values` returns its graph, for error messages."""
     try:
-        return run(*made)
-    except BadIndex as bad:  # lines belong to this graph, and the plan may be an equal one's
-        raise bad.explained(_checks_here(bad, made, values())) from None
+        return run(*bound)
+    except BadIndex as bad:  # the plan may come from an equal graph, with other lines
+        raise bad.to_user_error(_checks_of_launch(bad, bound, values())) from None
 
 
-def _checks_here(bad: BadIndex, made: Ready, values: Sequence[UOp]) -> tuple[Check, ...]:
-    """Those of this graph that are the bad launch's. The plan's own where a plan of this graph
-    would have others: an equal graph, made in another order, may be divided differently.
+def _checks_of_launch(bad: BadIndex, bound: BoundPlan, values: Sequence[UOp]) -> tuple[Check, ...]:
+    """The CHECKs of this graph in the failed launch. Falls back to those of the plan if this graph,
+    recorded in another order, is divided into kernels differently.
     """
     from glassgrad.schedule import schedule
 
-    kernels = [checks for checks in schedule(values, made.device.target).checks if checks]
-    cells = made.plan.cells
+    kernels = [checks for checks in schedule(values, bound.device.target).checks if checks]
+    cells = bound.plan.cells
     sizes = [[check.arg for check in checks] for checks in kernels]
     if sizes == [[check.arg for check in found.checks] for found in cells]:
         return kernels[[found.launch for found in cells].index(bad.launch)]
     return bad.checks
 
 
-def plan_for(
+def plan_graph(
     values: Sequence[UOp], leaves: Sequence[UOp], device: Device, name: str | None = None
 ) -> Plan:
-    """Everything that can be decided before the data is there; on disk it is kept as `name`."""
-    # A process that finds its plans on disk starts sooner without these.
+    """Everything that can be decided without the data; stored on disk under the key `name`."""
+    # Imported here: a process that finds its plans on disk starts faster without these.
     from glassgrad.engine.plan.memory import make_plan
     from glassgrad.schedule import schedule
 
     start = perf_counter()
-    enter("schedule", values)
-    made = schedule(values, device.target)
-    launches = build(made.kernels, device)
-    report_uncovered()
+    announce_stage("schedule", values)
+    scheduled = schedule(values, device.target)
+    launches = build_launches(scheduled.kernels, device)
+    report_unproven_kernels()
     if LISTENERS:
-        announce(GraphPlanned(made, launches, device.name, perf_counter() - start))
-    plan = make_plan(made, launches, values, leaves)
+        announce(GraphPlanned(scheduled, launches, device.name, perf_counter() - start))
+    plan = make_plan(scheduled, launches, values, leaves)
     if name is not None:
-        sources = [key_of(kernel, device.target, chooser().key) for kernel in made.kernels]
-        remember_plan(name, plan, sources)
+        sources = [
+            source_key(kernel, device.target, current_policy().key) for kernel in scheduled.kernels
+        ]
+        store_plan(name, plan, sources)
     return plan
 
 
-def build(kernels: Sequence[Kernel], device: Device) -> list[Launch]:
-    """Kernels on their way to machine code; equal ones go it once.
+def build_launches(kernels: Sequence[Kernel], device: Device) -> list[Launch]:
+    """A launch for each kernel; equal kernels are compiled once.
 
-    While the compiler works on one, the next is being written.
+    The source of one kernel is written while the one before compiles.
     """
-    who = (device.name, device.target, chooser().key)
+    settings = (device.name, device.target, current_policy().key)
     found: dict[Kernel, Launch | None] = {
-        kernel: KERNELS.get((kernel, *who)) for kernel in dict.fromkeys(kernels)
+        kernel: KERNELS.get((kernel, *settings)) for kernel in dict.fromkeys(kernels)
     }
     new = [kernel for kernel, launch in found.items() if launch is None]
-    with compiler(device, len(new)) as compile_later:
-        waiting = [begin(kernel, device, compile_later) for kernel in new]
+    with background_compiler(device, len(new)) as compile_later:
+        waiting = [start_compiling(kernel, device, compile_later) for kernel in new]
         for kernel, executable in zip(new, waiting, strict=True):
-            found[kernel] = KERNELS[kernel, *who] = launch_of(kernel, executable())
+            found[kernel] = KERNELS[kernel, *settings] = make_launch(kernel, executable())
     launches = [launch for kernel in kernels if (launch := found[kernel]) is not None]
     if needs_references(device):
         with Context(NOOPT=1):
-            launches = with_references(launches, build(kernels, device), kernels)
+            launches = with_references(launches, build_launches(kernels, device), kernels)
     return launches
 
 
-def begin(kernel: Kernel, device: Device, compile_later: CompileLater) -> Callable[[], Executable]:
-    """Write a kernel's source, or find it on disk, and start to compile it.
+def start_compiling(
+    kernel: Kernel, device: Device, compile_later: CompileLater
+) -> Callable[[], Executable]:
+    """Write a kernel's source, or read it from disk, and start to compile it.
 
-    What is returned waits for the code. Sources that do not compile are not kept.
+    Returns a function that waits for the code. Sources that do not compile are not stored.
     """
-    name = key_of(kernel, device.target, chooser().key)
-    attempt = Attempt(chooser())
+    name = source_key(kernel, device.target, current_policy().key)
+    attempt = RecipeAttempt(current_policy())
 
-    def write(shape: Shape, target: Target) -> Source:
+    def write(optimize: Optimize, target: Target) -> Source:
         with passes_shown(kernel):
-            return write_source(kernel, target, shape)
+            return write_source(kernel, target, optimize)
 
-    def instead(error: Exception) -> Executable:
-        forget(name)
-        return compile_simpler(error, attempt, write, device)
+    def fall_back(error: Exception) -> Executable:
+        discard_source(name)
+        return compile_with_simpler_recipe(error, attempt, write, device)
 
     try:
-        known = recall(name)
+        known = load_source(name)
         source = known or write(attempt, device.target)
         waiting = compile_later(source)
-    except Exception as error:  # noqa: BLE001 - whatever refused it
-        return partial(instead, error)
+    except Exception as error:  # noqa: BLE001 - any pass may refuse it
+        return partial(fall_back, error)
 
     def finish() -> Executable:
         try:
             executable = waiting()
         except Exception as error:  # noqa: BLE001
-            return instead(error)
+            return fall_back(error)
         if known is None:
-            remember(name, source)
+            store_source(name, source)
         return executable
 
     return finish
 
 
-def launch_of(kernel: Kernel, executable: Executable) -> Launch:
+def make_launch(kernel: Kernel, executable: Executable) -> Launch:
     variables = [uop for uop in kernel.body.toposort() if uop.op is Ops.VARIABLE]
     ordered = tuple(sorted(variables, key=lambda u: u.arg))
     return Launch(executable, (), *estimate(kernel), ordered)
 
 
-def write_source(kernel: Kernel, target: Target, shape: Shape | None = None) -> Source:
-    """Kernel ──▶ Nest ──▶ Program ──▶ Source; `shape` gives the loops their shape."""
-    # A process that finds all its sources on disk starts sooner without these.
-    from glassgrad.engine.compile.code_length import lowered
+def write_source(kernel: Kernel, target: Target, optimize: Optimize | None = None) -> Source:
+    """Kernel ──▶ Nest ──▶ Program ──▶ Source; `optimize` chooses and makes the loop moves."""
+    # Imported here: a process that finds its sources on disk starts faster without these.
+    from glassgrad.engine.compile.code_length import lower_within_limit
     from glassgrad.render import render
 
     check(kernel.body, "kernel")
-    enter("loops", kernel)
-    nest = (shape or Attempt(chooser()))(kernel, target)
+    announce_stage("loops", kernel)
+    nest = (optimize or RecipeAttempt(current_policy()))(kernel, target)
     check(nest.body, "kernel")
-    nest, program = lowered(kernel, nest, target, partial(enter, "lower"))
+    nest, program = lower_within_limit(kernel, nest, target, partial(announce_stage, "lower"))
     program = with_all_arguments(program, kernel)
     report_nest(kernel, nest)
     check(program.uops, "program")
     report_program(program)
-    enter("render", program)
+    announce_stage("render", program)
     source = render(program, target)
     report_source(source)
     return source
 
 
-def import_compiler() -> None:
-    """What plans and writes sources, imported before it is needed."""
+def preload_compiler() -> None:
+    """Import the modules that plan and write sources before they are needed."""
     import glassgrad.engine.plan.memory
     import glassgrad.loops
     import glassgrad.lower
     import glassgrad.render  # noqa: F401
 
 
-def enter(stage: str, value: object) -> None:
+def announce_stage(stage: str, value: object) -> None:
     if LISTENERS:
         announce(StageEntered(stage, value))

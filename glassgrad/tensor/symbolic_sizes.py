@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from glassgrad.base.errors import AxisError, CaptureError, ShapeError
 from glassgrad.engine.capture.recorder import recorder
-from glassgrad.engine.plan.size_checks import check_cut
+from glassgrad.engine.plan.size_checks import check_slice
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import Size
@@ -43,7 +43,7 @@ def known(size: Any, what: str) -> Any:
 def cut(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
     """Two ends of a cut, at least one of which is known only at launch."""
     start, stop = (internal(whole(end, "the end of a cut")) for end in (start, stop))
-    check_cut(start, stop, internal(size), axis)
+    check_slice(start, stop, internal(size), axis)
     return start, stop
 
 
@@ -66,7 +66,7 @@ def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
                 f"cannot slice axis {axis} by {text}", hint="bounds of a slice are whole numbers"
             )
     start, stop = (_from_the_front(end, size) for end in (start, stop))
-    check_cut(start, stop, size, axis)
+    check_slice(start, stop, size, axis)
     return start, stop, 1
 
 
@@ -74,7 +74,7 @@ def index_at_launch(at: Any, size: Any, axis: int) -> int:
     """An index that variables decide, or into an axis whose size they decide."""
     size = internal(size)
     place = _from_the_front(internal(at), size)
-    check_cut(place, place + 1, size, axis, is_index=True)
+    check_slice(place, place + 1, size, axis, is_index=True)
     return place
 
 

@@ -178,7 +178,7 @@ class Tensor(
         >>> len((Tensor.ones(4, 4) @ Tensor.ones(4, 4) + 1).schedule().kernels)
         1
         """
-        from glassgrad.engine.device_choice import device_of as machine_of
+        from glassgrad.engine.device_choice import plan_device as machine_of
         from glassgrad.schedule import schedule
 
         roots, *_ = collect(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from glassgrad.base.events import Event, PassDone, listen
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.engine.debug import buffers, pass_result, program_listing
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.ir.uop import UOp
@@ -30,7 +30,7 @@ class Artefact(NamedTuple):
 def artefacts(kernel: Kernel, machine: Device) -> Iterator[Artefact]:
     """Kernel ──▶ Nest ──▶ Program ──▶ Source ──▶ machine code"""
     yield Artefact("kernel", "kernel", f"{formulas(kernel.body)}\n\n{kernel.body}")
-    nest = optimize(kernel, machine.target, chooser())
+    nest = optimize(kernel, machine.target, current_policy())
     yield Artefact(
         "nest", f"nest: {nest.name}", f"{moves(nest)}\n\n{formulas(nest.body)}\n\n{nest.body}"
     )
@@ -67,7 +67,7 @@ def shaped(kernel: Kernel, machine: Device) -> tuple[Nest, list[Pass]]:
             seen.append(event)
 
     with listen(notice):
-        nest = optimize(kernel, machine.target, chooser())
+        nest = optimize(kernel, machine.target, current_policy())
         lower(nest, machine.target)
     return nest, [Pass(event.name, event.seconds, _after(event.after)) for event in seen]
 

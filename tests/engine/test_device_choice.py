@@ -8,7 +8,7 @@ from support.compiler.schedules import leaf
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DeviceError
-from glassgrad.engine.device_choice import copied, device_of
+from glassgrad.engine.device_choice import copy_to_device, plan_device
 from glassgrad.engine.pipeline import realize
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -17,25 +17,25 @@ from glassgrad.memory.view import View
 
 def on(device: str, values: list[float]) -> UOp:
     host = View.from_host(np.array(values, np.float32))
-    return UOp(Ops.BUFFER, dtypes.float32, (), copied(host, device, realize))
+    return UOp(Ops.BUFFER, dtypes.float32, (), copy_to_device(host, device, realize))
 
 
 def test_a_graph_runs_where_its_buffers_are() -> None:
-    assert device_of([leaf([1.0])], None).name == "CPU"
-    assert device_of([on("CPU:1", [1.0])], None).name == "CPU:1"
+    assert plan_device([leaf([1.0])], None).name == "CPU"
+    assert plan_device([on("CPU:1", [1.0])], None).name == "CPU:1"
     (view,) = realize([on("CPU:1", [1.0, 2.0]) + 1.0])
     assert view.device == "CPU:1"
     assert view.numpy().tolist() == [2.0, 3.0]
 
 
 def test_without_buffers_it_runs_where_it_is_wanted() -> None:
-    assert device_of([], "CPU:1").name == "CPU:1"
+    assert plan_device([], "CPU:1").name == "CPU:1"
     (view,) = realize([UOp(Ops.IOTA, dtypes.int32, (), 4)], "CPU:1")
     assert view.device == "CPU:1"
 
 
 def test_buffers_of_two_devices_do_not_meet() -> None:
-    with pytest.raises(DeviceError, match="CPU and CPU:1 meet"):
+    with pytest.raises(DeviceError, match="operands on CPU and CPU:1"):
         realize([leaf([1.0]) + on("CPU:1", [2.0])])
 
 
@@ -56,9 +56,9 @@ def test_a_value_goes_there_and_back() -> None:
 
 def test_memory_with_gaps_is_copied_element_by_element() -> None:
     view = View.from_host(np.arange(6, dtype=np.float32).reshape(2, 3).T)
-    assert copied(view, "CPU:1", realize).numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert copy_to_device(view, "CPU:1", realize).numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
 def test_nothing_is_copied_too() -> None:
     view = View.from_host(np.zeros((0, 3), np.float32))
-    assert copied(view, "CPU:1", realize).shape == (0, 3)
+    assert copy_to_device(view, "CPU:1", realize).shape == (0, 3)

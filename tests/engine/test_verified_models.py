@@ -25,13 +25,13 @@ Model = Callable[[], Tensor]
 def compared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """VERIFY=1, and the names of the kernels whose outputs were compared."""
     names: list[str] = []
-    inner = differences.require_equal
+    inner = differences.require_close
 
     def noting(launch: Any, *rest: Any) -> None:
         names.append(launch.executable.source.name)
         inner(launch, *rest)
 
-    monkeypatch.setattr(differences, "require_equal", noting)
+    monkeypatch.setattr(differences, "require_close", noting)
     Tensor.manual_seed(3)
     with Context(VERIFY=1, TRAINING=1):
         cache.clear()

@@ -114,13 +114,13 @@ MISTAKES: list[tuple[type[GlassgradError], str, str | None, Mistake]] = [
     (
         AxisError,
         "slice 3:11 is out of range for axis 0 of size 10",
-        "it is n:(n+8) of an axis of size 10",
+        "it was written as n:(n+8), for an axis of size 10",
         lambda n, x: x[n : n + 8],
     ),
     (
         AxisError,
         "index 12 is out of range for axis 0 of size 10",
-        "it is (n*4) of an axis of size 10",
+        "it was written as (n*4), for an axis of size 10",
         lambda n, x: x[n * 4],
     ),
     (
@@ -158,7 +158,7 @@ def test_every_mistake_is_explained(
 
 CAPTURED: list[tuple[str, str, Mistake]] = [
     (
-        "a captured function looks at the value of n: replays would not look again",
+        "a captured function reads the value of n, but replays would not read it again",
         "compute with the variable itself, or pass the number as an argument",
         lambda n, x: x * int(n),
     ),

@@ -61,12 +61,12 @@ def random_recipes(seed: int) -> Iterator[None]:
 
     from glassgrad.engine import pipeline
 
-    chooser, before = RandomChooser(seed), pipeline.chooser
-    pipeline.chooser = lambda: chooser
+    chooser, before = RandomChooser(seed), pipeline.current_policy
+    pipeline.current_policy = lambda: chooser
     try:
         yield
     finally:
-        pipeline.chooser = before
+        pipeline.current_policy = before
 
 
 @contextmanager
@@ -74,12 +74,12 @@ def lifted_numbers() -> Iterator[None]:
     """Every constant and every start of a slice is an argument of the launch."""
     from glassgrad.engine.plan import lifting
 
-    before = lifting.MAX_CHANGES, lifting.MAX_LIFTED
-    lifting.MAX_CHANGES, lifting.MAX_LIFTED = 0, 200
+    before = lifting.MIN_CHANGES, lifting.MAX_LIFTED
+    lifting.MIN_CHANGES, lifting.MAX_LIFTED = 0, 200
     try:
         yield
     finally:
-        lifting.MAX_CHANGES, lifting.MAX_LIFTED = before
+        lifting.MIN_CHANGES, lifting.MAX_LIFTED = before
 
 
 def around(mode: str, seed: int) -> Any:

@@ -70,7 +70,7 @@ def test_any_legal_recipe_gives_what_the_graph_means(
     made = 0
     for seed in range(batch * BATCH, batch * BATCH + BATCH):
         chooser = RandomChooser(seed)
-        monkeypatch.setattr(pipeline, "chooser", lambda chooser=chooser: chooser)
+        monkeypatch.setattr(pipeline, "current_policy", lambda chooser=chooser: chooser)
         check(80_000 + seed, device, 3 + seed % 6, f"recipes {chooser.recipes}")
         made += sum(len(recipe) for recipe in chooser.recipes)
     assert made > BATCH // 2, "hardly any move was legal"

@@ -65,7 +65,7 @@ def test_any_legal_recipe_gives_what_the_graph_means(
     made = 0
     for seed in range(batch * BATCH, batch * BATCH + BATCH):
         chooser = RandomChooser(seed)
-        monkeypatch.setattr(pipeline, "chooser", lambda chooser=chooser: chooser)
+        monkeypatch.setattr(pipeline, "current_policy", lambda chooser=chooser: chooser)
         roots = random_graph(Random(40_000 + seed), 3 + seed % 12)
         want = evaluate_all(roots)
         pipeline.PLANS.clear()
@@ -80,11 +80,11 @@ def test_many_writes_to_few_buffers_give_what_the_graph_means(
     batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of them with random recipes."""
-    usual = pipeline.chooser
+    usual = pipeline.current_policy
     for seed in range(batch * BATCH, batch * BATCH + BATCH):
         chooser = RandomChooser(seed)
         choose = (lambda chooser=chooser: chooser) if seed % 2 else usual
-        monkeypatch.setattr(pipeline, "chooser", choose)
+        monkeypatch.setattr(pipeline, "current_policy", choose)
         roots = random_graph(Random(seed), 4 + seed % 16, 64, WRITES)
         want = evaluate_all(roots)
         pipeline.PLANS.clear()

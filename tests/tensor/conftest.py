@@ -37,11 +37,11 @@ def road(request: pytest.FixtureRequest) -> Iterator[str]:
 def written(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The kernels that were new."""
     found: list[object] = []
-    begin = pipeline.begin
+    begin = pipeline.start_compiling
 
     def counted(kernel, *rest):
         found.append(kernel)
         return begin(kernel, *rest)
 
-    monkeypatch.setattr(pipeline, "begin", counted)
+    monkeypatch.setattr(pipeline, "start_compiling", counted)
     return found

@@ -139,7 +139,7 @@ def test_values_out_of_range_are_refused(value: Any) -> None:
 
 def test_a_variable_has_one_value_at_a_time() -> None:
     n = Variable("n", 1, 12)
-    with pytest.raises(ShapeError, match="n is 3 and 4 at once"):
+    with pytest.raises(ShapeError, match="n is bound to 3 and to 4"):
         (rows(n.bind(3)).sum(0) + rows(n.bind(4)).sum(0)).tolist()
 
 
@@ -239,7 +239,7 @@ def test_a_captured_function_cannot_look_at_a_value(look: Any) -> None:
 
     captured, n = TinyJit(function), Variable("n", 1, 12)
     captured(n.bind(2))
-    with pytest.raises(CaptureError, match="looks at the value of n: replays would not look"):
+    with pytest.raises(CaptureError, match="reads the value of n, but replays would not read"):
         captured(n.bind(3))
 
 

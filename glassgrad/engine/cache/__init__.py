@@ -1,1 +1,1 @@
-"""What is done once: keys of graphs and kernels, and the plans and sources kept on disk."""
+"""Caches: keys of graphs and kernels, and plans and sources on disk."""

@@ -1,4 +1,4 @@
-"""Graphs -> keys: equal structure has the same plan, an equal kernel the same code."""
+"""Graphs -> keys: equal structure shares a plan, equal kernels share code."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ ASSIGN, BUFFER, COPY, CUSTOM, BIND = Ops.ASSIGN, Ops.BUFFER, Ops.COPY, Ops.CUSTO
 
 
 class Cache(Generic[T]):
-    """A dict that forgets what was used longest ago."""
+    """A least-recently-used cache."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.clearings = 0  # how often everything was forgotten
-        self.found: OrderedDict[Any, T] = OrderedDict()
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.clear_count = 0  # calls of clear()
+        self.entries: OrderedDict[Any, T] = OrderedDict()
         self.lock = Lock()
 
     def get(self, key: Any) -> T | None:
         with self.lock:
-            value = self.found.get(key)
+            value = self.entries.get(key)
             if value is not None:
-                self.found.move_to_end(key)
+                self.entries.move_to_end(key)
             return value
 
     def __setitem__(self, key: Any, value: T) -> None:
         with self.lock:
-            self.found[key] = value
-            if len(self.found) > self.most:
-                self.found.popitem(last=False)
+            self.entries[key] = value
+            if len(self.entries) > self.capacity:
+                self.entries.popitem(last=False)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.entries)
 
     def clear(self) -> None:
         with self.lock:
-            self.clearings += 1
-            self.found.clear()
+            self.clear_count += 1
+            self.entries.clear()
 
 
 KERNELS: Cache[Launch] = Cache(4096)
@@ -57,10 +57,10 @@ PLANS: Cache[Plan] = Cache(256)
 
 
 class Signature(NamedTuple):
-    """What one walk over a graph finds out.
+    """What one walk over a graph finds.
 
     The key is equal for graphs of equal structure; leaves are the buffers in order of appearance,
-    copies the nodes that bring values from another device, values those of variables.
+    copies the COPY nodes, values those of variables.
     """
 
     key: tuple[Any, ...]
@@ -70,8 +70,8 @@ class Signature(NamedTuple):
 
 
 def signature(roots: Sequence[UOp]) -> Signature:
-    """Sources first. A buffer is written as its dtype and layout, and by which storage of the graph
-    it lies in; never by its address or its age. Where it begins is an argument of the launch.
+    """Sources first. A buffer's entry is its dtype, its layout and the number of its storage in
+    this graph; never its address, its age or its offset, which are arguments of the launch.
     """
     numbers: dict[UOp, int] = {}
     storages: dict[int, int] = {}
@@ -96,7 +96,7 @@ def signature(roots: Sequence[UOp]) -> Signature:
             leaves.append(node)
             continue
         below: tuple[UOp, ...] = node.src if node.realized is None else (node.realized,)
-        if op is CUSTOM:  # what its gradient is does not matter any more
+        if op is CUSTOM:  # a custom gradient does not change the value
             below = below[:1]
         height = len(stack)
         for source in below[::-1]:
@@ -111,11 +111,11 @@ def signature(roots: Sequence[UOp]) -> Signature:
         numbers[node] = len(entries)
         if op is BIND:
             if values.setdefault(node.src[0], node.arg) != node.arg:
-                raise _two_values(node, values[node.src[0]])
+                raise _conflicting_values(node, values[node.src[0]])
             entries.append(node.src[0].arg)
             continue
         sources = tuple([numbers[source] for source in below])
-        # Floats by their bits: 0.0 is not -0.0, and nan is nan.
+        # Floats by their bits: 0.0 differs from -0.0, and nan equals nan.
         arg = node.arg.hex() if type(node.arg) is float else node.arg
         entries.append((op, node.dtype, arg, sources))
         if op in (COPY, ASSIGN):
@@ -127,32 +127,32 @@ def signature(roots: Sequence[UOp]) -> Signature:
 
 
 def _storage(write: UOp) -> Storage:
-    """Where a chain of writes ends."""
+    """The storage that a chain of writes ends in."""
     while write.op is not BUFFER:
         write = write.src[0] if write.realized is None else write.realized
     return cast(Storage, write.arg.storage)
 
 
 def _overlaps(leaves: Sequence[UOp], written: set[Storage]) -> list[tuple[int, int]]:
-    """Where in a storage that is written to its buffers begin: some may lie in each other."""
+    """The relative offsets of buffers in storages that are written to, as these may overlap."""
     first: dict[Storage, int] = {}
-    found = []
+    entries = []
     for number, leaf in enumerate(leaves if written else ()):
         if leaf.arg.storage in written:
             start = first.setdefault(leaf.arg.storage, leaf.arg.offset)
-            found.append((number, leaf.arg.offset - start))
-    return found
+            entries.append((number, leaf.arg.offset - start))
+    return entries
 
 
-def _two_values(node: UOp, other: int) -> ShapeError:
+def _conflicting_values(node: UOp, other: int) -> ShapeError:
     name = node.src[0].arg[0]
     return ShapeError(
-        f"{name} is {other} and {node.arg} at once",
-        hint="compute what was made with the first value, or use two variables",
+        f"variable {name} is bound to {other} and to {node.arg} in one expression",
+        hint="realize() the result with the first value, or use two variables",
     )
 
 
 def clear() -> None:
-    """Forget every plan and every kernel in memory."""
+    """Drop all plans and kernels in memory."""
     PLANS.clear()
     KERNELS.clear()

@@ -1,7 +1,7 @@
 """Kernel -> Source, read from disk: what was lowered once need not be lowered by the next process.
 
-A kernel is written down as its structure, so that equal kernels of all processes have one name. The
-name also tells of the machine, of who chose the moves, and of the state of this package's own code.
+A kernel's key is its structure as text, so equal kernels of all processes share it, plus the
+machine, the policy that chose the recipe, and the version of this package's code.
 """
 
 from __future__ import annotations
@@ -17,61 +17,63 @@ from glassgrad.devices.cpu.object_cache import object_key, read_object, remove_o
 from glassgrad.ir.stages import Kernel, Nest, Program, Source, Target
 from glassgrad.ir.uop import UOp
 
-LANGUAGES = frozenset(("llvm", "c"))
-FACTS = ("name", "cores", "groups", "threads", "scratch_bytes", "label")
+CACHED_LANGUAGES = frozenset(("llvm", "c"))
+PROGRAM_FACTS = ("name", "cores", "groups", "threads", "scratch_bytes", "label")
 
 
-def key_of(kernel: Kernel, target: Target, choice: str) -> str | None:
-    """The name of a kernel's source on disk; None if somebody wants to see how it is made."""
-    return _name(kernel, target, choice) if is_kept(target) else None
+def source_key(kernel: Kernel, target: Target, choice: str) -> str | None:
+    """The key of a kernel's source on disk; None if it is not stored there."""
+    return _cached_key(kernel, target, choice) if is_cached_on_disk(target) else None
 
 
-def is_kept(target: Target) -> bool:
-    """Is what was made for a target kept on disk? Not if somebody wants to see how it is made."""
-    return not LISTENERS and DEBUG < 3 and target.language in LANGUAGES
+def is_cached_on_disk(target: Target) -> bool:
+    """True if sources for a target are stored; not while DEBUG or a listener wants to see
+    compilation.
+    """
+    return not LISTENERS and DEBUG < 3 and target.language in CACHED_LANGUAGES
 
 
 @lru_cache(maxsize=4096)
-def _name(kernel: Kernel, target: Target, choice: str) -> str:
-    return object_key(structure(kernel), written_target(target), choice, own_code())
+def _cached_key(kernel: Kernel, target: Target, choice: str) -> str:
+    return object_key(kernel_text(kernel), target_key(target), choice, code_version())
 
 
-def recall(key: str | None) -> Source | None:
-    """The source kept under a key. Its program has no instructions: they are in the text."""
+def load_source(key: str | None) -> Source | None:
+    """The stored source. Its program has no instructions: the text replaces them."""
     stored = None if key is None else read_object(key)
     if stored is None:
         return None
     try:
-        return read_source(json.loads(stored))
-    except (ValueError, KeyError, TypeError):  # written by another version: as if it were not there
+        return decode_source(json.loads(stored))
+    except (ValueError, KeyError, TypeError):  # damaged or outdated: write it anew
         return None
 
 
-def remember(key: str | None, source: Source) -> None:
+def store_source(key: str | None, source: Source) -> None:
     if key is not None:
-        write_object(key, json.dumps(written_source(source)).encode())
+        write_object(key, json.dumps(encode_source(source)).encode())
 
 
-def forget(key: str | None) -> None:
-    """What is kept under a key did not compile: the next process makes it anew."""
+def discard_source(key: str | None) -> None:
+    """Delete a stored source that did not compile: the next process writes it anew."""
     if key is not None:
         remove_object(key)
 
 
-def written_source(source: Source) -> dict[str, Any]:
-    """What a device needs of a source, as JSON has it."""
-    facts = {name: getattr(source.program, name) for name in FACTS}
+def encode_source(source: Source) -> dict[str, Any]:
+    """What a device needs of a source, as JSON."""
+    facts = {name: getattr(source.program, name) for name in PROGRAM_FACTS}
     return facts | {"text": source.text, "language": source.language, "name": source.name}
 
 
-def read_source(found: dict[str, Any]) -> Source:
-    facts = {name: found[name] for name in FACTS}
+def decode_source(found: dict[str, Any]) -> Source:
+    facts = {name: found[name] for name in PROGRAM_FACTS}
     facts |= {name: tuple(facts[name]) for name in ("groups", "threads")}
     return Source(found["name"], found["text"], found["language"], Program(uops=(), **facts))
 
 
-def structure(kernel: Kernel | Nest) -> str:
-    """A kernel as text: its nodes, sources first, in an order that only depends on structure."""
+def kernel_text(kernel: Kernel | Nest) -> str:
+    """A kernel as text: its nodes, sources first, in an order that depends on structure alone."""
     numbers: dict[UOp, int] = {}
     lines: list[str] = []
     for root in (kernel.body, *kernel.outer):
@@ -96,8 +98,8 @@ def _write(root: UOp, numbers: dict[UOp, int], lines: list[str]) -> None:
 
 
 @cache
-def written_target(target: Target) -> str:
-    """A target's facts; sets in order."""
+def target_key(target: Target) -> str:
+    """All fields of a target as text; sets are sorted."""
     parts = []
     for name in target.__match_args__:
         value = getattr(target, name)
@@ -106,7 +108,7 @@ def written_target(target: Target) -> str:
 
 
 @cache
-def own_code() -> str:
+def code_version() -> str:
     """The state of our own code: a change of any file makes new names."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     states = []

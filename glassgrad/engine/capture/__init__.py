@@ -1,1 +1,1 @@
-"""Captures: the launches of a watched function, recorded and replayed as one native call."""
+"""Captures: the launches of a recorded function, replayed as one native call."""

@@ -1,4 +1,4 @@
-"""runs of a thread -> Recorder: what a captured function did while it was watched."""
+"""What a captured function did on this thread: plans that ran, and what must be checked."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """A plan that was run, the buffers it was given, and the views it made.
+    """A plan that ran, its input buffers, and the views that it allocated.
 
-    `blank` are given storages that nobody had written to before, `values` the graph of the plan.
+    `unwritten` are input storages that had never been written to, `values` the graph of the plan.
     """
 
     plan: Plan
     leaves: Sequence[UOp]
-    made: list[View]
+    allocated: list[View]
     device: Device
-    blank: frozenset[Storage] = frozenset()
+    unwritten: frozenset[Storage] = frozenset()
     values: Sequence[UOp] = ()
 
     @property
     def views(self) -> list[View]:
-        return [*(leaf.arg for leaf in self.leaves), *self.made]
+        return [*(leaf.arg for leaf in self.leaves), *self.allocated]
 
     @property
     def written(self) -> list[View]:
-        """The given views that the plan wrote into."""
+        """The input views that the plan wrote to."""
         views = self.views
-        return [views[end.place] for end in self.plan.results if end.is_renewed]
+        return [views[end.buffer] for end in self.plan.results if end.is_new_version]
 
 
 @mutable
 class Recorder:
-    """What a thread did since it was turned on.
+    """What a thread did since recording began.
 
-    `is_strict`: values may not be looked at. `counters` are the buffers that say where random
-    numbers begin. `sized` are the results whose shapes variables decide, with those shapes.
-    `nodes` are all that was computed, as it was written. `touched` are the tensors whose gradients
-    were set or added to. `older` are the ids of the tensors that were there before. `size_checks`
-    are the cuts that fit for some values of variables only.
+    `is_strict`: reading values is an error. `preexisting` are the ids of the tensors that existed
+    before. `counters` are the buffers that hold starts of random numbers. `nodes` are all computed
+    nodes, as recorded. `symbolic_results` are results whose shapes depend on variables, with those
+    shapes. `grad_changes` are weak references to the tensors whose gradients changed. `size_checks`
+    are the slices that fit for some values of variables only.
     """
 
     is_strict: bool
-    older: frozenset[int] = frozenset()
+    preexisting: frozenset[int] = frozenset()
     runs: list[Run] = field(default_factory=list)
     counters: list[tuple[UOp, int]] = field(default_factory=list)
     nodes: set[UOp] = field(default_factory=set)
-    sized: dict[View, Shape] = field(default_factory=dict)
-    touched: list[Any] = field(default_factory=list)
-    values: Sequence[UOp] = ()  # the graph that is about to run
+    symbolic_results: dict[View, Shape] = field(default_factory=dict)
+    grad_changes: list[Any] = field(default_factory=list)
+    values: Sequence[UOp] = ()  # the graph of the next run
     size_checks: list[SizeCheck] = field(default_factory=list)
 
 
@@ -75,14 +75,14 @@ THREAD = _Thread()
 
 
 def recorder() -> Recorder | None:
-    """Who watches this thread."""
+    """The recorder of this thread, or None."""
     return THREAD.recorder
 
 
 def _refuse_value(size: Size) -> None:
     if THREAD.recorder is not None and THREAD.recorder.is_strict:
         raise CaptureError(
-            f"a captured function looks at the value of {size}: replays would not look again",
+            f"a captured function reads the value of {size}, but replays would not read it again",
             hint="compute with the variable itself, or pass the number as an argument",
         )
 
@@ -91,10 +91,10 @@ LOOKERS.append(_refuse_value)
 
 
 @contextmanager
-def recording(is_strict: bool, older: frozenset[int] = frozenset()) -> Iterator[Recorder]:
-    """Watch this thread."""
-    made = THREAD.recorder = Recorder(is_strict, older)
+def recording(is_strict: bool, preexisting: frozenset[int] = frozenset()) -> Iterator[Recorder]:
+    """Record this thread."""
+    found = THREAD.recorder = Recorder(is_strict, preexisting)
     try:
-        yield made
+        yield found
     finally:
         THREAD.recorder = None

@@ -1,8 +1,8 @@
-"""runs -> Capture -> Replay: what a function computed, as one list of launches to run again.
+"""Runs -> Capture -> Replay: the launches of a function as one table, prepared to run again.
 
-`join` writes runs as one table over few bases: memory that is given at each replay, memory that is
-made anew for each, and an arena for all that nobody sees. A Replay is that table, prepared: one
-native call, whatever its length.
+`merge_runs` merges runs into one table over few base addresses: memory that is passed to each
+replay, memory that is allocated for each, and an arena for temporaries. A Replay is that table,
+prepared: one native call, however many launches.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from glassgrad.base.events import LISTENERS
 from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.capture.recorder import Run
-from glassgrad.engine.launch.error_flags import BadIndex, Cells, look_for_bad_index, words_of
+from glassgrad.engine.launch.error_flags import BadIndex, ErrorCells, cell_values, raise_bad_index
 from glassgrad.engine.launch.one_by_one import calls_of, launch_one_by_one
-from glassgrad.engine.plan.arena import Life, assign_offsets
-from glassgrad.engine.plan.plan import Guard, guard
+from glassgrad.engine.plan.arena import Lifetime, assign_offsets
+from glassgrad.engine.plan.plan import Rollback, make_rollback
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch
@@ -29,8 +29,8 @@ from glassgrad.memory.storage import Storage, as_before
 from glassgrad.memory.view import View
 
 
-class Place(NamedTuple):
-    """So many bytes behind the start of a base."""
+class Location(NamedTuple):
+    """`offset` bytes behind the start of a base."""
 
     base: int
     offset: int
@@ -38,163 +38,169 @@ class Place(NamedTuple):
 
 @frozen
 class Capture:
-    """Launches over places. Bases are the given storages, the made ones, and last the arena.
+    """Launches over locations. Bases are the input storages, the allocated ones, and last the
+    arena.
 
-    `made` are not the storages that runs made, but others of their sizes that have no memory.
-    After the `guarded` launches all indices are known to be good; the given storages that those
-    overwrite are `saved`.
+    `allocated` are empty stand-ins of the same sizes for the storages that runs allocated. The
+    first `checked_launches` check all indices; the inputs that those overwrite are `saved`.
     """
 
     launches: list[Launch]
-    places: list[Place]
-    given: list[Storage]
-    made: list[Storage]
+    locations: list[Location]
+    inputs: list[Storage]
+    allocated: list[Storage]
     arena_bytes: int
     device: Device
-    cells: list[tuple[Cells, View]]
-    guarded: int = 0
+    cells: list[tuple[ErrorCells, View]]
+    checked_launches: int = 0
     saved: tuple[int, ...] = ()
 
 
-def join(
+def merge_runs(
     runs: Sequence[Run], returned: set[Storage], device: Device
 ) -> tuple[Capture, dict[Storage, int]]:
-    """One capture of all runs. Of what they made, only the returned storages outlive a replay: they
-    come back with their numbers.
+    """One capture of all runs. Of the storages that they allocated, only `returned` ones outlive a
+    replay: they are returned with their numbers.
     """
-    cells = [(found, run.views[found.place]) for run in runs for found in run.plan.cells]
-    made = dict.fromkeys(v.storage for run in runs for v in run.made)
-    made |= dict.fromkeys(v.storage for run in runs for v in run.views if v.storage in run.blank)
-    for _, view in cells:  # they are looked at after each replay, so nobody else writes there
-        del made[view.storage]
-    given = dict.fromkeys(v.storage for run in runs for v in run.views if v.storage not in made)
-    fresh = [storage for storage in made if storage in returned]
-    bases: dict[object, Place] = {s: Place(number, 0) for number, s in enumerate(given)}
-    bases |= {s: Place(len(given) + i, 0) for i, s in enumerate(fresh)}
-    offsets, arena_bytes = assign_offsets(_lives(runs, bases.keys()))
+    cells = [(found, run.views[found.buffer]) for run in runs for found in run.plan.cells]
+    allocated = dict.fromkeys(v.storage for run in runs for v in run.allocated)
+    allocated |= dict.fromkeys(
+        v.storage for run in runs for v in run.views if v.storage in run.unwritten
+    )
+    for _, view in cells:  # read after each replay, so the arena must not share their memory
+        del allocated[view.storage]
+    inputs = dict.fromkeys(
+        v.storage for run in runs for v in run.views if v.storage not in allocated
+    )
+    returned_storages = [storage for storage in allocated if storage in returned]
+    bases: dict[object, Location] = {s: Location(number, 0) for number, s in enumerate(inputs)}
+    bases |= {s: Location(len(inputs) + i, 0) for i, s in enumerate(returned_storages)}
+    offsets, arena_bytes = assign_offsets(_lifetimes(runs, bases.keys()))
     arena = len(bases)
-    bases |= {owner: Place(arena, offset) for owner, offset in offsets.items()}
-    places: dict[Place, int] = {}
+    bases |= {owner: Location(arena, offset) for owner, offset in offsets.items()}
+    locations: dict[Location, int] = {}
     launches = []
     for number, run in enumerate(runs):
-        local_places = _places_of(run, number, bases)
+        local_locations = _locations_of(run, number, bases)
         for launch in run.plan.launches:
-            found = [local_places[slot] for slot in launch.slots]
-            slots = tuple([places.setdefault(place, len(places)) for place in found])
+            found = [local_locations[slot] for slot in launch.slots]
+            slots = tuple([locations.setdefault(location, len(locations)) for location in found])
             launches.append(replace(launch, slots=slots))
-    like = [Storage(s.device, s.size, s.dtype) for s in fresh]
-    safe = _guard(runs, list(given))
-    capture = Capture(launches, list(places), list(given), like, arena_bytes, device, cells, *safe)
-    return capture, {storage: number for number, storage in enumerate(fresh)}
+    stand_ins = [Storage(s.device, s.size, s.dtype) for s in returned_storages]
+    rollback = _rollback_of(runs, list(inputs))
+    capture = Capture(
+        launches, list(locations), list(inputs), stand_ins, arena_bytes, device, cells, *rollback
+    )
+    return capture, {storage: number for number, storage in enumerate(returned_storages)}
 
 
-def _guard(runs: Sequence[Run], given: list[Storage]) -> Guard:
-    """How given storages are protected from bad indices."""
-    numbers = {storage: number for number, storage in enumerate(given)}
+def _rollback_of(runs: Sequence[Run], inputs: list[Storage]) -> Rollback:
+    """How input storages are restored if an index is out of range."""
+    numbers = {storage: number for number, storage in enumerate(inputs)}
     checks: list[tuple[int, bool]] = []
     writes: list[list[int]] = []
     for run in runs:
         checks += [(len(writes) + c.launch, c.is_known) for c in run.plan.cells]
-        for places in run.plan.writes:
-            storages = [run.views[place].storage for place in places]
+        for buffers in run.plan.writes:
+            storages = [run.views[buffer].storage for buffer in buffers]
             writes.append([numbers[storage] for storage in storages if storage in numbers])
-    return guard(checks, writes)
+    return make_rollback(checks, writes)
 
 
-def _lives(runs: Sequence[Run], outside: Container[object]) -> dict[object, Life]:
-    """What lies in the arena, and for which runs: temporaries of a run, values between runs."""
-    lives: dict[object, Life] = {}
+def _lifetimes(runs: Sequence[Run], outside: Container[object]) -> dict[object, Lifetime]:
+    """What the arena holds, and for which runs: temporaries of one run, values between runs."""
+    lifetimes: dict[object, Lifetime] = {}
     for number, run in enumerate(runs):
         if run.plan.arena_bytes:
-            lives[number] = Life(number, number, run.plan.arena_bytes)
+            lifetimes[number] = Lifetime(number, number, run.plan.arena_bytes)
         for view in run.views:
             storage = view.storage
             if storage not in outside:
-                first = lives[storage].first if storage in lives else number
-                lives[storage] = Life(first, number, storage.nbytes)
-    return lives
+                first = lifetimes[storage].first if storage in lifetimes else number
+                lifetimes[storage] = Lifetime(first, number, storage.nbytes)
+    return lifetimes
 
 
-def _places_of(run: Run, number: int, bases: dict[object, Place]) -> list[Place]:
+def _locations_of(run: Run, number: int, bases: dict[object, Location]) -> list[Location]:
     found = [
-        Place(bases[v.storage].base, bases[v.storage].offset + v.offset * v.dtype.itemsize)
+        Location(bases[v.storage].base, bases[v.storage].offset + v.offset * v.dtype.itemsize)
         for v in run.views
     ]
     if run.plan.offsets:
         arena = bases[number]
-        found += [Place(arena.base, arena.offset + offset) for offset in run.plan.offsets]
+        found += [Location(arena.base, arena.offset + offset) for offset in run.plan.offsets]
     return found
 
 
 class Replay:
-    """A capture that is ready to run: only addresses that changed are filled in again."""
+    """A capture that is ready to run: only addresses that changed are written again."""
 
     def __init__(self, capture: Capture, values: Bound) -> None:
         self.capture = capture
         self.values = values
-        self.storages = list(capture.given)  # which those are in this call
-        count = len(capture.given) + len(capture.made)
+        self.storages = list(capture.inputs)  # the storages of this call
+        count = len(capture.inputs) + len(capture.allocated)
         self.bases = [0] * (count + 1)
         self.slots: list[list[tuple[int, int, int]]] = [[] for _ in self.bases]
         for call, launch in enumerate(capture.launches):
             for slot, number in enumerate(launch.slots):
-                place = capture.places[number]
-                self.slots[place.base].append((call, slot, place.offset))
-        addresses = [0] * len(capture.places)
+                location = capture.locations[number]
+                self.slots[location.base].append((call, slot, location.offset))
+        addresses = [0] * len(capture.locations)
         calls = calls_of(capture.launches, addresses, values)
-        parts = [calls[: capture.guarded], calls[capture.guarded :]]
+        parts = [calls[: capture.checked_launches], calls[capture.checked_launches :]]
         self.batches = [capture.device.prepare(part) for part in parts if part or part is parts[1]]
-        self.batch = self.batches[-1]  # the only one, unless indices are checked before writes
-        for number, storage in enumerate(capture.given):
-            self.point(number, storage.address)
+        self.batch = self.batches[-1]  # the only one, unless indices are checked first
+        for number, storage in enumerate(capture.inputs):
+            self.set_base(number, storage.address)
         self.arena: Storage | None = None
-        self.hold_arena()
+        self.allocate_arena()
         self.launches = len(capture.launches)
         self.operations = sum(launch.operations for launch in capture.launches)
         self.bytes = sum(launch.bytes for launch in capture.launches)
-        self.cells = [(cells, words_of(view)) for cells, view in capture.cells]
+        self.cells = [(cells, cell_values(view)) for cells, view in capture.cells]
 
-    def hold_arena(self) -> None:
-        """Allocate the memory that nobody sees, if it was given back."""
+    def allocate_arena(self) -> None:
+        """Allocate the arena if it was freed."""
         if self.arena is None and (size := self.capture.arena_bytes):
             self.arena = Storage(self.capture.device.name, size, dtypes.uint8)
-            self.point(len(self.bases) - 1, self.arena.allocate(zeroed=False).address)
+            self.set_base(len(self.bases) - 1, self.arena.allocate(zeroed=False).address)
 
-    def release_arena(self) -> None:
-        """Give it back: what runs instead of a replay needs as much."""
+    def free_arena(self) -> None:
+        """Free the arena: what runs instead of a replay needs as much memory."""
         self.arena = None
 
-    def point(self, base: int, address: int) -> None:
-        """Let a base be at this address from now on."""
+    def set_base(self, base: int, address: int) -> None:
+        """Set the address of a base for the following runs."""
         if self.bases[base] != address:
             self.bases[base] = address
             for call, slot, offset in self.slots[base]:
-                batch, own = self._batch_of(call)
-                batch.set_pointer(own, slot, address + offset)
+                batch, number_in_batch = self._batch_of(call)
+                batch.set_pointer(number_in_batch, slot, address + offset)
 
     def _batch_of(self, call: int) -> tuple[Batch, int]:
         """The batch that a call is in, and its number there."""
-        guarded = self.capture.guarded
-        return (self.batches[0], call) if call < guarded else (self.batch, call - guarded)
+        checked = self.capture.checked_launches
+        return (self.batches[0], call) if call < checked else (self.batch, call - checked)
 
-    def bind(self, values: Bound) -> None:
-        """Give the variables these values from now on."""
+    def bind_variables(self, values: Bound) -> None:
+        """Set the values of the variables for the following runs."""
         if values == self.values:
             return
         self.values = values
         for call, launch in enumerate(self.capture.launches):
-            batch, own = self._batch_of(call)
-            for place, variable in enumerate(launch.variables):
-                batch.set_value(own, place, values[variable])
+            batch, number_in_batch = self._batch_of(call)
+            for index, variable in enumerate(launch.variables):
+                batch.set_value(number_in_batch, index, values[variable])
 
     def poison(self) -> None:
-        """Fill what this replay writes first: the storages it makes, and the arena."""
-        sizes = [storage.nbytes for storage in self.capture.made] + [self.capture.arena_bytes]
-        for address, nbytes in zip(self.bases[len(self.capture.given) :], sizes, strict=True):
+        """Fill the memory that the replay will write with a pattern: its storages and the arena."""
+        sizes = [storage.nbytes for storage in self.capture.allocated] + [self.capture.arena_bytes]
+        for address, nbytes in zip(self.bases[len(self.capture.inputs) :], sizes, strict=True):
             poison(address, nbytes)
 
     def run(self) -> None:
-        self.hold_arena()
+        self.allocate_arena()
         if is_poisoned():
             self.poison()
         if not self.cells:
@@ -203,16 +209,16 @@ class Replay:
         saved = [self.storages[number] for number in self.capture.saved]
         try:
             with as_before(saved, BadIndex):
-                self._launch(lambda: look_for_bad_index(self.cells))
+                self._launch(lambda: raise_bad_index(self.cells))
         except BadIndex as bad:
-            raise bad.explained(bad.checks) from None
+            raise bad.to_user_error(bad.checks) from None
 
     def _launch(self, then: Callable[[], None]) -> None:
-        """Run the launches; `then` is called before the first write to what is given, and after."""
+        """Run the launches; `then` is called before the first write to inputs, and at the end."""
         if LISTENERS or DEBUG.value >= 2 or is_verified():
-            addresses = [self.bases[p.base] + p.offset for p in self.capture.places]
-            capture, guarded = self.capture, self.capture.guarded
-            for launches in (capture.launches[:guarded], capture.launches[guarded:]):
+            addresses = [self.bases[p.base] + p.offset for p in self.capture.locations]
+            capture, checked = self.capture, self.capture.checked_launches
+            for launches in (capture.launches[:checked], capture.launches[checked:]):
                 launch_one_by_one(launches, addresses, capture.device, self.values)
                 then()
             return

@@ -1,1 +1,1 @@
-"""Kernels -> Executables: who chooses the loop moves, background compilation, and fallbacks."""
+"""Kernels -> Executables: the recipe policy, background compilation, and fallbacks."""

@@ -1,7 +1,7 @@
-"""a Program that needs only some of its Kernel's arguments -> one that declares all of them.
+"""A Program that uses only some of its Kernel's arguments -> one that declares all of them.
 
-A launch passes what the Kernel was given: an address for each slot, and behind them the values of
-variables in order of name. What simplification made of the body must not move any of them.
+A launch passes the Kernel's arguments: an address per slot, then the values of variables by name.
+Simplification may drop uses of an argument, but must not shift the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sources -> Executables: compiled in threads beside us, with a bar where that takes long."""
+"""Sources -> Executables: compiled in background threads, with a progress bar if it takes long."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from glassgrad.devices.protocol import Device
 from glassgrad.engine.debug import report_executable
 from glassgrad.ir.stages import Executable, Source
 
-LONG = 1.0  # seconds of compiling before a bar is shown
+PROGRESS_BAR_DELAY = 1.0  # seconds of compiling before a progress bar is shown
 
 CompileLater = Callable[[Source], Callable[[], Executable]]
 
 
 @contextmanager
-def compiler(device: Device, count: int) -> Iterator[CompileLater]:
-    """A function that starts to compile a source, and gives one that waits for the result.
+def background_compiler(device: Device, count: int) -> Iterator[CompileLater]:
+    """A function that starts to compile a source and returns a function that waits for the code.
 
-    One source alone, or where somebody looks on, is compiled at once.
+    A single source, and everything while DEBUG or a listener is active, is compiled at once.
     """
     if count < 2 or LISTENERS or DEBUG >= 3:
-        yield partial(_compiled, device=device)
+        yield partial(_compile_now, device=device)
         return
-    from concurrent.futures import ThreadPoolExecutor  # most first computations are one kernel
+    from concurrent.futures import ThreadPoolExecutor  # not needed for a single kernel
 
-    bar = _Bar(count)
+    bar = _ProgressBar(count)
     with ThreadPoolExecutor(min(count, usable_cores()), "glassgrad-compiler") as threads:
 
         def later(source: Source) -> Callable[[], Executable]:
@@ -48,7 +48,7 @@ def compiler(device: Device, count: int) -> Iterator[CompileLater]:
             bar.close()
 
 
-def _compiled(source: Source, device: Device) -> Callable[[], Executable]:
+def _compile_now(source: Source, device: Device) -> Callable[[], Executable]:
     if LISTENERS:
         announce(StageEntered("devices", source))
     executable = device.compile(source)
@@ -56,8 +56,8 @@ def _compiled(source: Source, device: Device) -> Callable[[], Executable]:
     return lambda: executable
 
 
-class _Bar:
-    """How many kernels are compiled: only on a terminal, and only once it has taken a while."""
+class _ProgressBar:
+    """Counts compiled kernels; shown only on a terminal, and after a delay."""
 
     def __init__(self, count: int) -> None:
         self.start, self.count, self.done = perf_counter(), count, 0
@@ -69,7 +69,7 @@ class _Bar:
             self.done += 1
             if self.shown is not None:
                 self.shown.update(1)
-            elif perf_counter() - self.start > LONG and sys.stderr.isatty():
+            elif perf_counter() - self.start > PROGRESS_BAR_DELAY and sys.stderr.isatty():
                 self.shown = tqdm(desc="compiling", total=self.count, unit="kernel")
                 self.shown.start = self.start
                 self.shown.update(self.done)

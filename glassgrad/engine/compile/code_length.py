@@ -1,8 +1,9 @@
-"""A nest whose code is too long -> one with fewer copies: compiling takes as long as code is long.
+"""A nest whose code is too long -> one with fewer unroll copies: compile time grows with code
+length.
 
 Strategies estimate the code that their moves generate (`MAX_UNROLLED` in
-loops/strategies/recipe_builder.py), so hardly any kernel is this long. Code that does not fit the
-instruction cache is not faster, either.
+loops/strategies/recipe_builder.py), so hardly any kernel exceeds the limit. Code that exceeds the
+instruction cache is slower, too.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from typing import Any
 from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.stages import Kernel, Nest, Program, Target
 
-MAX_INSTRUCTIONS = 2500  # of a kernel: some 100 ms of LLVM's time
+MAX_INSTRUCTIONS = 2500  # per kernel: some 100 ms of LLVM's time
 MAX_TRIES = 4
-HALVED_AT_ONCE = 2  # moves, the largest first: a try is a quarter of the one before
+MOVES_HALVED_PER_TRY = 2  # the largest first: each try generates a quarter of the code
 
 Enter = Callable[[Nest], None]
 
 
-def lowered(kernel: Kernel, nest: Nest, target: Target, enter: Enter) -> tuple[Nest, Program]:
-    """The program of a nest, or of the same nest with fewer copies; and that nest.
+def lower_within_limit(
+    kernel: Kernel, nest: Nest, target: Target, enter: Enter
+) -> tuple[Nest, Program]:
+    """The nest, or one with fewer unroll copies if its code is too long; and its program.
 
-    `enter` is told of every nest that is tried.
+    `enter` is called with every nest that is tried.
     """
     from glassgrad.lower import lower
     from glassgrad.lower.scope import TooManyInstructionsError
@@ -44,31 +47,31 @@ def _with_fewer_copies(kernel: Kernel, nest: Nest, target: Target) -> Nest | Non
     from glassgrad.loops import optimize
     from glassgrad.loops.opts import IllegalMove
 
-    recipe = halved(nest.recipe)
+    recipe = halve_unrolling(nest.recipe)
     if recipe == nest.recipe:
         return None
     try:
         return optimize(kernel, target, lambda *_: recipe)
-    except IllegalMove:  # a later move needs what is no longer there
+    except IllegalMove:  # a later move depends on one that was removed
         return None
 
 
-def halved(recipe: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The recipe with half as many copies in its largest moves; one of two or three is left out."""
+def halve_unrolling(recipe: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The recipe with half the unrolling in its largest moves; factors of 2 and 3 are removed."""
     from glassgrad.loops.opts import OptOps
 
-    made = list(recipe)
-    for _ in range(HALVED_AT_ONCE):
+    shorter = list(recipe)
+    for _ in range(MOVES_HALVED_PER_TRY):
         cuts = [
             (opt.arg, number)
-            for number, opt in enumerate(made)
+            for number, opt in enumerate(shorter)
             if opt.op in (OptOps.UPCAST, OptOps.UNROLL) and isinstance(opt.arg, int)
         ]
         if not cuts:
             break
         amount, number = max(cuts)
         if amount > 3 and amount % 2 == 0:
-            made[number] = replace(made[number], arg=amount // 2)
+            shorter[number] = replace(shorter[number], arg=amount // 2)
         else:
-            del made[number]
-    return tuple(made)
+            del shorter[number]
+    return tuple(shorter)

@@ -1,4 +1,4 @@
-"""Kernel -> (bytes, operations): what it must move at least, and how much arithmetic it does."""
+"""Kernel -> (bytes, operations): the least memory traffic, and the arithmetic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COUNTED = OpGroup.ELEMENTWISE - {Ops.CAST, Ops.BITCAST}
 
 
 def estimate(kernel: Kernel) -> tuple[int, int]:
-    """Every buffer once, and every operation as often as the loops that it depends on."""
+    """Every buffer once, and every operation once per iteration of the loops it depends on."""
     nodes = kernel.body.toposort()
     moved = sum(_bytes(node) for node in nodes if node.op is Ops.PARAM)
     operations = 0

@@ -1,9 +1,9 @@
-"""A refused kernel -> code by a simpler recipe: slower, but right; the user gets one warning.
+"""A kernel that fails to compile -> code by a simpler recipe: slower, but right, with one warning.
 
-A loop move, the lowering, a proof or the compiler may refuse what a recipe made of a kernel. That
-is a bug of ours, and no reason for a program to end: the kernel is compiled again with less and
-less of its recipe, then without any move, and at last with its loops as they were scheduled and
-without prefetching. Such code is kept in memory only, so the next process tries, and warns, again.
+A loop move, lowering, a proof or the compiler may refuse a recipe. That is a bug of glassgrad and
+no reason for the user's program to end: the kernel is compiled again with less and less of its
+recipe, then without moves, and at last with the loops as scheduled and without prefetches. Such
+code is kept in memory only, so the next process tries, and warns, again.
 """
 
 from __future__ import annotations
@@ -16,74 +16,78 @@ from glassgrad.base.errors import CompilerWarning, DeviceError, SettingError
 from glassgrad.base.fast_dataclasses import replace
 from glassgrad.base.origin import here
 from glassgrad.devices.protocol import Device
-from glassgrad.engine.compile.optimizer_policy import Chooser, heuristic_chooser
+from glassgrad.engine.compile.optimizer_policy import OptimizerPolicy, heuristic_policy
 from glassgrad.ir.stages import Choose, Executable, Kernel, Nest, Source, Target
 
-Shape = Callable[[Kernel, Target], Nest]
-Write = Callable[[Shape, Target], Source]
-FINAL = (MemoryError, DeviceError, SettingError)  # no recipe changes these
+Optimize = Callable[[Kernel, Target], Nest]
+WriteSource = Callable[[Optimize, Target], Source]
+UNRECOVERABLE = (MemoryError, DeviceError, SettingError)  # a simpler recipe does not help
 
 
-class Attempt:
-    """How the loops of a kernel are shaped first; it knows what to try if that is refused."""
+class RecipeAttempt:
+    """Chooses a kernel's recipe, and knows what to try if that is refused."""
 
-    def __init__(self, chooser: Chooser) -> None:
-        self.chooser = chooser
+    def __init__(self, policy: OptimizerPolicy) -> None:
+        self.policy = policy
         self.recipe: tuple[object, ...] = ()
 
     def __call__(self, kernel: Kernel, target: Target) -> Nest:
-        return _optimized(self._choose)(kernel, target)
+        return _optimize_with(self._choose)(kernel, target)
 
     def _choose(self, nest: Nest, target: Target) -> tuple[object, ...]:
-        self.recipe = self.chooser(nest, target)
+        self.recipe = self.policy(nest, target)
         return self.recipe
 
-    def simpler(self, target: Target) -> Iterator[tuple[Shape, Target]]:
-        """What to try after this, the fastest first."""
+    def simpler_attempts(self, target: Target) -> Iterator[tuple[Optimize, Target]]:
+        """What to try next, the fastest first."""
         from glassgrad.loops import unoptimized
 
-        usual = heuristic_chooser()
-        if self.chooser.key not in (usual.key, "none"):
-            yield _optimized(usual), target
+        usual = heuristic_policy()
+        if self.policy.key not in (usual.key, "none"):
+            yield _optimize_with(usual), target
         recipe = self.recipe
         while recipe:
             recipe = recipe[: len(recipe) // 2]
-            yield _optimized(_fixed(recipe)), target
+            yield _optimize_with(_fixed_recipe(recipe)), target
         if not self.recipe:
-            yield _optimized(_fixed(())), target
+            yield _optimize_with(_fixed_recipe(())), target
         yield unoptimized, replace(target, has_hints=False)
 
 
-def _optimized(choose: Choose) -> Shape:
-    def shape(kernel: Kernel, target: Target) -> Nest:
-        from glassgrad.loops import optimize  # where sources are on disk nobody optimizes
+def _optimize_with(choose: Choose) -> Optimize:
+    def run(kernel: Kernel, target: Target) -> Nest:
+        from glassgrad.loops import optimize  # not needed where sources are on disk
 
         return optimize(kernel, target, choose)
 
-    return shape
+    return run
 
 
-def _fixed(recipe: tuple[object, ...]) -> Choose:
+def _fixed_recipe(recipe: tuple[object, ...]) -> Choose:
     return lambda nest, target: recipe
 
 
-def compile_simpler(error: Exception, attempt: Attempt, write: Write, device: Device) -> Executable:
-    """The code of a kernel that `error` says was refused; that error if nothing simpler helps."""
-    if isinstance(error, FINAL):
+def compile_with_simpler_recipe(
+    error: Exception, attempt: RecipeAttempt, write: WriteSource, device: Device
+) -> Executable:
+    """The code of a kernel that was refused with `error`; raises it if no simpler recipe
+    compiles.
+    """
+    if isinstance(error, UNRECOVERABLE):
         raise error
-    from glassgrad.ir.coverage import CoverageError  # where nothing is refused nobody needs it
+    from glassgrad.ir.coverage import CoverageError  # imported only where a kernel is refused
 
     if isinstance(error, CoverageError):
         GlobalCounters.uncovered(1)
-    for shape, target in attempt.simpler(device.target):
+    for optimize, target in attempt.simpler_attempts(device.target):
         try:
-            made = device.compile(write(shape, target))
-        except FINAL:
+            executable = device.compile(write(optimize, target))
+        except UNRECOVERABLE:
             raise
-        except Exception:  # noqa: BLE001 - the first error says more
+        except Exception:  # noqa: BLE001 - the first error is the one to report
             continue
-        _warn(made.source.name, error)
-        return made
+        _warn(executable.source.name, error)
+        return executable
     raise error
 
 
@@ -98,5 +102,5 @@ def _warn(name: str, error: Exception) -> None:
     )
     try:
         warnings.warn(message, CompilerWarning, stacklevel=3)
-    except CompilerWarning as raised:  # warnings are errors here
+    except CompilerWarning as raised:  # warnings are configured as errors
         raise raised from error

@@ -1,4 +1,4 @@
-"""Settings -> who chooses the moves: nobody (NOOPT=1), the heuristic, or a search (BEAM=n)."""
+"""Settings -> who chooses the loop moves: nobody (NOOPT=1), the heuristic, or a search (BEAM=n)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Chooser:
-    """Chooses a recipe; `key` tells choosers apart in caches."""
+class OptimizerPolicy:
+    """Chooses a recipe for a nest; `key` distinguishes policies in caches."""
 
     key: str
     choose: Callable[[Nest, Target], Recipe] = field(repr=False)
@@ -24,31 +24,30 @@ class Chooser:
         return self.choose(nest, target)
 
 
-def chooser() -> Chooser:
+def current_policy() -> OptimizerPolicy:
     if NOOPT:
-        return Chooser("none", _nothing)
+        return OptimizerPolicy("none", _empty_recipe)
     if BEAM:
-        return Chooser(f"beam {BEAM.value}", _searched)
-    return heuristic_chooser()
+        return OptimizerPolicy(f"beam {BEAM.value}", _searched_recipe)
+    return heuristic_policy()
 
 
-def heuristic_chooser() -> Chooser:
-    return Chooser("heuristic", _usual)
+def heuristic_policy() -> OptimizerPolicy:
+    return OptimizerPolicy("heuristic", _heuristic_recipe)
 
 
-def _nothing(nest: Nest, target: Target) -> Recipe:
+def _empty_recipe(nest: Nest, target: Target) -> Recipe:
     return ()
 
 
-def _usual(nest: Nest, target: Target) -> Recipe:
-    from glassgrad.loops.strategies.heuristic import (
-        heuristic,  # where sources are on disk nobody chooses
-    )
+def _heuristic_recipe(nest: Nest, target: Target) -> Recipe:
+    # Not needed where sources are on disk.
+    from glassgrad.loops.strategies.heuristic import heuristic
 
     return heuristic(nest, target)
 
 
-def _searched(nest: Nest, target: Target) -> Recipe:
+def _searched_recipe(nest: Nest, target: Target) -> Recipe:
     from glassgrad.engine.tune.search import search  # most processes never search
 
     return search(nest, target, BEAM.value)

@@ -1,8 +1,8 @@
-"""a manifest and parts <-> one file: checked as a whole when it is read, mapped and not copied.
+"""A manifest and parts <-> one file: verified as a whole when read, and mapped instead of copied.
 
     MAGIC   sha256 of the manifest   its length   manifest (JSON)   parts, each on a 64-byte line
 
-The manifest says where the parts lie and what they hash to.
+The manifest has the offsets and hashes of the parts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LINE_BYTES = 64
 
 
 class Bundle(NamedTuple):
-    """What a file holds. Writing into the parts is private to this process."""
+    """The contents of a file. Writes to the parts stay private to this process."""
 
     manifest: dict[str, Any]
     parts: dict[str, memoryview]
@@ -32,31 +32,33 @@ class Bundle(NamedTuple):
 def write_bundle(
     path: Path, manifest: dict[str, Any], parts: Mapping[str, bytes | memoryview]
 ) -> None:
-    """Write it beside its place first: a file that is there is whole."""
+    """Write a temporary file and rename it, so that an existing file is always complete."""
     rows, at = {}, 0
     for name, part in parts.items():
         rows[name] = (at, len(part), sha256(part).hexdigest())
         at += -(-len(part) // LINE_BYTES) * LINE_BYTES
     text = json.dumps(manifest | {"parts": rows}).encode()
     text += b" " * (-(HEAD_BYTES + len(text)) % LINE_BYTES)
-    beside = path.with_name(f".{path.name}-{os.urandom(4).hex()}")
+    temporary = path.with_name(f".{path.name}-{os.urandom(4).hex()}")
     try:
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(MAGIC + sha256(text).digest() + len(text).to_bytes(8, "little") + text)
             for part in parts.values():
                 file.write(part)
                 file.write(bytes(-len(part) % LINE_BYTES))
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def read_bundle(path: Path) -> Bundle:
-    """The file, mapped into memory. One byte that is not what was written is an error."""
+    """The file, mapped into memory; raises FormatError if a single byte differs from what was
+    written.
+    """
     with path.open("rb") as file:
         if not file.read(len(MAGIC)) == MAGIC:
             raise FormatError(
-                f"{path} is no function that this glassgrad exported",
+                f"{path} is not a function exported by this version of glassgrad",
                 hint="write one with glassgrad.export(function, path)",
             )
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
@@ -75,4 +77,4 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _damaged(path: Path) -> FormatError:
-    return FormatError(f"{path} is damaged: it is not what was written", hint="export it again")
+    return FormatError(f"{path} is damaged: its checksum does not match", hint="export it again")

@@ -1,4 +1,4 @@
-"""one packed capture -> a shared object and its C header, by the C compiler of this machine."""
+"""A packed capture -> a shared object and its C header, by this machine's C compiler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from glassgrad.base.errors import CompileError, DeviceError
 from glassgrad.devices.clang.device import find_compiler
 from glassgrad.engine.export.c_text import CText
-from glassgrad.engine.export.serialize import Library, pool_code
+from glassgrad.engine.export.serialize import Library, compile_pool
 
 FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-w")
 
@@ -20,17 +20,17 @@ FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-w")
 def write_library(
     path: Path, text: CText, library: Library, storages: Mapping[str, memoryview]
 ) -> None:
-    """Write step.so and step.h; `storages` are the contents of what the function keeps."""
+    """Write the .so and .h files; `storages` are the contents of the function's state."""
     if sys.platform != "linux":
         raise DeviceError(
             "shared objects are exported on Linux only",
-            hint="export to another name than .so, and use glassgrad.load",
+            hint="export to a name that does not end in .so, and use glassgrad.load",
         )
     compiler = find_compiler(os.environ.get("PATH"), "exporting a shared object")
     with tempfile.TemporaryDirectory(prefix="glassgrad-", dir=path.parent) as folder:
         inside = Path(folder)
         (inside / "kernels.o").write_bytes(library.code("hidden"))
-        (inside / "pool.o").write_bytes(pool_code(entry="", visibility="hidden"))
+        (inside / "pool.o").write_bytes(compile_pool(entry="", visibility="hidden"))
         for name, contents in storages.items():
             (inside / f"{name}.bin").write_bytes(contents)
         header = inside / f"{text.name}.h"
@@ -42,6 +42,8 @@ def write_library(
             [*command, "-lm"], cwd=inside, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise CompileError(f"{compiler.path} refused an exported function:\n{done.stderr}")
+            raise CompileError(
+                f"{compiler.path} failed to compile an exported function:\n{done.stderr}"
+            )
         header.replace(path.with_suffix(".h"))
         (inside / "made").replace(path)

@@ -1,4 +1,4 @@
-"""The C around an exported function: text in which names between @ are filled in (c_text.py)."""
+"""The C source and header of an exported function; c_text.py fills in the names between @."""
 
 from __future__ import annotations
 

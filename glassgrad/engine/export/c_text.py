@@ -1,8 +1,8 @@
-"""one packed capture -> C: a function over the kernels and the pool, and the header it is known by.
+"""A packed capture -> C: a function that runs the kernels on the pool, and its header.
 
-bases      memory that launches work on: arguments, results, what the function keeps, an arena
+bases      memory that launches work on: arguments, results, the function's state, an arena
 words      the arguments of all launches; each call writes the addresses anew
-table      what the pool's `run` walks over (devices/cpu/pool_code.py)
+table      what the pool's `run` executes (devices/cpu/pool_code.py)
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ C_TYPES = {
 }  # fmt: skip
 
 
-# The pool's boxes: how large they are, and what lies where in them.
-BOXES = {
+# The pool's per-thread state ("box"): its size and the offsets of its fields.
+POOL_FIELDS = {
     "box_bytes": pool_code.BOX_BYTES,
     "pauses": pool_code.PAUSES,
     "pauses_inside": pool_code.PAUSES_INSIDE,
@@ -39,8 +39,8 @@ BOXES = {
     "condition_at": pool_code.CONDITION_AT,
 }
 
-# Words that C, its library or the text around the function have taken.
-TAKEN = """
+# Words that C, its library or the template use.
+RESERVED_NAMES = """
 auto break case char const continue default do double else enum extern float for goto if inline int
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while main malloc free memcpy memset read write exp log sin sqrt pow abs bases words cells
@@ -50,15 +50,15 @@ wanted_threads is_ready run_launches failed
 
 
 def c_name(name: str, otherwise: str) -> str:
-    """A name that means nothing else in C."""
+    """The name, or a variant of it, that has no other meaning in C."""
     if not (name.isidentifier() and name.isascii()):
         return otherwise
-    return f"{name}_" if name in TAKEN.split() else name
+    return f"{name}_" if name in RESERVED_NAMES.split() else name
 
 
 @frozen
 class Result:
-    """An output of the C function: written by the kernels themselves, or copied from a base."""
+    """An output of the C function: written by the kernels directly, or copied from a base."""
 
     name: str
     ctype: str
@@ -70,20 +70,20 @@ class Result:
 
 
 class CText:
-    """The parts of both files."""
+    """The text of both files."""
 
     def __init__(self, row: Row, entry: Row, arguments: list[str]) -> None:
         self.row, self.entry = row, entry
         self.taken: set[str] = set()
-        self.arguments = [self._fresh(name, f"x{n}") for n, name in enumerate(arguments)]
+        self.arguments = [self._unique_name(name, f"x{n}") for n, name in enumerate(arguments)]
         self.name: str = row["name"]
         self.capture: Row = entry["capture"]
-        names = {n: self._fresh(v[0], f"size_{n}") for n, v in enumerate(row["variables"])}
+        names = {n: self._unique_name(v[0], f"size_{n}") for n, v in enumerate(row["variables"])}
         self.variables = [(names[n], *row["variables"][n][1:]) for n in self._used_variables()]
         self.variable_names = names
         self.results = self._results()
 
-    def _fresh(self, name: str, otherwise: str) -> str:
+    def _unique_name(self, name: str, otherwise: str) -> str:
         """A name that no other argument has."""
         found = c_name(name, otherwise)
         while found in self.taken:
@@ -95,7 +95,9 @@ class CText:
 
     def header(self) -> str:
         guard = f"{self.name}_h".upper()
-        return HEADER.format(name=self.name, guard=guard, rows=self._facts(), call=self.prototype())
+        return HEADER.format(
+            name=self.name, guard=guard, rows=self._parameter_rows(), call=self.prototype()
+        )
 
     def prototype(self) -> str:
         return f"int {self.name}({self.parameters()})"
@@ -114,7 +116,7 @@ class CText:
         variables = [name for name, *_ in self.variables]
         return [*self.arguments, *variables, *(result.name for result in self.results)]
 
-    def _facts(self) -> str:
+    def _parameter_rows(self) -> str:
         rows = []
         for name, (shape, dtype, strides, *_) in zip(
             self.arguments, self.entry["layouts"], strict=True
@@ -136,26 +138,29 @@ class CText:
         found = []
         outputs = [o for o in self.entry["outputs"] if "argument" not in o or "window" in o]
         for number, output in enumerate(outputs):
-            name = self._fresh("out" if len(outputs) == 1 else f"out_{number}", "")
+            name = self._unique_name("out" if len(outputs) == 1 else f"out_{number}", "")
             dtype, shape, strides, offset = output["window"]
-            room = [n if isinstance(n, int) else int(unpack_size(n)) for n in shape]
-            base, size = self._source(output)
-            is_whole = offset == 0 and strides == contiguous_strides(tuple(room))
+            max_shape = [n if isinstance(n, int) else int(unpack_size(n)) for n in shape]
+            base, size = self._base_of(output)
+            is_whole = offset == 0 and strides == contiguous_strides(tuple(max_shape))
             used = sum(o.get("made", -1) == output.get("made", -2) for o in outputs)
-            is_direct = "made" in output and used == 1 and is_whole and prod(room) == size
-            if not is_direct and (room != shape or not is_row_major(tuple(room), tuple(strides))):
+            is_direct = "made" in output and used == 1 and is_whole and prod(max_shape) == size
+            if not is_direct and (
+                max_shape != shape or not is_row_major(tuple(max_shape), tuple(strides))
+            ):
                 raise CaptureError(
-                    f"result {number} of shape {tuple(room)} is a strided view, which C cannot get",
-                    hint="return its contiguous()",
+                    f"result {number} of shape {tuple(max_shape)} is a strided view, but C "
+                    "functions return contiguous arrays",
+                    hint="return its .contiguous()",
                 )
             item = dtypes.named(dtype).itemsize
-            moved = prod(room) * item
+            moved = prod(max_shape) * item
             ctype = ctype_of(dtype)
-            found.append(Result(name, ctype, room, base, is_direct, offset * item, moved))
+            found.append(Result(name, ctype, max_shape, base, is_direct, offset * item, moved))
         return found
 
-    def _source(self, output: Row) -> tuple[int, int]:
-        """Which base an output lies in, and how many elements that has."""
+    def _base_of(self, output: Row) -> tuple[int, int]:
+        """The base of an output, and its number of elements (-1: not allocated by the function)."""
         bases: list[Row] = self.entry["bases"]
         if "made" in output:
             return len(bases) + output["made"], self.capture["made"][output["made"]][1]
@@ -164,8 +169,8 @@ class CText:
             if base.get(kind) == output[kind]:
                 return number, -1
         raise CaptureError(
-            "a result is a tensor that the captured function does not touch",
-            hint="leave it out of the result",
+            "a result is a tensor that the captured function does not compute or write",
+            hint="remove it from the results",
         )
 
     # ------------------------------------------------------------------ source
@@ -181,7 +186,7 @@ class CText:
         )
         fields = {
             "name": self.name,
-            **BOXES,
+            **POOL_FIELDS,
             "declared": "".join(
                 f"extern kernel {self.name}_kernel_{n};\n" for n in range(len(kernels))
             ),
@@ -198,7 +203,7 @@ class CText:
             "scratch": max((kernels[launch["kernel"]][3] for launch in launches), default=0),
             "cells": max(1, sum(len(c["checks"]) for c in self.capture["cells"])),
             "random": max(1, sum("random" in base for base in self.entry["bases"])),
-            "start": "\n".join(f"    {line}" for line in self._starting()),
+            "start": "\n".join(f"    {line}" for line in self._start_lines()),
             "parameters": self.parameters(),
             "names": ", ".join(self._names()),
             "body": "\n".join(f"    {line}" for line in self._body(values)),
@@ -210,7 +215,7 @@ class CText:
         return text
 
     def _words(self) -> tuple[list[int], list[tuple[int, int, int]], list[tuple[int, int]]]:
-        """Where each launch's arguments start; (word, base, offset); (word, variable)."""
+        """(start of each launch's arguments, [(word, base, offset)], [(word, variable)])"""
         starts, words, values, at = [], [], [], 0
         for launch in self.capture["launches"]:
             starts.append(at)
@@ -222,8 +227,8 @@ class CText:
                 at += 1
         return starts, words, values
 
-    def _starting(self) -> list[str]:
-        """Bases that stay where they are, set up once."""
+    def _start_lines(self) -> list[str]:
+        """Bases that are set up once."""
         lines, cells, random = [], 0, 0
         for number, base in enumerate(self.entry["bases"]):
             if "storage" in base:
@@ -238,13 +243,13 @@ class CText:
         direct = {result.base for result in self.results if result.is_direct}
         for base, (dtype, size) in enumerate(self.capture["made"], first):
             if base not in direct:
-                lines += _room(base, size * dtypes.named(dtype).itemsize)
+                lines += _allocation(base, size * dtypes.named(dtype).itemsize)
         if self.capture["arena_bytes"]:
-            lines += _room(first + len(self.capture["made"]), self.capture["arena_bytes"])
+            lines += _allocation(first + len(self.capture["made"]), self.capture["arena_bytes"])
         return lines
 
     def _body(self, values: list[tuple[int, int]]) -> list[str]:
-        """One call: check, point, run, copy, look."""
+        """One call: check sizes, set addresses, run, copy results, check indices."""
         lines = [
             f'if ({name} < {low} || {name} > {high}) return refuse("{name} is from {low} to '
             f'{high}");'
@@ -264,10 +269,10 @@ class CText:
             for r in self.results
             if not r.is_direct
         ]
-        return [*lines, *self._looking()]
+        return [*lines, *self._index_checks()]
 
     def _size_check(self, check: Row) -> str:
-        """A cut that lies inside of its axis for some values of the variables only."""
+        """A slice that is inside of its axis for some values of the variables only."""
         names = {row[0]: self.variable_names[n] for n, row in enumerate(self.row["variables"])}
         start, stop, size = (_index_text(end, names) for end in check["ends"])
         what = "index" if check["is_index"] else "slice"
@@ -283,8 +288,8 @@ class CText:
             lines.append(f"random_cells[{number}] = {value};")
         return [*lines, f"used += {self.entry['random_total']};"] if lines else []
 
-    def _looking(self) -> list[str]:
-        """Indices that lay outside of their axes."""
+    def _index_checks(self) -> list[str]:
+        """Report indices that were out of range."""
         lines, at = [], 0
         for found in self.capture["cells_at"]:
             if found is not None:
@@ -299,17 +304,17 @@ class CText:
         return lines
 
     def _state(self) -> list[str]:
-        """How a named tensor is found."""
+        """The lookup of a named tensor."""
         rows = []
         for name, found in self.row["state"].items():
             item = dtypes.named(found["window"][0]).itemsize
-            place = f"{self.name}_storage_{found['storage']} + {found['window'][3] * item}"
-            rows.append(f"    if (!strcmp(name, {_quoted(name)})) return {place};\n")
+            address = f"{self.name}_storage_{found['storage']} + {found['window'][3] * item}"
+            rows.append(f"    if (!strcmp(name, {_quoted(name)})) return {address};\n")
         return rows
 
 
 def _names_in(packed: Any) -> Iterator[str]:
-    """The variables of packed index expressions."""
+    """The variables in packed index expressions."""
     if isinstance(packed, list):
         if packed and packed[0] == Ops.VARIABLE.name:
             yield packed[1]
@@ -319,7 +324,7 @@ def _names_in(packed: Any) -> Iterator[str]:
 
 
 def _index_text(packed: Any, names: Mapping[str, str]) -> str:
-    """An index expression in C, where division rounds towards zero."""
+    """An index expression in C, whose division truncates."""
     if isinstance(packed, int):
         return str(packed)
     if packed[0] == Ops.VARIABLE.name:
@@ -343,7 +348,7 @@ def ctype_of(dtype: str) -> str:
     return C_TYPES.get(dtype, f"{dtype}_t")
 
 
-def _room(base: int, nbytes: int) -> list[str]:
+def _allocation(base: int, nbytes: int) -> list[str]:
     size = -(-nbytes // 64) * 64 or 64
     return [f"if (!(bases[{base}] = aligned_alloc(64, {size}))) return 1;"]
 

@@ -1,9 +1,9 @@
-"""Captures -> plain data and machine code that a file can hold, and back without a compiler.
+"""Captures -> plain data and machine code for a file, and back without a compiler.
 
-Library     the kernels and variables that several captures share
-pack        a Capture as numbers, over that library
-Linked      the library again, in a process that only links
-unpack      a Capture over it
+Library         the kernels and variables that several captures share
+pack            a Capture as plain data, over that library
+LinkedLibrary   the library in a process that only links
+unpack          a Capture over it
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from glassgrad.devices.cpu.native import Linked as LinkedCode
 from glassgrad.devices.cpu.native import compile_together, host, link
 from glassgrad.devices.cpu.pool import LEVEL, text_for_host
 from glassgrad.devices.cpu.pool_code import PYTHON_ENTRY, SYMBOLS
-from glassgrad.engine.capture.replay import Capture, Place
-from glassgrad.engine.launch.error_flags import Cells
+from glassgrad.engine.capture.replay import Capture, Location
+from glassgrad.engine.launch.error_flags import ErrorCells
 from glassgrad.engine.plan.size_checks import SizeCheck
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import UNBOUND, Size, size_of
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 @mutable
 class Library:
-    """Kernels and variables, each once and by number. `name` begins the kernels' symbols."""
+    """Kernels and variables, numbered. `name` is the prefix of the kernels' symbols."""
 
     name: str
     executables: dict[Executable, int] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Library:
         return self.executables.setdefault(executable, len(self.executables))
 
     def code(self, visibility: str = "") -> bytes:
-        """All kernels as one object file; hidden ones are seen only inside of one library."""
+        """All kernels as one object file; hidden ones are visible inside of one library only."""
         texts = []
         for executable, number in self.executables.items():
             source = executable.source
@@ -76,14 +76,14 @@ class Library:
         }
 
 
-def pool_code(entry: str = PYTHON_ENTRY, visibility: str = "") -> bytes:
+def compile_pool(entry: str = PYTHON_ENTRY, visibility: str = "") -> bytes:
     """The thread pool as an object file."""
     text = text_for_host(entry=entry).replace("define ", f"define {visibility} ")
     return compile_together([text], LEVEL)
 
 
 def pack(capture: Capture, library: Library) -> Row:
-    """A capture as plain data. What its given bases are is for the caller to say."""
+    """A capture as plain data; the caller describes its input bases."""
     known = library.variables
     numbers = {id(view.storage): n for n, view in enumerate(view for _, view in capture.cells)}
     return {
@@ -97,18 +97,18 @@ def pack(capture: Capture, library: Library) -> Row:
             }
             for launch in capture.launches
         ],
-        "places": capture.places,
-        "given": len(capture.given),
-        "made": [(storage.dtype.name, storage.size) for storage in capture.made],
+        "places": capture.locations,
+        "given": len(capture.inputs),
+        "made": [(storage.dtype.name, storage.size) for storage in capture.allocated],
         "arena_bytes": capture.arena_bytes,
         "cells": [_cells_row(cells) for cells, _ in capture.cells],
-        "cells_at": [numbers.get(id(storage)) for storage in capture.given],
-        "guarded": capture.guarded,
+        "cells_at": [numbers.get(id(storage)) for storage in capture.inputs],
+        "guarded": capture.checked_launches,
         "saved": capture.saved,
     }
 
 
-def _cells_row(cells: Cells) -> Row:
+def _cells_row(cells: ErrorCells) -> Row:
     checks = [
         (check.arg, None if check.origin is None else check.origin.__reduce__()[1])
         for check in cells.checks
@@ -117,12 +117,12 @@ def _cells_row(cells: Cells) -> Row:
 
 
 def pack_size(size: int) -> Any:
-    """A number of a shape; what variables decide as nested lists of op and sources."""
+    """A size of a shape; an expression over variables as nested lists of op and sources."""
     return _pack_index(size.uop) if isinstance(size, Size) else size
 
 
 def pack_size_check(check: SizeCheck, library: Library) -> Row:
-    """A check as numbers and nested lists; its variables become the library's."""
+    """A check as numbers and nested lists; adds its variables to the library."""
     for found in check.variables:
         library.variables.setdefault(found, len(library.variables))
     return {
@@ -142,11 +142,11 @@ def _pack_index(uop: UOp) -> Any:
 # ---------------------------------------------------------------------- reading
 
 
-class Linked:
-    """A library in this process: machine code that is linked and not compiled."""
+class LinkedLibrary:
+    """A library in this process: machine code that is linked, not compiled."""
 
     def __init__(self, row: Row, kernels: bytes, pool: bytes, device: CpuDevice) -> None:
-        refuse_other_machines(Host(**row["host"]))
+        require_same_machine(Host(**row["host"]))
         self.device = device
         self.variables = [variable(*found) for found in row["variables"]]
         names = tuple([f"{row['name']}_kernel_{n}" for n in range(len(row["kernels"]))])
@@ -161,8 +161,8 @@ class Linked:
             self.executables.append(NativeCode(source, code.address(symbol), code, device.pool))
 
 
-def refuse_other_machines(made_for: Host) -> None:
-    """Machine code runs where it was made, and on processors that can do no less."""
+def require_same_machine(made_for: Host) -> None:
+    """Machine code runs on processors of its kind that have at least its features."""
     here = host()
     if made_for.triple != here.triple:
         raise DeviceError(
@@ -179,8 +179,8 @@ def refuse_other_machines(made_for: Host) -> None:
         )
 
 
-def unpack(row: Row, given: list[Storage], linked: Linked) -> Capture:
-    """The capture again, over these storages."""
+def unpack(row: Row, given: list[Storage], linked: LinkedLibrary) -> Capture:
+    """The capture over these input storages."""
     launches = [
         Launch(
             linked.executables[found["kernel"]],
@@ -202,10 +202,12 @@ def unpack(row: Row, given: list[Storage], linked: Linked) -> Capture:
                 for arg, origin in found["checks"]
             )
             view = View(storage, storage.dtype, (storage.size,), (1,))
-            cells.append((Cells(base, found["launch"], checks), view))
-    places = [Place(*place) for place in row["places"]]
-    guard = row["guarded"], tuple(row["saved"])
-    return Capture(launches, places, given, made, row["arena_bytes"], linked.device, cells, *guard)
+            cells.append((ErrorCells(base, found["launch"], checks), view))
+    locations = [Location(*place) for place in row["places"]]
+    rollback = row["guarded"], tuple(row["saved"])
+    return Capture(
+        launches, locations, given, made, row["arena_bytes"], linked.device, cells, *rollback
+    )
 
 
 def unpack_size(packed: Any) -> int:

@@ -1,7 +1,7 @@
-"""cells that a launch wrote -> an IndexError that says which index was wrong, and where it was.
+"""Error cells of a launch -> an IndexError that names the index, its axis and the user's line.
 
-Every CHECK of a kernel has a cell of 64 bits: 0, or an index that lies outside of its axis (which 0
-never does, since axes without elements are refused when they are indexed).
+Each CHECK of a kernel has a 64-bit cell: 0, or an index outside of its axis. 0 is never one, since
+indexing an axis without elements is refused.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ Words = ctypes.Array[ctypes.c_int64]
 
 
 @frozen
-class Cells:
-    """The place where a launch writes bad indices: one element for each of its CHECKs.
+class ErrorCells:
+    """The buffer in which a launch reports out-of-range indices: one element for each of its
+    CHECKs.
 
-    `is_known`: an earlier launch has the same CHECKs, so these find nothing more.
+    `is_known`: an earlier launch has the same CHECKs, so these find nothing new.
     """
 
-    place: int
+    buffer: int
     launch: int
     checks: tuple[Check, ...]
     is_known: bool = False
 
 
 class OutOfRangeError(AxisError):
-    """An index that was computed is out of range; it knows which CHECK found it."""
+    """A computed index is out of range; `check` is the CHECK that found it."""
 
     def __init__(self, check: Check, message: str, hint: str, origin: Origin | None) -> None:
         super().__init__(message, hint, origin)
@@ -42,15 +43,15 @@ class OutOfRangeError(AxisError):
 class BadIndex(Exception):
     """A CHECK, given by its launch and its number there, met a value outside of its axis."""
 
-    def __init__(self, cells: Cells, number: int, value: int) -> None:
+    def __init__(self, cells: ErrorCells, number: int, value: int) -> None:
         super().__init__(cells.launch, number, value)
         self.checks = cells.checks
         self.launch = cells.launch
         self.number = number
         self.value = value
 
-    def explained(self, checks: tuple[Check, ...]) -> AxisError:
-        """What the user wrote, and what is wrong with it; `checks` are those of the launch."""
+    def to_user_error(self, checks: tuple[Check, ...]) -> AxisError:
+        """The error in terms of the user's code; `checks` are those of the launch."""
         size, axis, can_wrap = checks[self.number].arg
         least = -size if can_wrap else 0
         value = self.value + least if self.value < 0 else self.value
@@ -62,8 +63,8 @@ class BadIndex(Exception):
         )
 
 
-def look_for_bad_index(all_cells: Iterable[tuple[Cells, Words]]) -> None:
-    """Raise BadIndex for the first that launches found; all cells are clean again."""
+def raise_bad_index(all_cells: Iterable[tuple[ErrorCells, Words]]) -> None:
+    """Raise BadIndex for the first out-of-range index; clears all cells."""
     bad: BadIndex | None = None
     for cells, words in all_cells:
         if any(words):
@@ -74,8 +75,8 @@ def look_for_bad_index(all_cells: Iterable[tuple[Cells, Words]]) -> None:
         raise bad
 
 
-def words_of(view: View) -> Words:
-    """Cells as ints."""
+def cell_values(view: View) -> Words:
+    """The cells as a ctypes array over their memory."""
     words = (ctypes.c_int64 * view.shape[0]).from_address(view.address)
     words.owner = view  # type: ignore[attr-defined]
     return words

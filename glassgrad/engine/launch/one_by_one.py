@@ -1,4 +1,4 @@
-"""Launches, addresses -> work done, one launch at a time: each is timed, reported and announced."""
+"""Launches, addresses -> results, one launch at a time: each is timed, reported and announced."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Batch, Device
 from glassgrad.engine.capture.recorder import Run, recorder
-from glassgrad.engine.launch.error_flags import BadIndex, look_for_bad_index, words_of
+from glassgrad.engine.launch.error_flags import BadIndex, cell_values, raise_bad_index
 from glassgrad.engine.launch.one_by_one import calls_of, launch_one_by_one
 from glassgrad.engine.plan.plan import Plan, Result
 from glassgrad.engine.verify.verify import is_verified
@@ -24,11 +24,11 @@ from glassgrad.memory.view import View
 def run(
     plan: Plan, leaves: Sequence[UOp], device: Device, values: Bound = UNBOUND
 ) -> tuple[View, ...]:
-    """Run a plan on these buffers, with these values of variables."""
+    """Run a plan on these buffers, with these values of its variables."""
     views: list[View] = [leaf.arg for leaf in leaves]
     watching = recorder()
-    blank = _blank(views) if watching is not None else frozenset()
-    for made in plan.made:
+    unwritten = _unwritten_storages(views) if watching is not None else frozenset()
+    for made in plan.allocations:
         view = made.view(device.name, values)
         view.storage.allocate(zeroed=made.is_zeroed)
         views.append(view)
@@ -40,23 +40,23 @@ def run(
         _launch_checked(plan, views, addresses, device, values)
     else:
         _launch(plan, addresses, device, values, lambda: None)
-    results = tuple([_result(views[end.place], end, values) for end in plan.results])
+    results = tuple([_result(views[end.buffer], end, values) for end in plan.results])
     if watching is not None:
         watching.runs.append(
-            Run(plan, leaves, views[len(leaves) :], device, blank, watching.values)
+            Run(plan, leaves, views[len(leaves) :], device, unwritten, watching.values)
         )
         pairs = zip(results, plan.results, strict=True)
-        watching.sized |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
+        watching.symbolic_results |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
     return results
 
 
-def _blank(views: Sequence[View]) -> frozenset[Storage]:
-    """The storages of these views that nobody has written to."""
+def _unwritten_storages(views: Sequence[View]) -> frozenset[Storage]:
+    """The storages of these views that have never been written to."""
     return frozenset([view.storage for view in views if not view.storage.is_allocated()])
 
 
 def _result(view: View, end: Result, values: Bound) -> View:
-    if end.is_renewed:
+    if end.is_new_version:
         view = view.renewed()
     shape = concrete(end.shape, values) if Sizes.exist else end.shape
     return view if view.shape == shape else view.reshaped(shape)
@@ -65,12 +65,12 @@ def _result(view: View, end: Result, values: Bound) -> View:
 def _launch_checked(
     plan: Plan, views: Sequence[View], addresses: list[int], device: Device, values: Bound
 ) -> None:
-    """Launch, and raise BadIndex where an index was bad: then nothing was written to memory that
-    was there before, or it holds again what it held.
+    """Launch; raises BadIndex for an out-of-range index, with all memory that existed before
+    unchanged.
     """
-    found = [(cells, words_of(views[cells.place])) for cells in plan.cells]
-    with as_before([views[number].storage for number in plan.guard.saved], BadIndex):
-        _launch(plan, addresses, device, values, lambda: look_for_bad_index(found))
+    found = [(cells, cell_values(views[cells.buffer])) for cells in plan.cells]
+    with as_before([views[number].storage for number in plan.rollback.saved], BadIndex):
+        _launch(plan, addresses, device, values, lambda: raise_bad_index(found))
 
 
 def _launch(
@@ -97,7 +97,7 @@ def _launch(
 
 
 def _batches(plan: Plan, addresses: list[int], device: Device, values: Bound) -> list[Batch]:
-    """All launches of a phase in one native call, where the device has that."""
+    """A native call for each phase, where the device has that."""
     try:
         batches: list[Batch] = plan.batches.pop()
     except IndexError:

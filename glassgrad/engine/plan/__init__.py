@@ -1,1 +1,1 @@
-"""Schedule -> Plan: which launches there are, their memory, and what becomes an argument."""
+"""Schedule -> Plan: launches, their memory, and lifted arguments."""

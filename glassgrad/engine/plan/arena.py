@@ -1,4 +1,4 @@
-"""lifetimes -> offsets in one arena: values that never meet share their bytes."""
+"""Lifetimes -> offsets in one arena: temporaries that are not live at the same time share bytes."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ ALIGNMENT = 64
 
 
 @frozen
-class Life:
-    """From which launch to which a temporary is needed, and how many bytes it has."""
+class Lifetime:
+    """The first and last launch that use a temporary, and its size."""
 
     first: int
     last: int
     nbytes: int
 
 
-def assign_offsets(lives: dict[Any, Life]) -> tuple[dict[Any, int], int]:
-    """A place in one arena for each: largest first, each as low as those it meets allow."""
-    placed: list[tuple[Life, int]] = []
+def assign_offsets(lifetimes: dict[Any, Lifetime]) -> tuple[dict[Any, int], int]:
+    """First fit, largest first: the lowest offset that no overlapping lifetime occupies."""
+    placed: list[tuple[Lifetime, int]] = []
     offsets: dict[Any, int] = {}
-    for node, life in sorted(lives.items(), key=lambda item: -item[1].nbytes):
-        size = -(-life.nbytes // ALIGNMENT) * ALIGNMENT
-        met = sorted(
+    for node, lifetime in sorted(lifetimes.items(), key=lambda item: -item[1].nbytes):
+        size = -(-lifetime.nbytes // ALIGNMENT) * ALIGNMENT
+        overlapping = sorted(
             (start, start + -(-other.nbytes // ALIGNMENT) * ALIGNMENT)
             for other, start in placed
-            if other.first <= life.last and life.first <= other.last
+            if other.first <= lifetime.last and lifetime.first <= other.last
         )
         at = 0
-        for start, stop in met:
+        for start, stop in overlapping:
             if start - at >= size:
                 break
             at = max(at, stop)
         offsets[node] = at
-        placed.append((life, at))
-    total = max((offsets[n] + lives[n].nbytes for n in lives), default=0)
-    return {node: offsets[node] for node in lives}, total
+        placed.append((lifetime, at))
+    total = max((offsets[n] + lifetimes[n].nbytes for n in lifetimes), default=0)
+    return {node: offsets[node] for node in lifetimes}, total

@@ -1,9 +1,9 @@
-"""graphs that are equal but for numbers -> one graph that is given those numbers at launch.
+"""Graphs that differ in numbers alone -> one graph that takes those numbers as arguments.
 
-A constant is part of the code, and so is where a slice begins: a loop in which one of them changes
-would compile a kernel in every step. So where a graph is new, but was met before with other
-numbers, those that keep changing are lifted out of it: constants become buffers of one element,
-starts of slices and of what is padded become variables. All later graphs of the loop share a plan.
+A constant is part of the code, and so is the start of a slice: a loop that changes one would
+compile a kernel in every iteration. So where a new graph equals an earlier one but for its numbers,
+those that keep changing are lifted: constants become buffers of one element, starts of slices and
+of padding become variables. All later iterations share a plan.
 """
 
 from __future__ import annotations
@@ -22,63 +22,64 @@ from glassgrad.memory.view import View
 CONST, BUFFER, ASSIGN, BIND = Ops.CONST, Ops.BUFFER, Ops.ASSIGN, Ops.BIND
 SHRINK, PAD, RESHAPE, CUSTOM = Ops.SHRINK, Ops.PAD, Ops.RESHAPE, Ops.CUSTOM
 STARTS = frozenset((SHRINK, PAD))
-FUNCTIONS = frozenset((Ops.EXP2, Ops.SIN))  # whose lowering recognises what they are given
-MAX_CHANGES = 2  # of a number, before it is lifted
-MAX_LIFTED = 32  # different numbers of a graph: each is an argument of the kernels that read it
-LEFT_OUT = frozenset((dtypes.bool, dtypes.index))
+# Lowering looks for constants in their operands.
+CONSTANT_MATCHING_OPS = frozenset((Ops.EXP2, Ops.SIN))
+MIN_CHANGES = 2  # of a number before it is lifted: one change may be a coincidence
+MAX_LIFTED = 32  # numbers per graph: each is an argument of the kernels that read it
+NOT_LIFTED = frozenset((dtypes.bool, dtypes.index))
 
 
 class Number(NamedTuple):
-    """A number in a graph: a constant of a dtype, or a start from 0 to a largest one."""
+    """A number in a graph: a constant of a dtype, or a start between 0 and a largest value."""
 
-    value: Any  # of a constant, its bits
+    value: Any  # the bits of a constant
     kind: DType | int
 
 
-class History:
-    """What the numbers of a graph were when it was met. Numbers that were always equal to each
-    other have the same label.
+class NumberHistory:
+    """The numbers of a graph at its last visit, and how often each changed. Numbers that have
+    always been equal to each other share a label.
     """
 
     def __init__(self, numbers: Sequence[Number]) -> None:
         self.last = list(numbers)
         self.changes = [0] * len(numbers)
-        self.labels = _ranks(numbers)
+        self.labels = _labels(numbers)
 
-    def notice(self, numbers: Sequence[Number]) -> None:
+    def update(self, numbers: Sequence[Number]) -> None:
         for i, number in enumerate(numbers):
             self.changes[i] += number != self.last[i]
         self.last = list(numbers)
-        self.labels = _ranks(list(zip(self.labels, numbers, strict=True)))
+        self.labels = _labels(list(zip(self.labels, numbers, strict=True)))
 
-    def moving(self) -> dict[int, int]:
-        """The numbers that are lifted, with their labels."""
-        return {i: label for i, label in enumerate(self.labels) if self.changes[i] >= MAX_CHANGES}
-
-
-KNOWN: Cache[History] = Cache(256)  # by the graph without its numbers
+    def changing(self) -> dict[int, int]:
+        """The numbers to lift, with their labels."""
+        return {i: label for i, label in enumerate(self.labels) if self.changes[i] >= MIN_CHANGES}
 
 
-def lifted(roots: Sequence[UOp], device: str) -> list[UOp] | None:
-    """The graph with its changing numbers as arguments, if it was met before with others."""
+HISTORIES: Cache[NumberHistory] = Cache(256)  # by the key of a graph without its numbers
+
+
+def lift_changing_numbers(roots: Sequence[UOp], device: str) -> list[UOp] | None:
+    """The graph with its changing numbers as arguments; None if it is new or nothing changes."""
     nodes = list(_nodes(roots))
-    fixed = {source for node in nodes if node.op in FUNCTIONS for source in node.src}
+    fixed = {source for node in nodes if node.op in CONSTANT_MATCHING_OPS for source in node.src}
     numbers = [number for node in nodes for number in _numbers_of(node, fixed)]
     if not numbers:
         return None
     key = _key(nodes, roots, fixed)
-    history = KNOWN.get(key)
+    history = HISTORIES.get(key)
     if history is None:
-        history = KNOWN[key] = History(numbers)
+        history = HISTORIES[key] = NumberHistory(numbers)
     else:
-        history.notice(numbers)
-    moving = history.moving()
-    if not moving or len(set(moving.values())) > MAX_LIFTED:
+        history.update(numbers)
+    changing = history.changing()
+    if not changing or len(set(changing.values())) > MAX_LIFTED:
         return None
     arguments: dict[int, Any] = {}
     given = [
-        arguments.setdefault(moving[i], _argument(number, moving[i], device))
-        if i in moving
+        arguments.setdefault(changing[i], _argument(number, changing[i], device))
+        if i in changing
         else None
         for i, number in enumerate(numbers)
     ]
@@ -98,25 +99,25 @@ def _argument(number: Number, label: int, device: str) -> Any:
 def _with_arguments(
     nodes: list[UOp], roots: Sequence[UOp], fixed: set[UOp], given: Iterator[Any]
 ) -> list[UOp]:
-    """The graph with arguments in place of numbers; None leaves a number as it is."""
-    made: dict[UOp, UOp] = {}
+    """The graph with arguments in place of numbers; None leaves a number in place."""
+    rebuilt: dict[UOp, UOp] = {}
     for node in nodes:
         if node.realized is not None:
-            made[node] = made[node.realized]
+            rebuilt[node] = rebuilt[node.realized]
             continue
         numbers = [next(given) for _ in _numbers_of(node, fixed)]
-        src = tuple([made.get(source, source) for source in node.src])
+        src = tuple([rebuilt.get(source, source) for source in node.src])
         if all(number is None for number in numbers) and src == node.src:
-            made[node] = node
+            rebuilt[node] = node
             continue
-        src, arg = _filled(node, fixed, src, numbers)
-        made[node] = UOp(node.op, node.dtype, _with_variables(node, src, arg), arg)
-        made[node].origin = made[node].origin or node.origin
-    return [made.get(root, root) for root in roots]
+        src, arg = _replace_numbers(node, fixed, src, numbers)
+        rebuilt[node] = UOp(node.op, node.dtype, _with_variables(node, src, arg), arg)
+        rebuilt[node].origin = rebuilt[node].origin or node.origin
+    return [rebuilt.get(root, root) for root in roots]
 
 
 def _with_variables(node: UOp, src: tuple[UOp, ...], arg: Any) -> tuple[UOp, ...]:
-    """The sources of a node with the values of the variables in its arg."""
+    """The sources of a node, with a BIND for each variable in its arg."""
     values = bindings(arg)
     if not values:
         return src
@@ -131,8 +132,8 @@ def _with_variables(node: UOp, src: tuple[UOp, ...], arg: Any) -> tuple[UOp, ...
 
 
 def _numbers_of(node: UOp, fixed: set[UOp]) -> list[Number]:
-    """The constants among the sources of a node, then the starts in its arg. Those of
-    `fixed` nodes stay: e^x is 2^(x·log2 e), and the lowering of 2^ looks for that number.
+    """The constants among the sources of a node, then the starts in its arg. Those of `fixed` nodes
+    stay: e^x is 2^(x·log2 e), and lowering recognises that constant.
     """
     if node.op is BUFFER or node.realized is not None:
         return []
@@ -146,19 +147,19 @@ def _numbers_of(node: UOp, fixed: set[UOp]) -> list[Number]:
     return found
 
 
-def _filled(
+def _replace_numbers(
     node: UOp, fixed: set[UOp], src: Sequence[Any], numbers: Sequence[Any]
 ) -> tuple[Any, Any]:
     """The sources and the arg of a node with these in place of its numbers."""
     rest = iter(numbers)
 
-    def take(old: Any) -> Any:
+    def next_number(old: Any) -> Any:
         number = next(rest)
         return old if number is None else number
 
     filled = tuple(
         [
-            take(new) if _is_number(old) and node not in fixed else new
+            next_number(new) if _is_number(old) and node not in fixed else new
             for old, new in zip(node.src, src, strict=True)
         ]
     )
@@ -166,8 +167,13 @@ def _filled(
     for op, arg, shape in _movements(node):
         pairs = []
         for (begin, end), top in _starts(op, arg, shape):
-            start = take(begin) if top else begin
-            pairs.append((start, begin + end - start if op is PAD else start + (end - begin)))
+            start = next_number(begin) if top else begin
+            pairs.append(
+                (
+                    start,
+                    begin + end - start if op is PAD else start + (end - begin),
+                )
+            )
         steps.append((op, tuple(pairs)))
     rest_of_chain = iter(steps)
     if node.op is ASSIGN:
@@ -177,11 +183,11 @@ def _filled(
 
 
 def _is_number(source: UOp) -> bool:
-    return source.op is CONST and source.dtype not in LEFT_OUT
+    return source.op is CONST and source.dtype not in NOT_LIFTED
 
 
 def _movements(node: UOp) -> Iterator[tuple[Ops, Any, tuple[int, ...]]]:
-    """The slices and the padding that a node does, each with the shape of what it is done to."""
+    """The slices and paddings of a node, each with the shape of its operand."""
     if node.op in STARTS:
         yield node.op, node.arg, node.src[0].shape
     elif node.op is ASSIGN:
@@ -199,19 +205,22 @@ def _base(write: UOp) -> UOp:
 
 
 def _starts(op: Ops, arg: Any, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], int]]:
-    """Each axis of a slice or of padding, and how large its start may be; 0 if it is fixed."""
+    """Each axis of a slice or of padding, and the largest value of its start; 0 if it is fixed."""
     for (begin, end), size in zip(arg, shape, strict=True):
         if any(isinstance(one, Size) for one in (begin, end, size)):
             yield (begin, end), 0
         else:
-            yield (begin, end), begin + end if op is PAD else size - (end - begin)
+            yield (
+                (begin, end),
+                begin + end if op is PAD else size - (end - begin),
+            )
 
 
 # ---------------------------------------------------------------------- the graph without them
 
 
 def _nodes(roots: Sequence[UOp]) -> Iterator[UOp]:
-    """All nodes but constants, sources first, in an order that their structure decides."""
+    """All nodes but constants, sources first, in an order that depends on structure alone."""
     seen: set[UOp] = set()
     stack = [root for root in reversed(roots) if root.op is not CONST]
     while stack:
@@ -248,12 +257,12 @@ def _key(nodes: Sequence[UOp], roots: Sequence[UOp], fixed: set[UOp]) -> tuple[A
         else:
             kinds = [number.kind for number in _numbers_of(node, fixed)]
             sources = [positions.get(source, source) for source in node.src]
-            src, arg = _filled(node, fixed, sources, kinds)
+            src, arg = _replace_numbers(node, fixed, sources, kinds)
             words.append((node.op, node.dtype, arg.hex() if type(arg) is float else arg, src))
     return (*words, *[positions.get(root, root) for root in roots])
 
 
-def _ranks(values: Sequence[Any]) -> list[int]:
-    """Equal values have equal numbers."""
+def _labels(values: Sequence[Any]) -> list[int]:
+    """Equal values get equal labels."""
     found: dict[Any, int] = {}
     return [found.setdefault(value, len(found)) for value in values]

@@ -1,8 +1,8 @@
-"""A cut whose bounds variables decide -> a check that runs before every launch.
+"""A slice whose bounds depend on variables -> a check that runs before every launch.
 
-`x[p : p + 3]` with p from 0 to 7 fits an axis of size 8 for some values only. Where it is written
-the values are known, so it is checked there; a captured function checks again in every replay,
-before anything is written.
+`x[p : p + 3]` with p from 0 to 7 fits an axis of size 8 for some values only. Values are known
+where the slice is written, so it is checked there; a captured function checks again in every
+replay, before anything is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glassgrad.ir.uop import UOp, toposort
 
 @frozen
 class SizeCheck:
-    """0 <= start <= stop <= size must hold for the values of a launch; an index is start alone."""
+    """0 <= start <= stop <= size must hold at every launch; for an index, stop is start + 1."""
 
     start: UOp
     stop: UOp
@@ -31,7 +31,7 @@ class SizeCheck:
 
     @property
     def variables(self) -> list[UOp]:
-        """The variables that decide it."""
+        """The variables of the three expressions."""
         nodes = toposort((self.start, self.stop, self.size))
         return [node for node in nodes if node.op is Ops.VARIABLE]
 
@@ -46,14 +46,14 @@ class SizeCheck:
         raise AxisError(
             f"{'index' if self.is_index else 'slice'} {found} is out of range for axis "
             f"{self.axis} of size {size}",
-            hint=f"it is {text} of an axis of size {written(self.size)}",
+            hint=f"it was written as {text}, for an axis of size {written(self.size)}",
             origin=self.origin,
         )
 
 
-def check_cut(start: int, stop: int, size: int, axis: int, is_index: bool = False) -> None:
-    """Check a cut by Sizes now, and in replays if a function is being captured."""
-    if is_always_inside(start, stop, size):
+def check_slice(start: int, stop: int, size: int, axis: int, is_index: bool = False) -> None:
+    """Check a slice by Sizes now, and in replays if a function is being captured."""
+    if is_always_in_range(start, stop, size):
         return
     ends = expression(start), expression(stop), expression(size)
     made = SizeCheck(*ends, axis, is_index, here())
@@ -62,8 +62,8 @@ def check_cut(start: int, stop: int, size: int, axis: int, is_index: bool = Fals
         watching.size_checks.append(made)
 
 
-def is_always_inside(start: int, stop: int, size: int) -> bool:
-    """Whether 0 <= start <= stop <= size for every value of the variables."""
+def is_always_in_range(start: int, stop: int, size: int) -> bool:
+    """True if 0 <= start <= stop <= size for all values of the variables."""
     return all(map(_is_never_negative, (start, stop - start, size - stop)))
 
 

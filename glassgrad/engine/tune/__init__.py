@@ -1,1 +1,1 @@
-"""BEAM=n: recipes measured in a process of their own, and the winner remembered."""
+"""BEAM=n: benchmarks recipes in a separate process, and stores the winner."""

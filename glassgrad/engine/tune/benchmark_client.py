@@ -1,8 +1,7 @@
-"""Sources -> seconds, measured in a process of their own: one that crashes or hangs is only slow.
+"""Sources -> seconds, measured in a separate process: a kernel that crashes or hangs is only slow.
 
-The worker process runs `engine/tune/benchmark_worker.py`; a line of JSON is sent for each
-measurement, and one comes back. A worker that does not answer in time is killed, and the next
-measurement starts another.
+The process runs `engine/tune/benchmark_worker.py`; requests and answers are lines of JSON. A worker
+that does not answer in time is killed, and the next request starts another.
 """
 
 from __future__ import annotations
@@ -20,22 +19,24 @@ from threading import Thread
 from types import TracebackType
 from typing import IO, Any, Self
 
-from glassgrad.engine.cache.sources import written_source
+from glassgrad.engine.cache.sources import encode_source
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Source, Target
 from glassgrad.ir.uop import UOp
 
-PATIENCE = 20.0  # seconds for starting, compiling and measuring
-CHILD = "glassgrad.engine.tune.benchmark_worker"
+TIMEOUT_SECONDS = 20.0  # for starting the worker, compiling and measuring
+WORKER_MODULE = "glassgrad.engine.tune.benchmark_worker"
 
 
-class Stopwatch:
+class BenchmarkClient:
     """Measures kernels that take the same arguments."""
 
-    def __init__(self, target: Target, patience: float = PATIENCE, child: str = CHILD) -> None:
+    def __init__(
+        self, target: Target, timeout: float = TIMEOUT_SECONDS, worker_module: str = WORKER_MODULE
+    ) -> None:
         self.target = target
-        self.patience = patience
-        self.child = child
+        self.timeout = timeout
+        self.worker_module = worker_module
         self.process: subprocess.Popen[str] | None = None
         self.answers: SimpleQueue[str] = SimpleQueue()
 
@@ -53,16 +54,16 @@ class Stopwatch:
     def measure(
         self, sources: Sequence[Source], limit: float = inf, rounds: int = 1
     ) -> list[float]:
-        """Seconds that each takes, the best of some runs; in turns, if there are several rounds.
+        """The best time of each source in seconds; several rounds alternate between the sources.
 
-        Infinity for all if one of them does not work. What takes much longer than `limit` is run
+        Infinity for all if one of them fails. A source that takes much longer than `limit` runs
         only once.
         """
         request = {
             "device": self.target.name,
-            "sources": [written_source(source) for source in sources],
+            "sources": [encode_source(source) for source in sources],
             "buffers": buffers_of(sources[0].program.uops),
-            "values": values_of(sources[0].program.uops),
+            "values": largest_values(sources[0].program.uops),
             "limit": None if limit == inf else limit,
             "rounds": rounds,
         }
@@ -78,12 +79,12 @@ class Stopwatch:
         assert process.stdin is not None
         process.stdin.write(f"{line}\n")
         process.stdin.flush()
-        return self.answers.get(timeout=self.patience)
+        return self.answers.get(timeout=self.timeout)
 
     def _start(self) -> subprocess.Popen[str]:
-        """A session of its own, so that Ctrl-C reaches us alone."""
+        """The worker has a session of its own, so that Ctrl-C does not reach it."""
         process = self.process = subprocess.Popen(
-            [sys.executable, "-m", self.child],
+            [sys.executable, "-m", self.worker_module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -97,7 +98,7 @@ class Stopwatch:
         return process
 
     def _environment(self) -> dict[str, str]:
-        """Our own threads and package, and nothing that would be printed, searched or kept."""
+        """Our number of threads and this package; no output, search or disk cache."""
         package = str(Path(__file__).parent.parent.parent)
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         quiet = {"BEAM": "0", "DEBUG": "0", "CACHELEVEL": "0", "SPEC": "0"}
@@ -109,12 +110,12 @@ class Stopwatch:
             process, self.process = self.process, None
             process.kill()
             process.wait()
-            with suppress(OSError):  # a line that was not sent is not missed
+            with suppress(OSError):  # unsent data is not needed
                 process.stdin.close()  # type: ignore[union-attr]
 
 
 def _listen(pipe: IO[str], answers: SimpleQueue[str]) -> None:
-    """Every line goes to the queue; at the end of the process an empty one does."""
+    """Put every line into the queue, and an empty one at the end of the process."""
     with pipe:
         for line in pipe:
             answers.put(line)
@@ -122,7 +123,7 @@ def _listen(pipe: IO[str], answers: SimpleQueue[str]) -> None:
 
 
 def buffers_of(uops: Sequence[UOp]) -> list[tuple[int, bool]]:
-    """Bytes of every argument, and whether it is of floats."""
+    """(bytes, True for floats) of every argument."""
     params = {uop.arg.slot: uop for uop in uops if uop.op is Ops.PARAM}
     found = [(0, False)] * (max(params, default=-1) + 1)
     for slot, param in params.items():
@@ -130,8 +131,8 @@ def buffers_of(uops: Sequence[UOp]) -> list[tuple[int, bool]]:
     return found
 
 
-def values_of(uops: Sequence[UOp]) -> list[int]:
-    """The largest values of variables, in the order in which a kernel takes them."""
+def largest_values(uops: Sequence[UOp]) -> list[int]:
+    """The largest values of variables, in the order of the kernel's arguments."""
     variables = sorted((uop for uop in uops if uop.op is Ops.VARIABLE), key=_arg)
     return [int(variable.arg[2]) for variable in variables]
 

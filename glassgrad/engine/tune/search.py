@@ -1,7 +1,7 @@
-"""Nest -> Recipe by trying: BEAM=n measures candidates on this machine, and remembers the winner.
+"""Nest -> Recipe by measuring: BEAM=n benchmarks candidates on this machine, and stores the winner.
 
-The heuristic's recipe is the first candidate, and at the end meets the winner once more, in turns:
-what a search finds is never slower than what is there without one.
+The heuristic's recipe is the first candidate and is measured against the winner once more at the
+end, alternating: a search never returns a recipe that is slower than the heuristic's.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from time import perf_counter
 from glassgrad.base.config import BEAM_SECONDS, DEBUG
 from glassgrad.base.progress import tqdm
 from glassgrad.devices.cpu.object_cache import object_key, read_object, write_object
-from glassgrad.engine.cache.sources import LANGUAGES, own_code, structure, written_target
+from glassgrad.engine.cache.sources import CACHED_LANGUAGES, code_version, kernel_text, target_key
 from glassgrad.engine.debug import report_search
-from glassgrad.engine.tune.benchmark_client import Stopwatch
+from glassgrad.engine.tune.benchmark_client import BenchmarkClient
 from glassgrad.ir.stages import Nest, Source, Target
 from glassgrad.loops import finish
 from glassgrad.loops.moves.table import apply_moves
@@ -27,33 +27,33 @@ from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.lower import lower
 from glassgrad.render import render
 
-ROUNDS = 7  # turns of the last comparison
+FINAL_ROUNDS = 7  # alternating measurements of the final comparison
 Heuristic = Callable[[Nest, Target], Recipe]
 
 
 def search(nest: Nest, target: Target, width: int, choose: Heuristic = heuristic) -> Recipe:
-    """The recipe of a search of this width, from disk if there was one before."""
+    """The recipe of a search of this width; stored on disk."""
     usual = choose(nest, target)
-    if target.language not in LANGUAGES:
+    if target.language not in CACHED_LANGUAGES:
         return usual
-    key = object_key("recipe", structure(nest), written_target(target), str(width), own_code())
-    found = recall_recipe(key)
+    key = object_key("recipe", kernel_text(nest), target_key(target), str(width), code_version())
+    found = load_recipe(key)
     if found is not None and try_recipe(nest, found, target) is not None:
         return found
-    found = search_anew(nest, target, width, usual)
-    write_object(key, written_recipe(found))
+    found = search_recipe(nest, target, width, usual)
+    write_object(key, encode_recipe(found))
     return found
 
 
-def search_anew(nest: Nest, target: Target, width: int, usual: Recipe) -> Recipe:
-    """From the usual recipe and from none, as long as BEAM_SECONDS allow."""
+def search_recipe(nest: Nest, target: Target, width: int, usual: Recipe) -> Recipe:
+    """Search from the heuristic's recipe and from none, within BEAM_SECONDS."""
     start = perf_counter()
     bar: tqdm[None] = tqdm(desc="searching", unit="recipe", disable=not sys.stderr.isatty())
-    with bar, Stopwatch(target) as stopwatch:
+    with bar, BenchmarkClient(target) as client:
 
         def cost(candidate: Nest, limit: float) -> float:
             bar.update(1)
-            return stopwatch.measure([source_of(candidate, target)], limit)[0]
+            return client.measure([source_of(candidate, target)], limit)[0]
 
         def is_over() -> bool:
             return perf_counter() - start > BEAM_SECONDS.value
@@ -61,7 +61,7 @@ def search_anew(nest: Nest, target: Target, width: int, usual: Recipe) -> Recipe
         found = beam(nest, target, width, cost, (usual, ()), is_over)
         if found != usual:
             sources = [source_of(apply_moves(nest, r, target), target) for r in (usual, found)]
-            before, after = stopwatch.measure(sources, rounds=ROUNDS)
+            before, after = client.measure(sources, rounds=FINAL_ROUNDS)
             if DEBUG >= 2:
                 report_search(sources, (before, after), bar.n, perf_counter() - start)
             if before <= after:
@@ -76,16 +76,16 @@ def source_of(candidate: Nest, target: Target) -> Source:
 # ---------------------------------------------------------------------- on disk
 
 
-def written_recipe(recipe: Recipe) -> bytes:
+def encode_recipe(recipe: Recipe) -> bytes:
     return json.dumps([(opt.op.name, opt.axis, opt.arg) for opt in recipe]).encode()
 
 
-def recall_recipe(key: str) -> Recipe | None:
+def load_recipe(key: str) -> Recipe | None:
     stored = read_object(key)
     if stored is None:
         return None
     try:
         found = [(OptOps[name], axis, arg) for name, axis, arg in json.loads(stored)]
         return tuple([Opt(op, a, tuple(b) if isinstance(b, list) else b) for op, a, b in found])
-    except (ValueError, KeyError, TypeError):  # damaged: as if it were not there
+    except (ValueError, KeyError, TypeError):  # damaged: search again
         return None

@@ -1,1 +1,1 @@
-"""VERIFY=1: every launch compared with the plain loops of its kernel."""
+"""VERIFY=1: compares every launch with the plain loops of its kernel."""

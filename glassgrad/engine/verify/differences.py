@@ -1,8 +1,9 @@
-"""Two memories of one output -> VerifyError if they differ by more than the order of additions can.
+"""Two copies of one output -> VerifyError if they differ by more than another order of additions
+does.
 
-Integers must be equal. Floats may differ by what their precision makes of another order, measured
-against typical values of the kernel's inputs and outputs. Where a sum decides a comparison, one
-element in a thousand may have been decided differently.
+Integers must be equal. Floats may differ by their precision, relative to typical values of the
+kernel's inputs and outputs. Where a sum decides a comparison, one element in a thousand may be
+decided differently.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ TOLERANCE = {
     dtypes.fp8e5m2: 0.6,
 }
 SUMS = frozenset((Ops.REDUCE, Ops.SCAN))
-DECIDED_DIFFERENTLY = 1e-3  # the part of elements, where comparisons depend on sums
-SAMPLE = 4096  # elements that tell what is typical
+MAX_FLIPPED_SHARE = 1e-3  # of elements, where comparisons depend on sums
+MAX_SAMPLED_ELEMENTS = 4096  # enough to estimate a typical magnitude
 
 
 def params_of(kernel: Kernel) -> list[UOp]:
-    """Its parameters; those without elements have no memory."""
+    """The parameters of a kernel that have elements."""
     params = [node for node in kernel.body.toposort() if node.op is Ops.PARAM]
     return [param for param in params if 0 not in param.arg.shape]
 
 
-def written_params(kernel: Kernel) -> list[UOp]:
+def output_params(kernel: Kernel) -> list[UOp]:
     stores = [node for node in kernel.body.toposort() if node.op is Ops.STORE]
     return [p for p in dict.fromkeys(s.buffer for s in stores) if 0 not in p.arg.shape]
 
 
-def require_equal(
+def require_close(
     launch: Launch, kernel: Kernel, param: UOp, pointers: Pointers, plain: Pointers, device: Device
 ) -> None:
-    """Raise VerifyError if an output of a launch is not what its plain loops computed."""
+    """Raise VerifyError if an output of a launch differs from that of the plain loops."""
     slot = param.arg.slot
     found, wanted = elements(param, pointers[slot]), elements(param, plain[slot])
     if found.tobytes() == wanted.tobytes():
@@ -57,21 +58,25 @@ def require_equal(
     if param.dtype.kind != "float" or found.dtype.kind == "u":
         wrong = np.asarray(found != wanted)
     else:
-        size = max(_typical(elements(p, plain[p.arg.slot])) for p in params_of(kernel))
-        wrong = _far_apart(found, wanted, max(TOLERANCE[dtype] for dtype in _floats(kernel)), size)
-    if np.count_nonzero(wrong) <= _allowed(wrong.size, kernel):
+        magnitude = max(
+            _typical_magnitude(elements(p, plain[p.arg.slot])) for p in params_of(kernel)
+        )
+        wrong = _differs(
+            found, wanted, max(TOLERANCE[dtype] for dtype in _floats(kernel)), magnitude
+        )
+    if np.count_nonzero(wrong) <= _allowed_differences(wrong.size, kernel):
         return
-    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
     raise VerifyError(
-        f"kernel {launch.executable.source.name} computes {found[place]} where its plain loops "
-        f"compute {wanted[place]}: element {place} of output {slot}, the first of "
+        f"kernel {launch.executable.source.name} computes {found[index]} where its plain loops "
+        f"compute {wanted[index]}: element {index} of output {slot}, the first of "
         f"{np.count_nonzero(wrong):,} that differ among {wrong.size:,}; {_recipe(kernel, device)}",
         hint="NOOPT=1 computes with plain loops; to report it, send this message",
     )
 
 
 def elements(param: UOp, address: int) -> Array:
-    """What lies at an address, seen as a parameter; as bits where NumPy lacks the dtype."""
+    """The memory at an address as a parameter's array; as bits where NumPy lacks the dtype."""
     item = param.dtype.itemsize
     shape = tuple(int(n) for n in param.arg.shape)
     steps = [s * item for s in param.arg.strides]
@@ -88,22 +93,22 @@ def _numpy_dtype(dtype: DType) -> Any:
         return np.dtype(f"uint{dtype.bits}")
 
 
-def _far_apart(found: Array, wanted: Array, part: float, size: float) -> Array:
-    """Which differ by more than this part of themselves and of a typical size."""
+def _differs(found: Array, wanted: Array, part: float, magnitude: float) -> Array:
+    """True where values differ by more than `part` of themselves and of a typical magnitude."""
     one, two = found.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(one - two) <= part * (np.maximum(np.abs(one), np.abs(two)) + size)
-    return np.asarray(~(near | (one == two) | (np.isnan(one) & np.isnan(two))))
+        is_close = np.abs(one - two) <= part * (np.maximum(np.abs(one), np.abs(two)) + magnitude)
+    return np.asarray(~(is_close | (one == two) | (np.isnan(one) & np.isnan(two))))
 
 
-def _typical(values: Array) -> float:
-    """The median of the sizes of some of the values that are neither zero nor infinite.
+def _typical_magnitude(values: Array) -> float:
+    """The median magnitude of a sample of the finite nonzero values.
 
-    Sums may cancel: what is left is compared with what went in.
+    Sums may cancel, so results are compared with the magnitude of the inputs, too.
     """
     if values.dtype.kind in "biu":
         return 0.0
-    some = np.abs(values.ravel()[:: max(1, values.size // SAMPLE)].astype(np.float64))
+    some = np.abs(values.ravel()[:: max(1, values.size // MAX_SAMPLED_ELEMENTS)].astype(np.float64))
     some = some[np.isfinite(some) & (some > 0)]
     return float(np.median(some)) if some.size else 0.0
 
@@ -113,18 +118,18 @@ def _floats(kernel: Kernel) -> set[DType]:
     return {node.dtype.scalar for node in nodes if node.dtype.kind == "float"}
 
 
-def _allowed(count: int, kernel: Kernel) -> int:
+def _allowed_differences(count: int, kernel: Kernel) -> int:
     """How many elements may differ because a sum decides a comparison."""
     nodes = kernel.body.toposort()
     has_sum = any(node.op in SUMS and node.dtype.kind == "float" for node in nodes)
     compares = any(node.op in OpGroup.COMPARISON for node in nodes)
-    return int(count * DECIDED_DIFFERENTLY) if has_sum and compares else 0
+    return int(count * MAX_FLIPPED_SHARE) if has_sum and compares else 0
 
 
 def _recipe(kernel: Kernel, device: Device) -> str:
-    """The moves that were made, chosen once more."""
-    from glassgrad.engine.compile.optimizer_policy import chooser
+    """The kernel's recipe, chosen once more."""
+    from glassgrad.engine.compile.optimizer_policy import current_policy
     from glassgrad.loops import optimize
 
-    recipe = optimize(kernel, device.target, chooser()).recipe
+    recipe = optimize(kernel, device.target, current_policy()).recipe
     return f"recipe: {', '.join(map(str, recipe)) or 'none'}"

@@ -1,7 +1,7 @@
-"""VERIFY=1: each launch also runs as plain loops, on copies of what it writes, and is compared.
+"""VERIFY=1: runs the plain loops of each launch, too, on copies of its outputs, and compares.
 
-The reference is the same kernel compiled without loop moves. It runs first, so that it sees what
-the launch will see: inputs as they are, and the old contents of everything that is overwritten.
+The reference is the same kernel compiled without loop moves. It runs first, so that it sees the
+same inputs, and the old contents of everything that is overwritten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def is_verified() -> bool:
-    """Whether launches are compared; almost free while nobody has ever asked for it."""
+    """True if launches are compared; almost free if VERIFY was never set."""
     return VERIFY.is_touched and bool(VERIFY)
 
 
@@ -33,13 +33,13 @@ def needs_references(device: Device) -> bool:
 def with_references(
     launches: Sequence[Launch], plain: Sequence[Launch], kernels: Sequence[Kernel]
 ) -> list[Launch]:
-    """Launches that know what they must compute."""
+    """Launches with the plain version of their kernels."""
     pairs = zip(launches, plain, kernels, strict=True)
     return [replace(one, reference=Reference(p.executable, kernel)) for one, p, kernel in pairs]
 
 
 class Span(NamedTuple):
-    """Bytes of a parameter: from its lowest element to behind its highest one."""
+    """The addresses of a parameter: from its lowest element to the end of its highest."""
 
     start: int
     stop: int
@@ -52,7 +52,7 @@ def span_of(param: UOp, address: int) -> Span:
     return Span(address + low * item, address + (high + 1) * item)
 
 
-def merged(spans: Sequence[Span]) -> list[Span]:
+def merge_spans(spans: Sequence[Span]) -> list[Span]:
     """Spans without overlaps: memory that two parameters share is copied once."""
     found: list[Span] = []
     for span in sorted(spans):
@@ -65,45 +65,47 @@ def merged(spans: Sequence[Span]) -> list[Span]:
 
 @contextmanager
 def verified(launch: Launch, call: Call, device: Device) -> Iterator[None]:
-    """Around a launch: VerifyError if it writes something else than its plain loops do."""
+    """Around a launch: raises VerifyError if it writes something else than its plain loops."""
     reference = launch.reference
     if reference is None:
         yield
         return
-    from glassgrad.engine.verify.differences import params_of, require_equal, written_params
+    from glassgrad.engine.verify.differences import output_params, params_of, require_close
 
     kernel = reference.kernel
-    written = written_params(kernel)
-    spans = merged([span_of(p, call.pointers[p.arg.slot]) for p in params_of(kernel)])
+    written = output_params(kernel)
+    spans = merge_spans([span_of(p, call.pointers[p.arg.slot]) for p in params_of(kernel)])
     outputs = [span_of(param, call.pointers[param.arg.slot]) for param in written]
-    with copied([s for s in spans if any(_meets(s, output) for output in outputs)]) as moved:
+    with copied_spans(
+        [s for s in spans if any(_overlap(s, output) for output in outputs)]
+    ) as moved:
         pointers = tuple([moved.get(address, address) for address in call.pointers])
         device.run((Call(reference.executable, pointers, call.values),))
         device.synchronize()
         yield
         for param in written:
-            require_equal(launch, kernel, param, call.pointers, pointers, device)
+            require_close(launch, kernel, param, call.pointers, pointers, device)
 
 
-def _meets(one: Span, other: Span) -> bool:
+def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.stop and other.start < one.stop
 
 
-class Moved(NamedTuple):
-    """Spans, and by how much the copy of each lies elsewhere."""
+class CopiedSpans(NamedTuple):
+    """Spans, and the distance from each to its copy."""
 
     pairs: tuple[tuple[Span, int], ...]
 
     def get(self, address: int, default: int) -> int:
-        for span, away in self.pairs:
+        for span, distance in self.pairs:
             if span.start <= address < span.stop:
-                return address + away
+                return address + distance
         return default
 
 
 @contextmanager
-def copied(spans: Sequence[Span]) -> Iterator[Moved]:
-    """Copies of memory for a while, aligned as the originals are."""
+def copied_spans(spans: Sequence[Span]) -> Iterator[CopiedSpans]:
+    """Temporary copies of memory, with the alignment of the originals."""
     blocks: list[Any] = []
     pairs = []
     try:
@@ -114,7 +116,7 @@ def copied(spans: Sequence[Span]) -> Iterator[Moved]:
             start = block.address + span.start % ALIGNMENT
             ctypes.memmove(start, span.start, nbytes)
             pairs.append((span, start - span.start))
-        yield Moved(tuple(pairs))
+        yield CopiedSpans(tuple(pairs))
     finally:
         for block in blocks:
             HOST.free(block)

@@ -90,7 +90,7 @@ class Autograd(TensorCore):
                 hint="use tensors of floats, and call is_param_() on results of operations",
             )
         if (watching := recorder()) is not None:
-            watching.touched += map(ref, params)
+            watching.grad_changes += map(ref, params)
         for tensor in params:
             if not found.keys().isdisjoint(same[tensor.uop]):
                 total = _total(same[tensor.uop], found)

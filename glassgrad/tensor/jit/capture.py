@@ -12,7 +12,7 @@ from glassgrad.base.config import NO_GRAD, TRAINING
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.engine.capture.recorder import Recorder
-from glassgrad.engine.capture.replay import Capture, Replay, join
+from glassgrad.engine.capture.replay import Capture, Replay, merge_runs
 from glassgrad.engine.plan.size_checks import SizeCheck, check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
@@ -84,7 +84,7 @@ class Captured:
         stored = [tensor for tensor in escaped if tensor.uop.op is BUFFER]
         self.poisoned = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
         fresh = {tensor.uop.arg.storage for tensor in (*returned, *stored)}
-        capture, numbers = join(watching.runs, fresh, _device(watching))
+        capture, numbers = merge_runs(watching.runs, fresh, _device(watching))
         _refuse_other_variables(capture, self.size_checks, before.values)
         self.replayed = Replay(capture, before.values)
         self._sort_bases(watching, before)
@@ -94,9 +94,11 @@ class Captured:
             for held, node in before.lazy.items()
             if node in watching.nodes
         ]
-        self.made = [OutputBuffer(n, s, []) for n, s in enumerate(capture.made, len(capture.given))]
+        self.made = [
+            OutputBuffer(n, s, []) for n, s in enumerate(capture.allocated, len(capture.inputs))
+        ]
         self.kind: Any = type(returned[0]) if returned else TensorCore
-        sized = watching.sized
+        sized = watching.symbolic_results
         given = before.arguments
         self.outputs = [self._output(tensor, given, sized, numbers) for tensor in returned]
         left = [(ref(tensor), self._output(tensor, given, sized, numbers)) for tensor in stored]
@@ -142,7 +144,7 @@ class Captured:
         self.arguments: list[Argument] = []
         self.known: list[CapturedTensor] = []
         counters: dict[int, int | None] = {}
-        for base, storage in enumerate(self.replayed.capture.given):
+        for base, storage in enumerate(self.replayed.capture.inputs):
             own = [n for n, tensor in enumerate(arguments) if tensor.uop.arg.storage is storage]
             if own:
                 view: View = arguments[own[0]].uop.arg
@@ -203,7 +205,7 @@ class Captured:
             return False
         self.seen = uops
         for number, base, before in self.arguments:
-            self.replayed.point(base, uops[number].arg.address - before)
+            self.replayed.set_base(base, uops[number].arg.address - before)
             self.replayed.storages[base] = uops[number].arg.storage
         return True
 
@@ -249,7 +251,7 @@ class Captured:
         """Replay: point at this call's memory, run, and hand out the results."""
         if values:
             check_all(self.size_checks, values)
-            self.replayed.bind(values)
+            self.replayed.bind_variables(values)
         replayed = self.replayed
         made = []
         for one in self.made:

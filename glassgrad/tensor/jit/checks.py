@@ -66,7 +66,7 @@ class Before(NamedTuple):
 
     def new_gradients(self, watching: Recorder) -> list[tuple[TensorCore, bool]]:
         """The tensors that were given a gradient or lost theirs; whether they had one before."""
-        thread, touched = get_ident(), {id(found()) for found in watching.touched}
+        thread, touched = get_ident(), {id(found()) for found in watching.grad_changes}
         return [
             (found, old is not None)
             for held, old in self.gradients.items()
@@ -116,7 +116,7 @@ def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
             "a captured function restarts the random numbers: replays would not",
             hint="call manual_seed() outside",
         )
-    if any(leaf.arg in watching.sized for run in watching.runs for leaf in run.leaves):
+    if any(leaf.arg in watching.symbolic_results for run in watching.runs for leaf in run.leaves):
         raise CaptureError(
             "a captured function realizes a value whose shape a variable decides, and goes on with "
             "it: replays would use the shape it had",
@@ -167,7 +167,7 @@ def gradients_left(watching: Recorder, before: Before) -> list[TensorCore]:
     tensors that it did update may stay parts of its kernels.
     """
     updated = {id(tensor) for tensor, _ in _changed(before)}
-    found = [tensor for held in watching.touched if (tensor := held()) is not None]
+    found = [tensor for held in watching.grad_changes if (tensor := held()) is not None]
     grads = [t.grad for t in found if id(t) not in updated and t.grad is not None]
     return [grad for grad in dict.fromkeys(grads) if grad.uop.op is not BUFFER]
 

@@ -20,10 +20,10 @@ from glassgrad.engine.export.c_text import CText, c_name
 from glassgrad.engine.export.serialize import (
     Library,
     Row,
+    compile_pool,
     pack,
     pack_size,
     pack_size_check,
-    pool_code,
 )
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
@@ -60,7 +60,7 @@ def export(
         return
     parts: dict[str, bytes | memoryview] = {
         "kernels": packed.library.code(),
-        "pool": pool_code(),
+        "pool": compile_pool(),
     }
     parts |= {f"storage {n}": storage.as_buffer() for storage, n in packed.storages.items()}
     write_bundle(target, packed.row(), parts)
@@ -130,7 +130,7 @@ class Packed:
         capture = captured.replayed.capture
         cells = {id(view.storage) for _, view in capture.cells}
         rows: list[Row] = []
-        for base, storage in enumerate(capture.given):
+        for base, storage in enumerate(capture.inputs):
             if base in arguments:
                 found = arguments[base]
                 rows.append({"argument": found.number, "before": found.before})

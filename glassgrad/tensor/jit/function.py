@@ -235,7 +235,7 @@ class TinyJit(Generic[P, R]):
         """
         self._expect_nothing()
         if row is not None and isinstance(row.found, Captured):
-            row.found.replayed.release_arena()
+            row.found.replayed.free_arena()
         before = Before.now(call.tensors, call.values)
         guards = Guards(self.roots, call.objects, self._updated) if row is not None else None
         watching, result, returned = self._run(call, before, is_strict=row is not None)

@@ -17,7 +17,13 @@ from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.devices.registry import Device
 from glassgrad.engine.capture.replay import Replay
 from glassgrad.engine.export.bundle import Bundle, read_bundle
-from glassgrad.engine.export.serialize import Linked, Row, unpack, unpack_size, unpack_size_check
+from glassgrad.engine.export.serialize import (
+    LinkedLibrary,
+    Row,
+    unpack,
+    unpack_size,
+    unpack_size_check,
+)
 from glassgrad.engine.plan.size_checks import check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound, Size, bindings
@@ -55,7 +61,7 @@ class Loaded:
     def __init__(self, bundle: Bundle) -> None:
         row, parts = bundle
         device = cast(CpuDevice, Device["CPU"])
-        linked = Linked(row, bytes(parts["kernels"]), bytes(parts["pool"]), device)
+        linked = LinkedLibrary(row, bytes(parts["kernels"]), bytes(parts["pool"]), device)
         self.__name__ = row["name"]
         storages = [
             _mapped(parts[f"storage {number}"], dtypes.named(dtype), size)
@@ -103,7 +109,7 @@ class Loaded:
 class Entry:
     """One capture of a loaded function."""
 
-    def __init__(self, row: Row, storages: list[Storage], linked: Linked) -> None:
+    def __init__(self, row: Row, storages: list[Storage], linked: LinkedLibrary) -> None:
         self.called = _called(*row["called"])
         self.training: int = row["training"]
         self.layouts = [
@@ -126,7 +132,7 @@ class Entry:
         ]
         starts = {n: base["random"] for n, base in enumerate(row["bases"]) if "random" in base}
         self.random = Counters(starts, row["random_total"], self.replayed)
-        self.made = [OutputBuffer(n, s, []) for n, s in enumerate(capture.made, len(given))]
+        self.made = [OutputBuffer(n, s, []) for n, s in enumerate(capture.allocated, len(given))]
         self.outputs = [self._output(found, storages) for found in row["outputs"]]
         self.held = [output.tensor for output in self.outputs if output.tensor is not None]
         self.template = unpack_result(row["result"])
@@ -149,7 +155,7 @@ class Entry:
         self._point(arguments)
         if values:
             check_all(self.size_checks, values)
-            self.replayed.bind(values)
+            self.replayed.bind_variables(values)
         made = [found.ready(self.replayed) for found in self.made]
         if self.random.starts:
             self.random.advance()
@@ -185,7 +191,7 @@ class Entry:
                 hint="change it in place with assign()",
             )
         for base, number, before in self.arguments:
-            self.replayed.point(base, arguments[number].uop.arg.address - before)
+            self.replayed.set_base(base, arguments[number].uop.arg.address - before)
 
 
 def _called(args: str, kwargs: str | None) -> str:

@@ -98,7 +98,7 @@ class OutputBuffer:
         last = self.last
         if last is None or last.references() != last.idle or last.values != replayed.values:
             last = self._next(replayed.values)
-            replayed.point(self.base, last.address)
+            replayed.set_base(self.base, last.address)
         last.nodes[0].arg.storage.holder = None  # those who saw it are gone
         return last.nodes
 
@@ -118,7 +118,7 @@ class OutputBuffer:
         found = OutputBlock([tensor.uop for tensor in holders], replayed.values)
         found.idle = OutputBlock.new(self.like, self.windows, replayed.values).idle + len(holders)
         self.last = found
-        replayed.point(self.base, found.address)
+        replayed.set_base(self.base, found.address)
 
     def settle(self) -> None:
         """Those who hold it now are the ones that get it again."""

@@ -19,7 +19,7 @@ class Counters:
         self.total = total
         self.cells = (ctypes.c_uint64 * max(len(starts), 1))()
         for number, base in enumerate(starts):
-            replayed.point(base, ctypes.addressof(self.cells) + 8 * number)
+            replayed.set_base(base, ctypes.addressof(self.cells) + 8 * number)
 
     def advance(self) -> None:
         """Count as if the function had run."""

@@ -88,7 +88,7 @@ class Trace:
         self._held: dict[Storage, Held] = {}
         self._reshaped: dict[Digest, tuple[Digest, Any]] = {}  # a reshape -> what of
         self._roles = _roles(watching, before)
-        self._sized = watching.sized  # shapes that variables decide
+        self._sized = watching.symbolic_results  # shapes that variables decide
         arguments = list(zip(before.storages, before.offsets, strict=True))
         self._starts = dict(reversed(arguments))  # where the first argument of each begins
         for run in watching.runs:
@@ -116,7 +116,7 @@ class Trace:
         self.graphs.append(Graph(hash(tuple(outline)), numbers))
         views = run.views
         for value, end in zip(run.values, run.plan.results, strict=True):
-            view = views[end.place]
+            view = views[end.buffer]
             self._held[view.storage] = Held(digests[value], self._window(view))
 
     def _digest(self, node: UOp, digests: dict[UOp, Digest]) -> Digest:
@@ -232,9 +232,9 @@ def _roles(watching: Recorder, before: Before) -> dict[Storage, Any]:
             storage = leaf.arg.storage
             found.setdefault(storage, Outside(id(storage), storage.size))
     for run in watching.runs:
-        for view in run.made:
+        for view in run.allocated:
             found.pop(view.storage, None)
-        for storage in run.blank:
+        for storage in run.unwritten:
             found.pop(storage, None)
     found.update((leaf.arg.storage, _data(leaf.arg)) for leaf in _made_inside(watching, before))
     found.update((leaf.arg.storage, "the seed") for leaf in GENERATOR.keys.values())
@@ -248,8 +248,8 @@ def _roles(watching: Recorder, before: Before) -> dict[Storage, Any]:
 def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
     """The buffers that a call read and that neither existed before nor were computed by it."""
     known = {leaf.arg.storage for leaf, _ in watching.counters}
-    known |= {view.storage for run in watching.runs for view in run.made}
-    known |= {storage for run in watching.runs for storage in run.blank}
+    known |= {view.storage for run in watching.runs for view in run.allocated}
+    known |= {storage for run in watching.runs for storage in run.unwritten}
     known |= set(before.storages)
     known |= {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     known |= {leaf.arg.storage for leaf in GENERATOR.keys.values()}

@@ -127,7 +127,7 @@ def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool
         for other in living()
         if other is not tensor
         and (whole is None or other._whole is not whole)
-        and id(other) in watching.older
+        and id(other) in watching.preexisting
     )
 
 

@@ -239,7 +239,7 @@ def _compute_with(windows: Windows, wanted: Sequence[TensorCore], values: list[U
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves
     given = [leaves[i] for i in course.leaves]
-    made = pipeline().Ready(course.plan, given, course.device, course.bound)
+    made = pipeline().BoundPlan(course.plan, given, course.device, course.bound)
     views = run_again(made, lambda: prepared(collect(values)[0]))
     held: dict[UOp, UOp] = {}
     for (numbers, is_same), view in zip(course.ends, views, strict=True):
@@ -339,7 +339,7 @@ def _settle(tensor: TensorCore) -> bool:
     """Whether the tensor is in memory already, or needs none that was written to."""
     if shows_lent_memory(tensor):
         watching = recorder()
-        if watching is None or id(tensor) in watching.older:
+        if watching is None or id(tensor) in watching.preexisting:
             _look_through(tensor)
             return True
         if tensor.uop.op is not BUFFER:

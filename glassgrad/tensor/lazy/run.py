@@ -16,25 +16,25 @@ from glassgrad.tensor.core import living
 from glassgrad.tensor.device_names import canonical
 
 if TYPE_CHECKING:
-    from glassgrad.engine.pipeline import Ready
+    from glassgrad.engine.pipeline import BoundPlan
 
 BUFFER = Ops.BUFFER
 MOST_NAMED = 8  # tensors in a message about memory
 
 
-def run(values: Sequence[UOp]) -> tuple[tuple[View, ...], Ready | None]:
+def run(values: Sequence[UOp]) -> tuple[tuple[View, ...], BoundPlan | None]:
     """Walk the whole road; the views, and the plan that made them."""
     try:
-        made: Ready = pipeline().ready(values)
+        made: BoundPlan = pipeline().bind_plan(values)
     except OutOfMemoryError as error:  # of what comes from another device
         raise _with_largest(error) from None
     return run_again(made, lambda: values), made
 
 
-def run_again(made: Ready, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
+def run_again(made: BoundPlan, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
     """Run a plan; `values` gives the graph that it is for, if an error must name its lines."""
     try:
-        views: tuple[View, ...] = pipeline().launch(made, values)
+        views: tuple[View, ...] = pipeline().launch_plan(made, values)
     except OutOfMemoryError as error:
         raise _with_largest(error) from None
     return views
@@ -50,7 +50,7 @@ def pipeline() -> ModuleType:
         from glassgrad.engine import pipeline
 
         if is_new:
-            pipeline.import_compiler()
+            pipeline.preload_compiler()
     return pipeline
 
 

@@ -15,7 +15,7 @@ from glassgrad.tensor.memo.slice_windows import Windows
 
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device as Machine
-    from glassgrad.engine.pipeline import Ready
+    from glassgrad.engine.pipeline import BoundPlan
     from glassgrad.engine.plan.plan import Plan
 
 
@@ -32,7 +32,7 @@ class Course(NamedTuple):
     leaves: tuple[int, ...]
     ends: tuple[tuple[tuple[int, ...], bool], ...]
     ended: tuple[int, ...]
-    clearings: int
+    clear_count: int
     bound: Bound
 
 
@@ -100,7 +100,7 @@ def _remember(key: Key, course: Course | str) -> None:
 def _is_valid(course: Course) -> bool:
     """Whether plans were not forgotten since, and the device is still the one of its name."""
     is_open = Device.opened.get(course.device.name) is course.device
-    return is_open and course.clearings == PLANS.clearings
+    return is_open and course.clear_count == PLANS.clear_count
 
 
 class Done(NamedTuple):
@@ -111,7 +111,7 @@ class Done(NamedTuple):
     became whose graphs were written.
     """
 
-    made: Ready
+    made: BoundPlan
     ends: dict[UOp, bool]
     ended: Sequence[UOp]
     became: dict[UOp, UOp]
@@ -140,7 +140,7 @@ def remember(found: Found, done: Done) -> None:
             tuple([places[leaf] for leaf in made.leaves]),
             tuple([(tuple(numbers[root]), is_same) for root, is_same in done.ends.items()]),
             tuple([places[buffer] for buffer in done.ended]),
-            PLANS.clearings,
+            PLANS.clear_count,
             made.values,
         )
         _remember(found.key, course)

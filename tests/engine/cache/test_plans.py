@@ -18,7 +18,7 @@ from glassgrad.base.config import Context
 from glassgrad.base.errors import AxisError
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache import graph_keys as cache
-from glassgrad.engine.cache.plans import plan_name
+from glassgrad.engine.cache.plans import plan_key
 
 SCRIPT = """
 import sys
@@ -143,9 +143,9 @@ def test_in_place_writes_go_where_they_belong(folder: Path) -> None:
 def test_only_what_another_process_can_know_has_a_name(folder: Path) -> None:
     device = Device["CPU"]
     graph = cache.signature([(Tensor([1.0, 2.0]) * 2).uop])
-    assert plan_name(graph, device) is not None
-    assert plan_name(graph._replace(key=(object(),)), device) is None
+    assert plan_key(graph, device) is not None
+    assert plan_key(graph._replace(key=(object(),)), device) is None
     with Context(CACHELEVEL=1):
-        assert plan_name(graph, device) is None
+        assert plan_key(graph, device) is None
     n = Variable("n", 1, 8).bind(3)
-    assert plan_name(cache.signature([Tensor.ones(8)[:n].sum().uop]), device) is None
+    assert plan_key(cache.signature([Tensor.ones(8)[:n].sum().uop]), device) is None

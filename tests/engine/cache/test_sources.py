@@ -12,7 +12,13 @@ from support.compiler.schedules import TARGET, memory, planned
 
 from glassgrad.base.config import Context
 from glassgrad.base.events import listen
-from glassgrad.engine.cache.sources import key_of, recall, remember, structure, written_target
+from glassgrad.engine.cache.sources import (
+    kernel_text,
+    load_source,
+    source_key,
+    store_source,
+    target_key,
+)
 from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.stages import Kernel
 
@@ -23,24 +29,28 @@ def kernel(*shape: int, factor: float = 2.0) -> Kernel:
 
 
 def test_equal_kernels_are_written_alike_and_different_ones_are_not() -> None:
-    assert structure(kernel(8, 16)) == structure(kernel(8, 16))
+    assert kernel_text(kernel(8, 16)) == kernel_text(kernel(8, 16))
     others = [kernel(8, 17), kernel(8, 16, factor=-2.0), kernel(8, 16, factor=2.5)]
-    assert len({structure(found) for found in (kernel(8, 16), *others)}) == 4
+    assert len({kernel_text(found) for found in (kernel(8, 16), *others)}) == 4
 
 
 def test_names_tell_machines_and_choosers_apart() -> None:
     found = kernel(8, 16)
     wide = replace(TARGET, vector_bytes=64)
-    names = {key_of(found, TARGET, "a"), key_of(found, wide, "a"), key_of(found, TARGET, "b")}
+    names = {
+        source_key(found, TARGET, "a"),
+        source_key(found, wide, "a"),
+        source_key(found, TARGET, "b"),
+    }
     assert len(names) == 3
 
 
 def test_what_is_remembered_is_recalled() -> None:
     source = write_source(kernel(8, 16), TARGET)
-    name = key_of(kernel(8, 16), TARGET, "test")
-    assert recall(name) is None
-    remember(name, source)
-    found = recall(name)
+    name = source_key(kernel(8, 16), TARGET, "test")
+    assert load_source(name) is None
+    store_source(name, source)
+    found = load_source(name)
     assert found is not None
     assert (found.name, found.text, found.language) == (source.name, source.text, source.language)
     assert replace(found.program, uops=source.program.uops) == source.program
@@ -50,26 +60,26 @@ def test_what_is_remembered_is_recalled() -> None:
 def test_what_cannot_be_read_is_as_if_it_were_not_there(damage: bytes) -> None:
     from glassgrad.devices.cpu.object_cache import write_object
 
-    name = key_of(kernel(8, 16), TARGET, f"damaged {damage!r}")
+    name = source_key(kernel(8, 16), TARGET, f"damaged {damage!r}")
     assert name is not None
     write_object(name, damage)
-    assert recall(name) is None
+    assert load_source(name) is None
 
 
 def test_somebody_who_looks_on_sees_every_stage() -> None:
     with listen(lambda event: None):
-        assert key_of(kernel(8, 16), TARGET, "a") is None
+        assert source_key(kernel(8, 16), TARGET, "a") is None
     with Context(DEBUG=3):
-        assert key_of(kernel(8, 16), TARGET, "a") is None
-    assert key_of(kernel(8, 16), replace(TARGET, language="python"), "a") is None
+        assert source_key(kernel(8, 16), TARGET, "a") is None
+    assert source_key(kernel(8, 16), replace(TARGET, language="python"), "a") is None
 
 
 def test_targets_are_written_the_same_in_every_process() -> None:
     code = (
-        "from glassgrad.engine.cache.sources import written_target\n"
+        "from glassgrad.engine.cache.sources import target_key\n"
         "from glassgrad.ir.stages import *\n"
         "from glassgrad.ir.ops import Ops\n"
-        "print(written_target(Target('x', 'c', native=frozenset((Ops.SIN, Ops.EXP2, Ops.POW)))))"
+        "print(target_key(Target('x', 'c', native=frozenset((Ops.SIN, Ops.EXP2, Ops.POW)))))"
     )
     texts = set()
     for seed in ("1", "2", "3"):
@@ -82,7 +92,7 @@ def test_targets_are_written_the_same_in_every_process() -> None:
         )
         texts.add(made.stdout)
     assert len(texts) == 1
-    assert written_target(TARGET) == written_target(replace(TARGET))
+    assert target_key(TARGET) == target_key(replace(TARGET))
 
 
 def test_a_second_process_does_not_even_import_what_lowers() -> None:

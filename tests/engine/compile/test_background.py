@@ -9,7 +9,7 @@ import pytest
 from glassgrad import Tensor
 from glassgrad.base.errors import CompileError
 from glassgrad.devices.registry import Device
-from glassgrad.engine.compile.background import compiler
+from glassgrad.engine.compile.background import background_compiler
 from glassgrad.ir.stages import Program, Source
 
 
@@ -21,7 +21,7 @@ def source(number: int, text: str | None = None) -> Source:
 
 def test_several_sources_are_compiled_in_another_thread() -> None:
     device = Device["CPU"]
-    with compiler(device, 3) as later:
+    with background_compiler(device, 3) as later:
         waiting = [later(source(number)) for number in range(3)]
         names = [wait().source.name for wait in waiting]
     assert names == ["compiled0", "compiled1", "compiled2"]
@@ -30,14 +30,14 @@ def test_several_sources_are_compiled_in_another_thread() -> None:
 
 def test_an_error_comes_to_who_waits() -> None:
     device = Device["CPU"]
-    with pytest.raises(CompileError, match="LLVM refused"), compiler(device, 2) as later:
+    with pytest.raises(CompileError, match="LLVM refused"), background_compiler(device, 2) as later:
         waiting = [later(source(7, "no such instruction")), later(source(8))]
         waiting[0]()
     assert not any("compiler" in thread.name for thread in threading.enumerate())
 
 
 def test_an_error_before_compiling_leaves_no_thread() -> None:
-    with pytest.raises(ValueError, match="early"), compiler(Device["CPU"], 2):
+    with pytest.raises(ValueError, match="early"), background_compiler(Device["CPU"], 2):
         raise ValueError("early")
     assert not any("compiler" in thread.name for thread in threading.enumerate())
 
@@ -49,9 +49,9 @@ def test_a_bar_is_shown_on_a_terminal_when_it_takes_long(
 
     from glassgrad.engine.compile import background as compiling
 
-    monkeypatch.setattr(compiling, "LONG", 0.0)
+    monkeypatch.setattr(compiling, "PROGRESS_BAR_DELAY", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with compiler(Device["CPU"], 2) as later:
+    with background_compiler(Device["CPU"], 2) as later:
         for wait in [later(source(number)) for number in (11, 12)]:
             wait()
     assert "compiling" in capsys.readouterr().err

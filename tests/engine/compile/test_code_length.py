@@ -11,7 +11,11 @@ from sweep.dry import TARGETS, dry_cpu
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes
-from glassgrad.engine.compile.code_length import MAX_INSTRUCTIONS, halved, lowered
+from glassgrad.engine.compile.code_length import (
+    MAX_INSTRUCTIONS,
+    halve_unrolling,
+    lower_within_limit,
+)
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.ir.strides import written_stride
@@ -21,8 +25,8 @@ from glassgrad.lower import lower
 from glassgrad.lower.scope import TooManyInstructionsError
 
 SHORT = 1000  # instructions of a kernel for an expression of a few ops
-Made = Callable[[], Tensor]
-EXPRESSIONS: dict[str, Made] = {
+MakeTensor = Callable[[], Tensor]
+EXPRESSIONS: dict[str, MakeTensor] = {
     "product of random matrices": lambda: Tensor.randn(64, 10) @ Tensor.randn(10, 1),
     "product with a random matrix": lambda: Tensor.randn(200, 3) @ memory(3, 1),
     "sum of random numbers": lambda: Tensor.randn(64, 10).sum(0),
@@ -88,7 +92,7 @@ def test_a_nest_that_becomes_too_long_gets_fewer_copies() -> None:
     with pytest.raises(TooManyInstructionsError):
         lower(nest, TARGET, MAX_INSTRUCTIONS)
     tried: list[Nest] = []
-    shorter, program = lowered(kernel, nest, TARGET, tried.append)
+    shorter, program = lower_within_limit(kernel, nest, TARGET, tried.append)
     assert tried[0] is nest and tried[-1] is shorter and len(tried) > 1
     assert len(program.uops) <= MAX_INSTRUCTIONS < len(lower(nest, TARGET).uops)
 
@@ -96,7 +100,7 @@ def test_a_nest_that_becomes_too_long_gets_fewer_copies() -> None:
 def test_code_for_which_there_is_room_is_the_same_with_and_without_a_bound() -> None:
     kernel = kernel_of(memory(64, 64).exp())
     nest = optimize(kernel, TARGET)
-    assert lowered(kernel, nest, TARGET, lambda _: None)[1] == lower(nest, TARGET)
+    assert lower_within_limit(kernel, nest, TARGET, lambda _: None)[1] == lower(nest, TARGET)
 
 
 def test_where_no_copies_are_left_the_code_is_as_long_as_it_is(
@@ -104,7 +108,7 @@ def test_where_no_copies_are_left_the_code_is_as_long_as_it_is(
 ) -> None:
     monkeypatch.setattr("glassgrad.engine.compile.code_length.MAX_INSTRUCTIONS", 3)
     kernel = kernel_of(memory(64, 64).exp())
-    plain, program = lowered(kernel, optimize(kernel, TARGET), TARGET, lambda _: None)
+    plain, program = lower_within_limit(kernel, optimize(kernel, TARGET), TARGET, lambda _: None)
     assert not any(opt.op is OptOps.UPCAST for opt in plain.recipe)
     assert len(program.uops) > 3
 
@@ -112,10 +116,10 @@ def test_where_no_copies_are_left_the_code_is_as_long_as_it_is(
 def test_the_largest_moves_are_halved_first() -> None:
     up, down = Opt(OptOps.UPCAST, 0, 64), Opt(OptOps.UNROLL, 1, 10)
     core = Opt(OptOps.CORE, 0)
-    assert halved((up, down, core)) == (Opt(OptOps.UPCAST, 0, 16), down, core)
-    assert halved((Opt(OptOps.UPCAST, 0, 8), down)) == (
+    assert halve_unrolling((up, down, core)) == (Opt(OptOps.UPCAST, 0, 16), down, core)
+    assert halve_unrolling((Opt(OptOps.UPCAST, 0, 8), down)) == (
         Opt(OptOps.UPCAST, 0, 4),
         Opt(OptOps.UNROLL, 1, 5),
     )
-    assert halved((Opt(OptOps.UNROLL, 1, 3), core)) == (core,)
-    assert halved((core,)) == (core,)
+    assert halve_unrolling((Opt(OptOps.UNROLL, 1, 3), core)) == (core,)
+    assert halve_unrolling((core,)) == (core,)

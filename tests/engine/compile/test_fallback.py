@@ -24,7 +24,7 @@ from glassgrad.base.fast_dataclasses import replace
 from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.engine import pipeline
 from glassgrad.engine.cache import graph_keys as cache
-from glassgrad.engine.compile.optimizer_policy import Chooser
+from glassgrad.engine.compile.optimizer_policy import OptimizerPolicy
 from glassgrad.engine.pipeline import realize
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
@@ -74,8 +74,8 @@ def was_moved(nest: Nest, *_: object) -> bool:
 
 
 def break_choice(patch: pytest.MonkeyPatch) -> None:
-    broken = Chooser("heuristic", failing(list, always, KeyError(7)))
-    patch.setattr(pipeline, "chooser", lambda: broken)
+    broken = OptimizerPolicy("heuristic", failing(list, always, KeyError(7)))
+    patch.setattr(pipeline, "current_policy", lambda: broken)
 
 
 def break_moves(patch: pytest.MonkeyPatch) -> None:

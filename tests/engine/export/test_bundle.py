@@ -58,5 +58,5 @@ def test_a_file_that_ends_too_early_is_refused(path: Path) -> None:
 def test_another_kind_of_file_is_refused(tmp_path: Path, contents: bytes) -> None:
     path = tmp_path / "other"
     path.write_bytes(contents)
-    with pytest.raises(FormatError, match="no function that this glassgrad exported"):
+    with pytest.raises(FormatError, match="not a function exported by this version"):
         read_bundle(path)

@@ -132,7 +132,7 @@ def test_a_plan_with_variables_is_not_launched_without_their_values() -> None:
     x = Tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).realize()
     for _ in range(2):  # the second time the words of the first launch are there
         value = (x[:size] * 2).sum().uop
-        plan, leaves, device, values = pipeline.ready([value])
+        plan, leaves, device, values = pipeline.bind_plan([value])
         run(plan, leaves, device, values)
     with pytest.raises(KeyError):
         run(plan, leaves, device)

@@ -6,27 +6,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.compiler.lifetimes import peak_by_lifetime
 
-from glassgrad.engine.plan.arena import ALIGNMENT, Life, assign_offsets
+from glassgrad.engine.plan.arena import ALIGNMENT, Lifetime, assign_offsets
 
 LIVES = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 6), st.integers(1, 5000)).map(
-        lambda t: Life(t[0], t[0] + t[1], t[2])
+        lambda t: Lifetime(t[0], t[0] + t[1], t[2])
     ),
     max_size=25,
 )
 
 
-def meet(one: Life, two: Life) -> bool:
+def meet(one: Lifetime, two: Lifetime) -> bool:
     return one.first <= two.last and two.first <= one.last
 
 
 @given(LIVES)
-def test_lives_that_meet_never_share_bytes(lives: list[Life]) -> None:
-    offsets, size = assign_offsets(dict(enumerate(lives)))
-    for i, one in enumerate(lives):
+def test_lives_that_meet_never_share_bytes(lifetimes: list[Lifetime]) -> None:
+    offsets, size = assign_offsets(dict(enumerate(lifetimes)))
+    for i, one in enumerate(lifetimes):
         assert offsets[i] % ALIGNMENT == 0
         assert offsets[i] + one.nbytes <= size
-        for j, two in enumerate(lives[:i]):
+        for j, two in enumerate(lifetimes[:i]):
             if meet(one, two):
                 assert (
                     offsets[i] >= offsets[j] + two.nbytes or offsets[j] >= offsets[i] + one.nbytes
@@ -34,16 +34,16 @@ def test_lives_that_meet_never_share_bytes(lives: list[Life]) -> None:
 
 
 @given(LIVES)
-def test_an_arena_is_never_smaller_than_what_lives_at_once(lives: list[Life]) -> None:
-    named = dict(enumerate(lives))
+def test_an_arena_is_never_smaller_than_what_lives_at_once(lifetimes: list[Lifetime]) -> None:
+    named = dict(enumerate(lifetimes))
     _, size = assign_offsets(named)
     assert size >= peak_by_lifetime(named)
-    assert size <= sum(life.nbytes + ALIGNMENT for life in lives)
+    assert size <= sum(lifetime.nbytes + ALIGNMENT for lifetime in lifetimes)
 
 
 def test_lives_that_follow_each_other_share_their_bytes() -> None:
-    lives = {n: Life(2 * n, 2 * n + 1, 4096) for n in range(10)}
-    offsets, size = assign_offsets(lives)
+    lifetimes = {n: Lifetime(2 * n, 2 * n + 1, 4096) for n in range(10)}
+    offsets, size = assign_offsets(lifetimes)
     assert set(offsets.values()) == {0}
     assert size == 4096
 

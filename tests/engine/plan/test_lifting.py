@@ -19,8 +19,10 @@ WIDE = np.random.default_rng(4).standard_normal((60, 12)).astype(np.float32)
 def written(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The kernels that were new."""
     found: list[object] = []
-    begin = pipeline.begin
-    monkeypatch.setattr(pipeline, "begin", lambda *args: found.append(args[0]) or begin(*args))
+    start_compiling = pipeline.start_compiling
+    monkeypatch.setattr(
+        pipeline, "start_compiling", lambda *args: found.append(args[0]) or start_compiling(*args)
+    )
     return found
 
 

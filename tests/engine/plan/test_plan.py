@@ -7,14 +7,14 @@ from support.compiler.lifetimes import peak_by_lifetime
 from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.plan.arena import Life, assign_offsets
+from glassgrad.engine.plan.arena import Lifetime, assign_offsets
 from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.ir.stages import Schedule
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import place
 
 
-def temporaries(made: Schedule) -> dict[UOp, Life]:
+def temporaries(made: Schedule) -> dict[UOp, Lifetime]:
     known = {place(output): 0 for output in made.outputs}
     known |= {node: 0 for slots in made.buffers for node in slots if not node.src}
     return _temporaries(made, known)
@@ -38,17 +38,20 @@ def test_a_chain_of_products_needs_two_temporaries_however_long_it_is() -> None:
     nbytes = SIZE * SIZE * 4
     for length in (4, 8, 16):
         made = planned(chain(length))
-        lives = temporaries(made)
-        assert len(lives) == length - 1
-        assert peak_by_lifetime(lives) == 2 * nbytes
-        assert assign_offsets(lives)[1] == 2 * nbytes
+        lifetimes = temporaries(made)
+        assert len(lifetimes) == length - 1
+        assert peak_by_lifetime(lifetimes) == 2 * nbytes
+        assert assign_offsets(lifetimes)[1] == 2 * nbytes
 
 
 def test_a_temporary_lives_from_its_first_kernel_to_its_last() -> None:
     first = square() @ square()
     last = (first @ square()) @ square() + first
-    lives = temporaries(planned(last))
-    assert sorted((life.first, life.last) for life in lives.values()) == [(0, 2), (1, 2)]
+    lifetimes = temporaries(planned(last))
+    assert sorted((lifetime.first, lifetime.last) for lifetime in lifetimes.values()) == [
+        (0, 2),
+        (1, 2),
+    ]
 
 
 def test_results_are_no_temporaries() -> None:

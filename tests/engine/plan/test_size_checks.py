@@ -6,7 +6,7 @@ import pytest
 
 from glassgrad.base.errors import AxisError, ShapeError
 from glassgrad.engine.capture.recorder import recording
-from glassgrad.engine.plan.size_checks import check_all, check_cut, is_always_inside
+from glassgrad.engine.plan.size_checks import check_all, check_slice, is_always_in_range
 from glassgrad.ir.size import Size, variable_size
 
 n = variable_size("n", 0, 8)
@@ -17,11 +17,11 @@ def bound(value: int) -> Size:
 
 
 def test_cuts_that_always_fit_need_no_check() -> None:
-    assert is_always_inside(0, n, 8) and is_always_inside(n, n + 2, 10)
-    assert not is_always_inside(0, n, 7) and not is_always_inside(n, n + 2, 9)
-    assert not is_always_inside(n - 1, n, 8) and not is_always_inside(3, n, 8)
+    assert is_always_in_range(0, n, 8) and is_always_in_range(n, n + 2, 10)
+    assert not is_always_in_range(0, n, 7) and not is_always_in_range(n, n + 2, 9)
+    assert not is_always_in_range(n - 1, n, 8) and not is_always_in_range(3, n, 8)
     with recording(is_strict=True) as watching:
-        check_cut(0, n, 8, 0)  # it has no value, and needs none
+        check_slice(0, n, 8, 0)  # it has no value, and needs none
     assert not watching.size_checks
 
 
@@ -38,17 +38,19 @@ def test_a_cut_that_does_not_fit_is_refused_at_once(
     start: int, stop: int, size: int, words: str
 ) -> None:
     with pytest.raises(AxisError, match=words):
-        check_cut(start, stop, size, axis=2)
+        check_slice(start, stop, size, axis=2)
 
 
 def test_an_index_has_words_of_its_own() -> None:
-    with pytest.raises(AxisError, match=r"index 8 is out of range for axis 0 of size 8(.|\n)*is n"):
-        check_cut(bound(8), bound(8) + 1, 8, axis=0, is_index=True)
+    with pytest.raises(
+        AxisError, match=r"index 8 is out of range for axis 0 of size 8(.|\n)*written as n"
+    ):
+        check_slice(bound(8), bound(8) + 1, 8, axis=0, is_index=True)
 
 
 def test_what_is_captured_is_checked_again() -> None:
     with recording(is_strict=True) as watching:
-        check_cut(bound(3), bound(3) + 4, 8, axis=1)
+        check_slice(bound(3), bound(3) + 4, 8, axis=1)
     (one,) = watching.size_checks
     assert one.variables == [n.uop]
     check_all(watching.size_checks, {n.uop: 4})
@@ -59,4 +61,4 @@ def test_what_is_captured_is_checked_again() -> None:
 
 def test_a_cut_by_a_variable_without_a_value_cannot_be_checked() -> None:
     with pytest.raises(ShapeError, match="n has no value"):
-        check_cut(n, n + 4, 8, axis=0)
+        check_slice(n, n + 4, 8, axis=0)

@@ -14,7 +14,7 @@ from support.compiler.schedules import memory
 from glassgrad import Tensor, Variable, dtypes
 from glassgrad.devices.registry import Device
 from glassgrad.engine.pipeline import write_source
-from glassgrad.engine.tune.benchmark_client import Stopwatch, buffers_of, values_of
+from glassgrad.engine.tune.benchmark_client import BenchmarkClient, buffers_of, largest_values
 from glassgrad.ir.stages import Source
 
 TARGET = Device["CPU"].target
@@ -40,8 +40,8 @@ def good() -> Source:
 
 
 def test_several_sources_are_measured_in_turns(good: Source) -> None:
-    with Stopwatch(TARGET) as stopwatch:
-        one, two = stopwatch.measure([good, good], rounds=3)
+    with BenchmarkClient(TARGET) as client:
+        one, two = client.measure([good, good], rounds=3)
     assert 0 < one < 1
     assert 0 < two < 1
 
@@ -51,23 +51,23 @@ def test_a_source_that_does_not_work_takes_for_ever_and_the_next_one_works(
     good: Source, text: str
 ) -> None:
     bad = replace(good, name="bad", text=text)
-    with Stopwatch(TARGET) as stopwatch:
-        stopwatch.measure([good])  # the process is there: what follows needs no time to start
-        stopwatch.patience = 1.0 if text == HANG else 20.0
-        assert stopwatch.measure([bad]) == [inf]
-        stopwatch.patience = 20.0
-        assert isfinite(stopwatch.measure([good])[0])
+    with BenchmarkClient(TARGET) as client:
+        client.measure([good])  # the process is there: what follows needs no time to start
+        client.timeout = 1.0 if text == HANG else 20.0
+        assert client.measure([bad]) == [inf]
+        client.timeout = 20.0
+        assert isfinite(client.measure([good])[0])
 
 
 def test_a_process_that_cannot_start_measures_nothing(good: Source) -> None:
-    with Stopwatch(TARGET, child="glassgrad.no_such_module") as stopwatch:
-        assert stopwatch.measure([good]) == [inf]
+    with BenchmarkClient(TARGET, worker_module="glassgrad.no_such_module") as client:
+        assert client.measure([good]) == [inf]
 
 
 def test_the_process_ends_with_the_watch(good: Source) -> None:
-    with Stopwatch(TARGET) as stopwatch:
-        stopwatch.measure([good])
-        process = stopwatch.process
+    with BenchmarkClient(TARGET) as client:
+        client.measure([good])
+        process = client.process
         assert process is not None
         assert process.poll() is None
     assert process.poll() is not None
@@ -75,10 +75,10 @@ def test_the_process_ends_with_the_watch(good: Source) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_the_process_finds_our_package_and_our_threads(good: Source) -> None:
-    with Stopwatch(replace(TARGET, cores=3)) as stopwatch:
-        stopwatch.measure([good])
-        assert stopwatch.process is not None
-        told = Path(f"/proc/{stopwatch.process.pid}/environ").read_bytes().split(b"\0")
+    with BenchmarkClient(replace(TARGET, cores=3)) as client:
+        client.measure([good])
+        assert client.process is not None
+        told = Path(f"/proc/{client.process.pid}/environ").read_bytes().split(b"\0")
     assert b"THREADS=3" in told
     assert b"BEAM=0" in told
 
@@ -95,4 +95,4 @@ def test_buffers_have_their_real_sizes() -> None:
 def test_variables_have_their_largest_values() -> None:
     length = Variable("length", 1, 50).bind(7)
     source = write_source(kernel_of(memory(64, 8)[:length] * 2), TARGET)
-    assert values_of(source.program.uops) == [50]
+    assert largest_values(source.program.uops) == [50]

@@ -11,14 +11,14 @@ from support.compiler.nests import kernel_of
 from support.compiler.schedules import memory
 
 from glassgrad.devices.registry import Device
-from glassgrad.engine.cache.sources import written_source
+from glassgrad.engine.cache.sources import encode_source
 from glassgrad.engine.pipeline import write_source
-from glassgrad.engine.tune.benchmark_worker import Memory, answer
+from glassgrad.engine.tune.benchmark_worker import BenchmarkBuffers, answer
 
 
 def request(count: int = 1, **changes: Any) -> str:
     source = write_source(kernel_of(memory(64) + 1), Device["CPU"].target)
-    found = {"device": "CPU", "sources": [written_source(source)] * count, "limit": None}
+    found = {"device": "CPU", "sources": [encode_source(source)] * count, "limit": None}
     found |= {"buffers": [(256, True), (256, True)], "values": [], "rounds": 1}
     return json.dumps(found | changes)
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_compiled_has_no_time() -> None:
 
 
 def test_ints_are_valid_indices_and_floats_ordinary_numbers() -> None:
-    found = Memory()
+    found = BenchmarkBuffers()
     floats, ints = found.addresses([[64, True], [64, False]])
     assert floats % 64 == ints % 64 == 0
     for dtype in (np.float16, np.float32, np.float64):
@@ -50,7 +50,7 @@ def test_ints_are_valid_indices_and_floats_ordinary_numbers() -> None:
 
 
 def test_buffers_are_kept_for_the_next_measurement() -> None:
-    found = Memory()
+    found = BenchmarkBuffers()
     first = found.addresses([[64, True]])
     assert found.addresses([[64, True]]) == first
     assert len(found.addresses([[64, True], [8, False]])) == 2

@@ -17,13 +17,13 @@ from glassgrad.base.config import Context
 from glassgrad.devices.cpu.object_cache import write_object
 from glassgrad.devices.registry import Device
 from glassgrad.engine.tune import search as searching
-from glassgrad.engine.tune.benchmark_client import Stopwatch
+from glassgrad.engine.tune.benchmark_client import BenchmarkClient
 from glassgrad.engine.tune.search import (
-    recall_recipe,
+    encode_recipe,
+    load_recipe,
     search,
-    search_anew,
+    search_recipe,
     source_of,
-    written_recipe,
 )
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops.moves.coalesce import coalesce_loops
@@ -47,8 +47,8 @@ def test_a_search_makes_up_for_a_bad_heuristic() -> None:
     with Context(BEAM_SECONDS=8):
         found = search(nest, TARGET, 1, nothing)
     sources = [source_of(apply_moves(nest, r, TARGET), TARGET) for r in ((), found)]
-    with Stopwatch(TARGET) as stopwatch:
-        before, after = stopwatch.measure(sources, rounds=5)
+    with BenchmarkClient(TARGET) as client:
+        before, after = client.measure(sources, rounds=5)
     assert after < 0.7 * before  # lanes alone make it four times as fast
 
 
@@ -63,7 +63,9 @@ def test_a_kernel_that_cannot_be_measured_keeps_the_usual_recipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        Stopwatch, "measure", lambda self, sources, *args, **kwargs: [float("inf")] * len(sources)
+        BenchmarkClient,
+        "measure",
+        lambda self, sources, *args, **kwargs: [float("inf")] * len(sources),
     )
     usual = (Opt(OptOps.UPCAST, 0, 2),)
     assert search(nest_of(memory(24) + 5), TARGET, 1, lambda nest, target: usual) == usual
@@ -75,16 +77,18 @@ def test_a_winner_that_loses_the_last_comparison_is_not_taken(
     usual, lucky = (Opt(OptOps.UPCAST, 0, 2),), (Opt(OptOps.UPCAST, 0, 8),)
     monkeypatch.setattr(searching, "beam", lambda *args: lucky)
     times = {"before": 1.0, "after": 1.0}
-    monkeypatch.setattr(Stopwatch, "measure", lambda self, sources, rounds: list(times.values()))
-    assert search_anew(nest_of(memory(48) + 5), TARGET, 1, usual) == usual
+    monkeypatch.setattr(
+        BenchmarkClient, "measure", lambda self, sources, rounds: list(times.values())
+    )
+    assert search_recipe(nest_of(memory(48) + 5), TARGET, 1, usual) == usual
     times["after"] = 0.9
-    assert search_anew(nest_of(memory(48) + 5), TARGET, 1, usual) == lucky
+    assert search_recipe(nest_of(memory(48) + 5), TARGET, 1, usual) == lucky
 
 
 def test_a_second_search_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     nest = nest_of(memory(72) * 3)
     first = search(nest, TARGET, 1)
-    monkeypatch.setattr(searching, "search_anew", None)
+    monkeypatch.setattr(searching, "search_recipe", None)
     assert search(nest, TARGET, 1) == first
     with pytest.raises(TypeError):  # another width is another search
         search(nest, TARGET, 2)
@@ -119,11 +123,11 @@ def test_machines_that_are_not_here_get_the_usual_recipe() -> None:
 
 def test_a_recipe_is_read_as_it_was_written() -> None:
     recipe = (Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.CORE, 1), Opt(OptOps.PACK, 2, (1, 0)))
-    write_object("ab" * 32, written_recipe(recipe))
-    assert recall_recipe("ab" * 32) == recipe
+    write_object("ab" * 32, encode_recipe(recipe))
+    assert load_recipe("ab" * 32) == recipe
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'[["JUMP", 0, 1]]', b"[3]"])
 def test_a_damaged_recipe_is_as_if_it_were_not_there(damage: bytes) -> None:
     write_object("cd" * 32, damage)
-    assert recall_recipe("cd" * 32) is None
+    assert load_recipe("cd" * 32) is None

@@ -16,7 +16,7 @@ from glassgrad.base.fast_dataclasses import replace
 from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.engine.verify import differences
-from glassgrad.engine.verify.verify import Span, merged
+from glassgrad.engine.verify.verify import Span, merge_spans
 
 
 @pytest.fixture(autouse=True)
@@ -31,13 +31,13 @@ def verifying() -> Iterator[None]:
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the kernels whose outputs were compared."""
     names: list[str] = []
-    inner = differences.require_equal
+    inner = differences.require_close
 
     def noting(launch: Any, *rest: Any) -> None:
         names.append(launch.executable.source.name)
         inner(launch, *rest)
 
-    monkeypatch.setattr(differences, "require_equal", noting)
+    monkeypatch.setattr(differences, "require_close", noting)
     return names
 
 
@@ -162,4 +162,4 @@ def test_with_plain_loops_there_is_nothing_to_compare(compared: list[str]) -> No
 
 def test_memory_that_parameters_share_is_copied_once() -> None:
     spans = [Span(0, 10), Span(20, 30), Span(5, 15), Span(30, 40)]
-    assert merged(spans) == [Span(0, 15), Span(20, 30), Span(30, 40)]
+    assert merge_spans(spans) == [Span(0, 15), Span(20, 30), Span(30, 40)]

@@ -7,7 +7,7 @@ from support.compiler.programs import TARGET
 from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
@@ -60,7 +60,7 @@ def test_rows_that_are_short_or_whole_or_see_the_end_stay(time: int, offset: int
 def test_all_loops_of_odd_rows_end_early() -> None:
     q, k, v = [memory(8, 250, 32) for _ in range(3)]
     (kernel,) = planned(q.scaled_dot_product_attention(k, v, is_causal=True)).kernels
-    nest = optimize(kernel, TARGET, chooser())
+    nest = optimize(kernel, TARGET, current_policy())
     short = [r for r in axes(nest) if not r.src[0].is_const]
     assert len(short) == 5, "scores, their largest, exponentials, their sum, values"
 

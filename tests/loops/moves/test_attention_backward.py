@@ -16,7 +16,7 @@ from glassgrad import Tensor, dtypes
 from glassgrad.base.config import Context
 from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Kernel, Nest, Target
@@ -161,7 +161,7 @@ def test_masks_shorten_every_loop_over_places() -> None:
     tensors = [memory(*SHAPE) for _ in range(4)]
     made = tensors[0].scaled_dot_product_attention(*tensors[1:3], is_causal=True)
     kernel = kernel_of(made, *made.gradient(*tensors[:3], gradient=tensors[3]))
-    nest = optimize(kernel, TARGET, chooser())
+    nest = optimize(kernel, TARGET, current_policy())
     assert OptOps.ATTENTION_BACKWARD in ops_of(nest)
     planes = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg == (256, 256)]
     short = [r for r in axes(nest) if not r.src[0].is_const]
@@ -197,7 +197,7 @@ def test_any_recipe_that_sweeps_gives_the_same(batch: int) -> None:
             [t.uop for t in gradients(*[Tensor(part) for part in x], sees=Tensor(sees))]
         )
         with pytest.MonkeyPatch.context() as patched, Context(CACHELEVEL=0):
-            patched.setattr(pipeline, "chooser", lambda choose=choose: choose)
+            patched.setattr(pipeline, "current_policy", lambda choose=choose: choose)
             pipeline.PLANS.clear()
             found = [view.numpy() for view in pipeline.realize(prepared(roots))]
         pipeline.PLANS.clear()
@@ -255,7 +255,7 @@ def test_gradients_are_numpys_and_the_same_bits_again(
     tensors = [Tensor(part) for part in x]
     target = Target("CPU", "llvm", cores=threads)
     kernels = planned(*gradients(*tensors, sees=sees), target=target).kernels
-    moves = [ops_of(optimize(kernel, target, chooser())) for kernel in kernels]
+    moves = [ops_of(optimize(kernel, target, current_policy())) for kernel in kernels]
     assert any(OptOps.ATTENTION_BACKWARD in found for found in moves)
     with Context(THREADS=threads):
         once, again = [[t.numpy() for t in gradients(*tensors, sees=sees)] for _ in range(2)]

@@ -8,7 +8,7 @@ from support.compiler.programs import TARGET
 from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize
@@ -71,7 +71,7 @@ def gradient_of_weights(batch: int, channels: int, size: int, padding: int = 0) 
 
 def test_a_long_sum_over_images_goes_by_image_by_image() -> None:
     (kernel,) = planned(gradient_of_weights(64, 8, 26)).kernels
-    nest = optimize(kernel, TARGET, chooser())
+    nest = optimize(kernel, TARGET, current_policy())
     assert OptOps.K_BLOCK in [opt.op for opt in nest.recipe]
     scratch = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert len(scratch) == 2  # the sums, and one image's share of the gradient; no windows
@@ -94,7 +94,7 @@ def test_its_values_are_right(size: int, padding: int) -> None:
 
 def test_a_deep_product_of_a_transposed_matrix_packs_nothing_twice() -> None:
     (kernel,) = planned(memory(2048, 96).T @ memory(2048, 128)).kernels
-    nest = optimize(kernel, TARGET, chooser())
+    nest = optimize(kernel, TARGET, current_policy())
     found = [opt for opt in nest.recipe if opt.op is OptOps.K_BLOCK]
     assert [opt.arg[1] for opt in found] == [256]
     shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]

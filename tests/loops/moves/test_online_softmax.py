@@ -17,7 +17,7 @@ from glassgrad import Tensor
 from glassgrad.base.config import Context
 from glassgrad.devices.python.device import PythonDevice
 from glassgrad.engine import pipeline
-from glassgrad.engine.compile.optimizer_policy import Chooser, chooser
+from glassgrad.engine.compile.optimizer_policy import OptimizerPolicy, current_policy
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Nest, Target
@@ -139,7 +139,7 @@ def computed(choose: Callable[[Nest, Target], Recipe], *tensors: Tensor) -> list
     """The values of tensors when somebody else chooses the moves."""
     roots, *_ = collect([tensor.uop for tensor in tensors])
     with pytest.MonkeyPatch.context() as patched, Context(CACHELEVEL=0):
-        patched.setattr(pipeline, "chooser", lambda: choose)
+        patched.setattr(pipeline, "current_policy", lambda: choose)
         pipeline.PLANS.clear()
         found = [view.numpy() for view in pipeline.realize(prepared(roots))]
     pipeline.PLANS.clear()
@@ -205,7 +205,7 @@ def test_rows_without_numbers_are_what_they_were(amount: int) -> None:
 
     with Context(NOOPT=1):
         wanted = [tensor.numpy() for tensor in relative(Tensor(x), Tensor(y))]
-    found = computed(Chooser(f"carry {amount}", choose), *relative(Tensor(x), Tensor(y)))
+    found = computed(OptimizerPolicy(f"carry {amount}", choose), *relative(Tensor(x), Tensor(y)))
     assert any(moved)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
@@ -238,7 +238,7 @@ def test_long_rows_are_numpys_and_the_same_bits_again(
     nest = optimize(
         kernel_of(result[0].scaled_dot_product_attention(*result[1:], is_causal=is_causal)),
         target,
-        chooser(),
+        current_policy(),
     )
     assert OptOps.ONLINE_SOFTMAX in ops_of(nest)
     mask = np.where(np.arange(places) > np.arange(rows)[:, None], -np.inf, 0) if is_causal else 0.0
@@ -260,7 +260,7 @@ def test_windows_over_long_rows_begin_and_end(places: int, ahead: int, behind: i
     sees = (far < ahead) & (-behind < far)
     tensors = [Tensor(x) for x in (q, k, v)]
     scores = sees.where(tensors[0] @ tensors[1].transpose(-2, -1) * 8**-0.5, -float("inf"))
-    nest = optimize(kernel_of(scores.softmax(-1) @ tensors[2]), TARGET, chooser())
+    nest = optimize(kernel_of(scores.softmax(-1) @ tensors[2]), TARGET, current_policy())
     assert OptOps.ONLINE_SOFTMAX in ops_of(nest)
     (blocks,) = {r for stage in carrying(nest) for r in carried_loops(stage)}
     assert not blocks.src[0].is_const, "blocks that no row sees are left out"

@@ -10,7 +10,7 @@ from support.compiler.programs import TARGET
 from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Kernel, Nest
 from glassgrad.loops import optimize
@@ -59,7 +59,7 @@ def test_what_all_terms_are_divided_by_divides_the_sum() -> None:
 
 
 def test_each_product_has_a_tile_in_blocks_of_rows() -> None:
-    nest = optimize(only_kernel(attention(*heads())), TARGET, chooser())
+    nest = optimize(only_kernel(attention(*heads())), TARGET, current_policy())
     moves = [opt.op for opt in nest.recipe]
     assert moves.count(OptOps.ROW_BLOCK) == 1
     assert moves.count(OptOps.PACK) == 1  # the keys are transposed once for all blocks
@@ -72,14 +72,14 @@ def test_of_queries_keys_and_values_in_one_array_only_keys_are_transposed() -> N
     joined = memory(2, 256, 3, 4, 32).permute(2, 0, 3, 1, 4)
     apart = [memory(2, 256, 4, 32).permute(0, 2, 1, 3) for _ in range(3)]
     for q, k, v in (joined, apart):
-        nest = optimize(only_kernel(causal(q, k, v)), TARGET, chooser())
+        nest = optimize(only_kernel(causal(q, k, v)), TARGET, current_policy())
         copies = [n for n in nest.body.toposort() if n.op is Ops.STAGE and n.src[0].op is Ops.LOAD]
         assert len(copies) == 1
 
 
 def test_cores_take_heads_of_all_batches() -> None:
     q, k, v = [memory(3, 256, 5, 32).permute(0, 2, 1, 3) for _ in range(3)]
-    nest = optimize(only_kernel(causal(q, k, v)), TARGET, chooser())
+    nest = optimize(only_kernel(causal(q, k, v)), TARGET, current_policy())
     assert [opt.op for opt in nest.recipe].count(OptOps.CORE) == 2
     assert [r.size for r in nest.outer[:2]] == [3, 5]
 
@@ -95,7 +95,7 @@ def test_a_causal_mask_hides_every_loop_over_places_beyond_the_row() -> None:
     found, distance = masked_loops(kernel.body, kernel.outer[-1], BEYOND)
     assert distance == 1
     assert len(found) == 5  # scores, maximum, exponentials, their sum, the product with values
-    nest = optimize(kernel, TARGET, chooser())
+    nest = optimize(kernel, TARGET, current_policy())
     assert sum(not r.src[0].is_const for r in axes(nest)) == 5
 
 
@@ -114,7 +114,7 @@ def test_a_mask_that_shows_what_comes_later_lets_loops_begin_late() -> None:
     assert masked_loops(kernel.body, kernel.outer[-1], BEYOND)[0] == set()
     found, distance = masked_loops(kernel.body, kernel.outer[-1], BEFORE)
     assert (len(found), distance) == (5, 1)
-    nest = optimize(kernel, TARGET, chooser())
+    nest = optimize(kernel, TARGET, current_policy())
     assert sum(not r.src[0].is_const for r in axes(nest)) == 5
 
 
@@ -122,7 +122,7 @@ def test_few_heads_leave_blocks_of_rows_to_the_cores() -> None:
     rng = np.random.default_rng(4)
     q, k, v = [rng.standard_normal((3, 320, 16)).astype(np.float32) for _ in "qkv"]
     kernel = only_kernel(causal(*[Tensor(x) for x in (q, k, v)]))
-    nest = optimize(kernel, replace(TARGET, cores=2), chooser())
+    nest = optimize(kernel, replace(TARGET, cores=2), current_policy())
     assert nest.outer[0].kind is AxisKind.CORE and nest.outer[0].size > 3
     short = [r for r in axes(nest) if not r.src[0].is_const]
     assert short and all(nest.outer[0] in r.src[0].ranges for r in short)
@@ -139,7 +139,7 @@ def test_one_head_is_one_kernel_whose_blocks_of_rows_the_cores_share(time: int, 
     line, place = Tensor.arange(time), np.arange(time)
     hidden = (line > line.unsqueeze(1)).where(-float("inf"), 0.0)
     kernel = only_kernel(attention(*[Tensor(x) for x in (q, k, v)], hidden))
-    nest = optimize(kernel, replace(TARGET, cores=cores), chooser())
+    nest = optimize(kernel, replace(TARGET, cores=cores), current_policy())
     share, block, *_ = nest.outer
     assert share.kind is AxisKind.CORE and block.size >= MIN_BLOCKS_PER_SHARE, (
         "keys are packed for many rows"
@@ -250,6 +250,6 @@ def test_gradients_are_the_slopes(time: int) -> None:
 
 def test_memory_is_linear_in_the_number_of_places() -> None:
     q, k, v = [memory(4, 4096, 64) for _ in range(3)]
-    nest = optimize(only_kernel(attention(q, k, v)), TARGET, chooser())
+    nest = optimize(only_kernel(attention(q, k, v)), TARGET, current_policy())
     scratch = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert all(int(np.prod(shape)) <= 64 * 4096 for shape in scratch)

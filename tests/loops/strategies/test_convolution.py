@@ -10,7 +10,7 @@ from support.compiler.programs import TARGET
 from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize
@@ -20,7 +20,7 @@ from glassgrad.loops.opts import OptOps
 def shaped(batch: int, channels: int, out: int, size: int, padding: int = 0) -> Nest:
     y = memory(batch, channels, size, size).conv2d(memory(out, channels, 3, 3), padding=padding)
     (kernel,) = planned(y).kernels
-    return optimize(kernel, TARGET, chooser())
+    return optimize(kernel, TARGET, current_policy())
 
 
 def moves(nest: Nest) -> list[OptOps]:
@@ -87,7 +87,7 @@ def test_an_image_that_fits_the_cache_is_copied_once_for_all_channels() -> None:
 def test_weights_that_outgrow_the_cache_are_packed_once(cores: int) -> None:
     y = memory(8, 256, 14, 14).conv2d(memory(256, 256, 3, 3), padding=1)
     (kernel,) = planned(y).kernels
-    nest = optimize(kernel, replace(TARGET, cores=cores), chooser())
+    nest = optimize(kernel, replace(TARGET, cores=cores), current_policy())
     stages = [n for n in nest.body.toposort() if n.op is Ops.STAGE]
     (packed,) = [n for n in stages if n.src[0].op is Ops.LOAD and not n.src[0].src[0].gate]
     assert np.prod([r.size for r in packed.ranges], dtype=int) * np.prod(packed.arg) == 256 * 2304

@@ -8,14 +8,14 @@ from support.compiler.programs import TARGET
 from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.stages import Kernel
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import OptOps
 
 
 def moves(kernel: Kernel) -> list[OptOps]:
-    return [opt.op for opt in optimize(kernel, TARGET, chooser()).recipe]
+    return [opt.op for opt in optimize(kernel, TARGET, current_policy()).recipe]
 
 
 def test_few_rows_times_a_transposed_matrix_have_lanes_along_the_sum() -> None:

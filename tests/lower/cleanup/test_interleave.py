@@ -10,7 +10,7 @@ from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp
@@ -94,7 +94,7 @@ def test_every_line_is_there_once_and_after_what_it_needs(shape: list[tuple[int,
 
 def test_a_product_with_gelu_has_its_results_beside_each_other() -> None:
     (kernel,) = planned((memory(64, 64) @ memory(64, 64)).gelu()).kernels
-    lines = list(lower(optimize(kernel, TARGET, chooser()), TARGET).uops)
+    lines = list(lower(optimize(kernel, TARGET, current_policy()), TARGET).uops)
     apart = np.diff(stores(lines))
     assert (apart < MIN_CHAIN_LENGTH).any()  # alone they are some forty instructions apart
 

@@ -71,7 +71,7 @@ def test_any_recipe_with_dot_products_is_exact(
 ) -> None:
     for seed in range(15):
         chooser = DotChooser(seed)
-        monkeypatch.setattr(pipeline, "chooser", lambda chooser=chooser: chooser)
+        monkeypatch.setattr(pipeline, "current_policy", lambda chooser=chooser: chooser)
         tensor, want = narrow_product(12, 9, 16, pair)
         device = PythonDevice("PYTHON", machine(("AVX-VNNI", "SSE4.2", "NEON dotprod")[seed % 3]))
         found = run_on(device, [tensor.uop])

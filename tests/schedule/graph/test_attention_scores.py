@@ -8,7 +8,7 @@ from support.compiler.programs import TARGET as CPU
 from support.compiler.schedules import TARGET, memory, planned, sizes
 
 from glassgrad import Tensor, dtypes
-from glassgrad.engine.compile.optimizer_policy import chooser
+from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule
 from glassgrad.loops import optimize
@@ -59,7 +59,7 @@ def test_gradients_are_one_kernel_or_one_for_queries_and_one_for_keys_and_values
 
 def test_all_loops_over_hidden_places_are_shortened() -> None:
     for kernel in trained().kernels[-2:]:
-        nest = optimize(kernel, CPU, chooser())
+        nest = optimize(kernel, CPU, current_policy())
         stages = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg[-1:] == (256,)]
         short = [r for r in axes(nest) if not r.src[0].is_const]
         assert len(short) >= len(stages) or not stages

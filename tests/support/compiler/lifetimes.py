@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassgrad.engine.plan.arena import Life
+from glassgrad.engine.plan.arena import Lifetime
 
 
-def peak_by_lifetime(lives: dict[Any, Life]) -> int:
+def peak_by_lifetime(lives: dict[Any, Lifetime]) -> int:
     """The most bytes alive at one launch."""
     steps = max((life.last for life in lives.values()), default=-1) + 1
     return max(

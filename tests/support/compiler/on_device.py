@@ -19,8 +19,8 @@ def realize_on(device: Device, roots: Sequence[UOp], choose: Any = None) -> list
     KERNELS.clear()  # another device may have had this one's name
     leaves = signature(roots).leaves
     if choose is None:
-        plan = pipeline.plan_for(roots, leaves, device)
+        plan = pipeline.plan_graph(roots, leaves, device)
     else:
-        with patch.object(pipeline, "chooser", lambda: choose):
-            plan = pipeline.plan_for(roots, leaves, device)
+        with patch.object(pipeline, "current_policy", lambda: choose):
+            plan = pipeline.plan_graph(roots, leaves, device)
     return [view.numpy() for view in run(plan, leaves, device)]

@@ -12,7 +12,7 @@ from glassgrad import Tensor, custom_gradient, recompute
 from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache.graph_keys import signature
-from glassgrad.engine.pipeline import plan_for
+from glassgrad.engine.pipeline import plan_graph
 from glassgrad.ir.uop import UOp
 
 ON_BOTH_ROADS = True
@@ -131,7 +131,7 @@ def layers(x: Tensor, weights: list[Tensor]) -> Tensor:
 
 
 def arena_bytes(values: list[UOp]) -> int:
-    return plan_for(values, signature(values).leaves, Device["CPU"]).arena_bytes
+    return plan_graph(values, signature(values).leaves, Device["CPU"]).arena_bytes
 
 
 def test_recomputing_needs_less_memory() -> None:

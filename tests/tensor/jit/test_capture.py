@@ -342,7 +342,7 @@ def test_looking_at_the_value_of_a_variable_is_an_error_that_shows_where() -> No
     f = jit(lambda x, n: x * n.val)
     n = Variable("n", 1, 8)
     f(row(1, 2), n.bind(3))
-    with pytest.raises(CaptureError, match="looks at the value of n") as caught:
+    with pytest.raises(CaptureError, match="reads the value of n") as caught:
         f(row(1, 2), n.bind(4))
     assert "x * n.val" in str(caught.value)
 
