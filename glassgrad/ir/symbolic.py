@@ -339,7 +339,8 @@ def _refuse_two_values(one: Size, other: Any) -> None:
     for variable in one.bound.keys() & theirs.keys():
         if one.bound[variable] != theirs[variable]:
             raise ShapeError(
-                f"{variable.arg[0]} is {one.bound[variable]} and {theirs[variable]} at once",
+                f"variable {variable.arg[0]} is bound to {one.bound[variable]} and to "
+                f"{theirs[variable]} in one expression",
                 hint="a variable has one value at a time",
             )
 

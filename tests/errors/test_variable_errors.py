@@ -38,7 +38,7 @@ MISTAKES: list[tuple[type[GlassgradError], str, str | None, Mistake]] = [
     ),
     (
         ShapeError,
-        "n is 3 and 5 at once",
+        "variable n is bound to 3 and to 5 in one expression",
         "a variable has one value at a time",
         lambda n, x: n + n.bind(5),
     ),

@@ -144,7 +144,7 @@ def test_dictionaries_never_find_the_wrong_entry() -> None:
 
 def test_a_variable_has_one_value_at_a_time() -> None:
     for compute in (lambda: n + n.bind(5), lambda: n == n.bind(5), lambda: n * n.bind(5)):
-        with pytest.raises(ShapeError, match="n is 3 and 5 at once"):
+        with pytest.raises(ShapeError, match="variable n is bound to 3 and to 5 in one expression"):
             compute()
     assert n + n.bind(3) == 2 * n
 
