@@ -13,12 +13,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from types import TracebackType
 from typing import IO, Any, Self
 
+from glassgrad.base.origin import PACKAGE
 from glassgrad.engine.cache.sources import encode_source
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Source, Target
@@ -99,8 +99,10 @@ class BenchmarkClient:
 
     def _environment(self) -> dict[str, str]:
         """Our number of threads and this package; no output, search or disk cache."""
-        package = str(Path(__file__).parent.parent.parent)
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        paths = [
+            os.path.dirname(PACKAGE.rstrip(os.sep)),
+            *filter(None, [os.environ.get("PYTHONPATH")]),
+        ]
         quiet = {"BEAM": "0", "DEBUG": "0", "CACHELEVEL": "0", "SPEC": "0"}
         threads = {"THREADS": str(self.target.cores), "PYTHONPATH": os.pathsep.join(paths)}
         return os.environ | quiet | threads

@@ -6,13 +6,16 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.compiler.schedules import TARGET, memory, planned
 
+import glassgrad
 from glassgrad.base.config import Context
 from glassgrad.base.events import listen
 from glassgrad.engine.cache.sources import (
+    code_version,
     kernel_text,
     load_source,
     source_key,
@@ -43,6 +46,14 @@ def test_names_tell_machines_and_choosers_apart() -> None:
         source_key(found, TARGET, "b"),
     }
     assert len(names) == 3
+
+
+def test_keys_depend_on_every_file_of_the_package() -> None:
+    package = Path(glassgrad.__file__).parent
+    version = code_version()
+    files = [str(file.relative_to(package)) for file in package.rglob("*.py")]
+    assert len(files) > 400
+    assert not [file for file in files if f"{file} " not in version]
 
 
 def test_what_is_remembered_is_recalled() -> None:

@@ -11,6 +11,7 @@ import pytest
 from support.compiler.nests import kernel_of
 from support.compiler.schedules import memory
 
+import glassgrad
 from glassgrad import Tensor, Variable, dtypes
 from glassgrad.devices.registry import Device
 from glassgrad.engine.pipeline import write_source
@@ -79,6 +80,8 @@ def test_the_process_finds_our_package_and_our_threads(good: Source) -> None:
         client.measure([good])
         assert client.process is not None
         told = Path(f"/proc/{client.process.pid}/environ").read_bytes().split(b"\0")
+    parent = Path(glassgrad.__file__).parent.parent
+    assert any(line.startswith(f"PYTHONPATH={parent}".encode()) for line in told)
     assert b"THREADS=3" in told
     assert b"BEAM=0" in told
 
