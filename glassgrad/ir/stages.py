@@ -99,7 +99,7 @@ class Kernel:
     checks: tuple[Check, ...] = field(default=(), compare=False)
 
 
-CELLS = UOp(Ops.SINK)  # stands in `buffers` for the slot that a kernel's CHECKs write to
+ERROR_CELLS = UOp(Ops.SINK)  # stands in `buffers` for the slot that a kernel's CHECKs write to
 
 
 @frozen

@@ -10,9 +10,9 @@ from typing import Any
 from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.stages import CELLS, Kernel, Schedule
+from glassgrad.ir.stages import ERROR_CELLS, Kernel, Schedule
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule import place
+from glassgrad.schedule import base_buffer
 from glassgrad.viz.formula import TOTALS
 
 MOST_LETTERS = 80  # of an op's argument
@@ -54,7 +54,7 @@ def graph_of(
             "lines": _lines_of(stored, computed, lines),
         })  # fmt: skip
         for node in stored:
-            makers[node] = makers[place(node)] = number
+            makers[node] = makers[base_buffer(node)] = number
     _hand_lines_down(kernels)
     return {
         "nodes": [_node(node, numbers, lines) for node in nodes],
@@ -90,7 +90,7 @@ def _computed(stored: Sequence[UOp], makers: dict[UOp, int]) -> list[UOp]:
 
 
 def _slot(node: UOp, is_written: bool, makers: dict[UOp, int]) -> dict[str, Any]:
-    if node is CELLS:
+    if node is ERROR_CELLS:
         return {"role": "cells", "shape": [], "dtype": "int64", "bytes": 0, "maker": -1}
     shape = [int(n) for n in node.shape]
     return {

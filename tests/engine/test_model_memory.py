@@ -13,7 +13,7 @@ from glassgrad.engine.plan.arena import assign_offsets
 from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters
-from glassgrad.schedule import place, schedule
+from glassgrad.schedule import schedule, base_buffer
 from glassgrad.tensor.lazy.collect import collect, prepared
 
 
@@ -60,7 +60,7 @@ def test_a_training_step_needs_hardly_more_than_lifetimes_ask_for(kind: type) ->
     roots, *_ = collect([tensor.uop for tensor in step])
     values = prepared(roots)
     made = schedule(values, Device["CPU"].target)
-    known = dict.fromkeys([*signature(values).leaves, *map(place, made.outputs)], 0)
+    known = dict.fromkeys([*signature(values).leaves, *map(base_buffer, made.outputs)], 0)
     lives = _temporaries(made, known)
     _, size = assign_offsets(lives)
     best = peak_by_lifetime(lives)

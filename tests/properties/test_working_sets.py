@@ -16,7 +16,7 @@ from support.compiler.schedules import TARGET, memory, planned
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.stages import CELLS, Schedule
+from glassgrad.ir.stages import ERROR_CELLS, Schedule
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
 
@@ -157,7 +157,7 @@ def test_scores_of_long_rows_are_kept_for_a_block_of_keys(places: int, is_causal
 
 def between(made: Schedule) -> int:
     """Bytes of what one kernel writes and another reads."""
-    known = {*made.outputs, CELLS}
+    known = {*made.outputs, ERROR_CELLS}
     nodes = {node for slots in made.buffers for node in slots if node not in known}
     return sum(prod(n.shape) * n.dtype.itemsize for n in nodes if n.op is not Ops.BUFFER)
 

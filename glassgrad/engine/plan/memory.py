@@ -11,9 +11,9 @@ from glassgrad.engine.launch.error_flags import ErrorCells
 from glassgrad.engine.plan.arena import Lifetime, assign_offsets
 from glassgrad.engine.plan.plan import Allocation, Plan, Result
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.stages import CELLS, Launch, Schedule
+from glassgrad.ir.stages import ERROR_CELLS, Launch, Schedule
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import place as base_buffer
+from glassgrad.schedule import base_buffer
 
 
 def make_plan(
@@ -36,7 +36,7 @@ def make_plan(
     cells_of = {found.launch: found.buffer for found in cells}
     launches = []
     for number, (launch, nodes) in enumerate(zip(built, schedule.buffers, strict=True)):
-        slots = [cells_of[number] if node is CELLS else numbers[node] for node in nodes]
+        slots = [cells_of[number] if node is ERROR_CELLS else numbers[node] for node in nodes]
         launches.append(replace(launch, slots=tuple(slots)))
     ends = [
         Result(numbers[base_buffer(output)], root.shape, output.op is Ops.ASSIGN)
@@ -51,7 +51,7 @@ def make_plan(
 
 def _cells(schedule: Schedule, first: int) -> list[ErrorCells]:
     pairs = enumerate(zip(schedule.kernels, schedule.buffers, strict=True))
-    checking = [(number, kernel) for number, (kernel, nodes) in pairs if CELLS in nodes]
+    checking = [(number, kernel) for number, (kernel, nodes) in pairs if ERROR_CELLS in nodes]
     known: set[int] = set()
     found = []
     for i, (number, kernel) in enumerate(checking):
@@ -65,7 +65,7 @@ def _temporaries(schedule: Schedule, known: dict[UOp, int]) -> dict[UOp, Lifetim
     found: dict[UOp, Lifetime] = {}
     for number, slots in enumerate(schedule.buffers):
         for node in slots:
-            if node in known or node is CELLS:
+            if node in known or node is ERROR_CELLS:
                 continue
             first = found[node].first if node in found else number
             found[node] = Lifetime(first, number, prod(map(int, node.shape)) * node.dtype.itemsize)

@@ -1,4 +1,6 @@
-"""Statements -> Clusters: those that share outer loops become one kernel, to save traffic."""
+"""Statements -> fusion groups: statements that share outer loops become one kernel, to save
+traffic.
+"""
 
 from __future__ import annotations
 
@@ -8,103 +10,115 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.fuse.attention_backward import may_sweep, rows_summed
+from glassgrad.schedule.fuse.attention_backward import may_fuse_backward, summed_rows
 from glassgrad.schedule.fuse.groups import (
-    Cluster,
+    FusionGroup,
     Loop,
-    crossing,
-    in_order,
-    link,
+    absorb,
+    add_dependencies,
+    crossing_reads,
+    has_path_between,
     loop_size,
-    order_statements,
-    scanned_last,
-    single,
-    something_between,
-    take_in,
+    run_order,
+    singleton,
+    sort_statements,
+    with_scans_last,
 )
-from glassgrad.schedule.fuse.profitability import may_join, may_merge
-from glassgrad.schedule.fuse.row_blocks import FEW, SMALL_BYTES, contracts, has_plane
+from glassgrad.schedule.fuse.profitability import may_fuse, may_fuse_siblings
+from glassgrad.schedule.fuse.row_blocks import (
+    MIN_OUTER_ITERATIONS,
+    SINGLE_CORE_BYTES,
+    has_contraction,
+    is_wide_product,
+)
 from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import Statement
 
-MOST_SIBLINGS = 4  # clusters with the same reads that a later one is compared with
+MAX_SIBLINGS = 4  # groups with equal reads that a later one is compared with
 
 
-def make_clusters(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
-    """One cluster per kernel, in an order in which they can run."""
-    home = {s: single(s) for s in kept.values()}
-    link(kept, home)
-    for rank, cluster in enumerate(in_order(dict.fromkeys(home.values()))):
-        cluster.first = cluster.last = rank
-    edges, least = _edges_by_bytes(kept), _least_plane(kept)
-    large = [edge for edge in edges if edge[0].numel >= least]
-    _merge_neighbours(large, home, target)
-    sums = {consumer for _, consumer in large}
-    _merge_neighbours([e for e in edges if e[0] in sums and _is_all_of(*e, kept)], home, target)
-    _merge_swept(large, home, target)  # before sums are merged with whoever else reads them
-    _merge_neighbours(edges, home, target)
-    _merge_siblings(kept, home, target)
-    clusters = in_order(dict.fromkeys(home.values()))
-    order_statements(clusters, kept)
-    return clusters
+def make_fusion_groups(statements: dict[UOp, Statement], target: Target) -> list[FusionGroup]:
+    """One fusion group per kernel, in an order in which they can run."""
+    group_of = {s: singleton(s) for s in statements.values()}
+    add_dependencies(statements, group_of)
+    for rank, group in enumerate(run_order(dict.fromkeys(group_of.values()))):
+        group.first = group.last = rank
+    edges, min_numel = _edges_by_bytes(statements), _min_score_numel(statements)
+    large = [edge for edge in edges if edge[0].numel >= min_numel]
+    _fuse_neighbours(large, group_of, target)
+    consumers_of_large = {consumer for _, consumer in large}
+    _fuse_neighbours(
+        [e for e in edges if e[0] in consumers_of_large and _is_only_input(*e, statements)],
+        group_of,
+        target,
+    )
+    # before these sums are fused with their other neighbours
+    _fuse_backward(large, group_of, target)
+    _fuse_neighbours(edges, group_of, target)
+    _fuse_siblings(statements, group_of, target)
+    groups = run_order(dict.fromkeys(group_of.values()))
+    sort_statements(groups, statements)
+    return groups
 
 
 Edges = list[tuple[Statement, Statement]]  # producer, consumer
-Home = dict[Statement, Cluster]
+GroupOf = dict[Statement, FusionGroup]
 
 
-def _edges_by_bytes(kept: dict[UOp, Statement]) -> Edges:
+def _edges_by_bytes(statements: dict[UOp, Statement]) -> Edges:
     edges = [
-        (kept[value], statement)
-        for statement in kept.values()
+        (statements[value], statement)
+        for statement in statements.values()
         for value in statement.reads
-        if value in kept
+        if value in statements
     ]
     return sorted(edges, key=lambda e: (-e[0].numel * e[0].node.dtype.itemsize, e[1].order))
 
 
-def _merge_neighbours(edges: Edges, home: Home, target: Target) -> None:
-    """Who reads a value is computed together with it."""
+def _fuse_neighbours(edges: Edges, group_of: GroupOf, target: Target) -> None:
+    """Fuse producers with their consumers."""
     for producer, consumer in edges:
-        one, two = home[producer], home[consumer]
+        one, two = group_of[producer], group_of[consumer]
         if one is two:
             continue
         shared = _shared_loops(one, two)
-        if may_merge(one, two, shared, target) and not something_between(one, two):
-            _merge(one, two, shared, home)
+        if may_fuse(one, two, shared, target) and not has_path_between(one, two):
+            _fuse(one, two, shared, group_of)
 
 
-def _least_plane(kept: dict[UOp, Statement]) -> float:
-    """How many elements the smallest plane has."""
-    return min([s.numel for s in kept.values() if has_plane(s)], default=inf)
+def _min_score_numel(statements: dict[UOp, Statement]) -> float:
+    """The size of the smallest wide product."""
+    return min([s.numel for s in statements.values() if is_wide_product(s)], default=inf)
 
 
-def _is_all_of(producer: Statement, consumer: Statement, kept: dict[UOp, Statement]) -> bool:
-    """Is something made of one value alone?"""
-    return all(kept.get(value, producer) is producer for value in consumer.reads)
+def _is_only_input(
+    producer: Statement, consumer: Statement, statements: dict[UOp, Statement]
+) -> bool:
+    """True if the consumer reads no other materialized value."""
+    return all(statements.get(value, producer) is producer for value in consumer.reads)
 
 
-def _merge_swept(edges: Edges, home: Home, target: Target) -> None:
-    """Sums over all rows of a plane, of which a block of rows at a time goes by."""
+def _fuse_backward(edges: Edges, group_of: GroupOf, target: Target) -> None:
+    """Fuse scores with the sums over their rows (fused attention backward)."""
     for producer, consumer in edges:
-        one, two = home[producer], home[consumer]
-        rows = None if one is two or producer.is_stored else rows_summed(one, two)
+        one, two = group_of[producer], group_of[consumer]
+        rows = None if one is two or producer.is_stored else summed_rows(one, two)
         if rows is not None:
-            shared = [loop for loop in _shared_loops(one, two) if not _is_part(rows, loop)]
-            if may_sweep(one, two, rows, shared, target) and not something_between(one, two):
-                _merge(one, two, shared, home)
-                one.rows = rows
+            shared = [loop for loop in _shared_loops(one, two) if not _contains(rows, loop)]
+            if may_fuse_backward(one, two, rows, shared, target) and not has_path_between(one, two):
+                _fuse(one, two, shared, group_of)
+                one.summed_rows = rows
 
 
-def _is_part(rows: Loop, loop: Loop) -> bool:
+def _contains(rows: Loop, loop: Loop) -> bool:
     return any(loop.get(statement) == axis for statement, axis in rows.items())
 
 
-def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
-    """The pairs of outer loops that are the same in every crossing read, joined."""
-    reads = crossing(one, two)
+def _shared_loops(one: FusionGroup, two: FusionGroup) -> list[Loop]:
+    """Pairs of outer loops with equal indices in every crossing read, merged."""
+    reads = crossing_reads(one, two)
     if any(writer.node.op is Ops.ASSIGN and writer.node.arg for writer, _, _ in reads):
-        return []  # the axes of such a statement are not those of the buffer
+        return []  # its axes are not those of the buffer
     pairs: list[tuple[int, Loop]] = []
     for later in two.outer:
         for number, earlier in enumerate(one.outer):
@@ -114,75 +128,85 @@ def _shared_loops(one: Cluster, two: Cluster) -> list[Loop]:
             ):
                 pairs.append((number, {**earlier, **later}))
                 break
-    has_tiles = contracts(one), contracts(two)
+    has_tiles = has_contraction(one), has_contraction(two)
     if has_tiles == (True, False) and len(pairs) < len(two.outer):
-        pairs.sort(key=lambda pair: pair[0])  # so that its rows still are the innermost
+        pairs.sort(key=lambda pair: pair[0])  # so that its rows stay innermost
     joined = [loop for _, loop in pairs]
     if len(joined) == len(one.outer) == len(two.outer) and all(has_tiles):
         if _has_columns(joined[-1]):
-            joined.pop()  # a tile each: their rows could go in blocks
+            joined.pop()  # each needs a register tile: their rows may be blocked instead
     is_saved = any(not writer.is_stored for writer, _, _ in reads)
-    return _outside(joined) if is_saved else joined
+    return _outer_loops(joined) if is_saved else joined
 
 
 def _has_columns(loop: Loop) -> bool:
-    """Does a loop run along the last axis of a product?"""
+    """True if the loop runs along the last axis of a matrix product."""
     tiles = [(statement, axis) for statement, axis in loop.items() if statement.is_contraction]
     return any(axis == len(statement.axes) - 1 for statement, axis in tiles)
 
 
-def _outside(shared: list[Loop]) -> list[Loop]:
-    """Those that can be around: a value's last axis stays inside if another one does."""
+def _outer_loops(shared: list[Loop]) -> list[Loop]:
+    """The loops that can be outer loops: a value's last axis stays inside if any of its axes
+    does.
+    """
     for loop in shared:
         for statement, axis in loop.items():
             inner = [a for a, r in enumerate(statement.axes) if r is not ZERO]
             if inner[-1] == axis and len(shared) < len(inner):
-                return _outside([other for other in shared if other is not loop])
+                return _outer_loops([other for other in shared if other is not loop])
     return shared
 
 
-def _merge_siblings(kept: dict[UOp, Statement], home: Home, target: Target) -> None:
-    """Clusters that walk through the same large value in the same way become one. Some of them may
-    wait for others, as distances from a mean wait for the mean, and still join each other.
+def _fuse_siblings(statements: dict[UOp, Statement], group_of: GroupOf, target: Target) -> None:
+    """Fuse groups that read the same large value with the same indices.
+
+    Some may depend on others, as deviations from a mean on the mean, and still fuse with each
+    other.
     """
-    seen: dict[tuple[UOp, Indices, Indices, Indices], list[Statement]] = {}
-    for statement in kept.values():
-        for value, places in statement.reads.items():
-            if prod(value.shape) * value.dtype.itemsize < SMALL_BYTES:
+    readers: dict[tuple[UOp, Indices, Indices, Indices], list[Statement]] = {}
+    for statement in statements.values():
+        for value, accesses in statement.reads.items():
+            if prod(value.shape) * value.dtype.itemsize < SINGLE_CORE_BYTES:
                 continue
-            for indices in places:
+            for indices in accesses:
                 key = (value, indices, statement.axes, statement.reduced)
-                others = seen.setdefault(key, [])
-                if not any(_joins(other, statement, home, target) for other in others):
+                others = readers.setdefault(key, [])
+                if not any(
+                    _fuse_if_profitable(other, statement, group_of, target) for other in others
+                ):
                     others.append(statement)
-                    del others[:-MOST_SIBLINGS]
+                    del others[:-MAX_SIBLINGS]
 
 
-def _joins(first: Statement, second: Statement, home: Home, target: Target) -> bool:
-    """Are two statements in one cluster, or can theirs be merged now?"""
-    one, two = home[first], home[second]
+def _fuse_if_profitable(
+    first: Statement, second: Statement, group_of: GroupOf, target: Target
+) -> bool:
+    """True if two statements are in one group, after fusing their groups if that is profitable."""
+    one, two = group_of[first], group_of[second]
     if one is not two:
         shared = _same_loops(one, two, first, second)
-        if shared is None or not may_join(one, two, shared, target):
+        if shared is None or not may_fuse_siblings(one, two, shared, target):
             return False
-        _merge(one, two, shared, home)
+        _fuse(one, two, shared, group_of)
     return True
 
 
 def _same_loops(
-    one: Cluster, two: Cluster, first: Statement, second: Statement
+    one: FusionGroup, two: FusionGroup, first: Statement, second: Statement
 ) -> list[Loop] | None:
-    """The outer loops of two clusters, paired by the axes of these two statements."""
+    """The outer loops of two groups, paired by the axes of these two statements; None if they
+    differ.
+    """
     pairs = {loop[first]: loop for loop in one.outer}
     others = {loop[second]: loop for loop in two.outer}
-    if pairs.keys() != others.keys() or one.outer_size < FEW:
+    if pairs.keys() != others.keys() or one.outer_size < MIN_OUTER_ITERATIONS:
         return None
     return [{**pairs[axis], **others[axis]} for axis in pairs]
 
 
-def _merge(one: Cluster, two: Cluster, shared: list[Loop], home: Home) -> None:
-    """`one` takes in `two`."""
+def _fuse(one: FusionGroup, two: FusionGroup, shared: list[Loop], group_of: GroupOf) -> None:
+    """Absorb the second group into the first."""
     for statement in two.statements:
-        home[statement] = one
-    one.outer = scanned_last(shared)
-    take_in(one, two)
+        group_of[statement] = one
+    one.outer = with_scans_last(shared)
+    absorb(one, two)

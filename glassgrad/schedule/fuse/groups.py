@@ -1,4 +1,4 @@
-"""Clusters: statements that share outer loops, and the order in which they can run."""
+"""Fusion groups: statements that share outer loops, and the order in which they can run."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from glassgrad.base.fast_dataclasses import field, slotted
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.graph.write_hazards import older_versions
+from glassgrad.schedule.graph.write_hazards import previous_versions
 from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import Statement
 
-Loop = dict[Statement, int]  # for each statement of a cluster, which of its axes this loop is
+Loop = dict[Statement, int]  # statement -> which of its axes this loop is
 
-SEARCH_LIMIT = 256  # clusters looked at when asking whether something lies between two
+MAX_SEARCHED_GROUPS = 256  # groups visited in a path search; beyond, a path is assumed
 
 
 @slotted
-class Cluster:
-    """Statements in order, the loops that all of them share, and who must come before and after.
+class FusionGroup:
+    """Statements in order, the loops that all of them share, and the groups before and after.
 
-    `rows` is the loop of those that are computed a block of rows at a time, if others sum over it.
-    `first` is the place of its first statement in an order in which the statements could run, and
-    `last` the last place of any statement that runs with it or must run before: it never falls from
-    a cluster to one that waits for it.
+    `summed_rows` is the loop over rows that are computed in blocks because fused sums run over
+    them. `first` is the position of its first statement in a valid order of all statements. `last`
+    is the largest position of any statement that runs with it or before it; it never decreases
+    along a dependency.
     """
 
     statements: list[Statement]
     outer: list[Loop]
-    before: dict[Cluster, None] = field(default_factory=dict)
-    after: dict[Cluster, None] = field(default_factory=dict)
-    rows: Loop | None = None
+    before: dict[FusionGroup, None] = field(default_factory=dict)
+    after: dict[FusionGroup, None] = field(default_factory=dict)
+    summed_rows: Loop | None = None
     first: int = 0
     last: int = 0
 
@@ -47,190 +47,206 @@ def loop_size(loop: Loop) -> int:
     return statement.axes[axis].size
 
 
-def single(statement: Statement) -> Cluster:
+def singleton(statement: Statement) -> FusionGroup:
     loops = [{statement: axis} for axis, r in enumerate(statement.axes) if r is not ZERO]
-    return Cluster([statement], scanned_last(loops), first=statement.order)
+    return FusionGroup([statement], with_scans_last(loops), first=statement.order)
 
 
 def is_scanned(loop: Loop) -> bool:
-    """Does a statement run along this loop in order?"""
+    """True if a statement scans along this loop."""
     return any(statement.scanned == axis for statement, axis in loop.items())
 
 
-def scanned_last(loops: list[Loop]) -> list[Loop]:
-    """What is carried from step to step lives in registers: all other loops are around."""
+def with_scans_last(loops: list[Loop]) -> list[Loop]:
+    """The loops with scanned ones innermost, so that carried values stay in registers."""
     return sorted(loops, key=is_scanned)
 
 
-def precede(one: Cluster, two: Cluster) -> None:
-    if one is not two:
-        one.after[two] = None
-        two.before[one] = None
+def add_dependency(first_group: FusionGroup, second_group: FusionGroup) -> None:
+    if first_group is not second_group:
+        first_group.after[second_group] = None
+        second_group.before[first_group] = None
 
 
-def crossing(one: Cluster, two: Cluster) -> list[tuple[Statement, Statement, Indices]]:
-    """Every read of a value of cluster one by cluster two."""
-    values = {statement.node: statement for statement in one.statements}
+def crossing_reads(
+    first_group: FusionGroup, second_group: FusionGroup
+) -> list[tuple[Statement, Statement, Indices]]:
+    """Every read by the second group of a value of the first, as (writer, reader, indices)."""
+    values = {statement.node: statement for statement in first_group.statements}
     return [
         (values[value], reader, indices)
-        for reader in two.statements
+        for reader in second_group.statements
         for value, places in reader.reads.items()
         if value in values
         for indices in places
     ]
 
 
-def link(kept: dict[UOp, Statement], home: dict[Statement, Cluster]) -> None:
-    for statement in kept.values():
+def add_dependencies(
+    statements: dict[UOp, Statement], group_of: dict[Statement, FusionGroup]
+) -> None:
+    for statement in statements.values():
         for value in statement.reads:
-            if value in kept:
-                precede(home[kept[value]], home[statement])
-    for earlier, later in (*effect_edges(kept), *twin_edges(kept)):
-        precede(home[earlier], home[later])
+            if value in statements:
+                add_dependency(group_of[statements[value]], group_of[statement])
+    for earlier, later in (*anti_dependences(statements), *rematerialization_edges(statements)):
+        add_dependency(group_of[earlier], group_of[later])
 
 
-def twin_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
-    """(earlier, later): a twin waits for what else its first reader needs."""
-    for reader in kept.values():
-        for twin in [kept[node] for node in reader.twins.values()]:
+def rematerialization_edges(
+    statements: dict[UOp, Statement],
+) -> Iterable[tuple[Statement, Statement]]:
+    """(earlier, later): a rematerialized statement waits for the other inputs of its first
+    reader.
+    """
+    for reader in statements.values():
+        for again in [statements[node] for node in reader.rematerialized.values()]:
             for value in reader.reads:
-                if twin.order == reader.order and value in kept and not kept[value].is_twin:
-                    yield kept[value], twin
+                if (
+                    again.order == reader.order
+                    and value in statements
+                    and not statements[value].is_rematerialized
+                ):
+                    yield statements[value], again
 
 
-def effect_edges(kept: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
-    """(earlier, later): old contents are read before the ASSIGN that replaces them."""
+def anti_dependences(statements: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
+    """(earlier, later): previous contents are read before the ASSIGN that replaces them."""
     writers: dict[UOp, list[Statement]] = {}
-    for statement in kept.values():
+    for statement in statements.values():
         if statement.node.op is Ops.ASSIGN:
-            for version in older_versions(statement.node):
+            for version in previous_versions(statement.node):
                 writers.setdefault(version, []).append(statement)
-    for statement in kept.values():
+    for statement in statements.values():
         for value in statement.reads:
             for writer in writers.get(value, ()):
                 if writer is not statement:
                     yield statement, writer
     for version, later in writers.items():
-        if version in kept:
+        if version in statements:
             for writer in later:
-                yield kept[version], writer
+                yield statements[version], writer
 
 
-def unlink(clusters: Iterable[Cluster]) -> None:
-    """Nobody asks any more what comes before what: without cycles they are gone at once, and the
-    collector finds nothing to walk over.
+def clear_dependencies(groups: Iterable[FusionGroup]) -> None:
+    """Break the reference cycles between groups, so that they are freed without the garbage
+    collector.
     """
-    for cluster in clusters:
-        cluster.before.clear()
-        cluster.after.clear()
+    for group in groups:
+        group.before.clear()
+        group.after.clear()
 
 
-def stuck_versions(kept: dict[UOp, Statement]) -> set[UOp]:
-    """Old contents that somebody needs who has to wait for their replacement: they need a copy."""
-    effects = list(effect_edges(kept))
-    if not effects:
+def deadlocked_versions(statements: dict[UOp, Statement]) -> set[UOp]:
+    """Buffer versions whose reader must wait for their overwriting: these need a copy."""
+    edges = list(anti_dependences(statements))
+    if not edges:
         return set()
-    home = {s: single(s) for s in kept.values()}
-    link(kept, home)
-    free = set(run_order(dict.fromkeys(home.values())))
-    unlink(home.values())
+    group_of = {s: singleton(s) for s in statements.values()}
+    add_dependencies(statements, group_of)
+    runnable = set(run_order(dict.fromkeys(group_of.values())))
+    clear_dependencies(group_of.values())
     return {
         version
-        for reader, writer in effects
-        if home[reader] not in free and home[writer] not in free
-        for version in older_versions(writer.node)
+        for reader, writer in edges
+        if group_of[reader] not in runnable and group_of[writer] not in runnable
+        for version in previous_versions(writer.node)
         if version in reader.reads
     }
 
 
-def leads_to(one: Cluster, two: Cluster) -> bool:
-    return two in one.after or something_between(one, two)
+def reaches(first_group: FusionGroup, second_group: FusionGroup) -> bool:
+    return second_group in first_group.after or has_path_between(first_group, second_group)
 
 
-def something_between(one: Cluster, two: Cluster) -> bool:
-    """Does another cluster have to run after `one` and before `two`?"""
-    stack = [cluster for cluster in one.after if cluster is not two]
+def has_path_between(first_group: FusionGroup, second_group: FusionGroup) -> bool:
+    """True if another group must run after the first and before the second."""
+    stack = [group for group in first_group.after if group is not second_group]
     seen = set(stack)
     while stack:
-        cluster = stack.pop()
-        if len(seen) > SEARCH_LIMIT:
+        group = stack.pop()
+        if len(seen) > MAX_SEARCHED_GROUPS:
             return True
-        for follower in cluster.after:
-            if follower is two:
+        for follower in group.after:
+            if follower is second_group:
                 return True
-            if follower not in seen and follower.last <= two.last:
+            if follower not in seen and follower.last <= second_group.last:
                 seen.add(follower)
                 stack.append(follower)
     return False
 
 
-def take_in(one: Cluster, two: Cluster) -> None:
-    """All that cluster two does becomes a part of cluster one; nothing may lie between them."""
-    one.statements = one.statements + two.statements
-    one.first, one.last = min(one.first, two.first), max(one.last, two.last)
-    for cluster in two.before:
-        del cluster.after[two]
-        precede(cluster, one)
-    for cluster in two.after:
-        del cluster.before[two]
-        precede(one, cluster)
-    _raise_followers(one)
+def absorb(first_group: FusionGroup, second_group: FusionGroup) -> None:
+    """Move everything of the second group into the first; no other group may lie between them."""
+    first_group.statements = first_group.statements + second_group.statements
+    first_group.first, first_group.last = (
+        min(first_group.first, second_group.first),
+        max(first_group.last, second_group.last),
+    )
+    for group in second_group.before:
+        del group.after[second_group]
+        add_dependency(group, first_group)
+    for group in second_group.after:
+        del group.before[second_group]
+        add_dependency(first_group, group)
+    _raise_last_of_followers(first_group)
 
 
-def _raise_followers(cluster: Cluster) -> None:
-    """Whoever waits for a cluster that has grown, directly or not, cannot end before it does."""
-    stack = [cluster]
+def _raise_last_of_followers(group: FusionGroup) -> None:
+    """Raise `last` of all groups that depend on a group that has grown."""
+    stack = [group]
     while stack:
         earlier = stack.pop()
         for follower in earlier.after:
-            if follower.last < cluster.last:
-                follower.last = cluster.last
+            if follower.last < group.last:
+                follower.last = group.last
                 stack.append(follower)
 
 
-def in_order(clusters: dict[Cluster, None]) -> list[Cluster]:
-    ordered = run_order(clusters)
-    assert len(ordered) == len(clusters), "clusters wait for each other"
+def ordered(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
+    """All groups in run order."""
+    ordered = run_order(groups)
+    assert len(ordered) == len(groups), "cyclic dependency between fusion groups"
     return ordered
 
 
-def run_order(clusters: dict[Cluster, None]) -> list[Cluster]:
-    """Each cluster after those it needs, in program order; not those that never can run."""
-    waiting = {cluster: len(cluster.before) for cluster in clusters}
+def run_order(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
+    """Each group after those it depends on, in program order; without those in a cycle."""
+    waiting = {group: len(group.before) for group in groups}
     ready = [(c.first, id(c), c) for c, count in waiting.items() if not count]
     heapify(ready)
-    ordered: list[Cluster] = []
+    ordered: list[FusionGroup] = []
     while ready:
-        _, _, cluster = heappop(ready)
-        ordered.append(cluster)
-        for follower in cluster.after:
+        _, _, group = heappop(ready)
+        ordered.append(group)
+        for follower in group.after:
             waiting[follower] -= 1
             if not waiting[follower]:
                 heappush(ready, (follower.first, id(follower), follower))
     return ordered
 
 
-def order_statements(clusters: list[Cluster], kept: dict[UOp, Statement]) -> None:
-    """Within a kernel too: values before readers, old contents read before they are replaced."""
-    edges = [(kept[v], s) for s in kept.values() for v in s.reads if v in kept]
-    edges += effect_edges(kept)
-    later: dict[Statement, list[Statement]] = {}
-    for one, two in edges:
-        later.setdefault(one, []).append(two)
-    for cluster in clusters:
-        statements = sorted(cluster.statements, key=lambda s: s.order)
-        has_effects = any(s.node.op is Ops.ASSIGN for s in statements)
-        cluster.statements = _sorted(statements, later) if has_effects else statements
+def sort_statements(groups: list[FusionGroup], statements: dict[UOp, Statement]) -> None:
+    """Order the statements of each group: values before readers, reads before overwrites."""
+    edges = [(statements[v], s) for s in statements.values() for v in s.reads if v in statements]
+    edges += anti_dependences(statements)
+    followers: dict[Statement, list[Statement]] = {}
+    for earlier, later in edges:
+        followers.setdefault(earlier, []).append(later)
+    for group in groups:
+        in_program_order = sorted(group.statements, key=lambda s: s.order)
+        has_writes = any(s.node.op is Ops.ASSIGN for s in in_program_order)
+        group.statements = _sorted(in_program_order, followers) if has_writes else in_program_order
 
 
 def _sorted(
     statements: list[Statement], later: dict[Statement, list[Statement]]
 ) -> list[Statement]:
-    mates = set(statements)
+    members = set(statements)
     waiting = dict.fromkeys(statements, 0)
     for statement in statements:
         for follower in later.get(statement, ()):
-            if follower in mates:
+            if follower in members:
                 waiting[follower] += 1
     ordered: list[Statement] = []
     while waiting:

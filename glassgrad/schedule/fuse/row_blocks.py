@@ -1,4 +1,4 @@
-"""May matrix products share a kernel with other steps? Where blocks of rows go through them all."""
+"""Row-block fusion: matrix products share a kernel with other statements if row blocks pass all."""
 
 from __future__ import annotations
 
@@ -8,105 +8,116 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.fuse.groups import Cluster, Loop, is_scanned, loop_size
+from glassgrad.schedule.fuse.groups import FusionGroup, Loop, is_scanned, loop_size
 from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import Statement
 
-FEW = 16  # fewer outer iterations than this leave cores and registers idle
-SMALL_BYTES = 1 << 16  # below this, nobody minds one core
-MOST_ROWS = 64  # in a block
-DEEPEST = 128  # terms in a sum that is cheaper than reading its result
-WIDER = 2  # times as many elements as both factors together
+MIN_OUTER_ITERATIONS = 16  # with fewer outer iterations, cores and registers are idle
+SINGLE_CORE_BYTES = 1 << 16  # bytes of a value for which one core is fast enough
+BLOCK_ROWS = 64  # rows of a block
+MAX_DEPTH = 128  # terms of a sum that is cheaper to recompute than to read
+WIDE_RATIO = 2  # times the elements of both factors
 
 
-def contracts(cluster: Cluster) -> bool:
-    """Is there a contraction, whose register tile wants the loops for itself?"""
-    return any(s.is_contraction and s.loops > SMALL_BYTES for s in cluster.statements)
+def has_contraction(group: FusionGroup) -> bool:
+    """True if the group has a contraction, which needs a register tile of its own."""
+    return any(s.is_contraction and s.loops > SINGLE_CORE_BYTES for s in group.statements)
 
 
-def go_in_blocks(one: Cluster, two: Cluster, shared: list[Loop], target: Target) -> bool:
-    """Could blocks of rows go through both, with what is between them in scratch, and with what
-    all rows need of each product in the cache?
+def can_block_rows(
+    first: FusionGroup, second: FusionGroup, shared: list[Loop], target: Target
+) -> bool:
+    """True if row blocks can pass both groups: intermediates in scratch, and what all rows need of
+    each product in the cache.
     """
-    if not shared or target.has_threads or not (contracts(one) or contracts(two)):
+    if not shared or target.has_threads or not (has_contraction(first) or has_contraction(second)):
         return False
     rows, size = shared[-1], prod(loop_size(loop) for loop in shared)
-    if any(is_scanned(loop) or not _is_fixed(loop) for loop in shared) or loop_size(rows) < FEW:
+    if (
+        any(is_scanned(loop) or not _has_constant_size(loop) for loop in shared)
+        or loop_size(rows) < MIN_OUTER_ITERATIONS
+    ):
         return False
-    if size < MOST_ROWS * 2 * target.cores:
-        return False  # too few blocks to keep all cores busy
-    statements = one.statements + two.statements
+    if size < BLOCK_ROWS * 2 * target.cores:
+        return False  # too few row blocks for all cores
+    statements = first.statements + second.statements
     inner = {s: sum(r is not ZERO for r in s.axes) - len(shared) for s in statements}
     products = [s for s in statements if s.is_contraction]
-    if any(inner[s] != 1 or _ends_with(s, shared) for s in products):
-        return False  # columns are inside, and nothing else
-    if not all(_is_tiled(s, rows[s]) for s in products):
+    if any(inner[s] != 1 or _ends_with_shared(s, shared) for s in products):
+        return False  # only the columns may be inside
+    if not all(_has_tile_axes(s, rows[s]) for s in products):
         return False
-    has_wide = any(has_plane(s) for s in products)
-    row = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
-    if row * FEW > target.l3_bytes / 4 / target.cores and not has_wide:
+    is_wide = any(is_wide_product(s) for s in products)
+    row_bytes = sum(s.numel * s.node.dtype.itemsize for s in statements if inner[s]) / size
+    if row_bytes * MIN_OUTER_ITERATIONS > target.l3_bytes / 4 / target.cores and not is_wide:
         return False
-    return all(_stay_near(s, [loop[s] for loop in shared], has_wide, target) for s in products)
+    return all(
+        _operands_fit_cache(s, [loop[s] for loop in shared], is_wide, target) for s in products
+    )
 
 
-def is_wide(product: Statement, factors: list[frozenset[UOp]]) -> bool:
-    """Is a result so much larger than what it is made of that it should not be in memory?
+def is_wide_result(product: Statement, factors: list[frozenset[UOp]]) -> bool:
+    """True if a product is so much larger than its factors that it should not be stored.
 
-    Factors are the ranges that each depends on.
+    `factors` are the ranges each factor depends on.
     """
     size = sum(prod(r.size for r in ranges) for ranges in factors)
-    return prod(r.size for r in product.reduced) <= DEEPEST and product.numel >= WIDER * size
+    return prod(r.size for r in product.reduced) <= MAX_DEPTH and product.numel >= WIDE_RATIO * size
 
 
-def has_plane(statement: Statement) -> bool:
-    """Is it a wide product?"""
-    return statement.is_contraction and is_wide(statement, _factors(statement))
+def is_wide_product(statement: Statement) -> bool:
+    """True if the statement is a contraction with a wide result."""
+    return statement.is_contraction and is_wide_result(statement, _factor_ranges(statement))
 
 
-def _factors(product: Statement) -> list[frozenset[UOp]]:
+def _factor_ranges(product: Statement) -> list[frozenset[UOp]]:
     return [ranges_of(indices) for places in product.reads.values() for indices in places]
 
 
-def _ends_with(statement: Statement, shared: list[Loop]) -> bool:
-    """Is the last axis of a statement one of these loops?"""
+def _ends_with_shared(statement: Statement, shared: list[Loop]) -> bool:
+    """True if the last axis of a statement is a shared loop."""
     last = max(axis for axis, r in enumerate(statement.axes) if r is not ZERO)
     return any(loop[statement] == last for loop in shared)
 
 
-def _is_tiled(product: Statement, rows_axis: int) -> bool:
-    """Does one factor lack the columns and another the rows, as a register tile wants?"""
+def _has_tile_axes(product: Statement, rows_axis: int) -> bool:
+    """True if one factor lacks the columns and another the rows, as a register tile needs."""
     rows, columns = product.axes[rows_axis], [r for r in product.axes if r is not ZERO][-1]
-    have = _factors(product)
-    return any(rows in one - two and columns in two - one for one in have for two in have)
+    have = _factor_ranges(product)
+    return any(
+        rows in first - second and columns in second - first for first in have for second in have
+    )
 
 
 def ranges_of(indices: Indices) -> frozenset[UOp]:
     return frozenset[UOp]().union(*(index.ranges for index in indices))
 
 
-def _is_fixed(loop: Loop) -> bool:
-    """Is its size known before launch?"""
+def _has_constant_size(loop: Loop) -> bool:
+    """True if the loop's size is known before launch."""
     statement, axis = next(iter(loop.items()))
     return statement.axes[axis].src[0].is_const
 
 
-def _stay_near(product: Statement, shared: list[int], has_wide: bool, target: Target) -> bool:
-    """Are operands that all rows need small, or other ones for every step of the loops around?
+def _operands_fit_cache(
+    product: Statement, shared: list[int], is_wide: bool, target: Target
+) -> bool:
+    """True if the operands that all rows need fit the cache, or differ per outer iteration.
 
-    Those are packed once, and blocks of rows read them from a cache further away; without loops
-    around, once for a core's share of the rows, which pays if something wide is not written. Then
-    they may also be too large for any cache: what is wide would be larger still.
+    Operands of one outer iteration are packed once and read from L3; without outer loops, once per
+    core's share of rows, which pays if a wide product is not stored. They may then exceed any
+    cache: the wide product would be larger still.
     """
-    *around, rows = [product.axes[axis] for axis in shared]
-    has_shares = bool(around) or has_wide
-    for value, places in product.reads.items():
-        for indices in places:
+    *outer, rows = [product.axes[axis] for axis in shared]
+    has_shares = bool(outer) or is_wide
+    for value, accesses in product.reads.items():
+        for indices in accesses:
             ranges = ranges_of(indices)
             if rows in ranges:
                 continue
-            size = value.dtype.itemsize * prod(r.size for r in ranges.difference(around))
-            is_own = has_shares and ranges.issuperset(r for r in around if r.op is Ops.RANGE)
-            most = target.l3_bytes / 4 / target.cores if is_own else target.l2_bytes / 2
-            if size > most and not (is_own and has_wide):
+            nbytes = value.dtype.itemsize * prod(r.size for r in ranges.difference(outer))
+            is_private = has_shares and ranges.issuperset(r for r in outer if r.op is Ops.RANGE)
+            limit = target.l3_bytes / 4 / target.cores if is_private else target.l2_bytes / 2
+            if nbytes > limit and not (is_private and is_wide):
                 return False
     return True

@@ -1,15 +1,13 @@
-"""A wide product is computed again where it is needed again: attention's backward keeps no weights.
+"""Rematerialize attention scores: a wide product is recomputed where it is needed again.
 
-A product is wide if it is much larger than its two factors, like the scores of attention: q @ k.T
-has an element for each pair of places. It and what is made of it element by element, its *plane*,
-are used by other products:
+A product is wide if it is much larger than its factors: q @ k.T has an element per pair of
+positions. It and the pointwise values made of it, its *scores*, feed other products:
 
-- with the grain, summing along rows (weights @ v): rows go through both products in blocks, and
-  the plane is never in memory. If something long comes between, as between a forward pass and its
-  gradient, it would have to be: the later reader gets a plane of its own.
-- against the grain, summing along columns (weights.T @ g): one kernel uses blocks of rows both
-  ways (schedule/fuse/attention_backward.py). Where that cannot be, the reader gets a plane that is
-  computed transposed, k @ q.T, so that blocks of its rows go through both.
+- along rows (weights @ v): row blocks pass both products, and the scores are never stored. If much
+comes between, as between a forward pass and its gradient, the later reader recomputes them. - along
+columns (weights.T @ g): one kernel uses row blocks both ways (schedule/fuse/attention_backward.py).
+Where that is not possible, the reader gets scores that are computed transposed, k @ q.T, so that
+row blocks pass both products again.
 """
 
 from __future__ import annotations
@@ -22,172 +20,181 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.fuse.attention_backward import is_swept
-from glassgrad.schedule.fuse.row_blocks import MOST_ROWS, is_wide, ranges_of
+from glassgrad.schedule.fuse.attention_backward import can_fuse_backward
+from glassgrad.schedule.fuse.row_blocks import BLOCK_ROWS, is_wide_result, ranges_of
 from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import make_statement, reduction_levels, sources
 
-FEW_BYTES = 1 << 21  # stay in a cache
-MOVED = OpGroup.MOVEMENT - {Ops.GATHER}
-BETWEEN = 3  # reductions from scores to what attention makes of them
+MIN_SCORE_BYTES = 1 << 21  # smaller scores stay in the cache
+MOVEMENT = OpGroup.MOVEMENT - {Ops.GATHER}
+MAX_LEVELS_BETWEEN = 3  # reductions between scores and what attention computes of them
 
 
 class Factor(NamedTuple):
-    """A value that a product reads, and where."""
+    """A factor of a product and the indices it is read with."""
 
     value: UOp
     indices: Indices
 
 
-def compute_again(
-    roots: Sequence[UOp], target: Target, sweeps: bool = True
+def rematerialize_scores(
+    roots: Sequence[UOp], target: Target, fuses_backward: bool = True
 ) -> tuple[list[UOp], bool]:
-    """The same values, with planes of their own for products that are far apart or turned; and
-    whether some are left to be swept.
+    """The same values, with scores of their own for readers that are far away or need them
+    transposed; and whether some are left to the fused backward pass.
     """
     nodes = [] if target.has_threads else toposort(roots)
-    wide = {n for n in nodes if n.op is Ops.REDUCE and _has_plane(n, target)}
+    wide = {n for n in nodes if n.op is Ops.REDUCE and _is_wide(n, target)}
     if not wide:
         return list(roots), False
-    planes = Planes(wide, reduction_levels(nodes), target if sweeps else None)
+    scores = ScoreRematerializer(wide, reduction_levels(nodes), target if fuses_backward else None)
     for node in nodes:
-        planes.add(node)
-    return [planes.done[root] for root in roots], planes.has_swept
+        scores.add(node)
+    return [scores.done[root] for root in roots], scores.has_fused_backward
 
 
-class Planes:
-    """The graph as it is written anew, and the planes in it."""
+class ScoreRematerializer:
+    """The rewritten graph, and the scores in it."""
 
-    def __init__(self, wide: set[UOp], levels: dict[UOp, int], sweeper: Target | None) -> None:
+    def __init__(
+        self, wide: set[UOp], levels: dict[UOp, int], backward_target: Target | None
+    ) -> None:
         self.wide, self.levels = wide, levels
-        self.sweeper = sweeper  # the machine whose kernels may use a plane both ways
-        self.has_swept = False
+        # the target, if its kernels may use scores both ways
+        self.backward_target = backward_target
+        self.has_fused_backward = False
         self.done: dict[UOp, UOp] = {}
-        self.newest: dict[UOp, int] = {}  # node of a plane -> level of its latest wide product
-        self._later: dict[UOp, UOp] = {}
-        self._turned: dict[UOp, UOp] = {}
+        self.level_of: dict[UOp, int] = {}  # scores -> reduction level of their latest wide product
+        self._recomputed: dict[UOp, UOp] = {}
+        self._transposed: dict[UOp, UOp] = {}
 
     def add(self, node: UOp) -> None:
-        """Write a node whose sources have been written."""
+        """Rewrite a node whose sources have been rewritten."""
         if node in self.wide:
-            self.newest[node] = self.levels[node]
+            self.level_of[node] = self.levels[node]
         elif node.op in OpGroup.POINTWISE:
-            parts = [s for s in node.src if s in self.newest and s.shape == node.shape]
+            parts = [s for s in node.src if s in self.level_of and s.shape == node.shape]
             if parts:
-                self.newest[node] = max(self.newest[part] for part in parts)
+                self.level_of[node] = max(self.level_of[part] for part in parts)
         src = tuple([self._source(node, source) for source in node.src])
         same = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
         if node.op is Ops.REDUCE and node not in self.wide:
-            same = self._against_the_grain(node) or same
+            same = self._sum_over_rows(node) or same
         if same is not node and same.origin is None:
             same.origin = node.origin
         self.done[node] = same
 
     def _source(self, node: UOp, source: UOp) -> UOp:
-        """What a node reads: a plane that is made again, if its product was computed long ago."""
-        if node in self.newest and source in self.newest and node not in self.wide:
-            if self.newest[node] - self.newest[source] > BETWEEN:
-                return self._copy(source, self._later, turn=False)
+        """The source of a node; recomputed if its product is too many reductions before the
+        reader.
+        """
+        if node in self.level_of and source in self.level_of and node not in self.wide:
+            if self.level_of[node] - self.level_of[source] > MAX_LEVELS_BETWEEN:
+                return self._recompute(source, self._recomputed, is_transposed=False)
         return self.done[source]
 
-    def _copy(self, node: UOp, made: dict[UOp, UOp], turn: bool) -> UOp:
-        """A plane once more, from its product on; turned: its last two axes have changed places."""
-        if node in made:
-            return made[node]
+    def _recompute(self, node: UOp, copies: dict[UOp, UOp], is_transposed: bool) -> UOp:
+        """Scores computed once more from their product's terms, or transposed."""
+        if node in copies:
+            return copies[node]
         if node in self.wide:
             terms = self.done[node].src[0]
-            again = _turned_terms(node, terms) if turn else _same(terms)
+            again = _transposed_terms(node, terms) if is_transposed else _distinct_copy(terms)
             copy = UOp(Ops.REDUCE, node.dtype, (again,), node.arg)
-        elif node in self.newest:
-            src = [self._copy(source, made, turn) for source in node.src]
+        elif node in self.level_of:
+            src = [self._recompute(source, copies, is_transposed) for source in node.src]
             copy = UOp(node.op, node.dtype, tuple(src), node.arg)
         else:
-            return _turned(self.done[node]) if turn else self.done[node]
-        copy.origin, made[node] = node.origin, copy
+            return _transposed(self.done[node]) if is_transposed else self.done[node]
+        copy.origin, copies[node] = node.origin, copy
         return copy
 
-    def _against_the_grain(self, reduce: UOp) -> UOp | None:
-        """The product with its plane turned, or left to be swept, if it sums along the columns of
-        one.
+    def _sum_over_rows(self, reduce: UOp) -> UOp | None:
+        """The product over transposed scores, or over scores left to the fused backward pass, if it
+        sums scores over their rows.
         """
         factors = _factors(reduce)
         statement = make_statement(reduce)
         if len(factors) != 2 or len(statement.reduced) != 1:
             return None
         for (value, indices), (other, _) in (factors, factors[::-1]):
-            if value in self.newest and indices[-2] is statement.reduced[0]:
-                if self._is_swept(value):
-                    plane, self.has_swept = self._near(value, other), True
+            if value in self.level_of and indices[-2] is statement.reduced[0]:
+                if self._can_fuse_backward(value):
+                    scores_value, self.has_fused_backward = self._scores_for(value, other), True
                 else:
-                    plane = _turned(self._copy(value, self._turned, turn=True))
-                product = _with_source(reduce, value, plane, self.done)
-                return _rows_first(product) if indices[-1] is statement.axes[-1] else product
+                    scores_value = _transposed(
+                        self._recompute(value, self._transposed, is_transposed=True)
+                    )
+                product = _with_source(reduce, value, scores_value, self.done)
+                return _swap_result_axes(product) if indices[-1] is statement.axes[-1] else product
         return None
 
-    def _is_swept(self, plane: UOp) -> bool:
-        *around, rows, _ = plane.shape
-        return self.sweeper is not None and is_swept(prod(around), rows, self.sweeper)
+    def _can_fuse_backward(self, scores_value: UOp) -> bool:
+        *around, rows, _ = scores_value.shape
+        return self.backward_target is not None and can_fuse_backward(
+            prod(around), rows, self.backward_target
+        )
 
-    def _near(self, plane: UOp, other: UOp) -> UOp:
-        """A plane as it is when the other factor is known: made again, if that is long after."""
-        if self.levels[other] - self.newest[plane] > BETWEEN:
-            return self._copy(plane, self._later, turn=False)
-        return self.done[plane]
+    def _scores_for(self, scores_value: UOp, other: UOp) -> UOp:
+        """The scores, recomputed if the other factor is computed long after them."""
+        if self.levels[other] - self.level_of[scores_value] > MAX_LEVELS_BETWEEN:
+            return self._recompute(scores_value, self._recomputed, is_transposed=False)
+        return self.done[scores_value]
 
 
-def _has_plane(node: UOp, target: Target) -> bool:
-    """Is this a wide product, with blocks of rows for all cores?"""
+def _is_wide(node: UOp, target: Target) -> bool:
+    """True if this is a wide product with row blocks for all cores."""
     shape = node.shape
     if node.arg[0] is not Ops.ADD or len(shape) < 2:
         return False
-    if prod(shape) * node.dtype.itemsize < FEW_BYTES:
+    if prod(shape) * node.dtype.itemsize < MIN_SCORE_BYTES:
         return False
     if any(isinstance(n, Size) for n in shape):
         return False
-    if prod(shape[:-2]) < target.cores and min(shape[-2:]) < MOST_ROWS * 2 * target.cores:
-        return False  # too few blocks of rows
+    if prod(shape[:-2]) < target.cores and min(shape[-2:]) < BLOCK_ROWS * 2 * target.cores:
+        return False  # too few row blocks for all cores
     factors, statement = _factors(node), make_statement(node)
     have = [ranges_of(indices) for _, indices in factors]
-    if len(factors) != 2 or not is_wide(statement, have):
+    if len(factors) != 2 or not is_wide_result(statement, have):
         return False
     *_, rows, columns = statement.axes
     return any(rows in a - b and columns in b - a for a, b in (have, have[::-1]))
 
 
 def _factors(reduce: UOp) -> list[Factor]:
-    """What a sum of products multiplies, behind all movement."""
+    """The factors of a sum of products, behind all movement."""
     statement = make_statement(reduce)
     if statement.body.op is not Ops.MUL:
         return []
     found = list(sources(statement.body, statement.body_indices))
     for number, (value, indices) in enumerate(found):
-        while value.op in MOVED:
+        while value.op in MOVEMENT:
             ((value, indices),) = sources(value, indices)
         found[number] = value, indices
     return [Factor(*pair) for pair in found]
 
 
 def _with_source(reduce: UOp, value: UOp, new: UOp, done: dict[UOp, UOp]) -> UOp:
-    """The product with another value behind the movement of one of its factors."""
-    made: dict[UOp, UOp] = {value: new}
+    """The product with one factor's value replaced, behind its movement."""
+    copies: dict[UOp, UOp] = {value: new}
 
     def write(node: UOp) -> UOp:
-        if node not in made:
-            is_moved = node.op in MOVED or node is reduce or node is reduce.src[0]
+        if node not in copies:
+            is_moved = node.op in MOVEMENT or node is reduce or node is reduce.src[0]
             src = tuple([write(source) for source in node.src]) if is_moved else ()
-            made[node] = UOp(node.op, node.dtype, src, node.arg) if is_moved else done[node]
-        return made[node]
+            copies[node] = UOp(node.op, node.dtype, src, node.arg) if is_moved else done[node]
+        return copies[node]
 
     return write(reduce)
 
 
-def _same(value: UOp) -> UOp:
-    """A node of its own for the same value."""
+def _distinct_copy(value: UOp) -> UOp:
+    """A distinct node for the same value."""
     return UOp(Ops.RESHAPE, value.dtype, (value,), value.shape)
 
 
-def _turned(value: UOp) -> UOp:
-    """The last two axes change places; fewer axes stand for ones in front, as in broadcasting."""
+def _transposed(value: UOp) -> UOp:
+    """Swap the last two axes; missing axes count as leading ones, as in broadcasting."""
     if not value.shape:
         return value
     if len(value.shape) == 1:
@@ -196,14 +203,14 @@ def _turned(value: UOp) -> UOp:
     return UOp(Ops.PERMUTE, value.dtype, (value,), (*axes[:-2], axes[-1], axes[-2]))
 
 
-def _rows_first(product: UOp) -> UOp:
-    """The same product, with columns last while it is computed."""
-    terms = _turned_terms(product, product.src[0])
-    return _turned(UOp(Ops.REDUCE, product.dtype, (terms,), product.arg))
+def _swap_result_axes(product: UOp) -> UOp:
+    """The same product, computed with its result axes swapped."""
+    terms = _transposed_terms(product, product.src[0])
+    return _transposed(UOp(Ops.REDUCE, product.dtype, (terms,), product.arg))
 
 
-def _turned_terms(reduce: UOp, terms: UOp) -> UOp:
-    """What is summed, with those axes turned that are the last two of the sum."""
+def _transposed_terms(reduce: UOp, terms: UOp) -> UOp:
+    """The terms of a sum with those axes swapped that are the last two of the result."""
     axes = list(range(len(terms.shape)))
     *_, rows, columns = [axis for axis in axes if axis not in reduce.arg[1]]
     axes[rows], axes[columns] = axes[columns], axes[rows]

@@ -1,9 +1,10 @@
-"""sum(shear(sum(x·y)))  ->  one sum of products: the gradient of a convolution is a convolution.
+"""sum(window_adjoint(sum(x·y)))  ->  one sum of products: a convolution's gradient is a
+convolution.
 
-The adjoint of sliding windows spreads a sum of products back over the axis that the windows came
-from, and sums what overlaps. Taken one by one, the first sum has an element for each place in each
-window, which is a lot of memory. Sums of products may change places with what moves them, and then
-both are one contraction; of the two factors, only the one that lies along the axis is moved.
+The adjoint of WINDOW spreads a sum of products over the original axis and sums the overlaps
+(col2im). Computed separately, the first sum has an element per element of each window. Sums commute
+with movement, so both sums become one contraction, in which only the factor along the axis is
+moved.
 """
 
 from __future__ import annotations
@@ -24,34 +25,34 @@ REDUCE, WINDOW_ADJOINT, RESHAPE, PERMUTE, MUL = (
     Ops.MUL,
 )
 SHRINK = Ops.SHRINK
-MOVES = frozenset((WINDOW_ADJOINT, RESHAPE, PERMUTE))
+MOVABLE_OPS = frozenset((WINDOW_ADJOINT, RESHAPE, PERMUTE))
 
 
-def join_sheared(roots: Sequence[UOp]) -> list[UOp]:
+def fuse_convolution_gradients(roots: Sequence[UOp]) -> list[UOp]:
     """The same values with fewer sums."""
     nodes = toposort(roots)
     if not any(node.op in (WINDOW_ADJOINT, SHRINK) for node in nodes):
         return list(roots)
     uses = Counter(source for node in nodes for source in node.src)
     uses.update(roots)
-    alone = {node for node in nodes if uses[node] == 1}
+    single_use = {node for node in nodes if uses[node] == 1}
     done: dict[UOp, UOp] = {}
-    changed: set[UOp] = set()  # what stands for nodes with one reader
+    rewritten_single_use: set[UOp] = set()  # replacements of nodes with one reader
     for node in nodes:
-        made = rebuilt(node, done)
+        rebuilt_node = rebuilt(node, done)
         if node.op is REDUCE:
-            made = _joined(made, changed) or made
-        elif node.op is SHRINK and node.src[0] in alone and made.src[0].op is REDUCE:
-            made = _cut_first(made)
-        if made.origin is None:
-            made.origin = node.origin
-        done[node] = made
-        if node in alone:
-            changed.add(made)
+            rebuilt_node = _fuse_sums(rebuilt_node, rewritten_single_use) or rebuilt_node
+        elif node.op is SHRINK and node.src[0] in single_use and rebuilt_node.src[0].op is REDUCE:
+            rebuilt_node = _shrink_terms(rebuilt_node)
+        if rebuilt_node.origin is None:
+            rebuilt_node.origin = node.origin
+        done[node] = rebuilt_node
+        if node in single_use:
+            rewritten_single_use.add(rebuilt_node)
     return [done[root] for root in roots]
 
 
-def _cut_first(shrink: UOp) -> UOp:
+def _shrink_terms(shrink: UOp) -> UOp:
     """shrink(sum(x))  ->  sum(shrink(x))"""
     reduce = shrink.src[0]
     x, axes = reduce.src[0], reduce.arg[1]
@@ -61,23 +62,23 @@ def _cut_first(shrink: UOp) -> UOp:
     return UOp(REDUCE, reduce.dtype, (cut,), reduce.arg)
 
 
-def _joined(outer: UOp, alone: set[UOp]) -> UOp | None:
-    """One sum instead of two, if this one sums a sheared sum of products that nobody else needs."""
+def _fuse_sums(outer: UOp, single_use: set[UOp]) -> UOp | None:
+    """One sum instead of two, if this sums a single-use sum of products behind a WINDOW_ADJOINT."""
     chain: list[UOp] = []
     inner = outer.src[0]
-    while inner.op in MOVES and inner in alone:
+    while inner.op in MOVABLE_OPS and inner in single_use:
         chain.insert(0, inner)
         inner = inner.src[0]
-    if not any(move.op is WINDOW_ADJOINT for move in chain) or inner not in alone:
+    if not any(move.op is WINDOW_ADJOINT for move in chain) or inner not in single_use:
         return None
     if not all(_is_sum(node) for node in (outer, inner)) or inner.src[0].op is not MUL:
         return None
     product, axes = inner.src[0], inner.arg[1]
     rest = [axis for axis in range(len(product.shape)) if axis not in axes]
     order = (*axes, *rest)
-    factors = [_permuted(_ranked(factor, product.shape), order) for factor in product.src]
+    factors = [_permuted(_with_rank(factor, product.shape), order) for factor in product.src]
     for move in chain:
-        moved = _moved(factors, move, len(axes))
+        moved = _move_factors(factors, move, len(axes))
         if moved is None:
             return None
         factors = moved
@@ -90,24 +91,30 @@ def _is_sum(node: UOp) -> bool:
     return node.op is REDUCE and node.arg[0] is Ops.ADD and node.dtype.kind == "float"
 
 
-def _moved(factors: list[UOp], move: UOp, lead: int) -> list[UOp] | None:
-    """The factors behind a move of their sum, whose summed axes come first."""
+def _move_factors(factors: list[UOp], move: UOp, reduced_axes: int) -> list[UOp] | None:
+    """The factors after a movement of their sum, whose reduced axes come first; None if that is not
+    possible.
+    """
     if move.op is PERMUTE:
-        order = (*range(lead), *[axis + lead for axis in move.arg])
+        order = (*range(reduced_axes), *[axis + reduced_axes for axis in move.arg])
         return [_permuted(factor, order) for factor in factors]
     if move.op is RESHAPE:
-        kept = _same_but_ones(move.src[0].shape, move.shape)
-        return None if kept is None else [_placed(factor, kept, lead) for factor in factors]
+        kept = _match_axes(move.src[0].shape, move.shape)
+        return (
+            None
+            if kept is None
+            else [_reshape_factor(factor, kept, reduced_axes) for factor in factors]
+        )
     axis, size, stride, dilation = move.arg
-    along = [factor for factor in factors if factor.shape[axis + lead] != 1]
-    if len(along) != 1 or stride != 1:  # with a stride most products would be with zeros
+    along = [factor for factor in factors if factor.shape[axis + reduced_axes] != 1]
+    if len(along) != 1 or stride != 1:  # with a stride, most products would be zero
         return None
     taps = move.src[0].shape[-1]
-    sheared = _sheared(along[0], (axis + lead, size, stride, dilation), taps)
+    sheared = _window_adjoint(along[0], (axis + reduced_axes, size, stride, dilation), taps)
     return [sheared if factor is along[0] else factor for factor in factors]
 
 
-def _ranked(factor: UOp, shape: Shape) -> UOp:
+def _with_rank(factor: UOp, shape: Shape) -> UOp:
     return _reshaped(factor, (1,) * (len(shape) - len(factor.shape)) + factor.shape)
 
 
@@ -119,14 +126,14 @@ def _permuted(x: UOp, order: tuple[int, ...]) -> UOp:
     return x if order == tuple(range(len(order))) else UOp(PERMUTE, x.dtype, (x,), order)
 
 
-def _sheared(x: UOp, arg: tuple[int, int, int, int], taps: int) -> UOp:
+def _window_adjoint(x: UOp, arg: tuple[int, int, int, int], taps: int) -> UOp:
     if x.shape[-1] != taps:
         x = UOp(Ops.EXPAND, x.dtype, (x,), (*x.shape[:-1], taps))
     return UOp(WINDOW_ADJOINT, x.dtype, (x,), arg)
 
 
-def _same_but_ones(source: Shape, shape: Shape) -> list[int | None] | None:
-    """For each axis of the new shape the one it was, None for a new 1; None if more changes."""
+def _match_axes(source: Shape, shape: Shape) -> list[int | None] | None:
+    """For each axis of the new shape its source axis, None for a new 1; None if more changes."""
     kept: list[int | None] = []
     left = [axis for axis, n in enumerate(source) if n != 1]
     for n in shape:
@@ -139,6 +146,6 @@ def _same_but_ones(source: Shape, shape: Shape) -> list[int | None] | None:
     return None if left else kept
 
 
-def _placed(factor: UOp, kept: list[int | None], lead: int) -> UOp:
-    sizes = [1 if axis is None else factor.shape[axis + lead] for axis in kept]
-    return _reshaped(factor, (*factor.shape[:lead], *sizes))
+def _reshape_factor(factor: UOp, kept: list[int | None], reduced_axes: int) -> UOp:
+    sizes = [1 if axis is None else factor.shape[axis + reduced_axes] for axis in kept]
+    return _reshaped(factor, (*factor.shape[:reduced_axes], *sizes))

@@ -1,7 +1,7 @@
-"""Values that are stored the way they are read: heads side by side, not one after the other.
+"""Store values in the axis order in which they are read: attention heads side by side.
 
-What is read through a reshape of a permutation has indices with divisions, and rows in pieces. If
-all readers do, and the last axis stays the last, storing it as they see it costs nothing.
+A reshape of a permutation is read with divisions and short rows. If all readers do so, and the last
+axis stays last, storing the permuted value costs nothing.
 """
 
 from __future__ import annotations
@@ -13,40 +13,43 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.uop import UOp
 
-MADE = OpGroup.POINTWISE | {Ops.REDUCE}
-FEW = 1 << 12  # elements whose order nobody minds
+COMPUTED_OPS = OpGroup.POINTWISE | {Ops.REDUCE}
+MIN_ELEMENTS = 1 << 12  # smaller values are not worth it
 
 
-def arranged(nodes: Sequence[UOp], roots: Sequence[UOp]) -> set[UOp]:
-    """The PERMUTEs that would be kept instead of what they permute."""
-    found = {node for node in nodes if node.op is Ops.PERMUTE and _may_be_stored(node)}
-    if not found:
-        return found
-    readers: dict[UOp, list[UOp]] = {n: [] for node in found for n in (node, node.src[0])}
+def find_layout_permutes(nodes: Sequence[UOp], roots: Sequence[UOp]) -> set[UOp]:
+    """The PERMUTEs to materialize instead of their sources."""
+    candidates = {node for node in nodes if node.op is Ops.PERMUTE and _can_be_stored(node)}
+    if not candidates:
+        return candidates
+    readers: dict[UOp, list[UOp]] = {n: [] for node in candidates for n in (node, node.src[0])}
     for node in nodes:
         for source in node.src:
             if source in readers:
                 readers[source].append(node)
     for root in roots:
-        found.difference_update((root, *[n for n in found if n.src[0] is root]))
+        candidates.difference_update((root, *[n for n in candidates if n.src[0] is root]))
     return {
         node
-        for node in found
-        if len(readers[node.src[0]]) == 1 and all(_joins(reader) for reader in readers[node])
+        for node in candidates
+        if len(readers[node.src[0]]) == 1
+        and all(_lengthens_rows(reader) for reader in readers[node])
     }
 
 
-def _may_be_stored(node: UOp) -> bool:
-    """Is it a value with its axes in another order, but the last one?"""
+def _can_be_stored(node: UOp) -> bool:
+    """True if a computed value has its axes permuted, except for the last one."""
     order, shape = node.arg, node.shape
-    if node.src[0].op not in MADE or any(isinstance(n, Size) for n in shape):
+    if node.src[0].op not in COMPUTED_OPS or any(isinstance(n, Size) for n in shape):
         return False
-    is_moved = [axis for axis in order if shape[order.index(axis)] > 1]
-    return bool(order[-1] == len(order) - 1) and is_moved != sorted(is_moved) and prod(shape) >= FEW
+    moved = [axis for axis in order if shape[order.index(axis)] > 1]
+    return (
+        bool(order[-1] == len(order) - 1) and moved != sorted(moved) and prod(shape) >= MIN_ELEMENTS
+    )
 
 
-def _joins(node: UOp) -> bool:
-    """Does a reshape make longer rows of what it reads?"""
+def _lengthens_rows(node: UOp) -> bool:
+    """True if a RESHAPE makes the rows of its source longer."""
     if node.op is not Ops.RESHAPE:
         return False
     wide = [n for n in node.shape if n != 1]

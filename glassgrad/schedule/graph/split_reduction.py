@@ -1,6 +1,6 @@
-"""Long reductions and scans with few rows -> parts that cores can share, and what joins them.
+"""Split long reductions and scans with few results into parts that cores can share.
 
-The parts depend on the shape alone, so a result has the same bits on any number of cores.
+The parts depend on the shape alone, so results are bit-identical on any number of cores.
 """
 
 from __future__ import annotations
@@ -13,74 +13,75 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.uop import UOp, const
 
-FEW_RESULTS = 16
-LONG = 1 << 16  # elements; shorter reductions are not worth a second kernel
-PARTS = 64
-MOST_PARTS = 4096
-SCAN_PARTS = 128
-STEPS = 32  # parts of a scan are multiples of this: whole vectors
-ROW_PARTS = (16, 8)  # of the rows of a large matrix that are summed
-FEWEST_ROWS = 64  # in a part
-LARGE = 1 << 22  # elements that are read from memory rather than from a cache
+MIN_PARALLEL_RESULTS = 16  # with as many results, cores share them instead
+MIN_SPLIT_LENGTH = 1 << 16  # elements; shorter reductions do not pay for a second kernel
+PARTS = 64  # of a long axis
+MAX_PARTS = 4096  # if an existing axis numbers the parts
+MAX_SCAN_PARTS = 128  # parts of a scan
+SCAN_ALIGNMENT = 32  # elements: parts of a scan are multiples of this, for whole vectors
+ROW_PARTS = (16, 8)  # parts of the rows of a large matrix
+MIN_ROWS_PER_PART = 64  # rows per part
+MIN_MATRIX_ELEMENTS = 1 << 22  # elements: the matrix exceeds the cache
 
 
-def split_long(node: UOp) -> UOp:
-    """sum(x)  ->  sum(sum(x, inner axes)), where there is nothing else to share among cores"""
+def split_reduction(node: UOp) -> UOp:
+    """sum(x)  ->  sum(sum(x, inner axes)), where cores have nothing else to share"""
     x, (op, axes) = node.src[0], node.arg
     shape = x.shape
     count = prod(shape[axis] for axis in axes)
     if isinstance(prod(shape), Size) or op is Ops.ASSIGN:
         return node
-    if prod(node.shape) >= FEW_RESULTS:
+    if prod(node.shape) >= MIN_PARALLEL_RESULTS:
         return _split_rows(node)
-    if count < LONG:
+    if count < MIN_SPLIT_LENGTH:
         return node
     first, rest = axes[0], axes[1:]
-    if rest and FEW_RESULTS <= shape[first] <= MOST_PARTS:
+    if rest and MIN_PARALLEL_RESULTS <= shape[first] <= MAX_PARTS:
         return _reduce(_reduce(x, op, rest), op, (first,))
     if shape[first] < PARTS:
         return node
-    return _in_parts(x, op, axes)
+    return _split_axis(x, op, axes)
 
 
 def _reduce(x: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
     return UOp(Ops.REDUCE, x.dtype, (x,), (op, axes))
 
 
-def _in_parts(x: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
-    """The first axis as 64 runs, and what is left of it."""
+def _split_axis(x: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
+    """Split the first axis into PARTS contiguous parts, and reduce the remainder separately."""
     shape, first = x.shape, axes[0]
     length = shape[first] // PARTS
-    whole = length * PARTS
-    runs = (*shape[:first], PARTS, length, *shape[first + 1 :])
-    main = UOp(Ops.RESHAPE, x.dtype, (_cut(x, first, 0, whole),), runs)
+    main_size = length * PARTS
+    split_shape = (*shape[:first], PARTS, length, *shape[first + 1 :])
+    main = UOp(Ops.RESHAPE, x.dtype, (_slice(x, first, 0, main_size),), split_shape)
     inner = tuple([axis + 1 for axis in axes])
     result = _reduce(_reduce(main, op, inner), op, (first,))
-    if whole == shape[first]:
+    if main_size == shape[first]:
         return result
-    left = _reduce(_cut(x, first, whole, shape[first]), op, axes)
-    return UOp(op, x.dtype, (result, left))
+    tail = _reduce(_slice(x, first, main_size, shape[first]), op, axes)
+    return UOp(op, x.dtype, (result, tail))
 
 
 def _split_rows(node: UOp) -> UOp:
-    """sum of rows  ->  sum of the sums of 16 parts: cores read whole rows instead of pieces"""
+    """sum of rows  ->  sum of the sums of 16 parts: each core reads whole rows"""
     x, (op, axes) = node.src[0], node.arg
     axis, count = axes[0], x.shape[axes[0]]
     matrix = max(x.src if x.op is Ops.MUL else (x,), key=lambda source: prod(source.shape))
-    is_large = prod(x.shape) >= LARGE and matrix.shape == x.shape  # each element is read once
-    fitting = [n for n in ROW_PARTS if count % n == 0 and count // n >= FEWEST_ROWS]
+    # each element is read once
+    is_large = prod(x.shape) >= MIN_MATRIX_ELEMENTS and matrix.shape == x.shape
+    fitting = [n for n in ROW_PARTS if count % n == 0 and count // n >= MIN_ROWS_PER_PART]
     if len(axes) > 1 or not fitting or not is_large or not _is_outermost(matrix, axis):
         return node
     parts, shape = fitting[0], x.shape
-    runs = (*shape[:axis], parts, count // parts, *shape[axis + 1 :])
-    apart = UOp(Ops.RESHAPE, x.dtype, (x,), runs)
-    order = (axis, *[a for a in range(len(runs)) if a != axis])
-    sums = _reduce(UOp(Ops.PERMUTE, x.dtype, (apart,), order), op, (axis + 1,))
+    split_shape = (*shape[:axis], parts, count // parts, *shape[axis + 1 :])
+    split = UOp(Ops.RESHAPE, x.dtype, (x,), split_shape)
+    order = (axis, *[a for a in range(len(split_shape)) if a != axis])
+    sums = _reduce(UOp(Ops.PERMUTE, x.dtype, (split,), order), op, (axis + 1,))
     return _reduce(UOp(Ops.CONTIGUOUS, x.dtype, (sums,)), op, (0,))
 
 
 def _is_outermost(matrix: UOp, axis: int) -> bool:
-    """Is this axis the first along which a buffer lies in memory?"""
+    """True if this axis is the outermost of a buffer in memory."""
     while matrix.op in (Ops.PERMUTE, Ops.RESHAPE):
         if matrix.op is Ops.PERMUTE:
             axis = matrix.arg[axis]
@@ -95,7 +96,7 @@ def _is_outermost(matrix: UOp, axis: int) -> bool:
     return matrix.op is Ops.BUFFER and len(longer) > 1 and axis == longer[0]
 
 
-def _cut(x: UOp, axis: int, start: int, stop: int) -> UOp:
+def _slice(x: UOp, axis: int, start: int, stop: int) -> UOp:
     if (start, stop) == (0, x.shape[axis]):
         return x
     box = tuple([(start, stop) if a == axis else (0, n) for a, n in enumerate(x.shape)])
@@ -103,32 +104,38 @@ def _cut(x: UOp, axis: int, start: int, stop: int) -> UOp:
 
 
 def split_scan(node: UOp) -> UOp:
-    """scan(x)  ->  scan(parts of x) + what came before each part: the scan of the parts' sums"""
+    """scan(x)  ->  scan(parts of x) + the scan of the parts' totals before each part"""
     x, (op, axis) = node.src[0], node.arg
     size, shape = node.shape[axis], node.shape
-    if isinstance(size, Size) or size < LONG or prod(shape) // size >= FEW_RESULTS:
+    if (
+        isinstance(size, Size)
+        or size < MIN_SPLIT_LENGTH
+        or prod(shape) // size >= MIN_PARALLEL_RESULTS
+    ):
         return node
-    parts = next((n for n in range(SCAN_PARTS, 1, -1) if size % (n * STEPS) == 0), 1)
+    parts = next((n for n in range(MAX_SCAN_PARTS, 1, -1) if size % (n * SCAN_ALIGNMENT) == 0), 1)
     if op is Ops.MULACC or parts == 1:
         return node
-    apart = UOp(
+    split = UOp(
         Ops.RESHAPE, x.dtype, (x,), (*shape[:axis], parts, size // parts, *shape[axis + 1 :])
     )
-    inner = UOp(Ops.SCAN, x.dtype, (apart,), (op, axis + 1))
-    sums = UOp(Ops.SCAN, x.dtype, (_reduce(apart, op, (axis + 1,)),), (op, axis))
-    joined = UOp(op, x.dtype, (_before(sums, op, axis), inner))
+    inner = UOp(Ops.SCAN, x.dtype, (split,), (op, axis + 1))
+    sums = UOp(Ops.SCAN, x.dtype, (_reduce(split, op, (axis + 1,)),), (op, axis))
+    joined = UOp(op, x.dtype, (_carry_in(sums, op, axis), inner))
     return UOp(Ops.RESHAPE, x.dtype, (joined,), shape)
 
 
-def _before(sums: UOp, op: Ops, axis: int) -> UOp:
-    """What the part before ended with, and nothing before the first; an axis of 1 behind it."""
+def _carry_in(sums: UOp, op: Ops, axis: int) -> UOp:
+    """The total before each part, the neutral element before the first; with a trailing axis of
+    1.
+    """
     shape, count = sums.shape, sums.shape[axis]
-    around = tuple([(1, 0) if a == axis else (0, 0) for a in range(len(shape))])
-    moved = UOp(Ops.PAD, sums.dtype, (_cut(sums, axis, 0, count - 1),), around)
-    nothing = const(identity(op, sums.dtype), sums.dtype)
-    if nothing.arg != 0:  # which is what padding is
-        places = UOp(Ops.IOTA, dtypes.int32, (), count)
+    padding = tuple([(1, 0) if a == axis else (0, 0) for a in range(len(shape))])
+    shifted = UOp(Ops.PAD, sums.dtype, (_slice(sums, axis, 0, count - 1),), padding)
+    neutral = const(identity(op, sums.dtype), sums.dtype)
+    if neutral.arg != 0:  # padding gives 0
+        positions = UOp(Ops.IOTA, dtypes.int32, (), count)
         ones = (1,) * (len(shape) - 1 - axis)
-        is_first = UOp(Ops.RESHAPE, dtypes.int32, (places,), (count, *ones)).eq(0)
-        moved = is_first.where(nothing, moved)
-    return UOp(Ops.RESHAPE, sums.dtype, (moved,), (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+        is_first = UOp(Ops.RESHAPE, dtypes.int32, (positions,), (count, *ones)).eq(0)
+        shifted = is_first.where(neutral, shifted)
+    return UOp(Ops.RESHAPE, sums.dtype, (shifted,), (*shape[: axis + 1], 1, *shape[axis + 1 :]))

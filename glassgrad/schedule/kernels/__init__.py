@@ -1,1 +1,1 @@
-"""Fusion groups -> Kernels: scalar expressions under ranges, with their index arithmetic."""
+"""Fusion groups -> Kernels: movement becomes index arithmetic, values become expressions."""

@@ -1,4 +1,4 @@
-"""Cluster -> Kernel: statements as stores and stages under ranges numbered in the kernel."""
+"""Fusion group -> Kernel: statements as STOREs and STAGEs under ranges numbered in the kernel."""
 
 from __future__ import annotations
 
@@ -7,88 +7,93 @@ from glassgrad.base.fast_dataclasses import field, mutable, replace
 from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.proof import guard_unproved
-from glassgrad.ir.stages import CELLS, Check, Kernel, Param
+from glassgrad.ir.stages import ERROR_CELLS, Check, Kernel, Param
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.memory.view import contiguous_strides
-from glassgrad.schedule.fuse.groups import Cluster
+from glassgrad.schedule.fuse.groups import FusionGroup
 from glassgrad.schedule.kernels.expression import Expressions
 from glassgrad.schedule.kernels.factor import factor_out
-from glassgrad.schedule.kernels.movement import Indices, destination, reshaped
-from glassgrad.schedule.kernels.reduction_elimination import collapse
+from glassgrad.schedule.kernels.movement import Indices, destination, reshape_indices
+from glassgrad.schedule.kernels.reduction_elimination import eliminate_reduction
 from glassgrad.schedule.materialize.statement import Statement
 
 
-def place(node: UOp) -> UOp:
-    """The value whose buffer holds this one: an ASSIGN writes into its target's."""
+def base_buffer(node: UOp) -> UOp:
+    """The node whose buffer holds this value: an ASSIGN writes into its target's."""
     while node.op is Ops.ASSIGN:
         node = node.src[0]
     return node
 
 
 @mutable
-class Draft:
-    """A kernel in the making."""
+class KernelBuilder:
+    """The state of a kernel under construction."""
 
-    cluster: Cluster
+    group: FusionGroup
     stored: set[Statement]
     outer: Indices
     next_number: int
     slots: dict[UOp, UOp] = field(default_factory=dict)
-    values: dict[UOp, UOp] = field(default_factory=dict)  # what cluster-mates read of a statement
+    # statement -> the expression that other statements read
+    values: dict[UOp, UOp] = field(default_factory=dict)
     inner_axes: dict[UOp, tuple[int, ...]] = field(default_factory=dict)
     loaded: set[UOp] = field(default_factory=set)
-    below: dict[UOp, set[UOp]] = field(default_factory=dict)  # statement -> those it is made of
+    # statement -> the statements it depends on
+    dependencies: dict[UOp, set[UOp]] = field(default_factory=dict)
     reductions: list[tuple[Indices, list[UOp]]] = field(default_factory=list)
-    checks: dict[UOp, int] = field(default_factory=dict)  # CHECK of the graph -> its number here
+    # CHECK of the graph -> its number in this kernel
+    checks: dict[UOp, int] = field(default_factory=dict)
 
     def param(self, node: UOp) -> UOp:
-        """The kernel's argument that holds this value."""
-        base = place(node)
+        """The kernel argument that holds this value."""
+        base = base_buffer(node)
         if base not in self.slots:
-            shape = tuple([int(n) for n in base.shape])  # room for the largest sizes
+            shape = tuple([int(n) for n in base.shape])  # memory is laid out for the largest sizes
             strides = base.arg.strides if base.op is Ops.BUFFER else contiguous_strides(shape)
             arg = Param(len(self.slots), shape, strides)
             self.slots[base] = UOp(Ops.PARAM, base.dtype, (), arg)
         return self.slots[base]
 
-    def cell_of(self, check: UOp) -> tuple[int, int]:
-        """The slot that all CHECKs of the kernel report to, and the place of this one there."""
-        if CELLS not in self.slots:
-            self.slots[CELLS] = UOp(Ops.PARAM, dtypes.int64, (), Param(len(self.slots), (), ()))
-        slot: int = self.slots[CELLS].arg.slot
+    def error_cell(self, check: UOp) -> tuple[int, int]:
+        """The slot that the kernel's CHECKs report to, and the number of this one."""
+        if ERROR_CELLS not in self.slots:
+            self.slots[ERROR_CELLS] = UOp(
+                Ops.PARAM, dtypes.int64, (), Param(len(self.slots), (), ())
+            )
+        slot: int = self.slots[ERROR_CELLS].arg.slot
         return slot, self.checks.setdefault(check, len(self.checks))
 
     def new_ranges(self, sizes: Indices, kind: AxisKind) -> Indices:
-        made = [make_range(self.next_number + i, r.src[0], kind) for i, r in enumerate(sizes)]
-        self.next_number += len(made)
-        return tuple(made)
+        ranges = [make_range(self.next_number + i, r.src[0], kind) for i, r in enumerate(sizes)]
+        self.next_number += len(ranges)
+        return tuple(ranges)
 
     def reduced_ranges(self, statement: Statement) -> Indices:
-        """Ranges to reduce over: those of an earlier reduction where neither waits for the other.
+        """Ranges to reduce over: those of an earlier reduction, if neither depends on the other.
 
-        Reductions that share their ranges are computed in one loop.
+        Reductions over the same ranges are computed in one loop.
         """
         node, sizes = statement.node, [r.src[0] for r in statement.reduced]
-        below = self.below[node] = {node}
+        dependencies = self.dependencies[node] = {node}
         for read in statement.reads:
-            below |= self.below.get(read, set())
+            dependencies |= self.dependencies.get(read, set())
         for ranges, users in self.reductions:
-            if [r.src[0] for r in ranges] == sizes and below.isdisjoint(users):
+            if [r.src[0] for r in ranges] == sizes and dependencies.isdisjoint(users):
                 users.append(node)
                 return ranges
-        made = self.new_ranges(statement.reduced, AxisKind.REDUCE)
-        if made:
-            self.reductions.append((made, [node]))
-        return made
+        ranges = self.new_ranges(statement.reduced, AxisKind.REDUCE)
+        if ranges:
+            self.reductions.append((ranges, [node]))
+        return ranges
 
     def read(self, node: UOp, indices: Indices, gate: UOp | None) -> UOp:
-        """A load of something outside of the kernel, or of what a cluster-mate has computed."""
+        """A load of a value from outside of the kernel or of another statement."""
         if node not in self.values:
-            self.loaded.add(place(node))
+            self.loaded.add(base_buffer(node))
             return self.param(node).index(*indices, gate=gate).load()
         value, inner = self.values[node], self.inner_axes[node]
-        if value.op is Ops.STORE:  # it is read back from the buffer
-            self.loaded.add(place(node))
+        if value.op is Ops.STORE:  # it is read back from its buffer
+            self.loaded.add(base_buffer(node))
         if not inner:
             zero = value.const_like(0)
             return value if gate is None else gate.where(value, zero)
@@ -97,43 +102,45 @@ class Draft:
         return UOp(Ops.INDEX, node.dtype, (value, *indices, *([gate] if gate else []))).load()
 
 
-def make_kernel(cluster: Cluster, stored: set[Statement]) -> tuple[Kernel, tuple[UOp, ...]]:
-    """The kernel, and the values that its argument slots hold."""
-    sizes = tuple([next(s.axes[axis] for s, axis in loop.items()) for loop in cluster.outer])
+def build_kernel(group: FusionGroup, stored: set[Statement]) -> tuple[Kernel, tuple[UOp, ...]]:
+    """The kernel, and the nodes whose buffers its slots hold."""
+    sizes = tuple([next(s.axes[axis] for s, axis in loop.items()) for loop in group.outer])
     outer = tuple([make_range(i, r.src[0]) for i, r in enumerate(sizes)])
-    draft = Draft(cluster, stored, outer, len(outer))
-    for statement in cluster.statements:
+    builder = KernelBuilder(group, stored, outer, len(outer))
+    for statement in group.statements:
         if statement in stored:
-            draft.param(statement.node)
-    written = {place(s.node) for s in stored if s.node.op is Ops.ASSIGN}
-    stores = [line for s in cluster.statements if (line := _add(draft, s, written)) is not None]
-    stores = _lasting(stores)
+            builder.param(statement.node)
+    written = {base_buffer(s.node) for s in stored if s.node.op is Ops.ASSIGN}
+    stores = [
+        line for s in group.statements if (line := _add_statement(builder, s, written)) is not None
+    ]
+    stores = _live_stores(stores)
     body = factor_out(guard_unproved(UOp(Ops.SINK, dtypes.void, tuple(stores))))
-    body, slots = _without_unused(body, tuple(draft.slots))
-    checks = tuple([Check(node.arg, node.origin, node.number) for node in draft.checks])
-    return Kernel(body, outer, bool(written & draft.loaded), checks), slots
+    body, slots = _drop_unused_params(body, tuple(builder.slots))
+    checks = tuple([Check(node.arg, node.origin, node.number) for node in builder.checks])
+    return Kernel(body, outer, bool(written & builder.loaded), checks), slots
 
 
-def _lasting(lines: list[UOp]) -> list[UOp]:
-    """x = a; x = b  ->  x = b, where nobody reads x between.
+def _live_stores(statements: list[UOp]) -> list[UOp]:
+    """x = a; x = b  ->  x = b, if x is not read between.
 
-    Written twice with the same value, and otherwise between, both would be one node.
+    Two equal stores with another between them are one node, so they cannot be ordered.
     """
-    last = {line.src[0]: line for line in lines if line.op is Ops.STORE}
-    if len(last) == len(lines):
-        return lines
-    found: list[UOp] = []
+    last = {statement.src[0]: statement for statement in statements if statement.op is Ops.STORE}
+    if len(last) == len(statements):
+        return statements
+    live: list[UOp] = []
     needed: set[UOp] = set()
-    for line in reversed(lines):
-        final = last.get(line.src[0], line)
-        if line is final or final.src[2:] != line.src[2:] or line in needed:
-            found.append(line)
-            needed.update(UOp(Ops.SINK, dtypes.void, line.src).toposort())
-    return found[::-1]
+    for statement in reversed(statements):
+        final = last.get(statement.src[0], statement)
+        if statement is final or final.src[2:] != statement.src[2:] or statement in needed:
+            live.append(statement)
+            needed.update(UOp(Ops.SINK, dtypes.void, statement.src).toposort())
+    return live[::-1]
 
 
-def _without_unused(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
-    """Arguments numbered anew where one is left over: it was read where nobody asks, after all."""
+def _drop_unused_params(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
+    """Renumber arguments if simplification removed all uses of one."""
     nodes = body.toposort()
     used = {n.arg.slot for n in nodes if n.op is Ops.PARAM}
     used |= {n.arg[1] for n in nodes if n.op is Ops.CHECK}
@@ -151,50 +158,52 @@ def _without_unused(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, 
     return done[body], tuple([slots[slot] for slot in sorted(used)])
 
 
-def _add(draft: Draft, statement: Statement, written: set[UOp]) -> UOp | None:
-    """Make a statement's value known to its cluster-mates; what must stand in the kernel's order.
+def _add_statement(builder: KernelBuilder, statement: Statement, written: set[UOp]) -> UOp | None:
+    """Build a statement; returns the node to place in the kernel's order, if any.
 
-    Stores do, and so do values made of what a later store overwrites.
+    Those are stores, and values computed from contents that a later store overwrites.
     """
-    axes_of_outer = {loop[statement]: draft.outer[i] for i, loop in enumerate(draft.cluster.outer)}
+    axes_of_outer = {
+        loop[statement]: builder.outer[i] for i, loop in enumerate(builder.group.outer)
+    }
     inner = tuple(
         [a for a, r in enumerate(statement.axes) if r is not ZERO and a not in axes_of_outer]
     )
-    fresh = draft.new_ranges(tuple([statement.axes[a] for a in inner]), AxisKind.LOOP)
+    fresh = builder.new_ranges(tuple([statement.axes[a] for a in inner]), AxisKind.LOOP)
     axes_of_outer |= dict(zip(inner, fresh, strict=True))
     axes = tuple([axes_of_outer.get(axis, ZERO) for axis in range(len(statement.axes))])
-    value = _value(draft, statement, axes)
+    value = _value(builder, statement, axes)
     node = statement.node
     loops = tuple(sorted(fresh, key=lambda r: inner[fresh.index(r)] == statement.scanned))
-    draft.inner_axes[node] = inner
-    if statement not in draft.stored:
-        is_urgent = any(place(read) in written for read in statement.reads)
-        if inner or is_urgent:
+    builder.inner_axes[node] = inner
+    if statement not in builder.stored:
+        is_ordered = any(base_buffer(read) in written for read in statement.reads)
+        if inner or is_ordered:
             shape = tuple([r.size for r in fresh])
             value = UOp(Ops.STAGE, node.dtype, (value, *fresh, *loops), shape)
-        draft.values[node] = value
-        return value if is_urgent else None
-    places = reshaped(node, axes) if statement.is_reshaped else destination(node, axes)
-    target = draft.param(node).index(*places)
-    store = UOp(Ops.STORE, dtypes.void, (target, value, *draft.outer, *loops))
-    draft.values[node] = store if inner else value
+        builder.values[node] = value
+        return value if is_ordered else None
+    indices = reshape_indices(node, axes) if statement.is_reshaped else destination(node, axes)
+    target = builder.param(node).index(*indices)
+    store = UOp(Ops.STORE, dtypes.void, (target, value, *builder.outer, *loops))
+    builder.values[node] = store if inner else value
     return store
 
 
-def _value(draft: Draft, statement: Statement, axes: Indices) -> UOp:
-    reduced = draft.reduced_ranges(statement)
+def _value(builder: KernelBuilder, statement: Statement, axes: Indices) -> UOp:
+    reduced = builder.reduced_ranges(statement)
     ranges = dict(zip(statement.axes + statement.reduced, axes + reduced, strict=True))
     ranges[ZERO] = ZERO
     indices = tuple([ranges[index] for index in statement.body_indices])
-    twins = statement.twins
-    known = {s.node for s in draft.cluster.statements}.union(statement.reads, twins)
+    rematerialized = statement.rematerialized
+    known = {s.node for s in builder.group.statements}.union(statement.reads, rematerialized)
     expressions = Expressions(
         known.__contains__,
-        lambda node, at, gate: draft.read(twins.get(node, node), at, gate),
-        draft.cell_of,
+        lambda node, at, gate: builder.read(rematerialized.get(node, node), at, gate),
+        builder.error_cell,
     )
-    is_opened = statement.body is statement.node
-    value = expressions.build(statement.body, indices, opened=is_opened)
+    is_inlined = statement.body is statement.node
+    value = expressions.build(statement.body, indices, is_inlined=is_inlined)
     if reduced:
         value = UOp(Ops.REDUCE, statement.node.dtype, (value, *reduced), statement.node.arg[0])
-    return collapse(value)
+    return eliminate_reduction(value)

@@ -1,4 +1,4 @@
-"""Movement ops as index arithmetic: where in its source an element of a value lies."""
+"""Movement ops as index arithmetic: the source index of each element of a value."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ Indices = tuple[UOp, ...]
 Conditions = tuple[UOp, ...]
 Moved = tuple[Indices, Conditions]
 
-LIMIT = 1 << 16
-_memo: dict[tuple[Ops, Any, Shape, Indices], Moved] = {}
+MAX_CACHED_MOVES = 1 << 16  # entries of the cache of `move`
+_cache: dict[tuple[Ops, Any, Shape, Indices], Moved] = {}
 
 
 def move(node: UOp, indices: Indices) -> Moved:
-    """Where in its source the element at `indices` lies, and what must hold for that."""
+    """The source indices of the element at `indices`, and the conditions under which it exists."""
     source = node.src[0]
     key = (node.op, node.arg, source.shape, indices)
-    found = _memo.get(key)
+    found = _cache.get(key)
     if found is None:
-        if len(_memo) > LIMIT:
+        if len(_cache) > MAX_CACHED_MOVES:
             clear()
-        found = _memo[key] = MOVES[node.op](node.arg, source.shape, indices)
+        found = _cache[key] = MOVES[node.op](node.arg, source.shape, indices)
     return found
 
 
 def clear() -> None:
-    _memo.clear()
+    _cache.clear()
 
 
-def gathered(node: UOp, indices: Indices, gate: UOp | None = None) -> Moved:
-    """GATHER: along one axis the index is itself a value of the graph.
+def gather_indices(node: UOp, indices: Indices, gate: UOp | None = None) -> Moved:
+    """GATHER: the index along one axis is itself a value of the graph.
 
-    It stands as INDEX(value, i, …), an atom that is replaced when the expression is built.
+    It appears as INDEX(value, i, …), an atom that is replaced when the expression is built.
     """
     axis = node.arg
     inner = indices if gate is None else (*indices, gate)
-    place = UOp(Ops.INDEX, dtypes.index, (node.src[1], *inner))
-    moved = (*indices[:axis], place, *indices[axis + 1 :])
+    atom = UOp(Ops.INDEX, dtypes.index, (node.src[1], *inner))
+    moved = (*indices[:axis], atom, *indices[axis + 1 :])
     size = node.src[0].shape[axis]
-    return moved, () if _is_below(node.src[1], size) else within(place, 0, size)
+    return moved, () if _is_in_bounds(node.src[1], size) else within(atom, 0, size)
 
 
-def _is_below(value: UOp, size: int) -> bool:
-    """Is every element at least 0 and less than size? Movement can only add zeros."""
+def _is_in_bounds(value: UOp, size: int) -> bool:
+    """True if every element is known to be in 0 … size-1. Movement only adds zeros."""
     while value.op in OpGroup.MOVEMENT:
         value = value.src[0]
     return bool(value.vmin >= 0 and value.vmax < size)
 
 
-def stretch(indices: Indices, shape: Shape, source: Shape) -> Indices:
-    """Broadcasting: the index into a source of an elementwise op."""
+def broadcast_indices(indices: Indices, shape: Shape, source: Shape) -> Indices:
+    """The indices into a source of an elementwise op."""
     if shape == source:
         return indices
     skipped = len(shape) - len(source)
@@ -69,8 +69,8 @@ def stretch(indices: Indices, shape: Shape, source: Shape) -> Indices:
 
 
 def reshape(shape: Shape, source: Shape, indices: Indices) -> Moved:
-    """Join all axes into one and split it again; groups of axes with equal sizes stay apart."""
-    if 0 in source:  # nobody reads it
+    """Flatten all axes and split them again; groups of axes with equal products stay separate."""
+    if 0 in source:  # no element is read
         return (ZERO,) * len(source), ()
     result: list[UOp] = []
     taken = 0
@@ -82,7 +82,7 @@ def reshape(shape: Shape, source: Shape, indices: Indices) -> Moved:
 
 
 def _groups(source: Shape, shape: Shape) -> list[tuple[Shape, Shape]]:
-    """The finest cut of two shapes into runs of axes with the same number of elements."""
+    """The finest partition of two shapes into groups of axes with equal products."""
     groups: list[tuple[Shape, Shape]] = []
     i = j = 0
     while i < len(source) or j < len(shape):
@@ -94,7 +94,9 @@ def _groups(source: Shape, shape: Shape) -> list[tuple[Shape, Shape]]:
             right, j = shape[j], j + 1
         while left != right:
             if i == len(source) and j == len(shape):
-                raise _mixed(shape, source, next(n for n in (left, right) if isinstance(n, Size)))
+                raise _dynamic_split_error(
+                    shape, source, next(n for n in (left, right) if isinstance(n, Size))
+                )
             if (left < right or j == len(shape)) and i < len(source):
                 left, i = left * source[i], i + 1
             else:
@@ -112,21 +114,21 @@ def _regroup(indices: Indices, shape: Shape, source: Shape) -> list[UOp]:
         if n == 1 and has_size:  # its only index is 0
             continue
         if isinstance(n, Size) and flat is not ZERO:
-            raise _mixed(shape, source, n)
+            raise _dynamic_split_error(shape, source, n)
         flat = add(scale(flat, n), index)
     result: list[UOp] = []
     for axis in range(len(source) - 1, -1, -1):
         last = all(n == 1 for n in source[:axis])
         if isinstance(source[axis], Size) and not last:
-            raise _mixed(shape, source, source[axis])
+            raise _dynamic_split_error(shape, source, source[axis])
         result.append(flat if last and source[axis] != 1 else mod(flat, source[axis]))
         flat = floordiv(flat, source[axis])
     return result[::-1]
 
 
-def _mixed(shape: Shape, source: Shape, size: Size) -> ShapeError:
+def _dynamic_split_error(shape: Shape, source: Shape, size: Size) -> ShapeError:
     return ShapeError(
-        f"cannot reshape {source} to {shape}: what lies where would depend on {size}",
+        f"cannot reshape {source} to {shape}: element positions would depend on {size}",
         hint="keep axes whose size is known only at launch as they are",
     )
 
@@ -174,7 +176,7 @@ def _window(arg: tuple[int, int, int, int], source: Shape, indices: Indices) -> 
     return tuple(moved), ()
 
 
-def _shear(arg: tuple[int, int, int, int], source: Shape, indices: Indices) -> Moved:
+def _window_adjoint(arg: tuple[int, int, int, int], source: Shape, indices: Indices) -> Moved:
     """o = (in − k·dilation) / stride, where that is a whole number and in range"""
     axis, _, stride, dilation = arg
     distance = sub(indices[axis], scale(indices[-1], dilation))
@@ -192,12 +194,14 @@ MOVES: dict[Ops, Callable[[Any, Shape, Indices], Moved]] = {
     Ops.SHRINK: _shrink,
     Ops.FLIP: _flip,
     Ops.WINDOW: _window,
-    Ops.WINDOW_ADJOINT: _shear,
+    Ops.WINDOW_ADJOINT: _window_adjoint,
 }
 
 
 def destination(node: UOp, axes: Indices) -> Indices:
-    """Where the element at `axes` is written: an ASSIGN writes through its movement chain."""
+    """The indices written for the element at `axes`: an ASSIGN writes through its movement
+    chain.
+    """
     if node.op is not Ops.ASSIGN or not node.arg:
         return axes
     shapes = [node.src[0].shape]
@@ -209,8 +213,8 @@ def destination(node: UOp, axes: Indices) -> Indices:
     return axes
 
 
-def reshaped(node: UOp, axes: Indices) -> Indices:
-    """Where a RESHAPE has the element that its source has at `axes`."""
+def reshape_indices(node: UOp, axes: Indices) -> Indices:
+    """The indices in a RESHAPE of its source's element at `axes`."""
     return reshape(node.src[0].shape, node.shape, axes)[0]
 
 

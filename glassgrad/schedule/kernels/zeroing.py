@@ -1,7 +1,7 @@
-"""Memory that a kernel may leave unwritten in part is filled with zeros by a kernel before it.
+"""Zero-fill buffers that a kernel may leave partly unwritten, in a kernel before it.
 
 Every kernel that makes a value writes all of its elements, and ir/coverage.py proves it. Should
-that fail, zeros are read where nothing was written, and never what was there before.
+that proof fail, readers find zeros and never stale memory.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from glassgrad.ir.stages import Kernel, Schedule
 from glassgrad.ir.uop import UOp, make_range
 
 
-def zero_uncovered(made: Schedule) -> Schedule:
-    """The same kernels, with one before each buffer that is not proved to be written as a whole."""
+def zero_uncovered(schedule: Schedule) -> Schedule:
+    """The schedule with a zeroing kernel before each buffer whose coverage is not proved."""
     kernels: list[Kernel] = []
     buffers: list[tuple[UOp, ...]] = []
     stored: list[tuple[UOp, ...]] = []
-    known: set[UOp] = set()  # what has been written before, or was there
-    for kernel, slots, values in zip(made.kernels, made.buffers, made.stored, strict=True):
-        for base, zeros in _missing(kernel, slots, known):
+    initialized: set[UOp] = set()  # buffers written before, or given
+    for kernel, slots, values in zip(
+        schedule.kernels, schedule.buffers, schedule.stored, strict=True
+    ):
+        for base, zeros in _uncovered_buffers(kernel, slots, initialized):
             GlobalCounters.uncovered(1)
             kernels.append(zeros)
             buffers.append((base,))
@@ -33,25 +35,25 @@ def zero_uncovered(made: Schedule) -> Schedule:
         kernels.append(kernel)
         buffers.append(slots)
         stored.append(values)
-        known.update(slots)
-    if len(kernels) == len(made.kernels):
-        return made
-    return replace(made, kernels=tuple(kernels), buffers=tuple(buffers), stored=tuple(stored))
+        initialized.update(slots)
+    if len(kernels) == len(schedule.kernels):
+        return schedule
+    return replace(schedule, kernels=tuple(kernels), buffers=tuple(buffers), stored=tuple(stored))
 
 
-def _missing(
-    kernel: Kernel, slots: tuple[UOp, ...], known: set[UOp]
+def _uncovered_buffers(
+    kernel: Kernel, slots: tuple[UOp, ...], initialized: set[UOp]
 ) -> Iterator[tuple[UOp, Kernel]]:
     for param in uncovered(kernel.body):
         base = slots[param.arg.slot]
-        if base.op is not Ops.BUFFER and base not in known:
-            yield base, _zeros(param)
+        if base.op is not Ops.BUFFER and base not in initialized:
+            yield base, _zero_kernel(param)
 
 
-def _zeros(param: UOp) -> Kernel:
+def _zero_kernel(param: UOp) -> Kernel:
     """for i: for j: y[i, j] = 0"""
     first = param.replace(arg=replace(param.arg, slot=0))
-    places = [make_range(a, n) if n > 1 else ZERO for a, n in enumerate(param.arg.shape)]
-    loops = tuple([place for place in places if place is not ZERO])
-    store = UOp(Ops.STORE, dtypes.void, (first.index(*places), first.const_like(0), *loops))
+    indices = [make_range(a, n) if n > 1 else ZERO for a, n in enumerate(param.arg.shape)]
+    loops = tuple([index for index in indices if index is not ZERO])
+    store = UOp(Ops.STORE, dtypes.void, (first.index(*indices), first.const_like(0), *loops))
     return Kernel(UOp(Ops.SINK, dtypes.void, (store,)), loops)

@@ -1,4 +1,4 @@
-"""Statements: values that are materialised, their loops, and what they read."""
+"""Statements: values that are materialized, their loops and what they read."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size, expression
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.schedule.kernels.movement import Indices, gathered, move, stretch
+from glassgrad.schedule.kernels.movement import Indices, broadcast_indices, gather_indices, move
 
-ALWAYS_KEPT = frozenset((Ops.REDUCE, Ops.SCAN, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
+ALWAYS_MATERIALIZED = frozenset((Ops.REDUCE, Ops.SCAN, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))
 POINTWISE, GATHER, SCAN = OpGroup.POINTWISE, Ops.GATHER, Ops.SCAN
 
 
 @slotted
 class Statement:
-    """A value that is materialised: for all `axes`, combine `body` over `reduced`.
+    """A materialized value: for all `axes`, combine `body` over `reduced`.
 
     An axis is a range, or 0 where there is only one element. Ranges are numbered within the
-    statement, axes first. `reads` says at which indices other statements and buffers are read.
+    statement, axes first. `reads` maps other statements' nodes and buffers to the indices they are
+    read with.
     """
 
     node: UOp
@@ -31,20 +32,20 @@ class Statement:
     body: UOp
     body_indices: Indices
     is_stored: bool = False
-    ops: float = 0.0  # arithmetic for one element
-    is_scatter: bool = False  # see schedule/kernels/scatter.py: it has a kernel of its own
-    order: int = -1  # its place in the program
-    twins: dict[UOp, UOp] = field(
+    ops: float = 0.0  # instructions per element
+    is_scatter: bool = False  # lowered by schedule/kernels/scatter.py, in a kernel of its own
+    order: int = -1  # its position in program order
+    rematerialized: dict[UOp, UOp] = field(
         default_factory=dict
-    )  # see schedule/materialize/rematerialize.py: read these instead
+    )  # values to read from their recomputation (schedule/materialize/rematerialize.py)
     reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
-    contracts: bool | None = None  # see is_contraction: found when all reads are known
+    contraction_flag: bool | None = None  # cache of is_contraction, which needs all reads
 
     def __post_init__(self) -> None:
         self.order = self.node.number if self.order < 0 else self.order
 
     @property
-    def is_twin(self) -> bool:
+    def is_rematerialized(self) -> bool:
         return self.order != self.node.number
 
     @property
@@ -58,48 +59,52 @@ class Statement:
 
     @property
     def scanned(self) -> int | None:
-        """The axis along which it runs in order, each element made of the one before."""
+        """The axis along which a scan runs in order, if any."""
         axis: int = self.node.arg[1] if self.node.op is SCAN else -1
         return axis if axis >= 0 and self.axes[axis] is not ZERO else None
 
     @property
     def is_reshaped(self) -> bool:
-        """Are its axes those of what it reshapes, not its own?"""
+        """True if the axes are those of a reshape's source."""
         return self.node.shape != self.body.shape and self.node.op is Ops.RESHAPE
 
     @property
     def is_contraction(self) -> bool:
-        """A reduction of operands that each lack an axis another has, as in a matrix product."""
-        found = self.contracts
+        """True for a reduction of operands that each lack an axis of another, as in a matrix
+        product.
+        """
+        found = self.contraction_flag
         if found is None:
-            found = self.contracts = bool(self.reduced) and _contracts(self)
+            found = self.contraction_flag = bool(self.reduced) and _is_contraction(self)
         return found
 
 
-def _contracts(statement: Statement) -> bool:
+def _is_contraction(statement: Statement) -> bool:
     axes = frozenset(r for r in statement.axes if r is not ZERO)
-    have = {
+    operand_axes = {
         axes & frozenset[UOp]().union(*[index.ranges for index in at])
-        for places in statement.reads.values()
-        for at in places
+        for accesses in statement.reads.values()
+        for at in accesses
     }
-    return any(not a <= b and not b <= a for a in have for b in have)
+    return any(not a <= b and not b <= a for a in operand_axes for b in operand_axes)
 
 
-Uses = dict[tuple[Statement, Indices], None]  # who reads a value, and where
+Uses = dict[tuple[Statement, Indices], None]  # the readers of a value, and their indices
 
 
 def make_statement(node: UOp) -> Statement:
-    """What is computed, and over which ranges, for a node that is materialised."""
+    """The statement of a node that is materialized."""
     if node.op is Ops.REDUCE:
         return _reduction(node)
-    body = node if node.op not in ALWAYS_KEPT or node.op is SCAN else node.src[-1]
+    body = node if node.op not in ALWAYS_MATERIALIZED or node.op is SCAN else node.src[-1]
     axes = tuple([make_axis(number, n) for number, n in enumerate(body.shape)])
     return Statement(node, axes, (), body, axes)
 
 
-def as_before(node: UOp) -> Statement:
-    """A RESHAPE that is only stored: over the axes of what is reshaped, which others share."""
+def reshape_statement(node: UOp) -> Statement:
+    """The statement of a RESHAPE that is only stored, over the axes of its source, to share its
+    loops.
+    """
     body = node.src[0]
     if any(isinstance(n, Size) for n in (*node.shape, *body.shape)):
         return make_statement(node)
@@ -108,36 +113,36 @@ def as_before(node: UOp) -> Statement:
 
 
 def make_axis(number: int, size: int) -> UOp:
-    """A range, unless there is only one element."""
+    """A range, or 0 for a single element."""
     return ZERO if size == 1 else make_range(number, expression(size))
 
 
 def _reduction(node: UOp) -> Statement:
     shape, reduced_axes = node.src[0].shape, node.arg[1]
-    kept = [axis for axis in range(len(shape)) if axis not in reduced_axes]
-    ranges = {axis: make_axis(number, shape[axis]) for number, axis in enumerate(kept)}
+    result_axes = [axis for axis in range(len(shape)) if axis not in reduced_axes]
+    ranges = {axis: make_axis(number, shape[axis]) for number, axis in enumerate(result_axes)}
     for axis in reduced_axes:
         ranges[axis] = make_axis(len(ranges), shape[axis])
     every = tuple([ranges[axis] for axis in range(len(shape))])
-    axes = tuple([ranges[axis] for axis in kept])
+    axes = tuple([ranges[axis] for axis in result_axes])
     reduced = tuple([ranges[axis] for axis in reduced_axes if ranges[axis] is not ZERO])
     return Statement(node, axes, reduced, node.src[0], every)
 
 
 def sources(node: UOp, indices: Indices) -> Iterator[tuple[UOp, Indices]]:
-    """Where a node that is not materialised reads its sources."""
+    """The sources of a node that is not materialized, and the indices they are read with."""
     if node.op in POINTWISE or node.op is SCAN:
         for source in node.src:
-            yield source, stretch(indices, node.shape, source.shape)
+            yield source, broadcast_indices(indices, node.shape, source.shape)
     elif node.op is GATHER:
         yield node.src[1], indices
-        yield node.src[0], gathered(node, indices)[0]
+        yield node.src[0], gather_indices(node, indices)[0]
     elif node.op not in LEAVES:
         yield node.src[0], move(node, indices)[0]
 
 
 def reduction_levels(nodes: list[UOp]) -> dict[UOp, int]:
-    """How many reductions lie one behind the other up to each node."""
+    """The number of reductions on the longest path to each node."""
     levels: dict[UOp, int] = {}
     for node in nodes:
         below = max([levels[source] for source in node.src], default=0)

@@ -11,7 +11,7 @@ from glassgrad import Tensor
 from glassgrad.base.errors import AxisError
 from glassgrad.devices.python.device import python_target
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.stages import CELLS, Program, Target
+from glassgrad.ir.stages import ERROR_CELLS, Program, Target
 from glassgrad.loops import optimize
 from glassgrad.lower import lower
 from glassgrad.schedule import schedule
@@ -20,7 +20,7 @@ from glassgrad.schedule import schedule
 def program(value: Tensor, target: Target) -> Program:
     made = schedule([value.uop], target)
     (kernel,) = made.kernels
-    assert CELLS in made.buffers[0]
+    assert ERROR_CELLS in made.buffers[0]
     return lower(optimize(kernel, target), target)
 
 

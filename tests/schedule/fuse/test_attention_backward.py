@@ -8,10 +8,10 @@ from support.compiler.schedules import TARGET, memory, planned, sizes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule, Target
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.fuse import attention_backward as swept
-from glassgrad.schedule.fuse.attention_backward import is_swept
-from glassgrad.schedule.fuse.fusion import make_clusters
-from glassgrad.schedule.fuse.groups import Cluster
+from glassgrad.schedule.fuse import attention_backward
+from glassgrad.schedule.fuse.attention_backward import can_fuse_backward
+from glassgrad.schedule.fuse.fusion import make_fusion_groups
+from glassgrad.schedule.fuse.groups import FusionGroup
 from glassgrad.schedule.materialize.statement import Statement
 
 SHAPE = (16, 256, 32)
@@ -31,12 +31,12 @@ def stored(made: Schedule) -> list[int]:
 
 
 def test_planes_are_swept_where_cores_share_them_evenly_and_blocks_divide_the_rows() -> None:
-    assert is_swept(16, 256, TARGET)
-    assert is_swept(9, 96, TARGET)  # enough for both cores
-    assert not is_swept(7, 256, TARGET)
-    assert not is_swept(1, 256, TARGET)
-    assert not is_swept(16, 250, TARGET)
-    assert not is_swept(16, 32, TARGET)  # one block
+    assert can_fuse_backward(16, 256, TARGET)
+    assert can_fuse_backward(9, 96, TARGET)  # enough for both cores
+    assert not can_fuse_backward(7, 256, TARGET)
+    assert not can_fuse_backward(1, 256, TARGET)
+    assert not can_fuse_backward(16, 250, TARGET)
+    assert not can_fuse_backward(16, 32, TARGET)  # one block
 
 
 def test_a_product_both_ways_round_is_one_kernel_without_softmax() -> None:
@@ -63,7 +63,7 @@ def test_a_sum_that_cannot_share_the_kernel_gets_a_plane_of_its_own(
         return sum(any(n.op is Ops.STAGE and n.arg[-1:] == (256,) for n in own) for own in nodes)
 
     assert with_planes(step(*SHAPE)) == 2, "weights, and all gradients"
-    monkeypatch.setattr(swept, "MOST_STATEMENTS", 6)
+    monkeypatch.setattr(attention_backward, "MAX_STATEMENTS", 6)
     made = step(*SHAPE)
     assert with_planes(made) == 3
     assert PLANE not in sizes(made)
@@ -71,7 +71,7 @@ def test_a_sum_that_cannot_share_the_kernel_gets_a_plane_of_its_own(
 
 @pytest.mark.parametrize("is_detached", [True, False])
 def test_the_order_in_which_values_are_met_does_not_matter(is_detached: bool) -> None:
-    """Weights and their slopes, rows in blocks each, are found together whoever comes first."""
+    """Weights and their slopes, rows in row_blocks each, are found together whoever comes first."""
     x, g = memory(8, 256, 3 * 64), memory(8, 256, 64)
     source = x.detach() if is_detached else x
     q, k, v = source.reshape(8, 256, 3, 2, 32).permute(2, 0, 3, 1, 4)
@@ -86,11 +86,11 @@ def test_a_schedule_is_made_once_where_every_plane_is_swept(
 ) -> None:
     calls: list[dict[UOp, Statement]] = []
 
-    def counted(kept: dict[UOp, Statement], target: Target) -> list[Cluster]:
-        calls.append(kept)
-        return make_clusters(kept, target)
+    def counted(statements: dict[UOp, Statement], target: Target) -> list[FusionGroup]:
+        calls.append(statements)
+        return make_fusion_groups(statements, target)
 
-    monkeypatch.setattr("glassgrad.schedule.make_clusters", counted)
+    monkeypatch.setattr("glassgrad.schedule.make_fusion_groups", counted)
     step(*SHAPE)
     assert len(calls) == 1
 

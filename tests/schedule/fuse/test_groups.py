@@ -16,86 +16,88 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.fuse import profitability as module
-from glassgrad.schedule.fuse.fusion import make_clusters
+from glassgrad.schedule.fuse.fusion import make_fusion_groups
 from glassgrad.schedule.fuse.groups import (
-    Cluster,
-    effect_edges,
-    precede,
+    FusionGroup,
+    absorb,
+    add_dependency,
+    anti_dependences,
+    deadlocked_versions,
+    has_path_between,
     run_order,
-    something_between,
-    stuck_versions,
-    take_in,
 )
 from glassgrad.schedule.graph.normalize import normalize
-from glassgrad.schedule.graph.write_hazards import copy_first, separate_effects
-from glassgrad.schedule.materialize.policy import choose_fates
+from glassgrad.schedule.graph.write_hazards import copy_versions, resolve_write_hazards
+from glassgrad.schedule.materialize.policy import choose_materialization
 from glassgrad.schedule.materialize.statement import Statement
 
 
 def fates(seed: int) -> dict[UOp, Statement]:
-    values = separate_effects(normalize(random_graph(Random(seed), 25)))
-    kept = choose_fates(values)
-    while stuck := stuck_versions(kept):
-        values = copy_first(values, stuck)
-        kept = choose_fates(values)
-    return kept
+    values = resolve_write_hazards(normalize(random_graph(Random(seed), 25)))
+    statements = choose_materialization(values)
+    while stuck := deadlocked_versions(statements):
+        values = copy_versions(values, stuck)
+        statements = choose_materialization(values)
+    return statements
 
 
 def array(*shape: int) -> UOp:
     return leaf(np.zeros(shape))
 
 
-def clusters_of(*roots: UOp, **facts: int) -> list[Cluster]:
-    return make_clusters(choose_fates(roots), replace(TARGET, **facts))
+def clusters_of(*roots: UOp, **facts: int) -> list[FusionGroup]:
+    return make_fusion_groups(choose_materialization(roots), replace(TARGET, **facts))
 
 
 @pytest.mark.parametrize("batch", range(4))
 def test_every_statement_is_in_one_cluster_and_runs_after_what_it_needs(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
-        kept = fates(seed)
-        clusters = make_clusters(kept, TARGET)
-        ordered = [statement for cluster in clusters for statement in cluster.statements]
+        statements = fates(seed)
+        groups = make_fusion_groups(statements, TARGET)
+        ordered = [statement for group in groups for statement in group.statements]
         place = {statement: number for number, statement in enumerate(ordered)}
-        assert len(ordered) == len(place) == len(kept)
+        assert len(ordered) == len(place) == len(statements)
         for statement in ordered:
             for value in statement.reads:
-                if value in kept:
-                    assert place[kept[value]] < place[statement]
-        for earlier, later in effect_edges(kept):
+                if value in statements:
+                    assert place[statements[value]] < place[statement]
+        for earlier, later in anti_dependences(statements):
             assert place[earlier] < place[later], "old contents are read first"
 
 
 @pytest.mark.parametrize("batch", range(2))
 def test_shared_loops_have_one_size_and_belong_to_every_statement(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
-        for cluster in make_clusters(fates(seed), TARGET):
-            for loop in cluster.outer:
-                assert set(loop) == set(cluster.statements)
+        for group in make_fusion_groups(fates(seed), TARGET):
+            for loop in group.outer:
+                assert set(loop) == set(group.statements)
                 assert len({s.axes[axis].size for s, axis in loop.items()}) == 1
 
 
 def test_no_kernel_has_more_arguments_than_the_machine_takes() -> None:
     for seed in range(40):
-        for cluster in make_clusters(fates(seed), replace(TARGET, max_params=6)):
-            if len(cluster.statements) > 1:
-                values = {s.node for s in cluster.statements}
-                values |= {value for s in cluster.statements for value in s.reads}
+        for group in make_fusion_groups(fates(seed), replace(TARGET, max_params=6)):
+            if len(group.statements) > 1:
+                values = {s.node for s in group.statements}
+                values |= {value for s in group.statements for value in s.reads}
                 assert len(values) <= 6
 
 
 def test_no_kernel_has_more_statements_than_can_be_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST_STATEMENTS", 3)
-    sizes = [len(c.statements) for seed in range(40) for c in make_clusters(fates(seed), TARGET)]
+    monkeypatch.setattr(module, "MAX_STATEMENTS", 3)
+    sizes = [
+        len(c.statements) for seed in range(40) for c in make_fusion_groups(fates(seed), TARGET)
+    ]
     assert max(sizes) == 3
 
 
 def test_a_reduction_and_its_elementwise_user_share_all_loops() -> None:
     total = reduce(array(64, 64), Ops.ADD, 1)
-    (cluster,) = clusters_of(total * 2.0)
-    assert cluster.outer_size == 64
-    assert len(cluster.statements) == 2
+    (group,) = clusters_of(total * 2.0)
+    assert group.outer_size == 64
+    assert len(group.statements) == 2
 
 
 def test_values_that_have_nothing_in_common_stay_apart() -> None:
@@ -119,17 +121,17 @@ def test_two_contractions_in_a_row_are_two_kernels() -> None:
     assert len(clusters_of(product(product(x, w), v))) == 2
 
 
-def waiting_clusters(choice: Random) -> list[Cluster]:
+def waiting_clusters(choice: Random) -> list[FusionGroup]:
     """Clusters in an order in which they can run, some of which wait for some before them."""
-    made = [Cluster([], [], first=place, last=place) for place in range(24)]
+    made = [FusionGroup([], [], first=place, last=place) for place in range(24)]
     for place, later in enumerate(made):
         for earlier in choice.sample(made[:place], min(place, choice.randrange(4))):
-            precede(earlier, later)
+            add_dependency(earlier, later)
     return made
 
 
-def reachable(start: Cluster) -> set[Cluster]:
-    found: set[Cluster] = set()
+def reachable(start: FusionGroup) -> set[FusionGroup]:
+    found: set[FusionGroup] = set()
     stack = [start]
     while stack:
         new = [later for later in stack.pop().after if later not in found]
@@ -139,45 +141,47 @@ def reachable(start: Cluster) -> set[Cluster]:
 
 
 def test_a_cluster_that_has_grown_leads_back_to_what_came_before_its_new_part() -> None:
-    """early -> two, one -> two, one -> a -> b -> late; early and late become one cluster."""
-    early, one, two, a, b, late = [Cluster([], [], first=place, last=place) for place in range(6)]
+    """early -> two, one -> two, one -> a -> b -> late; early and late become one group."""
+    early, one, two, a, b, late = [
+        FusionGroup([], [], first=place, last=place) for place in range(6)
+    ]
     pairs = [(early, two), (early, late), (one, two), (one, a), (a, b), (b, late)]
     for before, after in pairs:
-        precede(before, after)
-    assert not something_between(one, two)
-    take_in(early, late)
-    assert something_between(one, two), "a and b have to run before the cluster that two waits for"
+        add_dependency(before, after)
+    assert not has_path_between(one, two)
+    absorb(early, late)
+    assert has_path_between(one, two), "a and b have to run before the group that two waits for"
 
 
 @pytest.mark.parametrize("batch", range(4))
 def test_what_lies_between_two_clusters_is_found_however_they_have_grown(batch: int) -> None:
     for seed in range(batch * 50, batch * 50 + 50):
         choice = Random(seed)
-        clusters = waiting_clusters(choice)
+        groups = waiting_clusters(choice)
         for _ in range(80):
-            edges = [(one, two) for one in clusters for two in one.after]
+            edges = [(one, two) for one in groups for two in one.after]
             if not edges:
                 break
             one, two = choice.choice(edges)
             between = [c for c in one.after if c is not two and two in reachable(c)]
-            assert something_between(one, two) == bool(between), seed
+            assert has_path_between(one, two) == bool(between), seed
             if not between:
-                take_in(one, two)
-                clusters.remove(two)
-                assert len(run_order(dict.fromkeys(clusters))) == len(clusters)
+                absorb(one, two)
+                groups.remove(two)
+                assert len(run_order(dict.fromkeys(groups))) == len(groups)
 
 
 def test_swapped_buffers_are_stuck_until_one_is_copied() -> None:
     x, y = array(4, 4), array(4, 4)
     roots = [assign(x, y), assign(y, x)]
-    stuck = stuck_versions(choose_fates(roots))
+    stuck = deadlocked_versions(choose_materialization(roots))
     assert stuck and stuck <= {x, y}
-    assert stuck_versions(choose_fates(copy_first(roots, stuck))) == set()
+    assert deadlocked_versions(choose_materialization(copy_versions(roots, stuck))) == set()
 
 
 def test_a_plain_update_is_not_stuck() -> None:
     x = array(4, 4)
-    assert stuck_versions(choose_fates([assign(x, x + 1.0)])) == set()
+    assert deadlocked_versions(choose_materialization([assign(x, x + 1.0)])) == set()
 
 
 def test_nothing_is_left_for_the_collector() -> None:
@@ -196,7 +200,7 @@ def test_nothing_is_left_for_the_collector() -> None:
 
 
 def clusters_and_statements() -> list[object]:
-    return [found for found in gc.get_objects() if type(found) in (Cluster, Statement)]
+    return [found for found in gc.get_objects() if type(found) in (FusionGroup, Statement)]
 
 
 def test_a_value_of_old_contents_that_waits_for_another_write_can_run() -> None:

@@ -1,4 +1,4 @@
-"""When two clusters are better as one kernel."""
+"""When two groups are better as one kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
-from glassgrad.schedule.fuse import profitability as worth
+from glassgrad.schedule.fuse import profitability
 from glassgrad.tensor.lazy.collect import collect
 
 ONE_CORE = replace(TARGET, cores=1)
@@ -51,7 +51,7 @@ def test_a_kernel_takes_no_more_arguments_than_the_machine_has() -> None:
 def test_large_expressions_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     x = memory(64, 64).sum(1) * 2
     assert kernels(x) == 1
-    monkeypatch.setattr(worth, "MOST_STATEMENTS", 1)
+    monkeypatch.setattr(profitability, "MAX_STATEMENTS", 1)
     assert kernels(x) == 2
 
 

@@ -13,10 +13,9 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule
 from glassgrad.loops import optimize
 from glassgrad.loops.nest import axes
-from glassgrad.schedule.fuse import profitability as worth
-from glassgrad.schedule.fuse import row_blocks as blocks
-from glassgrad.schedule.graph import attention_scores as planes
-from glassgrad.schedule.graph.attention_scores import compute_again
+from glassgrad.schedule.fuse import profitability, row_blocks
+from glassgrad.schedule.graph import attention_scores
+from glassgrad.schedule.graph.attention_scores import rematerialize_scores
 
 SHAPE = (16, 256, 32)
 PLANE = 16 * 256 * 256
@@ -42,7 +41,10 @@ def test_no_kernel_of_a_training_step_stores_scores_or_weights(is_causal: bool) 
     ("shape", "counts"),
     [
         ((16, 256, 32), [6]),  # scores, slopes of weights, their sums, queries, keys, values
-        ((16, 252, 32), [5, 4]),  # no blocks divide the rows: slopes, queries; turned, the others
+        (
+            (16, 252, 32),
+            [5, 4],
+        ),  # no row_blocks divide the rows: slopes, queries; turned, the others
         ((7, 288, 32), [4, 4]),  # two cores would wait for one plane
     ],
 )
@@ -86,7 +88,7 @@ def test_products_that_are_deep_small_or_alone_are_left_as_they_are() -> None:
         q, k, v, g = [memory(batch, time, width) for _ in range(4)]
         made = attend(q, k, v)
         roots = [x.uop for x in (made, *made.gradient(q, k, v, gradient=g))]
-        assert compute_again(roots, TARGET) == (roots, False)
+        assert rematerialize_scores(roots, TARGET) == (roots, False)
 
 
 def test_factors_may_be_looked_up() -> None:
@@ -111,12 +113,12 @@ def reference(x: list[np.ndarray], late: bool) -> float:
 def test_gradients_are_the_slopes(
     shape: tuple[int, ...], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (blocks, worth):
-        monkeypatch.setattr(module, "FEW", 2)
-        monkeypatch.setattr(module, "SMALL_BYTES", 0)
-    monkeypatch.setattr(planes, "FEW_BYTES", 0)
-    monkeypatch.setattr(blocks, "WIDER", 0)
-    monkeypatch.setattr(blocks, "MOST_ROWS", 0)
+    for module in (row_blocks, profitability):
+        monkeypatch.setattr(module, "MIN_OUTER_ITERATIONS", 2)
+        monkeypatch.setattr(module, "SINGLE_CORE_BYTES", 0)
+    monkeypatch.setattr(attention_scores, "MIN_SCORE_BYTES", 0)
+    monkeypatch.setattr(row_blocks, "WIDE_RATIO", 0)
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 0)
     rng = np.random.default_rng(shape[-2])
     wide = shape[-1]
     x = [rng.standard_normal(s) for s in (shape, shape, shape, (wide, wide), shape)]

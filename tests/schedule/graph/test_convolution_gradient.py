@@ -11,7 +11,7 @@ from support.compiler.schedules import memory, planned
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
-from glassgrad.schedule.graph.convolution_gradient import join_sheared
+from glassgrad.schedule.graph.convolution_gradient import fuse_convolution_gradients
 
 
 def gradient_of_input(options: dict[str, int], shape: tuple[int, ...] = (2, 6, 9, 9)) -> Tensor:
@@ -29,12 +29,12 @@ def test_the_gradient_of_a_convolutions_input_is_one_sum_of_products(
 ) -> None:
     made = planned(gradient_of_input(options))
     assert len(made.kernels) == 1
-    (root,) = join_sheared([gradient_of_input(options).uop])
+    (root,) = fuse_convolution_gradients([gradient_of_input(options).uop])
     assert sum(node.op is Ops.REDUCE for node in toposort((root,))) == 1
 
 
 def test_with_a_stride_the_sums_stay_apart() -> None:
-    (root,) = join_sheared([gradient_of_input({"stride": 2}).uop])
+    (root,) = fuse_convolution_gradients([gradient_of_input({"stride": 2}).uop])
     assert sum(node.op is Ops.REDUCE for node in toposort((root,))) > 1
 
 
@@ -45,11 +45,11 @@ def test_no_buffer_has_an_element_for_each_place_in_each_window() -> None:
 
 
 def test_what_is_cut_off_a_sum_is_not_summed() -> None:
-    (root,) = join_sheared([memory(9, 8).sum(1)[2:5].uop])
+    (root,) = fuse_convolution_gradients([memory(9, 8).sum(1)[2:5].uop])
     assert (root.op, root.src[0].shape) == (Ops.REDUCE, (3, 8))
     whole = memory(9, 8).sum(1)
     roots = [whole[2:5].uop, whole.uop]
-    assert join_sheared(roots) == roots
+    assert fuse_convolution_gradients(roots) == roots
 
 
 def test_a_sum_that_somebody_else_needs_stays() -> None:
@@ -58,7 +58,7 @@ def test_a_sum_that_somebody_else_needs_stays() -> None:
     product = (g.reshape(1, 3, 1, 4, 1) * w.reshape(1, 3, 2, 1, 3)).sum(1)
     (spread,) = windows.gradient(x, gradient=product)
     roots = [spread.uop, (product * 2).uop]
-    assert join_sheared(roots) == roots
+    assert fuse_convolution_gradients(roots) == roots
 
 
 @pytest.mark.parametrize("options", [{}, {"padding": 1}, {"dilation": 2}, {"groups": 2}])

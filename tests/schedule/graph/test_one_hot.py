@@ -7,14 +7,14 @@ from support.compiler.schedules import leaf
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const
-from glassgrad.schedule.graph.one_hot import one_hots
+from glassgrad.schedule.graph.one_hot import find_one_hots
 
 PLACES = leaf([[1], [2], [0]], "int32")
 LINE = UOp(Ops.IOTA, dtypes.int32, (), 5)
 
 
 def is_one_hot(node: UOp) -> bool:
-    return node in one_hots(node.toposort())
+    return node in find_one_hots(node.toposort())
 
 
 def test_a_comparison_with_positions_is_a_one_hot() -> None:
@@ -41,5 +41,5 @@ def test_other_comparisons_and_what_is_computed_from_one_hots_are_none() -> None
     assert not is_one_hot(LINE < PLACES)
     assert not is_one_hot(LINE.eq(PLACES).cast(dtypes.float32) * 2.0)
     assert not is_one_hot((LINE * PLACES).eq(PLACES))
-    gathered = UOp(Ops.GATHER, LINE.dtype, (LINE, leaf([1, 2, 0], "int32")), 0)
-    assert not is_one_hot(gathered.eq(PLACES))
+    gather_indices = UOp(Ops.GATHER, LINE.dtype, (LINE, leaf([1, 2, 0], "int32")), 0)
+    assert not is_one_hot(gather_indices.eq(PLACES))

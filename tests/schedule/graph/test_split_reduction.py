@@ -15,11 +15,11 @@ from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.graph import split_reduction as long
 from glassgrad.schedule.graph.split_reduction import (
-    FEW_RESULTS,
-    LARGE,
-    LONG,
+    MIN_MATRIX_ELEMENTS,
+    MIN_PARALLEL_RESULTS,
+    MIN_SPLIT_LENGTH,
     PARTS,
-    split_long,
+    split_reduction,
     split_scan,
 )
 from glassgrad.tensor.lazy.collect import collect
@@ -32,29 +32,31 @@ def empty(*shape: int) -> UOp:
 
 
 def test_a_short_reduction_stays_one() -> None:
-    node = reduce(empty(LONG - 1), Ops.ADD, 0)
-    assert split_long(node) is node
+    node = reduce(empty(MIN_SPLIT_LENGTH - 1), Ops.ADD, 0)
+    assert split_reduction(node) is node
 
 
 def test_a_reduction_with_many_results_stays_one() -> None:
-    node = reduce(empty(FEW_RESULTS, LONG), Ops.ADD, 1)
-    assert split_long(node) is node
+    node = reduce(empty(MIN_PARALLEL_RESULTS, MIN_SPLIT_LENGTH), Ops.ADD, 1)
+    assert split_reduction(node) is node
 
 
 def test_a_long_line_becomes_sixty_four_parts() -> None:
-    made = split_long(reduce(empty(LONG), Ops.ADD, 0))
+    made = split_reduction(reduce(empty(MIN_SPLIT_LENGTH), Ops.ADD, 0))
     assert made.op is Ops.REDUCE and made.src[0].op is Ops.REDUCE
     assert made.src[0].shape == (PARTS,)
 
 
 def test_what_does_not_divide_is_added_at_the_end() -> None:
-    made = split_long(reduce(empty(LONG + 7), Ops.MAX, 0))
+    made = split_reduction(reduce(empty(MIN_SPLIT_LENGTH + 7), Ops.MAX, 0))
     assert made.op is Ops.MAX
-    assert made.src[1].src[0].shape == (LONG + 7 - (LONG + 7) // PARTS * PARTS,)
+    assert made.src[1].src[0].shape == (
+        MIN_SPLIT_LENGTH + 7 - (MIN_SPLIT_LENGTH + 7) // PARTS * PARTS,
+    )
 
 
 def test_a_matrix_is_reduced_by_rows_first() -> None:
-    made = split_long(reduce(empty(256, 1024), Ops.ADD, 0, 1))
+    made = split_reduction(reduce(empty(256, 1024), Ops.ADD, 0, 1))
     assert made.src[0].shape == (256,)
 
 
@@ -72,10 +74,10 @@ def test_parts_give_the_same_value(
     rng = np.random.default_rng(first)
     node = reduce(leaf(rng.integers(-9, 9, full), "int32"), op, *axes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long, "LONG", 8)
+        patch.setattr(long, "MIN_SPLIT_LENGTH", 8)
         patch.setattr(long, "PARTS", 4)
-        patch.setattr(long, "FEW_RESULTS", 3)
-        made = split_long(node)
+        patch.setattr(long, "MIN_PARALLEL_RESULTS", 3)
+        made = split_reduction(node)
     assert made.shape == node.shape
     np.testing.assert_array_equal(evaluate(made), evaluate(node))
 
@@ -85,38 +87,43 @@ def moved(x: UOp, op: Ops, arg: tuple[int, ...]) -> UOp:
 
 
 def test_rows_of_a_large_matrix_are_summed_in_parts_of_whole_rows() -> None:
-    matrix = empty(2048, LARGE // 2048)
+    matrix = empty(2048, MIN_MATRIX_ELEMENTS // 2048)
     for node in (
         reduce(matrix, Ops.ADD, 0),
         reduce(moved(matrix, Ops.PERMUTE, (1, 0)), Ops.ADD, 1),
     ):
-        made = split_long(node)
+        made = split_reduction(node)
         assert made.shape == node.shape
         assert made.src[0].op is Ops.CONTIGUOUS, "the second sum does not swallow the first"
-        assert made.src[0].shape == (16, LARGE // 2048)
+        assert made.src[0].shape == (16, MIN_MATRIX_ELEMENTS // 2048)
 
 
 def test_a_vector_times_a_large_matrix_is_summed_in_parts() -> None:
-    matrix = moved(empty(2048, LARGE // 2048), Ops.PERMUTE, (1, 0))
+    matrix = moved(empty(2048, MIN_MATRIX_ELEMENTS // 2048), Ops.PERMUTE, (1, 0))
     product = UOp(Ops.MUL, matrix.dtype, (empty(2048), matrix))
-    assert split_long(reduce(product, Ops.ADD, 1)).src[0].op is Ops.CONTIGUOUS
+    assert split_reduction(reduce(product, Ops.ADD, 1)).src[0].op is Ops.CONTIGUOUS
 
 
 @pytest.mark.parametrize(
     ("shape", "axis"),
-    [((LARGE // 2048, 2048), 1), ((1024, 2048), 0), ((2049, 4096), 0), ((2, 2048, 2048), 1)],
+    [
+        ((MIN_MATRIX_ELEMENTS // 2048, 2048), 1),
+        ((1024, 2048), 0),
+        ((2049, 4096), 0),
+        ((2, 2048, 2048), 1),
+    ],
 )
 def test_columns_small_matrices_and_odd_numbers_of_rows_stay(
     shape: tuple[int, ...], axis: int
 ) -> None:
     node = reduce(empty(*shape), Ops.ADD, axis)
-    assert split_long(node) is node
+    assert split_reduction(node) is node
 
 
 def test_a_matrix_that_several_results_share_stays() -> None:
     matrix = moved(moved(empty(2048, 4096), Ops.PERMUTE, (1, 0)), Ops.RESHAPE, (1, 4096, 2048))
     node = reduce(UOp(Ops.MUL, matrix.dtype, (empty(8, 1, 2048), matrix)), Ops.ADD, 2)
-    assert split_long(node) is node
+    assert split_reduction(node) is node
 
 
 @given(
@@ -136,10 +143,14 @@ def test_parts_of_rows_give_the_same_value(
         x = UOp(Ops.MUL, x.dtype, (factor, x))
     node = reduce(x, Ops.ADD, int(is_turned))
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"LARGE": 4, "ROW_PARTS": (4, 3, 2), "FEWEST_ROWS": 2}.items():
+        for name, value in {
+            "MIN_MATRIX_ELEMENTS": 4,
+            "ROW_PARTS": (4, 3, 2),
+            "MIN_ROWS_PER_PART": 2,
+        }.items():
             patch.setattr(long, name, value)
-        patch.setattr(long, "FEW_RESULTS", 1)
-        made = split_long(node)
+        patch.setattr(long, "MIN_PARALLEL_RESULTS", 1)
+        made = split_reduction(node)
     assert made.shape == node.shape
     np.testing.assert_array_equal(evaluate(made), evaluate(node))
 
@@ -148,7 +159,10 @@ def scan(x: UOp, op: Ops, axis: int) -> UOp:
     return UOp(Ops.SCAN, x.dtype, (x,), (op, axis))
 
 
-@pytest.mark.parametrize("shape", [(LONG - 32,), (FEW_RESULTS, LONG), (LONG + 1,)])
+@pytest.mark.parametrize(
+    "shape",
+    [(MIN_SPLIT_LENGTH - 32,), (MIN_PARALLEL_RESULTS, MIN_SPLIT_LENGTH), (MIN_SPLIT_LENGTH + 1,)],
+)
 def test_a_scan_that_is_short_has_rows_or_no_equal_parts_stays_one(shape: tuple[int, ...]) -> None:
     node = scan(empty(*shape), Ops.ADD, len(shape) - 1)
     assert split_scan(node) is node
@@ -159,8 +173,8 @@ def test_a_scan_that_is_short_has_rows_or_no_equal_parts_stays_one(shape: tuple[
 def test_a_scan_in_parts_is_the_scan(
     op: Ops, shape: tuple[int, ...], axis: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(long, "LONG", 64)
-    monkeypatch.setattr(long, "STEPS", 8)
+    monkeypatch.setattr(long, "MIN_SPLIT_LENGTH", 64)
+    monkeypatch.setattr(long, "SCAN_ALIGNMENT", 8)
     rng = np.random.default_rng(1)
     node = scan(leaf(rng.integers(1, 3, shape) * rng.choice([-1, 1], shape), "int64"), op, axis)
     made = split_scan(node)

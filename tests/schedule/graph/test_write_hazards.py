@@ -7,7 +7,11 @@ from support.compiler.schedules import assign, leaf
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.graph.write_hazards import copy_first, older_versions, separate_effects
+from glassgrad.schedule.graph.write_hazards import (
+    copy_versions,
+    previous_versions,
+    resolve_write_hazards,
+)
 
 
 def array() -> UOp:
@@ -20,38 +24,38 @@ def copies(roots: list[UOp]) -> int:
 
 def test_a_graph_without_writes_stays_as_it_is() -> None:
     roots = [array() + 1.0]
-    assert separate_effects(roots) == roots
+    assert resolve_write_hazards(roots) == roots
 
 
 def test_a_value_made_of_the_same_places_is_written_at_once() -> None:
     x = array()
     roots = [assign(x, x * 2.0 + array())]
-    assert separate_effects(roots) == roots
+    assert resolve_write_hazards(roots) == roots
 
 
 def test_a_value_made_of_other_places_is_computed_aside() -> None:
     x = array()
-    (root,) = separate_effects([assign(x, UOp(Ops.FLIP, x.dtype, (x,), (0,)))])
+    (root,) = resolve_write_hazards([assign(x, UOp(Ops.FLIP, x.dtype, (x,), (0,)))])
     assert root.src[1].op is Ops.CONTIGUOUS
 
 
 def test_a_value_made_of_a_broadcast_of_the_buffer_is_computed_aside() -> None:
     x = array()
     row = UOp(Ops.SHRINK, x.dtype, (x,), ((0, 1), (0, 4)))
-    assert copies(separate_effects([assign(x, x + row)])) == 1
+    assert copies(resolve_write_hazards([assign(x, x + row)])) == 1
 
 
 def test_a_reduction_is_aside_already() -> None:
     x = array()
     total = UOp(Ops.REDUCE, x.dtype, (x,), (Ops.ADD, (1,)))
     column = UOp(Ops.RESHAPE, x.dtype, (total,), (3, 1))
-    assert copies(separate_effects([assign(x, x - column)])) == 0
+    assert copies(resolve_write_hazards([assign(x, x - column)])) == 0
 
 
 def test_old_contents_that_are_a_result_themselves_are_copied() -> None:
     x = array()
     written = assign(x, x + 1.0)
-    _, old = separate_effects([written, x])
+    _, old = resolve_write_hazards([written, x])
     assert old.op is Ops.CONTIGUOUS and old.src[0] is x
 
 
@@ -59,13 +63,13 @@ def test_versions_are_listed_newest_first() -> None:
     x = array()
     first = assign(x, x + 1.0)
     second = assign(first, first * 2.0)
-    assert older_versions(second) == [first, x]
-    assert older_versions(x) == []
+    assert previous_versions(second) == [first, x]
+    assert previous_versions(x) == []
 
 
 def test_whoever_reads_a_stuck_version_reads_a_copy_and_the_write_does_not() -> None:
     x, y = array(), array()
-    written, other = copy_first([assign(x, y), assign(y, x)], {x})
+    written, other = copy_versions([assign(x, y), assign(y, x)], {x})
     assert written.src[0] is x, "the buffer itself is written"
     assert other.src[1].op is Ops.CONTIGUOUS
     assert other.src[1].src[0] is x
@@ -74,5 +78,5 @@ def test_whoever_reads_a_stuck_version_reads_a_copy_and_the_write_does_not() -> 
 def test_a_copy_that_is_there_already_is_used() -> None:
     x, y = array(), array()
     own = UOp(Ops.CONTIGUOUS, x.dtype, (x,))
-    roots = copy_first([assign(x, y), own + 1.0], {x})
+    roots = copy_versions([assign(x, y), own + 1.0], {x})
     assert copies(roots) == 1

@@ -31,7 +31,14 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.schedule.kernels import movement
-from glassgrad.schedule.kernels.movement import MOVES, Indices, destination, gathered, move, stretch
+from glassgrad.schedule.kernels.movement import (
+    MOVES,
+    Indices,
+    broadcast_indices,
+    destination,
+    gather_indices,
+    move,
+)
 
 STEPS = {
     Ops.RESHAPE: step_reshape,
@@ -158,33 +165,33 @@ def test_what_was_moved_is_remembered_until_cleared() -> None:
     axes = places((4, 6))
     movement.clear()
     assert move(node, axes) is move(node, axes)
-    assert len(movement._memo) == 1
+    assert len(movement._cache) == 1
     movement.clear()
-    assert not movement._memo
+    assert not movement._cache
 
 
 def test_the_memory_of_moves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     movement.clear()
-    monkeypatch.setattr(movement, "LIMIT", 3)
+    monkeypatch.setattr(movement, "MAX_CACHED_MOVES", 3)
     for n in range(2, 12):
         x = leaf(np.zeros((n, 4)))
         move(UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0)), places((4, n)))
-    assert len(movement._memo) <= 4
+    assert len(movement._cache) <= 4
     movement.clear()
 
 
 def test_broadcasting_reads_axes_of_one_element_at_zero() -> None:
     axes = places((2, 3, 4))
-    assert stretch(axes, (2, 3, 4), (2, 3, 4)) is axes
-    assert stretch(axes, (2, 3, 4), (3, 1)) == (axes[1], ZERO)
-    assert stretch(axes, (2, 3, 4), ()) == ()
+    assert broadcast_indices(axes, (2, 3, 4), (2, 3, 4)) is axes
+    assert broadcast_indices(axes, (2, 3, 4), (3, 1)) == (axes[1], ZERO)
+    assert broadcast_indices(axes, (2, 3, 4), ()) == ()
 
 
 def test_gather_reads_at_a_value_of_the_graph_and_says_where_that_is_inside() -> None:
     x, index = leaf(np.zeros((5, 4))), leaf([[1, 7, 0, -1]], "int32")
     node = UOp(Ops.GATHER, x.dtype, (x, index), 0)
     axes = places((1, 4))
-    (row, column), conditions = gathered(node, axes)
+    (row, column), conditions = gather_indices(node, axes)
     assert column is axes[1]
     assert row.op is Ops.INDEX and row.src[0] is index
     assert len(conditions) == 2, "not below 0, and below 5"
@@ -212,6 +219,6 @@ def test_random_gathers_stay_what_they_are() -> None:
     pool.values.append(Value(leaf(array, "float64"), array, True))
     node = step_gather(pool).uop
     axes = places(node.shape)
-    moved, _ = gathered(node, axes)
+    moved, _ = gather_indices(node, axes)
     assert [i for i, (a, b) in enumerate(zip(moved, axes, strict=True)) if a is not b] == [node.arg]
     assert moved[node.arg].dtype is dtypes.index

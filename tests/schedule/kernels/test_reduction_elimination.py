@@ -13,7 +13,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Kernel, Param
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.schedule.kernels.reduction_elimination import collapse
+from glassgrad.schedule.kernels.reduction_elimination import eliminate_reduction
 
 ROW = make_range(0, 6)
 R = make_range(1, 10, AxisKind.REDUCE)
@@ -47,26 +47,26 @@ def position(offset: int = 0, dtype: DType = dtypes.int32) -> UOp:
 
 
 def test_a_sum_of_a_constant_is_a_product() -> None:
-    assert collapse(summed(PLACE, R)) is PLACE * 10
+    assert eliminate_reduction(summed(PLACE, R)) is PLACE * 10
 
 
 def test_the_largest_of_a_constant_is_the_constant() -> None:
-    assert collapse(summed(PLACE, R, op=Ops.MAX)) is PLACE
-    assert collapse(summed(PLACE, R, op=Ops.MIN)) is PLACE
+    assert eliminate_reduction(summed(PLACE, R, op=Ops.MAX)) is PLACE
+    assert eliminate_reduction(summed(PLACE, R, op=Ops.MIN)) is PLACE
 
 
 def test_a_product_of_a_constant_is_left_alone() -> None:
     node = summed(PLACE, R, op=Ops.MUL)
-    assert collapse(node) is node
+    assert eliminate_reduction(node) is node
 
 
 def test_only_the_range_that_is_not_seen_goes() -> None:
-    found = collapse(summed(TABLE.index(R).load(), R, S))
+    found = eliminate_reduction(summed(TABLE.index(R).load(), R, S))
     assert found.op is Ops.REDUCE and found.bound == (R,)
 
 
 def test_anything_but_a_reduction_is_returned() -> None:
-    assert collapse(PLACE) is PLACE
+    assert eliminate_reduction(PLACE) is PLACE
 
 
 SELECTIONS = {
@@ -93,14 +93,14 @@ def test_a_one_hot_sum_becomes_a_lookup(
     sides = (position(offset), PLACE)
     hit = UOp(Ops.CMPEQ, dtypes.bool, sides[::-1] if is_turned else sides)
     node = summed(SELECTIONS[how](hit, TABLE.index(R).load()), R)
-    found = collapse(node)
+    found = eliminate_reduction(node)
     assert not has_loop(found)
     np.testing.assert_array_equal(run(found, places), run(node, places))
 
 
 def test_counting_matches_needs_no_loop() -> None:
     node = summed(position().eq(PLACE).cast(dtypes.int32), R)
-    found = collapse(node)
+    found = eliminate_reduction(node)
     assert not has_loop(found)
     np.testing.assert_array_equal(run(found, [0, 9, 10, -1, 3, 3]), [1, 1, 0, 0, 1, 1])
 
@@ -112,17 +112,17 @@ def test_counting_matches_needs_no_loop() -> None:
 )
 def test_what_is_not_one_position_keeps_its_loop(condition: UOp) -> None:
     node = summed(condition.where(TABLE.index(R).load(), ZERO), R)
-    assert collapse(node) is node
+    assert eliminate_reduction(node) is node
 
 
 def test_a_largest_value_is_no_lookup() -> None:
     node = summed(position().eq(PLACE).where(TABLE.index(R).load(), ZERO), R, op=Ops.MAX)
-    assert collapse(node) is node
+    assert eliminate_reduction(node) is node
 
 
 def test_something_else_than_zero_elsewhere_is_no_lookup() -> None:
     node = summed(position().eq(PLACE).where(TABLE.index(R).load(), const(1, ZERO.dtype)), R)
-    assert collapse(node) is node
+    assert eliminate_reduction(node) is node
 
 
 def test_positions_that_wrap_around_are_found_twice() -> None:

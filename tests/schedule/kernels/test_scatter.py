@@ -13,7 +13,7 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const
 from glassgrad.schedule import schedule
-from glassgrad.schedule.kernels.scatter import WORTH_IT, scatter_kernel
+from glassgrad.schedule.kernels.scatter import MIN_TABLE_ROWS, scatter_kernel
 
 
 def table_gradient(rows: int, places: list[int], width: int = 3) -> UOp:
@@ -43,7 +43,7 @@ def test_places_outside_of_the_table_add_nothing() -> None:
 
 
 def test_a_small_table_is_walked_over() -> None:
-    root = table_gradient(WORTH_IT - 1, [3, 1, 3])
+    root = table_gradient(MIN_TABLE_ROWS - 1, [3, 1, 3])
     assert adds([root]) == 0
     right([root])
 
@@ -143,7 +143,7 @@ def test_rows_are_written_along_memory_where_one_core_does_it_all() -> None:
 
 @pytest.mark.parametrize("places", [[3, 1, 3], [1], [0, -1, 40, 2, 2]])
 def test_of_few_places_the_last_step_is_looked_for(places: list[int]) -> None:
-    root = written(WORTH_IT - 1, places)
+    root = written(MIN_TABLE_ROWS - 1, places)
     kernels = schedule([root], TARGET).kernels
     nodes = [node for kernel in kernels for node in kernel.body.toposort()]
     assert not [n for n in nodes if n.op is Ops.REDUCE and n.arg is Ops.ASSIGN]

@@ -7,7 +7,7 @@ from support.compiler.schedules import leaf
 
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule.materialize.cost import OP_NS, Cost, Costs, worth_keeping
+from glassgrad.schedule.materialize.cost import OP_NS, Cost, Costs, is_worth_materializing
 
 BIG = leaf(np.zeros((512, 512), np.float32))
 ROW = leaf(np.zeros((1, 512), np.float32))
@@ -19,33 +19,33 @@ def test_every_elementwise_op_has_a_price() -> None:
 
 
 def test_an_expensive_value_is_kept_from_its_second_evaluation_on() -> None:
-    assert worth_keeping(BIG, Cost(0.8, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
+    assert is_worth_materializing(BIG, Cost(0.8, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
 
 
 def test_a_cheap_value_is_computed_again() -> None:
-    assert not worth_keeping(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
+    assert not is_worth_materializing(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
 
 
 def test_near_readers_find_it_in_the_cache() -> None:
-    assert worth_keeping(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2, is_near=True)
+    assert is_worth_materializing(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2, is_cached=True)
 
 
 def test_a_value_that_is_not_dearer_than_a_load_is_computed_any_number_of_times() -> None:
-    assert not worth_keeping(BIG, Cost(0.03, 0.0, 2.0, 0.0, 0.0), 1000.0, 1)
-    assert worth_keeping(BIG, Cost(0.03, 4.0, 2.0, 1.0, 4.0), 1000.0, 1)
+    assert not is_worth_materializing(BIG, Cost(0.03, 0.0, 2.0, 0.0, 0.0), 1000.0, 1)
+    assert is_worth_materializing(BIG, Cost(0.03, 4.0, 2.0, 1.0, 4.0), 1000.0, 1)
 
 
 def test_a_sum_of_many_buffers_with_two_readers_is_kept() -> None:
-    assert worth_keeping(BIG, Cost(0.1, 24.0, 5.0, 6.0, 4.0), 2.0, 2)
+    assert is_worth_materializing(BIG, Cost(0.1, 24.0, 5.0, 6.0, 4.0), 2.0, 2)
 
 
 def test_a_small_value_is_not_worth_a_kernel() -> None:
     small = leaf(np.zeros((4, 4)))
-    assert not worth_keeping(small, Cost(0.8, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
+    assert not is_worth_materializing(small, Cost(0.8, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
 
 
-def cost_of(node: UOp, *kept: UOp) -> Cost:
-    costs = Costs({BIG, ROW, *kept})
+def cost_of(node: UOp, *statements: UOp) -> Cost:
+    costs = Costs({BIG, ROW, *statements})
     for found in node.toposort():
         if found.op in (Ops.CONST, Ops.BUFFER):
             costs.add_leaf(found)

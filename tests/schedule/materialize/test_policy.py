@@ -12,10 +12,15 @@ from glassgrad.ir.linear import ZERO, add, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.graph.normalize import normalize
-from glassgrad.schedule.graph.write_hazards import separate_effects
-from glassgrad.schedule.materialize.policy import choose_fates, in_pairs, repeats, turned_range
+from glassgrad.schedule.graph.write_hazards import resolve_write_hazards
+from glassgrad.schedule.materialize.policy import (
+    choose_materialization,
+    evaluations_per_element,
+    ignore_pair_order,
+    reversed_range,
+)
 from glassgrad.schedule.materialize.statement import (
-    ALWAYS_KEPT,
+    ALWAYS_MATERIALIZED,
     Statement,
     make_axis,
     make_statement,
@@ -39,57 +44,59 @@ def test_only_results_and_reductions_of_a_chain_are_kept() -> None:
     x = array(64, 64)
     total = reduce(expensive(x + 1.0), Ops.ADD, 1)
     result = total * 2.0
-    assert list(choose_fates([result])) == [total, result]
+    assert list(choose_materialization([result])) == [total, result]
 
 
 def test_only_results_are_stored() -> None:
     total = reduce(array(64, 64), Ops.ADD, 1)
     result = total * 2.0
-    kept = choose_fates([result])
-    assert kept[result].is_stored
-    assert not kept[total].is_stored
+    statements = choose_materialization([result])
+    assert statements[result].is_stored
+    assert not statements[total].is_stored
 
 
 def test_contiguous_and_assign_are_stored_even_if_nobody_asks() -> None:
     x = array(8, 8)
     own = UOp(Ops.CONTIGUOUS, x.dtype, (x + 1.0,))
     written = assign(array(8, 8), own * 2.0)
-    kept = choose_fates([written * 3.0])
-    assert kept[own].is_stored
-    assert kept[written].is_stored
+    statements = choose_materialization([written * 3.0])
+    assert statements[own].is_stored
+    assert statements[written].is_stored
 
 
 def test_an_expensive_value_that_is_read_in_two_orders_is_kept() -> None:
     powers = expensive(array(1024, 1024))
-    assert powers in choose_fates([reduce(powers, Ops.ADD, 0), reduce(powers, Ops.ADD, 1)])
+    assert powers in choose_materialization(
+        [reduce(powers, Ops.ADD, 0), reduce(powers, Ops.ADD, 1)]
+    )
 
 
 def test_a_cheap_value_that_is_read_in_two_orders_is_not_kept() -> None:
     more = array(256, 256) + 1.0
-    assert more not in choose_fates([reduce(more, Ops.ADD, 0), reduce(more, Ops.ADD, 1)])
+    assert more not in choose_materialization([reduce(more, Ops.ADD, 0), reduce(more, Ops.ADD, 1)])
 
 
 def test_a_value_that_is_used_twice_at_one_place_is_not_kept() -> None:
     powers = expensive(array(256, 256))
-    assert powers not in choose_fates([powers * powers + powers])
+    assert powers not in choose_materialization([powers * powers + powers])
 
 
 def test_a_value_that_a_contraction_reads_many_times_is_kept() -> None:
     powers = expensive(array(128, 64))
     product = reshape(powers, 128, 1, 64) * array(96, 64)
-    assert powers in choose_fates([reduce(product, Ops.ADD, 2)])
+    assert powers in choose_materialization([reduce(product, Ops.ADD, 2)])
 
 
 def test_values_without_elements_have_no_statement() -> None:
-    assert choose_fates([array(0, 4) + 1.0]) == {}
+    assert choose_materialization([array(0, 4) + 1.0]) == {}
 
 
 def test_statements_stand_in_topological_order() -> None:
     for seed in range(40):
-        roots = separate_effects(normalize(random_graph(Random(seed), 20)))
-        kept = choose_fates(roots)
-        place = {node: number for number, node in enumerate(kept)}
-        for statement in kept.values():
+        roots = resolve_write_hazards(normalize(random_graph(Random(seed), 20)))
+        statements = choose_materialization(roots)
+        place = {node: number for number, node in enumerate(statements)}
+        for statement in statements.values():
             for value in statement.reads:
                 if value in place:
                     assert place[value] < place[statement.node]
@@ -97,12 +104,12 @@ def test_statements_stand_in_topological_order() -> None:
 
 def test_whatever_is_read_is_in_memory_or_has_a_statement() -> None:
     for seed in range(40):
-        roots = separate_effects(normalize(random_graph(Random(seed), 20)))
-        kept = choose_fates(roots)
-        for statement in kept.values():
-            assert all(value in kept or value.op is Ops.BUFFER for value in statement.reads)
+        roots = resolve_write_hazards(normalize(random_graph(Random(seed), 20)))
+        statements = choose_materialization(roots)
+        for statement in statements.values():
+            assert all(value in statements or value.op is Ops.BUFFER for value in statement.reads)
         for root in roots:
-            assert root in kept or root.op is Ops.BUFFER or 0 in root.shape
+            assert root in statements or root.op is Ops.BUFFER or 0 in root.shape
 
 
 def test_axes_of_one_element_need_no_range() -> None:
@@ -126,18 +133,18 @@ def test_a_matrix_product_is_a_contraction_and_a_row_sum_is_none() -> None:
     x, w = array(32, 16), array(24, 16)
     product = reduce(reshape(x, 32, 1, 16) * w, Ops.ADD, 2)
     total = reduce(array(32, 16), Ops.ADD, 1)
-    kept = choose_fates([product, total])
-    assert kept[product].is_contraction
-    assert not kept[total].is_contraction
+    statements = choose_materialization([product, total])
+    assert statements[product].is_contraction
+    assert not statements[total].is_contraction
 
 
 def test_what_only_outer_loops_see_is_computed_once() -> None:
     statement: Statement = make_statement(array(8, 16, 4) + 1.0)
     i, j, k = statement.axes
-    assert repeats(statement, (i, j, k)) == 1
-    assert repeats(statement, (i,)) == 1, "the inner loops come later"
-    assert repeats(statement, (j, k)) == 8
-    assert repeats(statement, (k,)) == 8 * 16
+    assert evaluations_per_element(statement, (i, j, k)) == 1
+    assert evaluations_per_element(statement, (i,)) == 1, "the inner loops come later"
+    assert evaluations_per_element(statement, (j, k)) == 8
+    assert evaluations_per_element(statement, (k,)) == 8 * 16
 
 
 def test_sources_are_read_where_the_node_says() -> None:
@@ -153,11 +160,11 @@ def test_sources_are_read_where_the_node_says() -> None:
 def test_what_a_partial_write_leaves_alone_is_computed_too() -> None:
     first = assign(array(4, 4), array(4, 4) * 2.0)
     second = assign(first, array(1, 4), (Ops.SHRINK, ((0, 1), (0, 4))))
-    assert list(choose_fates([second])) == [first, second]
+    assert list(choose_materialization([second])) == [first, second]
 
 
 def test_every_kept_op_has_a_last_source() -> None:
-    assert all(op.arity != 0 for op in ALWAYS_KEPT)
+    assert all(op.arity != 0 for op in ALWAYS_MATERIALIZED)
 
 
 def test_what_is_computed_once_is_stored_only_where_another_kernel_reads_it() -> None:
@@ -180,11 +187,11 @@ def test_elements_that_change_places_are_no_reason_to_keep_a_value() -> None:
 
 def test_a_turned_index_is_known_as_such() -> None:
     r, two = make_axis(0, 5), make_axis(1, 2)
-    assert turned_range(add(scale(r, -1), 4)) is r
-    assert turned_range(add(scale(r, -1), 3)) is None
-    assert turned_range(r) is None
+    assert reversed_range(add(scale(r, -1), 4)) is r
+    assert reversed_range(add(scale(r, -1), 3)) is None
+    assert reversed_range(r) is None
     turned = add(scale(r, -1), 4)
-    assert in_pairs((add(scale(two, -1), 1), turned, r)) == (two, turned, r)
+    assert ignore_pair_order((add(scale(two, -1), 1), turned, r)) == (two, turned, r)
 
 
 def test_a_long_value_is_kept_before_it_is_repeated_not_after() -> None:
@@ -193,5 +200,5 @@ def test_a_long_value_is_kept_before_it_is_repeated_not_after() -> None:
         x = (x * (1 + number / 7)) if number % 2 else (x + number / 5)
     outer = reshape(x, 64, 1) * array(1, 96) * 2.0 + 1.0
     total = reduce(outer, Ops.ADD, 0)
-    kept = choose_fates([total])
-    assert list(kept) == [x, total]
+    statements = choose_materialization([total])
+    assert list(statements) == [x, total]

@@ -10,7 +10,7 @@ from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor
 from glassgrad.ir.stages import Schedule
-from glassgrad.schedule.materialize import rematerialize as twins
+from glassgrad.schedule.materialize import rematerialize
 
 LAYERS, ROWS, WIDTH = 12, 2048, 512
 SIZE = ROWS * WIDTH
@@ -40,7 +40,7 @@ def waiting(made: Schedule) -> int:
 
 
 def test_activations_do_not_wait_for_the_gradient_of_the_next_layer() -> None:
-    soon = twins.LONG // 2  # layers whose gradients do not come much later
+    soon = rematerialize.MIN_DISTANCE // 2  # layers whose gradients do not come much later
     assert waiting(trained()) <= LAYERS + soon + 3  # what goes into each, and what is worked on
 
 
@@ -49,7 +49,7 @@ def test_relu_keeps_its_result_and_not_what_it_was_made_of() -> None:
 
 
 def test_small_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twins, "FEW_BYTES", 4 * SIZE + 1)
+    monkeypatch.setattr(rematerialize, "MIN_BYTES", 4 * SIZE + 1)
     assert waiting(trained()) >= 2 * LAYERS - 1
 
 
@@ -57,7 +57,7 @@ def test_twins_are_computed_beside_the_slope_that_needs_the_same_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = trained()
-    monkeypatch.setattr(twins, "FEW_BYTES", 4 * SIZE + 1)
+    monkeypatch.setattr(rematerialize, "MIN_BYTES", 4 * SIZE + 1)
     assert len(made.kernels) == len(trained().kernels)
 
 
@@ -66,18 +66,18 @@ def test_gradients_are_the_same_numbers(activation: str, monkeypatch: pytest.Mon
     rng = np.random.default_rng(5)
     x = Tensor(rng.standard_normal((12, 8)).astype(np.float32) / 4)
     weights = [Tensor(rng.standard_normal((8, 8)).astype(np.float32) / 4) for _ in range(5)]
-    kept = [g.numpy() for g in network(x, weights, activation).gradient(*weights)]
-    monkeypatch.setattr(twins, "FEW_BYTES", 0)
-    monkeypatch.setattr(twins, "LONG", 2)
+    statements = [g.numpy() for g in network(x, weights, activation).gradient(*weights)]
+    monkeypatch.setattr(rematerialize, "MIN_BYTES", 0)
+    monkeypatch.setattr(rematerialize, "MIN_DISTANCE", 2)
     again = [Tensor(w.numpy()) for w in weights]  # other nodes: nothing is found that was planned
     found = [g.numpy() for g in network(Tensor(x.numpy()), again, activation).gradient(*again)]
-    for one, two in zip(kept, found, strict=True):
+    for one, two in zip(statements, found, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
 
 
 def test_what_is_overwritten_meanwhile_is_read_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twins, "FEW_BYTES", 0)
-    monkeypatch.setattr(twins, "LONG", 2)
+    monkeypatch.setattr(rematerialize, "MIN_BYTES", 0)
+    monkeypatch.setattr(rematerialize, "MIN_DISTANCE", 2)
     rng = np.random.default_rng(6)
     start = [rng.standard_normal((6, 6)).astype(np.float32) / 3 for _ in range(4)]
     x = Tensor(rng.standard_normal((10, 6)).astype(np.float32))

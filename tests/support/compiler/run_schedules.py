@@ -11,7 +11,7 @@ from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
-from glassgrad.schedule import place, schedule
+from glassgrad.schedule import schedule, base_buffer
 from support.references.graph import Array, numpy_dtype
 
 
@@ -27,7 +27,7 @@ def run_on(device: Device, roots: Sequence[UOp]) -> list[Array]:
 
 
 def _memory(memory: dict[UOp, Array], node: UOp) -> Array:
-    base = place(node)
+    base = base_buffer(node)
     if base not in memory:
         is_buffer = base.op is Ops.BUFFER
         empty = np.zeros(base.shape, numpy_dtype(base.dtype))
