@@ -19,7 +19,7 @@ from glassgrad.schedule.graph.convolution_gradient import fuse_convolution_gradi
 from glassgrad.schedule.graph.normalize import normalize
 from glassgrad.schedule.graph.one_hot import find_one_hots
 from glassgrad.schedule.graph.write_hazards import copy_versions, resolve_write_hazards
-from glassgrad.schedule.kernels.build import build_kernel, base_buffer
+from glassgrad.schedule.kernels.build import base_buffer, build_kernel
 from glassgrad.schedule.kernels.scatter import (
     lower_assign_reductions,
     might_scatter,
@@ -92,4 +92,4 @@ def _stored(groups: list[FusionGroup], statements: dict[UOp, Statement]) -> set[
     return stored
 
 
-__all__ = ["schedule", "base_buffer"]
+__all__ = ["base_buffer", "schedule"]

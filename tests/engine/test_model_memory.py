@@ -13,7 +13,7 @@ from glassgrad.engine.plan.arena import assign_offsets
 from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters
-from glassgrad.schedule import schedule, base_buffer
+from glassgrad.schedule import base_buffer, schedule
 from glassgrad.tensor.lazy.collect import collect, prepared
 
 

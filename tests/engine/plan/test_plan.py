@@ -11,11 +11,11 @@ from glassgrad.engine.plan.arena import Lifetime, assign_offsets
 from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.ir.stages import Schedule
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import place
+from glassgrad.schedule import base_buffer
 
 
 def temporaries(made: Schedule) -> dict[UOp, Lifetime]:
-    known = {place(output): 0 for output in made.outputs}
+    known = {base_buffer(output): 0 for output in made.outputs}
     known |= {node: 0 for slots in made.buffers for node in slots if not node.src}
     return _temporaries(made, known)
 

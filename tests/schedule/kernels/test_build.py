@@ -14,7 +14,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.spec import check
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
-from glassgrad.schedule.kernels.build import contiguous_strides, base_buffer
+from glassgrad.schedule.kernels.build import base_buffer, contiguous_strides
 
 
 @given(shape=st.lists(st.integers(1, 5), max_size=4).map(tuple))

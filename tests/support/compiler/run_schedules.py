@@ -11,7 +11,7 @@ from glassgrad.engine.pipeline import write_source
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
-from glassgrad.schedule import schedule, base_buffer
+from glassgrad.schedule import base_buffer, schedule
 from support.references.graph import Array, numpy_dtype
 
 
