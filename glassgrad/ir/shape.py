@@ -115,7 +115,7 @@ def _shear(node: UOp) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
-def _later(node: UOp) -> Shape:
+def _deferred(node: UOp) -> Shape:
     shape: Shape = node.arg.shape
     return shape
 
@@ -150,7 +150,7 @@ SHAPE_OF |= {
     Ops.CONTIGUOUS: _same,
     Ops.DETACH: _same,
     Ops.CUSTOM: _same,
-    Ops.DEFERRED: _later,
+    Ops.DEFERRED: _deferred,
     Ops.ASSIGN: _same,
     Ops.COPY: _same,
 }

@@ -116,7 +116,7 @@ def is_trained(tensor: Tensor) -> bool:
     >>> is_trained(Tensor.randn(2) * 0.02), is_trained(Tensor.arange(2))
     (True, False)
     """
-    return tensor.dtype.kind == "float" and tensor._is_asked is not False
+    return tensor.dtype.kind == "float" and tensor._requires_grad is not False
 
 
 # ---------------------------------------------------------------------- names -> models

@@ -10,7 +10,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.in_place_writes import make_writable, write
-from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.lazy.unrealized import set_node
 from glassgrad.tensor.ops.indexing import looked_up, plan_of, replaced
 from glassgrad.tensor.record import SCALARS, can_expand, cast_to, expanded
 
@@ -63,12 +63,12 @@ class Assignment(TensorCore):
             return
         plan = plan_of(self._tensors(indices), self.uop.shape)
         make_writable(self)
-        place = self._handed(self.uop)._stepped(plan.steps)
+        place = self._wrap_raw(self.uop)._stepped(plan.steps)
         if plan.lookups:
             wanted = looked_up(place, plan).uop.shape
             if 0 in wanted or 0 in place.uop.shape:
                 return
-            new = self._of(self._value_to_write(value, wanted))
+            new = self._from_uop(self._value_to_write(value, wanted))
             result = replaced(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.uop.shape)
@@ -81,7 +81,7 @@ class Assignment(TensorCore):
         if mask.uop.shape != covered or not mask.ndim:
             raise AxisError(f"a mask of shape {mask.shape} does not fit axes of shape {self.shape}")
         chosen = mask.reshape((*covered, *(1,) * (self.ndim - mask.ndim)))
-        number = self._of(self._value_to_write(value, ()))
+        number = self._from_uop(self._value_to_write(value, ()))
         self[...] = chosen.where(number, self)
 
     @exclusive
@@ -94,9 +94,9 @@ class Assignment(TensorCore):
         x = self._given(x, "what replaces a tensor")
         if x.uop.shape != self.uop.shape:
             raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
-        if self._whole is not None:
-            self._whole.leave(self)
-        hold(self, x.uop)
+        if self._view_group is not None:
+            self._view_group.leave(self)
+        set_node(self, x.uop)
         return self
 
     # ------------------------------------------------------------------ in-place operators

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
-from glassgrad.tensor.lazy.realize import look
+from glassgrad.tensor.lazy.realize import realized_view
 from glassgrad.tensor.record import record
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ T = TypeVar("T", bound="Tensor")
 def copy_of(tensor: T) -> T:
     """Values, gradient and what is to be trained, and nothing shared."""
     made = tensor.detach().clone().realize()
-    made.is_param, made._is_asked = tensor.is_param, tensor._is_asked
+    made.is_param, made._requires_grad = tensor.is_param, tensor._requires_grad
     made.grad = None if tensor.grad is None else copy_of(tensor.grad)
     return made
 
@@ -47,12 +47,12 @@ def pickled(tensor: Tensor) -> tuple[Any, ...]:
     """How to make it again: a function, and what it takes. Only what the tensor shows is copied,
     not all of the memory that it is a part of.
     """
-    flags = tensor.is_param, tensor._is_asked
-    return unpickled, (type(tensor), look(tensor.detach().clone()), flags)
+    flags = tensor.is_param, tensor._requires_grad
+    return unpickled, (type(tensor), realized_view(tensor.detach().clone()), flags)
 
 
 def unpickled(cls: type[T], view: View, flags: tuple[bool, bool | None]) -> T:
     """The tensor that was pickled, without its gradient."""
-    made = cls._of(UOp(Ops.BUFFER, view.dtype, (), view))
-    made.is_param, made._is_asked = flags
+    made = cls._from_uop(UOp(Ops.BUFFER, view.dtype, (), view))
+    made.is_param, made._requires_grad = flags
     return made

@@ -1,4 +1,4 @@
-"""What every tensor is: a node of the graph, a gradient, a place in the list of the living."""
+"""TensorCore: the node, the gradient and the flags that every tensor has."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from glassgrad.ir.symbolic import SymbolicInt, shown
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
-from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.lazy.unrealized import LAZY, Identity, mark_parameter
-from glassgrad.tensor.lazy.views import DETACHED, Step, Steps, Whole
+from glassgrad.tensor.device_names import canonical_device
+from glassgrad.tensor.lazy.unrealized import UNREALIZED, IdentityRef, mark_parameter
+from glassgrad.tensor.lazy.views import DETACHED, Step, Steps, ViewGroup
 from glassgrad.tensor.modes import Modes
 from glassgrad.tensor.record import SCALARS, axis_of, cast_to, meet, record, scalar, weak_dtype
 
@@ -31,7 +31,7 @@ CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))
 ENDS = frozenset((BUFFER, CONST, DETACH))  # where no gradient flows on
 
 
-class Living(Identity):
+class TensorRef(IdentityRef):
     """A weak reference that knows which thread made its tensor."""
 
     __slots__ = ("thread",)
@@ -40,25 +40,25 @@ class Living(Identity):
 
 # Assigning to a buffer must find the lazy tensors that still read what it held. In order of age:
 # what is computed together is then the same list in every run.
-LIVING: dict[Living, None] = {}
+LIVE_TENSORS: dict[TensorRef, None] = {}
 _new = object.__new__
 
 
-def forget(held: Living) -> None:
+def forget_tensor(held: TensorRef) -> None:
     """A tensor is gone."""
-    LIVING.pop(held, None)
-    LAZY.pop(held, None)
+    LIVE_TENSORS.pop(held, None)
+    UNREALIZED.pop(held, None)
 
 
-def living() -> list[TensorCore]:
+def live_tensors() -> list[TensorCore]:
     """Every tensor that somebody still holds."""
-    return [tensor for held in list(LIVING) if (tensor := held()) is not None]
+    return [tensor for held in list(LIVE_TENSORS) if (tensor := held()) is not None]
 
 
-def holders() -> list[TensorCore | Whole]:
+def live_holders() -> list[TensorCore | ViewGroup]:
     """Everything that holds a node whose value must not get lost: tensors, and what they share."""
-    tensors = living()
-    wholes = dict.fromkeys([t._whole for t in tensors if t._whole is not None])
+    tensors = live_tensors()
+    wholes = dict.fromkeys([t._view_group for t in tensors if t._view_group is not None])
     return [*tensors, *wholes]
 
 
@@ -67,17 +67,18 @@ class TensorCore(TensorInterface, metaclass=Modes):
 
     `is_param` says whether `backward()` leaves a gradient here. It is true for tensors that were
     made from data or by a creation function; for results of operations `is_param_()` turns it on.
-    `_is_asked` is True if somebody asked for it: where there are such tensors, only they get one.
-    It is False if somebody refused (requires_grad=False, detach(), NO_GRAD), else None.
+    `_requires_grad` is what the user said: True where a gradient was asked for (if any tensor has
+    it, only such tensors get gradients), False after requires_grad=False, detach() or NO_GRAD, and
+    None otherwise.
     """
 
     __slots__ = (
         "__weakref__",
-        "_home",
-        "_is_asked",
         "_is_param",
-        "_steps",
-        "_whole",
+        "_requires_grad",
+        "_share_token",
+        "_view_group",
+        "_view_steps",
         "grad",
         "uop",
     )
@@ -85,30 +86,30 @@ class TensorCore(TensorInterface, metaclass=Modes):
     uop: UOp
     grad: Self | None
     _is_param: bool
-    _is_asked: bool | None
-    _whole: Whole | None  # what it shares elements with others of; views.py
-    _steps: Steps  # from there to here
-    _home: object | None  # the same in all tensors that may write to memory which others see
+    _requires_grad: bool | None
+    _view_group: ViewGroup | None  # what it shares elements with others of; views.py
+    _view_steps: Steps  # from there to here
+    _share_token: object | None  # the same in all tensors that may write to memory which others see
 
-    def _hold(self, uop: UOp, is_param: bool) -> None:
+    def _init_fields(self, uop: UOp, is_param: bool) -> None:
         self.uop = uop
         self.grad = None
         self._is_param = is_param
-        self._is_asked = self._whole = self._home = None
-        held = Living(self, forget)
+        self._requires_grad = self._view_group = self._share_token = None
+        held = TensorRef(self, forget_tensor)
         held.thread = get_ident()
-        LIVING[held] = None
+        LIVE_TENSORS[held] = None
         if uop.op is not BUFFER:
-            LAZY[held] = None
+            UNREALIZED[held] = None
         if is_param:
             mark_parameter(self)
 
-    def _made(self, uop: UOp) -> Self:
+    def _wrap(self, uop: UOp) -> Self:
         """The tensor of a node that an operation on this one made."""
         kind = type(self)
-        made = kind._of(uop) if NO_GRAD.is_touched else kind._handed(uop)
-        if self._is_asked is False and _depends_only_on(uop, self.uop):
-            made._is_asked = False
+        made = kind._from_uop(uop) if NO_GRAD.is_touched else kind._wrap_raw(uop)
+        if self._requires_grad is False and _depends_only_on(uop, self.uop):
+            made._requires_grad = False
         return made
 
     def _as_view(self, uop: UOp, *steps: Step) -> Self:
@@ -117,46 +118,46 @@ class TensorCore(TensorInterface, metaclass=Modes):
         Whoever calls this is exclusive from reading this tensor's node on: a write by another
         thread between the two would leave a view that shows the old contents.
         """
-        made = self._made(uop)
-        whole = self._whole
+        made = self._wrap(uop)
+        whole = self._view_group
         if whole is None:
-            whole = Whole(self)
+            whole = ViewGroup(self)
         if made.uop is not uop:
             steps += (DETACHED,)
-        whole.join(made, self._steps + steps)
-        made._home = self._home
+        whole.join(made, self._view_steps + steps)
+        made._share_token = self._share_token
         return made
 
     @classmethod
-    def _of(cls, uop: UOp, is_param: bool = False) -> Self:
+    def _from_uop(cls, uop: UOp, is_param: bool = False) -> Self:
         if NO_GRAD.value and not is_param and uop.op not in ENDS:
             uop = record(DETACH, uop.dtype, (uop,))
         made = object.__new__(cls)
-        made._hold(uop, is_param)
+        made._init_fields(uop, is_param)
         if NO_GRAD.value and not is_param:
-            made._is_asked = False
+            made._requires_grad = False
         return made
 
     @classmethod
-    def _handed(cls, uop: UOp) -> Self:
+    def _wrap_raw(cls, uop: UOp) -> Self:
         """The tensor of a node, where nobody asked for NO_GRAD."""
         made = _new(cls)
         made.uop = uop
         made.grad = None
         made._is_param = False
-        made._is_asked = made._whole = made._home = None
-        held = Living(made, forget)
+        made._requires_grad = made._view_group = made._share_token = None
+        held = TensorRef(made, forget_tensor)
         held.thread = get_ident()
-        LIVING[held] = None
+        LIVE_TENSORS[held] = None
         if uop.op is not BUFFER:
-            LAZY[held] = None
+            UNREALIZED[held] = None
         return made
 
     @classmethod
     def _leaf(cls, uop: UOp, requires_grad: bool | None) -> Self:
         """A tensor that no operation on others made."""
-        made = cls._of(uop, requires_grad is not False)
-        made._is_asked = requires_grad
+        made = cls._from_uop(uop, requires_grad is not False)
+        made._requires_grad = requires_grad
         return made
 
     @property
@@ -287,7 +288,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
         >>> Tensor([1.5]).const_like(2).item()
         2.0
         """
-        return self._made(scalar(b, self.uop.dtype if dtype is None else dtype))
+        return self._wrap(scalar(b, self.uop.dtype if dtype is None else dtype))
 
 
 def _depends_only_on(uop: UOp, source: UOp) -> bool:
@@ -326,7 +327,7 @@ def device_of(root: UOp) -> str:
             stack.extend(reversed(node.src))
         elif node is root or not is_file(found):
             return found
-    return canonical(None)
+    return canonical_device(None)
 
 
 def _own_device(node: UOp) -> str | None:
@@ -336,5 +337,5 @@ def _own_device(node: UOp) -> str | None:
     return None if held is None else cast(str, held.arg.device)
 
 
-def copied(uop: UOp, device: str) -> UOp:
+def copy_to_device(uop: UOp, device: str) -> UOp:
     return uop if device_of(uop) == device else record(COPY, uop.dtype, (uop,), device)

@@ -19,19 +19,19 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.hub import available
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import copied
-from glassgrad.tensor.device_names import beside
-from glassgrad.tensor.lazy.in_place_writes import settle
+from glassgrad.tensor.core import copy_to_device
+from glassgrad.tensor.device_names import host_device
+from glassgrad.tensor.lazy.in_place_writes import finish_writes_to
 from glassgrad.tensor.record import cast_to, record, scalar
 
 BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
-FEW = 1024  # numbers; for more, NumPy is worth its loading
+MAX_PLAIN_LIST = 1024  # numbers; for more, NumPy is worth its loading
 ARRAY_LETTERS = frozenset("?bBhHiIqQfd")  # formats that Python's array has, and bool
 UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 _names = count(1)
 
 
-def own(uop: UOp) -> UOp:
+def unique_node(uop: UOp) -> UOp:
     """The same value as a node of its own: two tensors of zeros are two parameters.
 
     Equal nodes are one node, so without a name of its own the gradient of one would be the
@@ -40,15 +40,17 @@ def own(uop: UOp) -> UOp:
     return record(DETACH, uop.dtype, (uop,), next(_names))
 
 
-def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
+def node_from_data(data: Any, dtype: DType | None, device: str) -> UOp:
     """Whatever a Tensor can be made of."""
     if isinstance(data, UOp):
         return data if dtype is None else cast_to(data, dtype)
     if isinstance(data, SymbolicInt):
-        return own(copied(scalar(data, dtypes.default_int if dtype is None else dtype), device))
+        return unique_node(
+            copy_to_device(scalar(data, dtypes.default_int if dtype is None else dtype), device)
+        )
     if isinstance(data, (int, float)) and not hasattr(data, "dtype"):  # numpy.float64 is a float
         number = scalar(data, dtypes.from_py(data) if dtype is None else dtype)
-        return own(copied(number, device))
+        return unique_node(copy_to_device(number, device))
     if isinstance(data, (list, tuple)):
         return _of_list(data, dtype, device)
     if isinstance(data, (bytes, bytearray)):
@@ -64,31 +66,31 @@ def node_of(data: Any, dtype: DType | None, device: str) -> UOp:
     )
 
 
-def seen(exporter: Any, device: str, dtype: DType | None = None, shape: Any = None) -> UOp:
+def buffer_of(exporter: Any, device: str, dtype: DType | None = None, shape: Any = None) -> UOp:
     """Somebody's memory as a buffer, on a device; only devices with memory of their own copy."""
-    view = View.from_host(exporter, dtype=dtype, shape=shape, device=beside(device))
-    settle(view.storage)
+    view = View.from_host(exporter, dtype=dtype, shape=shape, device=host_device(device))
+    finish_writes_to(view.storage)
     made = UOp(BUFFER, view.dtype, (), view)
     if recorder() is not None:  # to be able to say where data got into a captured function
         made.origin = here()
-    return copied(made, device)
+    return copy_to_device(made, device)
 
 
 def _of_exporter(data: Any, device: str) -> UOp:
     """A copy, made now, of memory that an object lends: a memoryview, a tensor of PyTorch."""
-    view = View.from_host(data, device=beside(device))
-    settle(view.storage)
+    view = View.from_host(data, device=host_device(device))
+    finish_writes_to(view.storage)
     bits = View(
         view.storage, UNSIGNED[view.dtype.itemsize], *view.window
     )  # NumPy lacks some dtypes
-    return seen(bits.numpy().copy(order="C"), device, view.dtype)
+    return buffer_of(bits.numpy().copy(order="C"), device, view.dtype)
 
 
 def _of_memory(data: bytes, dtype: DType | None, device: str) -> UOp:
     """Bytes are read as the dtype's items; uint8 if none is given."""
     wanted = dtypes.uint8 if dtype is None else dtype
     _whole_items(len(data), wanted)
-    return seen(data, device, wanted)
+    return buffer_of(data, device, wanted)
 
 
 def _whole_items(nbytes: int, dtype: DType) -> int:
@@ -115,7 +117,7 @@ def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
             raise DTypeError(f"there is no dtype for NumPy's {data.dtype}", hint="convert it first")
         if not data.dtype.isnative or any(step % data.itemsize for step in data.strides):
             array = data.astype(data.dtype.newbyteorder("="))
-    uop = seen(np.array(array, order="C", copy=True, subok=False), device)
+    uop = buffer_of(np.array(array, order="C", copy=True, subok=False), device)
     return uop if dtype is None else cast_to(uop, dtype)
 
 
@@ -143,7 +145,7 @@ def _of_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str
     stored = _stored_array(found_array, wanted)
     with np.errstate(all="ignore"):
         numbers = np.array(found_array, stored.name, order="C")
-    return cast_to(seen(numbers, device), wanted)
+    return cast_to(buffer_of(numbers, device), wanted)
 
 
 def _of_few_numbers(
@@ -155,7 +157,7 @@ def _of_few_numbers(
     while flat and isinstance(flat[0], (list, tuple)):
         shape.append(len(flat[0]))
         flat = [item for row in flat for item in row]
-        if len(flat) > FEW:
+        if len(flat) > MAX_PLAIN_LIST:
             return None
     kinds = set(map(type, flat))
     if not kinds or not kinds <= {int, float, bool}:
@@ -172,7 +174,7 @@ def _of_few_numbers(
     if stored.kind == "float":
         flat = [float(convert(item, wanted)) if type(item) is int else item for item in flat]
     numbers = array(str(letter), flat)
-    return cast_to(seen(numbers, device, stored, tuple(shape)), wanted)
+    return cast_to(buffer_of(numbers, device, stored, tuple(shape)), wanted)
 
 
 def _stored_array(found: Any, wanted: DType) -> DType:

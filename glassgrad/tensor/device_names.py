@@ -8,7 +8,7 @@ from glassgrad.devices.registry import FAMILIES, Device
 from glassgrad.memory.allocator import is_file, is_host
 
 
-def canonical(device: object) -> str:
+def canonical_device(device: object) -> str:
     """None is the default device; "cpu" and "CPU:0" are "CPU". An unknown name is an error."""
     if device is None:
         return Device.DEFAULT
@@ -23,7 +23,7 @@ def canonical(device: object) -> str:
     return name
 
 
-def beside(device: str) -> str:
+def host_device(device: str) -> str:
     """The device itself, if it works in the memory of this process, and else the CPU: where memory
     of this process can be looked at.
     """

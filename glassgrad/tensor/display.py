@@ -11,8 +11,8 @@ from typing import Any
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.lazy.buffer_versions import current
-from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.buffer_versions import current_buffer
+from glassgrad.tensor.lazy.deferred import expand_deferred
 
 MOST_CELLS = 10  # rows and columns; from the middle on, the rest is left out
 MOST_TABLES = 4
@@ -26,10 +26,10 @@ CONST, BUFFER = Ops.CONST, Ops.BUFFER
 def html(tensor: Any) -> str:
     """What a notebook shows for a tensor."""
     place = f"on {tensor.device}"
-    if current(tensor.uop) is None or tensor.nbytes() > MOST_BYTES:
-        written_out((tensor.uop,))  # one node may stand for many
+    if current_buffer(tensor.uop) is None or tensor.nbytes() > MOST_BYTES:
+        expand_deferred((tensor.uop,))  # one node may stand for many
         body = f"<pre>{escape(chr(10).join(tree(tensor.uop)))}</pre>"
-        state = "not computed yet" if current(tensor.uop) is None else "in memory"
+        state = "not computed yet" if current_buffer(tensor.uop) is None else "in memory"
     else:
         body, state = _tables(tensor), "in memory"
     name = f"Tensor {tensor.dtype.name} {tensor.shape}"
@@ -111,7 +111,7 @@ def tree(root: UOp) -> list[str]:
             continue
         lines.append(mark + _described(node))
         names[node] = len(lines)
-        if node.op is BUFFER or current(node) is not None:
+        if node.op is BUFFER or current_buffer(node) is not None:
             continue
         for place, source in reversed(list(enumerate(node.src))):
             is_last = place == len(node.src) - 1
@@ -123,7 +123,7 @@ def tree(root: UOp) -> list[str]:
 def _described(node: UOp) -> str:
     if node.op is CONST:
         return repr(node.arg)
-    if current(node) is not None:
+    if current_buffer(node) is not None:
         return f"memory {node.dtype.name} {node.shape}"
     words = f"{node.op.name} {node.dtype.name} {node.shape}"
     if node.op is Ops.REDUCE:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.lazy.deferred import later
+from glassgrad.tensor.device_names import canonical_device
+from glassgrad.tensor.lazy.deferred import defer
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.in_place_writes import write
-from glassgrad.tensor.lazy.realize import look
-from glassgrad.tensor.lazy.unrealized import lazy_holders
+from glassgrad.tensor.lazy.realize import realized_view
+from glassgrad.tensor.lazy.unrealized import unrealized_holders
 from glassgrad.tensor.ops.indexing import check_index, checked, taken
 from glassgrad.tensor.ops.random import GENERATOR
 from glassgrad.tensor.record import axis_of, dtype_of
@@ -18,14 +18,14 @@ from glassgrad.tensor.record import axis_of, dtype_of
 __all__ = [
     "GENERATOR",
     "axis_of",
-    "canonical",
+    "canonical_device",
     "check_index",
     "checked",
+    "defer",
     "dtype_of",
     "exclusive",
-    "later",
-    "lazy_holders",
-    "look",
+    "realized_view",
     "taken",
+    "unrealized_holders",
     "write",
 ]

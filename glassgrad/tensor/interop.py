@@ -12,12 +12,12 @@ from glassgrad.memory import MemoryView, register
 from glassgrad.memory import from_dlpack as memory_of_dlpack
 from glassgrad.memory.allocator import is_host
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import TensorCore, copied
-from glassgrad.tensor.data import seen
-from glassgrad.tensor.device_names import beside, canonical
-from glassgrad.tensor.lazy.in_place_writes import settle
-from glassgrad.tensor.lazy.lending import claimed, lend
-from glassgrad.tensor.lazy.realize import look
+from glassgrad.tensor.core import TensorCore, copy_to_device
+from glassgrad.tensor.data import buffer_of
+from glassgrad.tensor.device_names import canonical_device, host_device
+from glassgrad.tensor.lazy.in_place_writes import finish_writes_to
+from glassgrad.tensor.lazy.lending import claim_memory, lend_memory
+from glassgrad.tensor.lazy.realize import realized_view
 from glassgrad.tensor.record import dtype_of, sizes_of
 
 BUFFER = Ops.BUFFER
@@ -41,7 +41,8 @@ class Interop(TensorCore):
         [0, 7]
         """
         wanted = None if dtype is None else dtype_of(dtype)
-        return claimed(cls._of(seen(obj, canonical(device), wanted), is_param=True))
+        uop = buffer_of(obj, canonical_device(device), wanted)
+        return claim_memory(cls._from_uop(uop, is_param=True))
 
     @classmethod
     def from_blob(
@@ -62,10 +63,12 @@ class Interop(TensorCore):
         if isinstance(ptr, bool) or not isinstance(ptr, int) or ptr <= 0:
             raise DTypeError(f"an address is a positive number, not {ptr!r}")
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
-        place = canonical(device)
-        view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, beside(place))
-        settle(view.storage)
-        return claimed(cls._of(copied(UOp(BUFFER, wanted, (), view), place), is_param=True))
+        place = canonical_device(device)
+        view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, host_device(place))
+        finish_writes_to(view.storage)
+        return claim_memory(
+            cls._from_uop(copy_to_device(UOp(BUFFER, wanted, (), view), place), is_param=True)
+        )
 
     @classmethod
     def from_dlpack(cls, x: Any, device: str | None = None) -> Self:
@@ -81,7 +84,7 @@ class Interop(TensorCore):
 
     def _shared(self) -> MemoryView:
         """The memory that holds this tensor's value, computed now if it is not there yet."""
-        return lend(self).shared()
+        return lend_memory(self).shared()
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._shared().__dlpack__(**options)
@@ -99,9 +102,9 @@ class Interop(TensorCore):
         """NumPy's look at the value: shared, unless another dtype or a copy is wanted."""
         import numpy
 
-        view = lend(self)
+        view = lend_memory(self)
         if not is_host(view.device):
-            view = look(self._made(copied(self.uop, "CPU")))
+            view = realized_view(self._wrap(copy_to_device(self.uop, "CPU")))
         found = view.numpy()
         if copy is False and dtype is not None and numpy.dtype(dtype) != found.dtype:
             raise DTypeError(f"{found.dtype} cannot be seen as {dtype} without a copy")

@@ -153,10 +153,10 @@ def _settled(value: Any) -> Any:
 def _computed(tensor: TensorCore) -> TensorCore:
     """The tensor in memory, in the shape of its values; gradients flow on to what it was."""
     node = tensor.uop
-    held = tensor._made(record(Ops.DETACH, node.dtype, (node,))).realize()
+    held = tensor._wrap(record(Ops.DETACH, node.dtype, (node,))).realize()
     if node.dtype.kind != "float":
         return held
-    return tensor._made(record(Ops.CUSTOM, node.dtype, (held.uop, node), known_to_symbolic))
+    return tensor._wrap(record(Ops.CUSTOM, node.dtype, (held.uop, node), known_to_symbolic))
 
 
 def known_to_symbolic(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:

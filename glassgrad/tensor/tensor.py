@@ -20,14 +20,14 @@ from glassgrad.tensor.compat.in_place_methods import InPlaceMethods
 from glassgrad.tensor.compat.legacy_aliases import LegacyAliases
 from glassgrad.tensor.compat.torch_aliases import TorchAliases
 from glassgrad.tensor.copies import copy_of, pickled
-from glassgrad.tensor.core import TensorCore, copied, device_of
-from glassgrad.tensor.data import file_node, node_of
-from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.core import TensorCore, copy_to_device, device_of
+from glassgrad.tensor.data import file_node, node_from_data
+from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.interop import Interop
-from glassgrad.tensor.lazy.buffer_versions import current
-from glassgrad.tensor.lazy.collect import collect, prepared, walk
-from glassgrad.tensor.lazy.lending import lend
-from glassgrad.tensor.lazy.realize import look, realize
+from glassgrad.tensor.lazy.buffer_versions import current_buffer
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute, uncomputed_nodes
+from glassgrad.tensor.lazy.lending import lend_memory
+from glassgrad.tensor.lazy.realize import realize, realized_view
 from glassgrad.tensor.ops.activations import Activations
 from glassgrad.tensor.ops.arrangement import Arrangement
 from glassgrad.tensor.ops.attention import Attention
@@ -113,19 +113,19 @@ class Tensor(
         wanted = None if dtype is None else dtype_of(dtype)
         if isinstance(data, Tensor):
             uop = data.uop if wanted is None else cast_to(data.uop, wanted)
-            uop = uop if device is None else copied(uop, canonical(device))
+            uop = uop if device is None else copy_to_device(uop, canonical_device(device))
         elif isinstance(data, (list, tuple)) and any(
             isinstance(item, (Tensor, SymbolicInt)) for item in data
         ):
-            uop = Tensor.stack(*[Tensor._of(_item(item)) for item in data]).uop
+            uop = Tensor.stack(*[Tensor._from_uop(_item(item)) for item in data]).uop
             uop = uop if wanted is None else cast_to(uop, wanted)
         elif isinstance(data, PathLike):
             uop = file_node(data, wanted)
-            uop = uop if device is None else copied(uop, canonical(device))
+            uop = uop if device is None else copy_to_device(uop, canonical_device(device))
         else:
-            uop = node_of(data, wanted, canonical(device))
-        self._hold(uop, is_param=requires_grad is not False)
-        self._is_asked = requires_grad
+            uop = node_from_data(data, wanted, canonical_device(device))
+        self._init_fields(uop, is_param=requires_grad is not False)
+        self._requires_grad = requires_grad
 
     # ------------------------------------------------------------------ copies
 
@@ -137,7 +137,7 @@ class Tensor(
         """
         made = self.contiguous() if device is None else self.to(device).contiguous()
         made.is_param = self.is_param
-        made._is_asked = None if self._is_asked else self._is_asked
+        made._requires_grad = None if self._requires_grad else self._requires_grad
         return made
 
     def to(self, device: str | None) -> Self:
@@ -146,7 +146,7 @@ class Tensor(
         >>> Tensor([1, 2]).to("CPU").device
         'CPU'
         """
-        return self._made(copied(self.uop, canonical(device)))
+        return self._wrap(copy_to_device(self.uop, canonical_device(device)))
 
     def to_(self, device: str | None) -> Self:
         """Move this tensor to a device.
@@ -181,14 +181,14 @@ class Tensor(
         from glassgrad.engine.device_choice import plan_device as machine_of
         from glassgrad.schedule import schedule
 
-        roots, *_ = collect(
-            [tensor.uop for tensor in self._with(lst) if current(tensor.uop) is None]
+        roots, *_ = collect_values(
+            [tensor.uop for tensor in self._with(lst) if current_buffer(tensor.uop) is None]
         )
-        values = prepared(roots)
-        leaves = [node for node in walk(values) if node.op is BUFFER]
+        values = graph_to_compute(roots)
+        leaves = [node for node in uncomputed_nodes(values) if node.op is BUFFER]
         return schedule(values, machine_of(leaves, None).target)
 
-    def _row_major(self, find: Callable[[TensorCore], View] = look) -> View:
+    def _row_major(self, find: Callable[[TensorCore], View] = realized_view) -> View:
         """The memory that holds the values, row by row."""
         view = find(self)
         if view.is_contiguous and is_host(view.device):
@@ -201,7 +201,7 @@ class Tensor(
         >>> Tensor([1.5, 2.5]).data().tolist()
         [1.5, 2.5]
         """
-        return self._row_major(lend).memoryview()
+        return self._row_major(lend_memory).memoryview()
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
         """The values as a NumPy array that shares this tensor's memory; of a view, a copy.
@@ -209,9 +209,9 @@ class Tensor(
         >>> Tensor([1.5, 2.5]).numpy()
         array([1.5, 2.5], dtype=float32)
         """
-        if self._whole is not None and self._steps:
+        if self._view_group is not None and self._view_steps:
             return self._row_major().numpy().copy()
-        return self._row_major(lend).numpy()
+        return self._row_major(lend_memory).numpy()
 
     def tolist(self) -> Any:
         """The values as a Python number or nested lists.
@@ -239,7 +239,7 @@ class Tensor(
         known = self._known()
         if known is not None:
             return known
-        if self.uop.dtype.format in C_TYPES and is_host((view := look(self)).device):
+        if self.uop.dtype.format in C_TYPES and is_host((view := realized_view(self)).device):
             return view.first()
         return self.reshape(()).tolist()
 
@@ -312,7 +312,7 @@ def _item(item: Any) -> UOp:
 
 def _short(uop: UOp) -> str:
     """One node on one line: device, shape, dtype, op, and its memory if it has some."""
-    held = current(uop)
+    held = current_buffer(uop)
     memory = None
     if held is not None:
         view = held.arg

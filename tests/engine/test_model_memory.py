@@ -14,7 +14,7 @@ from glassgrad.engine.plan.memory import _temporaries
 from glassgrad.nn import optim
 from glassgrad.nn.state import get_parameters
 from glassgrad.schedule import base_buffer, schedule
-from glassgrad.tensor.lazy.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
 
 class Mlp:
@@ -57,8 +57,8 @@ def test_a_training_step_needs_hardly_more_than_lifetimes_ask_for(kind: type) ->
     with Context(TRAINING=1):
         loss = model(x).sparse_categorical_crossentropy(y).backward()
         step = [loss, *optimizer.schedule_step()]
-    roots, *_ = collect([tensor.uop for tensor in step])
-    values = prepared(roots)
+    roots, *_ = collect_values([tensor.uop for tensor in step])
+    values = graph_to_compute(roots)
     made = schedule(values, Device["CPU"].target)
     known = dict.fromkeys([*signature(values).leaves, *map(base_buffer, made.outputs)], 0)
     lives = _temporaries(made, known)

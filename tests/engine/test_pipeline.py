@@ -16,7 +16,7 @@ from glassgrad.engine.pipeline import realize
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.kernels import movement
-from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred
 
 
 def long_chain(length: int, x: UOp) -> UOp:
@@ -57,7 +57,7 @@ def layers(count: int) -> list[UOp]:
     for _ in range(count):
         x = (x @ weight + bias).relu() + x
         x = x * 0.5 + (x * x).mean(-1, keepdim=True)
-    written_out()
+    expand_deferred()
     return [x.uop]
 
 

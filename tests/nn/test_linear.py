@@ -8,7 +8,7 @@ import pytest
 from glassgrad import Tensor
 from glassgrad.base.errors import ShapeError
 from glassgrad.nn import Dropout, Embedding, Linear
-from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -24,7 +24,7 @@ def test_linear_multiplies_and_adds() -> None:
     wanted = x @ layer.weight.T + layer.bias
     found = layer(x)
     assert found.shape == (1, 3)
-    written_out()
+    expand_deferred()
     assert found.uop is wanted.uop
 
 

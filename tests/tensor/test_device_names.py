@@ -6,28 +6,28 @@ import pytest
 
 from glassgrad.base.config import Context
 from glassgrad.base.errors import DeviceError
-from glassgrad.tensor.device_names import beside, canonical
+from glassgrad.tensor.device_names import canonical_device, host_device
 
 
 def test_names_have_one_spelling() -> None:
-    assert canonical("cpu") == canonical("CPU:0") == "CPU"
-    assert canonical("cpu:2") == "CPU:2"
+    assert canonical_device("cpu") == canonical_device("CPU:0") == "CPU"
+    assert canonical_device("cpu:2") == "CPU:2"
 
 
 def test_no_name_is_the_default() -> None:
     with Context(DEV="PYTHON"):
-        assert canonical(None) == "PYTHON"
+        assert canonical_device(None) == "PYTHON"
 
 
 def test_an_unknown_name_lists_what_there_is() -> None:
     with pytest.raises(DeviceError, match="CPU is available"):
-        canonical("TOASTER")
+        canonical_device("TOASTER")
 
 
 def test_files_are_devices() -> None:
-    assert canonical("disk:Weights.bin") == "DISK:Weights.bin"
+    assert canonical_device("disk:Weights.bin") == "DISK:Weights.bin"
 
 
 def test_memory_of_this_process_is_seen_beside_devices_that_work_elsewhere() -> None:
-    assert beside("CPU:3") == "CPU:3"
-    assert beside("CUDA") == beside("DISK:weights.bin") == "CPU"
+    assert host_device("CPU:3") == "CPU:3"
+    assert host_device("CUDA") == host_device("DISK:weights.bin") == "CPU"

@@ -7,7 +7,7 @@ import numpy as np
 from glassgrad import Tensor
 from glassgrad.devices.python.device import python_target
 from glassgrad.schedule import schedule
-from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred
 
 
 def test_a_model_of_two_thousand_tiny_ops_is_a_few_kinds_of_kernels() -> None:
@@ -23,7 +23,7 @@ def test_layers_of_tiny_products_are_compiled_once() -> None:
     y, weight = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[0.1, 0.2], [0.3, 0.4]])
     for _ in range(300):
         y = (y @ weight).relu() + y.mean()
-    written_out()
+    expand_deferred()
     made = schedule([y.uop], python_target())
     assert len(set(made.kernels)) <= 12
 

@@ -11,7 +11,7 @@ import pytest
 from glassgrad import GlobalCounters, Tensor, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.memory.hub import get
-from glassgrad.tensor.lazy.realize import look
+from glassgrad.tensor.lazy.realize import realized_view
 
 ON_COMPILED_ROAD = True  # the reference knows of no devices
 
@@ -67,7 +67,7 @@ def test_parts_of_a_file_are_windows_on_it(path: Path) -> None:
     assert part.device == part.realize().device == f"DISK:{path}"
     assert GlobalCounters.kernel_count == 0
     assert part.tolist() == [[5, 6], [9, 10]]
-    assert look(tensor[4:12]).address == start + 4
+    assert realized_view(tensor[4:12]).address == start + 4
     assert tensor.numpy().ctypes.data == start
 
 

@@ -12,7 +12,7 @@ import pytest
 from glassgrad import Tensor, TinyJit, dtypes
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.core import LIVING
+from glassgrad.tensor.core import LIVE_TENSORS
 
 ON_BOTH_ROADS = True
 
@@ -131,11 +131,11 @@ def test_tensors_are_hashed_by_identity() -> None:
 
 
 def test_tensors_that_nobody_holds_are_forgotten() -> None:
-    before = len(LIVING)
+    before = len(LIVE_TENSORS)
     x = Tensor([1.0])
-    assert len(LIVING) == before + 1
+    assert len(LIVE_TENSORS) == before + 1
     del x
-    assert len(LIVING) == before
+    assert len(LIVE_TENSORS) == before
 
 
 def test_deep_graphs_are_realised_and_forgotten_without_recursion() -> None:

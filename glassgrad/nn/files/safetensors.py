@@ -20,7 +20,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import written_whole
 from glassgrad.nn.files.naming import naming
-from glassgrad.tensor.extension import look
+from glassgrad.tensor.extension import realized_view
 from glassgrad.tensor.tensor import Tensor
 
 DTYPES: dict[str, DType] = {
@@ -220,7 +220,7 @@ def _bytes(tensor: Tensor) -> memoryview:
     if not tensor.numel():
         return memoryview(b"")
     plain = tensor.detach().to("CPU")
-    view = look(plain)
-    view = view if view.is_contiguous else look(plain.contiguous())
+    view = realized_view(plain)
+    view = view if view.is_contiguous else realized_view(plain.contiguous())
     start = view.offset * view.dtype.itemsize
     return view.storage.as_buffer()[start : start + view.nbytes].cast("B")

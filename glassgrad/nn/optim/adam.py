@@ -8,7 +8,7 @@ from typing import Unpack
 
 from glassgrad.nn.optim.optimizer import Optimizer, Place, Update
 from glassgrad.nn.optim.sgd import norm
-from glassgrad.tensor.extension import later
+from glassgrad.tensor.extension import defer
 from glassgrad.tensor.tensor import Tensor
 
 # What a step writes: functions of numbers and tensors alone (see Optimizer._update).
@@ -106,8 +106,8 @@ class Adam(Optimizer):
         self._update(self.count, _next, (), self.count)
         # Two numbers for all parameters, computed once.
         decays = (self.b1, self.b2)
-        corrections = later(_corrections, decays, (self.count,), (2,), self.count.dtype)
-        pair = Tensor._of(corrections).contiguous()
+        corrections = defer(_corrections, decays, (self.count,), (2,), self.count.dtype)
+        pair = Tensor._from_uop(corrections).contiguous()
         apart, inside = (self.weight_decay, 0.0) if self.decays_apart else (0.0, self.weight_decay)
         first, second, last = (self.b1, inside), (self.b2, inside), (self.eps, apart)
         rows = zip(self.params, gradients, self.mean, self.square, strict=True)

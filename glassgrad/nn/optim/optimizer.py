@@ -14,7 +14,7 @@ from glassgrad.base.errors import DeviceError, GradientError
 from glassgrad.base.origin import here
 from glassgrad.ir.ops import Ops
 from glassgrad.memory.allocator import is_file
-from glassgrad.tensor.extension import canonical, exclusive, later, lazy_holders, write
+from glassgrad.tensor.extension import canonical_device, defer, exclusive, unrealized_holders, write
 from glassgrad.tensor.tensor import Tensor
 
 ASSIGN = Ops.ASSIGN
@@ -59,7 +59,7 @@ class Optimizer:
                 )
             param.is_param_()
         devices = [param.device for param in self.params if not is_file(param.device)]
-        self.device = canonical(place.get("device") or next(iter(devices), None))
+        self.device = canonical_device(place.get("device") or next(iter(devices), None))
         elsewhere = [device for device in devices if device != self.device]
         if elsewhere:
             raise DeviceError(
@@ -119,7 +119,7 @@ class Optimizer:
         """
         written = self._moved()
         own = {id(tensor) for tensor in written}
-        lazy = [tensor for tensor in lazy_holders() if isinstance(tensor, Tensor)]
+        lazy = [tensor for tensor in unrealized_holders() if isinstance(tensor, Tensor)]
         return [*written, *(t for t in lazy if t.uop.op is ASSIGN and id(t) not in own)]
 
     def gradients(self) -> list[Tensor]:
@@ -153,15 +153,15 @@ class Optimizer:
         """
         uop, line = target.uop, here()
         if uop.shape:
-            node = later(function, options, tensors, uop.shape, uop.dtype, line)
+            node = defer(function, options, tensors, uop.shape, uop.dtype, line)
         else:  # a single number has no axis, and learning rates have one
             rows = [tensor if tensor.shape else tensor.reshape(1) for tensor in tensors]
-            row = Tensor._of(later(function, options, rows, (1,), uop.dtype, line))
+            row = Tensor._from_uop(defer(function, options, rows, (1,), uop.dtype, line))
             node = row.reshape(()).uop
         if self.guard is None:
             write(target, node, origin=line)
         else:
-            self._set(target, Tensor._of(node))
+            self._set(target, Tensor._from_uop(node))
 
     def _number(self, value: float) -> Tensor:
         """A number that steps read and may write, where the parameters are."""

@@ -13,11 +13,11 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.autograd.gradient import gradients, is_usual, reached
 from glassgrad.tensor.autograd.history import with_history
-from glassgrad.tensor.core import TensorCore, living
-from glassgrad.tensor.lazy.buffer_versions import MOVED, current
-from glassgrad.tensor.lazy.collect import overwritten, walk
+from glassgrad.tensor.core import TensorCore, live_tensors
+from glassgrad.tensor.lazy.buffer_versions import PRESERVED, current_buffer
+from glassgrad.tensor.lazy.collect import overwritten_buffer, uncomputed_nodes
 from glassgrad.tensor.lazy.composite import Composite
-from glassgrad.tensor.lazy.deferred import Later, chosen, written_out
+from glassgrad.tensor.lazy.deferred import DeferredFunction, choose_result, expand_deferred
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.record import cast_to, expanded, record, scalar
 
@@ -53,7 +53,7 @@ class Autograd(TensorCore):
                     hint="was it made before the value, and not detached?",
                 )
         _check_contents(found)
-        return [self._made(_total(same[tensor.uop], found)) for tensor in targets]
+        return [self._wrap(_total(same[tensor.uop], found)) for tensor in targets]
 
     @exclusive
     def backward(self, gradient: Self | None = None) -> Self:
@@ -76,8 +76,8 @@ class Autograd(TensorCore):
             nodes = _written_nodes(value)
             waits = can_wait(nodes)
         same = _same_values(nodes)
-        params = [t for t in living() if t.is_param and t.uop in same and _is_float(t)]
-        params = [tensor for tensor in params if tensor._is_asked] or params
+        params = [t for t in live_tensors() if t.is_param and t.uop in same and _is_float(t)]
+        params = [tensor for tensor in params if tensor._requires_grad] or params
         inputs = dict.fromkeys([node for tensor in params for node in same[tensor.uop]])
         if waits:
             found = _later_gradients(value.uop, nodes, inputs, seed)
@@ -94,7 +94,7 @@ class Autograd(TensorCore):
         for tensor in params:
             if not found.keys().isdisjoint(same[tensor.uop]):
                 total = _total(same[tensor.uop], found)
-                _add_gradient(tensor, self._made(record(DETACH, total.dtype, (total,))))
+                _add_gradient(tensor, self._wrap(record(DETACH, total.dtype, (total,))))
         return self
 
     def _seed(self, gradient: TensorCore | None) -> UOp:
@@ -121,7 +121,7 @@ class Autograd(TensorCore):
         >>> Tensor([1.0]).is_param_(is_param=False).is_param
         False
         """
-        self.is_param = self._is_asked = is_param
+        self.is_param = self._requires_grad = is_param
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -143,15 +143,15 @@ class Autograd(TensorCore):
 
     @requires_grad.setter
     def requires_grad(self, value: bool | None) -> None:
-        self.is_param, self._is_asked = value is not False, value
+        self.is_param, self._requires_grad = value is not False, value
 
 
 def _differentiable(tensor: TensorCore) -> tuple[TensorCore, list[UOp]]:
     """The tensor over all that it was computed from, in memory or not, and its nodes."""
     nodes = toposort((tensor.uop,))
-    if all(node.history is None and node not in MOVED for node in nodes):
+    if all(node.history is None and node not in PRESERVED for node in nodes):
         return tensor, nodes
-    tensor = TensorCore._handed(with_history(tensor.uop))
+    tensor = TensorCore._wrap_raw(with_history(tensor.uop))
     return tensor, toposort((tensor.uop,))
 
 
@@ -162,7 +162,7 @@ def _same_values(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
     same: dict[UOp, list[UOp]] = {}
     for node in nodes:
         same.setdefault(node, []).append(node)
-        if node.realized is not None and current(node) is not None:
+        if node.realized is not None and current_buffer(node) is not None:
             same.setdefault(node.realized, []).append(node)
     return same
 
@@ -179,7 +179,7 @@ def _written_nodes(value: TensorCore) -> list[UOp]:
     """All nodes that a value is made of; gradients among them are written out."""
     nodes = toposort((value.uop,))
     if any(node.op is DEFERRED for node in nodes):
-        written_out(graphs=(value.uop,))
+        expand_deferred(graphs=(value.uop,))
         nodes = toposort((value.uop,))
     return nodes
 
@@ -193,8 +193,10 @@ def can_wait(nodes: Iterable[UOp]) -> bool:
     """
     if recorder() is not None or not all(map(is_usual, nodes)):
         return False
-    later = [node for node in nodes if node.op is DEFERRED]
-    return all(isinstance(node.arg, Composite) for node in later) and overwritten(nodes) is None
+    deferred = [node for node in nodes if node.op is DEFERRED]
+    if not all(isinstance(node.arg, Composite) for node in deferred):
+        return False
+    return overwritten_buffer(nodes) is None
 
 
 def _later_gradients(
@@ -206,7 +208,7 @@ def _later_gradients(
     if not wanted:
         return {}
     results = record(DEFERRED, dtypes.void, (value, seed, *wanted), GRADIENTS)
-    return {node: chosen(results, number, node) for number, node in enumerate(wanted)}
+    return {node: choose_result(results, number, node) for number, node in enumerate(wanted)}
 
 
 def _gradients(value: UOp, seed: UOp, *inputs: UOp) -> list[UOp]:
@@ -224,12 +226,12 @@ def _add_gradient(tensor: TensorCore, made: Any) -> None:
         tensor.grad.assign(tensor.grad + made)
 
 
-GRADIENTS = Later(_gradients, sees_graph=True)
+GRADIENTS = DeferredFunction(_gradients, sees_graph=True)
 
 
 def _check_contents(found: dict[UOp, UOp]) -> None:
     """Gradients need the values that an operation saw, not what was written there since."""
-    lost = overwritten(walk(found.values()))
+    lost = overwritten_buffer(uncomputed_nodes(found.values()))
     if lost is not None:
         raise GradientError(
             f"the gradient needs a value of shape {lost.shape} that was overwritten since",

@@ -69,7 +69,7 @@ def recompute(function: Function) -> Function:
 
 
 def _custom(result: TensorCore, inputs: tuple[UOp, ...], rule: Any) -> TensorCore:
-    return result._made(record(CUSTOM, result.dtype, (result.uop, *inputs), rule))
+    return result._wrap(record(CUSTOM, result.dtype, (result.uop, *inputs), rule))
 
 
 def _one_tensor(result: Any, function: Function) -> TensorCore:
@@ -99,8 +99,8 @@ class _Rule:
         value, *inputs = node.src
         arguments = list(self.arguments)
         for place, uop in zip(self.places, inputs, strict=True):
-            arguments[place] = self.kind._of(uop)
-        made = self.rule(self.kind._of(g), self.kind._of(value), *arguments)
+            arguments[place] = self.kind._from_uop(uop)
+        made = self.rule(self.kind._from_uop(g), self.kind._from_uop(value), *arguments)
         each = made if isinstance(made, (tuple, list)) else (made,)
         if len(each) != len(arguments):
             raise GradientError(

@@ -20,7 +20,7 @@ FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {ASSIGN} 
 CustomRule = Callable[[UOp, UOp, set[UOp]], dict[UOp, UOp]]
 
 
-class Slope(NamedTuple):
+class Derivative(NamedTuple):
     """The gradient of CUSTOM(y, x): what `rule` makes of the node, the gradient and options.
 
     Equal ones do the same, so what they make need not be looked at to know it again.
@@ -37,7 +37,7 @@ def is_usual(node: UOp) -> bool:
     """Whether gradients through a node depend on nothing but nodes: on no function of the user, no
     other device, no size that a variable decides.
     """
-    return node.op not in UNUSUAL or isinstance(node.arg, Slope)
+    return node.op not in UNUSUAL or isinstance(node.arg, Derivative)
 
 
 def gradients(
@@ -101,7 +101,7 @@ def flow_sources(node: UOp) -> Sequence[UOp]:
     if node.op in FLOWING:
         return node.src
     if node.op is CUSTOM:
-        return node.src[1:2] if isinstance(node.arg, Slope) else node.src
+        return node.src[1:2] if isinstance(node.arg, Derivative) else node.src
     if node.op is DEFERRED:
         flows = getattr(node.arg, "flows", None)
         return node.src if flows is None else [node.src[number] for number in flows]

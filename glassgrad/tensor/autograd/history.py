@@ -19,10 +19,15 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, note
 from glassgrad.tensor.autograd.derivatives import after_write
 from glassgrad.tensor.autograd.gradient import flow_sources
-from glassgrad.tensor.core import TensorCore, living
-from glassgrad.tensor.lazy.buffer_versions import MOVED, OVERWRITTEN, copied_version, surviving_copy
+from glassgrad.tensor.core import TensorCore, live_tensors
+from glassgrad.tensor.lazy.buffer_versions import (
+    OVERWRITTEN,
+    PRESERVED,
+    surviving_copy,
+    version_preserved_by,
+)
 from glassgrad.tensor.lazy.unrealized import is_parameter
-from glassgrad.tensor.lazy.views import Whole
+from glassgrad.tensor.lazy.views import ViewGroup
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 MAX_DEPTH = 500  # computed values one behind the other, before a loop is suspected to forget none
@@ -77,7 +82,7 @@ def _holds_parameter(node: UOp) -> bool:
     """Whether a parameter holds this value, or a copy of it that it was given before a write."""
     if is_parameter(node) or (node.realized is not None and is_parameter(node.realized)):
         return True
-    given = MOVED.get(node)
+    given = PRESERVED.get(node)
     copy = None if given is None else given()
     return copy is not None and is_parameter(copy)
 
@@ -89,7 +94,7 @@ def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp
     """
     if buffer.history is not None or value.op in (BUFFER, CONST) or value.dtype.kind != "float":
         return
-    if (version := copied_version(value)) is not None and version.history is None:
+    if (version := version_preserved_by(value)) is not None and version.history is None:
         return  # a parameter that was given a copy of itself is a leaf still
     if parameters.are_behind(value):
         depths = [leaf.history.depth for leaf in leaves if leaf.history is not None]
@@ -133,18 +138,18 @@ def as_leaves(tensors: Sequence[TensorCore]) -> Iterator[None]:
 
 def forget_history(first_number: int) -> None:
     """Let buffers that were made since this number was the next one be leaves for good."""
-    for tensor in living():
+    for tensor in live_tensors():
         if tensor.uop.number >= first_number:
             tensor.uop.history = None
 
 
-def is_differentiable(holder: TensorCore | Whole) -> bool:
+def is_differentiable(holder: TensorCore | ViewGroup) -> bool:
     """Whether gradients may flow on through what a tensor holds. A parameter that was written to is
     a leaf again, as after every step of an optimiser.
     """
-    if isinstance(holder, Whole):
+    if isinstance(holder, ViewGroup):
         return True
-    return holder._is_asked is None or (holder._is_asked and holder.uop.op is not ASSIGN)
+    return holder._requires_grad is None or (holder._requires_grad and holder.uop.op is not ASSIGN)
 
 
 def _again(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:

@@ -15,13 +15,18 @@ from weakref import WeakKeyDictionary, WeakSet
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.history import Parameters, is_differentiable
-from glassgrad.tensor.core import TensorCore, living
-from glassgrad.tensor.lazy.buffer_versions import current, replaced_writes
-from glassgrad.tensor.lazy.carried_state import UPDATED
-from glassgrad.tensor.lazy.collect import walk
-from glassgrad.tensor.lazy.deferred import hold_instead, read_instead, rebuilt, written_out
-from glassgrad.tensor.lazy.unrealized import lazy_holders
-from glassgrad.tensor.lazy.views import Whole
+from glassgrad.tensor.core import TensorCore, live_tensors
+from glassgrad.tensor.lazy.buffer_versions import current_buffer, replaced_writes
+from glassgrad.tensor.lazy.carried_state import ASSIGNED
+from glassgrad.tensor.lazy.collect import uncomputed_nodes
+from glassgrad.tensor.lazy.deferred import (
+    expand_deferred,
+    redirect_holders,
+    redirect_readers,
+    with_sources,
+)
+from glassgrad.tensor.lazy.unrealized import unrealized_holders
+from glassgrad.tensor.lazy.views import ViewGroup
 
 ASSIGN, CONTIGUOUS, GATHER, WHERE = Ops.ASSIGN, Ops.CONTIGUOUS, Ops.GATHER, Ops.WHERE
 REDUCE, ADD, DEFERRED = Ops.REDUCE, Ops.ADD, Ops.DEFERRED
@@ -38,7 +43,7 @@ HELD: WeakKeyDictionary[UOp, TensorCore] = (
 )  # copy -> what holds it until it is made
 
 
-def save_contents(lazy: Iterable[TensorCore | Whole]) -> None:
+def save_contents(lazy: Iterable[TensorCore | ViewGroup]) -> None:
     """Let pending writes, and values that are not computed yet, read copies of old contents that
     gradients will need.
     """
@@ -50,8 +55,8 @@ def save_contents(lazy: Iterable[TensorCore | Whole]) -> None:
     for i, write in enumerate(writes):
         if _needs_contents(write, parameters):
             old, value = write.src
-            changed = {write: rebuilt(write, (old, _with_copies(old, value)))}
-            read_instead(changed)
+            changed = {write: with_sources(write, (old, _with_copies(old, value)))}
+            redirect_readers(changed)
             CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
             writes[i:] = [changed.get(later, later) for later in writes[i:]]
     replaced = [write.src[0] for write, is_other in zip(writes, others, strict=True) if is_other]
@@ -59,28 +64,30 @@ def save_contents(lazy: Iterable[TensorCore | Whole]) -> None:
         _save_for_readers(old, parameters)
 
 
-def _new_writes(lazy: Iterable[TensorCore | Whole]) -> dict[UOp, TensorCore | Whole]:
+def _new_writes(lazy: Iterable[TensorCore | ViewGroup]) -> dict[UOp, TensorCore | ViewGroup]:
     """The writes that did not happen yet, that gradients may flow through, and that are not checked
     yet; and who holds them.
     """
-    found: dict[UOp, TensorCore | Whole] = {}
+    found: dict[UOp, TensorCore | ViewGroup] = {}
     for holder in lazy:
         node = holder.uop
         if node.op is ASSIGN and is_differentiable(holder):
-            while node.op is ASSIGN and current(node) is None:
+            while node.op is ASSIGN and current_buffer(node) is None:
                 if node not in CHECKED:
                     found.setdefault(node, holder)
                 node = node.src[0]
     return found
 
 
-def _is_trained(holder: TensorCore | Whole) -> bool:
+def _is_trained(holder: TensorCore | ViewGroup) -> bool:
     """Whether this is a parameter: after a step of an optimiser nobody asks for the gradients of
     values that were computed before.
     """
-    if isinstance(holder, Whole) or not holder.is_param:
+    if isinstance(holder, ViewGroup) or not holder.is_param:
         return False
-    return holder._is_asked is True or not any(tensor._is_asked for tensor in living())
+    return holder._requires_grad is True or not any(
+        tensor._requires_grad for tensor in live_tensors()
+    )
 
 
 def _needs_contents(write: UOp, parameters: Parameters) -> bool:
@@ -98,17 +105,17 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
     derivatives need it. The copy is held, so that it is made before the write.
     """
     reads: dict[UOp, None] = {}
-    for node in walk([holder.uop for holder in lazy_holders()]):
+    for node in uncomputed_nodes([holder.uop for holder in unrealized_holders()]):
         if _is(node, old):
             reads[node] = None
-        elif current(node) is None and not (node.op is ASSIGN and _is(node.src[0], old)):
+        elif current_buffer(node) is None and not (node.op is ASSIGN and _is(node.src[0], old)):
             if not reads.keys().isdisjoint(node.src):
                 reads[node] = None
     if not _are_needed(reads, parameters):
         return
     if any(node.op is DEFERRED and node.arg.sees_graph for node in reads):
         # What a gradient is a gradient of is changed as a whole once its graph is written.
-        _save_for_readers(written_out().get(old, old), parameters)
+        _save_for_readers(expand_deferred().get(old, old), parameters)
         return
     copy = UOp(CONTIGUOUS, old.dtype, (old,), SAVED)
     copy.origin = copy.origin or old.origin
@@ -117,19 +124,20 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
     for node in reads:
         if node not in versions:
             src = [changed.get(source) or versions.get(source, source) for source in node.src]
-            changed[node] = rebuilt(node, tuple(src))
+            changed[node] = with_sources(node, tuple(src))
     CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
-    hold_instead(changed)
+    redirect_holders(changed)
     if replaced := replaced_writes():
-        read_instead(replaced)
-    HELD[copy] = TensorCore._handed(copy)
+        redirect_readers(replaced)
+    HELD[copy] = TensorCore._wrap_raw(copy)
 
 
 def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
     """The nodes of a value that are made of old contents."""
     found: dict[UOp, None] = {}
-    for node in walk((value,)):
-        if _is(node, old) or (current(node) is None and not found.keys().isdisjoint(node.src)):
+    for node in uncomputed_nodes((value,)):
+        reads_old = current_buffer(node) is None and not found.keys().isdisjoint(node.src)
+        if reads_old or _is(node, old):
             found[node] = None
     return found
 
@@ -140,8 +148,8 @@ def _is(node: UOp, old: UOp) -> bool:
     """
     if node is old:
         return True
-    held = current(node) if node.op in VERSIONS else None
-    return held is not None and held is current(old)
+    held = current_buffer(node) if node.op in VERSIONS else None
+    return held is not None and held is current_buffer(old)
 
 
 def _needs_value(node: UOp, reads: dict[UOp, None]) -> bool:
@@ -157,13 +165,13 @@ def _with_copies(old: UOp, value: UOp) -> UOp:
     """The value, made of copies of those parts of the old contents that it reads."""
     parts: set[UOp] = set()
     done: dict[UOp, UOp] = {}
-    for node in walk((value,)):
+    for node in uncomputed_nodes((value,)):
         if _is(node, old) or (node.op in SAME_SIZE and node.src[0] in parts):
             parts.add(node)
             done[node] = copy = UOp(CONTIGUOUS, node.dtype, (node,), SAVED)
             copy.origin = copy.origin or node.origin
-        elif current(node) is None and not done.keys().isdisjoint(node.src):
+        elif current_buffer(node) is None and not done.keys().isdisjoint(node.src):
             src = tuple([done.get(source, source) for source in node.src])
-            done[node] = rebuilt(node, src)
-    UPDATED.update([done[part] for part in parts])
+            done[node] = with_sources(node, src)
+    ASSIGNED.update([done[part] for part in parts])
     return done[value]

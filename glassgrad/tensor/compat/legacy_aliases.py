@@ -11,7 +11,7 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.lazy.collect import walk
+from glassgrad.tensor.lazy.collect import uncomputed_nodes
 from glassgrad.tensor.record import cast_to, number_dtype, record, scalar
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
@@ -28,7 +28,7 @@ class LegacyAliases(TensorCore):
         >>> Tensor.const(3).item()
         3
         """
-        return cls._of(scalar(b, number_dtype(b) if dtype is None else dtype))
+        return cls._from_uop(scalar(b, number_dtype(b) if dtype is None else dtype))
 
     @classmethod
     def from_url(
@@ -68,7 +68,7 @@ class LegacyAliases(TensorCore):
         >>> Tensor([1.5]).ufix(2).dtype
         dtypes.float
         """
-        return self._made(self._pair(x, "combine")[1])
+        return self._wrap(self._pair(x, "combine")[1])
 
     def usum(self, *uops: Any) -> Self:
         """The sum of this and others.
@@ -76,7 +76,7 @@ class LegacyAliases(TensorCore):
         >>> Tensor([1, 2]).usum(Tensor([3, 4]), 5).tolist()
         [9, 11]
         """
-        total = self._made(self.uop)  # also without others a value of its own
+        total = self._wrap(self.uop)  # also without others a value of its own
         for other in uops:
             total = total + other
         return total
@@ -87,7 +87,7 @@ class LegacyAliases(TensorCore):
         >>> Tensor([1, 2]).uprod(Tensor([3, 4]), 5).tolist()
         [15, 40]
         """
-        total = self._made(self.uop)
+        total = self._wrap(self.uop)
         for other in uops:
             total = total * other
         return total
@@ -105,7 +105,7 @@ class LegacyAliases(TensorCore):
                 f"{seed.uop.dtype.name}"
             )
         pair = (cast_to(self.uop, dtypes.uint64), cast_to(seed.uop, dtypes.uint64))
-        return self._made(record(Ops.THREEFRY, dtypes.uint64, pair))
+        return self._wrap(record(Ops.THREEFRY, dtypes.uint64, pair))
 
     @classmethod
     @with_known_sizes
@@ -166,7 +166,7 @@ class LegacyAliases(TensorCore):
         >>> len(schedule.kernels), variables
         (1, {})
         """
-        nodes = walk([self.uop, *(tensor.uop for tensor in lst)])
+        nodes = uncomputed_nodes([self.uop, *(tensor.uop for tensor in lst)])
         bound = [(node.src[0].arg[0], node.arg) for node in nodes if node.op is Ops.BIND]
         return self.schedule(*lst), dict(bound)
 

@@ -20,8 +20,8 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import LIVING, TensorCore
-from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.core import LIVE_TENSORS, TensorCore
+from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.jit.argument_specs import layouts
 from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, renew
 from glassgrad.tensor.jit.checks import (
@@ -37,8 +37,8 @@ from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.trace import Trace
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.unrealized import hold
-from glassgrad.tensor.lazy.views import Whole, show
+from glassgrad.tensor.lazy.unrealized import set_node
+from glassgrad.tensor.lazy.views import ViewGroup, set_contents
 from glassgrad.tensor.ops.random import GENERATOR
 
 BUFFER = Ops.BUFFER
@@ -57,7 +57,7 @@ class Argument(NamedTuple):
 def modes() -> tuple[int, int, DType, DType, str]:
     """The settings that decide what a function computes."""
     floats, ints = dtypes.default_float, dtypes.default_int
-    return TRAINING.value, NO_GRAD.value, floats, ints, canonical(None)
+    return TRAINING.value, NO_GRAD.value, floats, ints, canonical_device(None)
 
 
 class Captured:
@@ -262,14 +262,14 @@ class Captured:
         if self.has_effects:
             self._settle(arguments, made)
         if self.is_one_tensor:
-            return self.kind._handed(made[0][0])
+            return self.kind._wrap_raw(made[0][0])
         results = [output.tensor_of(self.kind, made, arguments) for output in self.outputs]
         return unflatten(self.template, iter(results))
 
     @exclusive
     def _settle(self, arguments: Sequence[TensorCore], made: list[list[UOp]]) -> None:
         """What a replay did to tensors that it does not return."""
-        done: set[Whole] = set()
+        done: set[ViewGroup] = set()
         for held, storage in self.renewed:
             tensor = held()
             # Most often nothing was made of the old contents: then nobody could tell.
@@ -282,7 +282,7 @@ class Captured:
             self._poison()
         for held, output in self.stored:
             if (tensor := held()) is not None:
-                show(tensor, output.node_of(made, arguments))
+                set_contents(tensor, output.node_of(made, arguments))
         for gradient in self.gradients:
             gradient.settle(made, arguments)
         for found in self.kept:
@@ -292,7 +292,7 @@ class Captured:
         """Lazy tensors that the captured call left behind know nothing of this one: refuse them."""
         for held in self.poisoned:
             if (tensor := held()) is not None:
-                hold(tensor, _gone(tensor.uop.shape, tensor.uop.dtype))
+                set_node(tensor, _gone(tensor.uop.shape, tensor.uop.dtype))
         self.poisoned = []
 
 
@@ -318,9 +318,9 @@ class Gradient(NamedTuple):
             tensor.grad = None
         elif isinstance(left, UOp):
             if tensor.grad is None:
-                tensor.grad = tensor._handed(left)
+                tensor.grad = tensor._wrap_raw(left)
         elif tensor.grad is None or tensor.grad.uop is not left.node_of(made, arguments):
-            tensor.grad = tensor._handed(left.node_of(made, arguments))
+            tensor.grad = tensor._wrap_raw(left.node_of(made, arguments))
 
 
 def _gone(shape: Ints, dtype: DType) -> UOp:
@@ -359,7 +359,7 @@ def _escaped(before: Before, returned: list[TensorCore]) -> list[TensorCore]:
     own, thread = {id(tensor) for tensor in returned}, get_ident()
     return [
         tensor
-        for held in list(LIVING)
+        for held in list(LIVE_TENSORS)
         if held.thread == thread
         and held not in before.gradients
         and (tensor := held()) is not None

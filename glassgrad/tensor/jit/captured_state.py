@@ -11,11 +11,11 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import TensorCore, living
+from glassgrad.tensor.core import TensorCore, live_tensors
 from glassgrad.tensor.jit.references import ALONE, references_to_node
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
 from glassgrad.tensor.lazy.realize import realize
-from glassgrad.tensor.lazy.views import Whole, root_of, show
+from glassgrad.tensor.lazy.views import ViewGroup, root_storage, set_contents
 
 BUFFER = Ops.BUFFER
 
@@ -41,34 +41,34 @@ class CapturedTensor:
                 here, moved = here or is_here, moved or not is_here
         return here and not moved
 
-    def renew(self, done: set[Whole]) -> None:
+    def renew(self, done: set[ViewGroup]) -> None:
         for held in self.holders:
             if (tensor := held()) is not None and tensor.uop.arg.storage is self.storage:
                 renew(tensor, done)
 
 
-def renew(tensor: TensorCore, done: set[Whole]) -> None:
+def renew(tensor: TensorCore, done: set[ViewGroup]) -> None:
     """The memory was written: what the tensor holds from now on is another version.
 
     If nothing was made of the old one, nobody could tell them apart. Views of one value get the
     version of that, once; `done` are the values that have theirs.
     """
-    whole = tensor._whole
+    whole = tensor._view_group
     if whole is not None and whole.uop.op is BUFFER:
         if whole not in done:
             done.add(whole)
             OVERWRITTEN.update(_windows(whole))
-            whole.show(_next_version(whole.uop))
+            whole.set_contents(_next_version(whole.uop))
         return
     if references_to_node(tensor) > ALONE:
-        show(tensor, _next_version(tensor.uop))
+        set_contents(tensor, _next_version(tensor.uop))
 
 
-def _windows(whole: Whole) -> list[View]:
+def _windows(whole: ViewGroup) -> list[View]:
     """What views see of the memory of a value through windows on it."""
-    root = root_of(whole.uop.arg.storage)
+    root = root_storage(whole.uop.arg.storage)
     seen = [t.uop.arg for t in whole.tensors() if t.uop.op is BUFFER]
-    return [view for view in seen if root_of(view.storage) is root]
+    return [view for view in seen if root_storage(view.storage) is root]
 
 
 def _next_version(uop: UOp) -> UOp:
@@ -91,7 +91,7 @@ def readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
 def holders() -> dict[Storage, list[ref[TensorCore]]]:
     """For each storage, the tensors that hold it."""
     found: dict[Storage, list[ref[TensorCore]]] = {}
-    for tensor in living():
+    for tensor in live_tensors():
         if tensor.uop.op is BUFFER:
             found.setdefault(tensor.uop.arg.storage, []).append(ref(tensor))
     return found

@@ -12,7 +12,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp, next_number
 from glassgrad.memory.storage import Storage
-from glassgrad.tensor.core import LIVING, Living, TensorCore, living
+from glassgrad.tensor.core import LIVE_TENSORS, TensorCore, TensorRef, live_tensors
 from glassgrad.tensor.jit.captured_state import readers
 from glassgrad.tensor.jit.pytree import hidden_tensors
 from glassgrad.tensor.jit.trace import Trace
@@ -39,14 +39,14 @@ class Before(NamedTuple):
     random_numbers: int  # that were handed out
     keys: Any  # of random numbers; manual_seed() makes others
     values: Bound  # of variables among the arguments
-    lazy: dict[Living, UOp]  # what the living tensors held that is not in memory
-    stored: dict[Living, Stored]  # and what is: a call that drops it gets its memory
-    gradients: dict[Living, ref[TensorCore] | None]
+    lazy: dict[TensorRef, UOp]  # what the live tensors held that is not in memory
+    stored: dict[TensorRef, Stored]  # and what is: a call that drops it gets its memory
+    gradients: dict[TensorRef, ref[TensorCore] | None]
 
     @classmethod
     def now(cls, arguments: list[TensorCore], values: Bound) -> Before:
         """The state of everything that a call may change."""
-        alive = [(held, found) for held in list(LIVING) if (found := held()) is not None]
+        alive = [(held, found) for held in list(LIVE_TENSORS) if (found := held()) is not None]
         return cls(
             arguments,
             [tensor.uop.arg.storage for tensor in arguments],
@@ -75,7 +75,7 @@ class Before(NamedTuple):
             and (id(found) in touched or found.grad is not (None if old is None else old()))
         ]
 
-    def gradients_in(self, storages: set[Storage]) -> list[tuple[Living, ref[TensorCore]]]:
+    def gradients_in(self, storages: set[Storage]) -> list[tuple[TensorRef, ref[TensorCore]]]:
         """The tensors whose gradients lie in these storages, with the gradients."""
         return [
             (held, old)
@@ -138,7 +138,7 @@ def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
 def _refuse_dropped(watching: Recorder, before: Before) -> None:
     """Memory that a tensor held before the call, that was read, and that no tensor holds now."""
     then = {storage for held in before.stored.values() if (storage := held.storage()) is not None}
-    now = {tensor.uop.arg.storage for tensor in living() if tensor.uop.op is BUFFER}
+    now = {tensor.uop.arg.storage for tensor in live_tensors() if tensor.uop.op is BUFFER}
     now.update(before.storages)
     for leaf in (leaf for run in watching.runs for leaf in run.leaves):
         if leaf.arg.storage in then and leaf.arg.storage not in now:
@@ -177,7 +177,7 @@ def found_lazy(before: Before) -> bool:
     return any(held in before.lazy for _, held in _changed(before))
 
 
-def _changed(before: Before) -> list[tuple[TensorCore, Living]]:
+def _changed(before: Before) -> list[tuple[TensorCore, TensorRef]]:
     """Tensors of this thread that were there before a call and hold other nodes now."""
     thread = get_ident()
     return [
@@ -189,6 +189,6 @@ def _changed(before: Before) -> list[tuple[TensorCore, Living]]:
     ]
 
 
-def _node_before(held: Living, before: Before) -> UOp | None:
+def _node_before(held: TensorRef, before: Before) -> UOp | None:
     stored = before.stored.get(held)
     return before.lazy[held] if stored is None else stored.node()

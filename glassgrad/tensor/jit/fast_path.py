@@ -19,7 +19,7 @@ from glassgrad.devices.cpu.pool import Table
 from glassgrad.devices.registry import Device
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import UNBOUND
-from glassgrad.tensor.core import LIVING, Living, forget
+from glassgrad.tensor.core import LIVE_TENSORS, TensorRef, forget_tensor
 from glassgrad.tensor.jit.capture import UOP, Captured, modes
 from glassgrad.tensor.jit.guards import GONE, Guards
 from glassgrad.tensor.jit.output_buffers import OutputBlock
@@ -101,10 +101,10 @@ def _simple(
             tensor.uop = node
             tensor.grad = None
             tensor._is_param = False
-            tensor._is_asked = tensor._whole = tensor._home = None
-            living = Living(tensor, forget)
+            tensor._requires_grad = tensor._view_group = tensor._share_token = None
+            living = TensorRef(tensor, forget_tensor)
             living.thread = get_ident()
-            LIVING[living] = None
+            LIVE_TENSORS[living] = None
             return tensor
 
     return replay

@@ -34,7 +34,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.tensor.autograd.history import as_leaves, forget_history
-from glassgrad.tensor.core import TensorCore, living
+from glassgrad.tensor.core import TensorCore, live_tensors
 from glassgrad.tensor.jit.argument_specs import specs_of
 from glassgrad.tensor.jit.capture import Captured, modes
 from glassgrad.tensor.jit.checks import (
@@ -50,8 +50,13 @@ from glassgrad.tensor.jit.guards import Guards, Roots
 from glassgrad.tensor.jit.pytree import flatten
 from glassgrad.tensor.jit.trace import Trace
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.realize import all_in_memory, finish_writes, realize, written_lazily
-from glassgrad.tensor.lazy.views import leave_lent_memory
+from glassgrad.tensor.lazy.realize import (
+    all_in_memory,
+    finish_writes,
+    realize,
+    tensors_with_pending_writes,
+)
+from glassgrad.tensor.lazy.views import leave_shared_memory
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -267,14 +272,14 @@ class TinyJit(Generic[P, R]):
         self, call: Call, before: Before, is_strict: bool
     ) -> tuple[Recorder, Any, list[TensorCore]]:
         """Run the function, and record what it computes."""
-        older = frozenset(map(id, living()))
+        older = frozenset(map(id, live_tensors()))
         returned: list[TensorCore] = []
         with recording(is_strict, older) as watching, as_leaves(call.tensors):
             result = call.run()
             flatten(result, returned)
-            realize([*returned, *written_lazily(), *gradients_left(watching, before)])
+            realize([*returned, *tensors_with_pending_writes(), *gradients_left(watching, before)])
             for one in [tensor for tensor in returned if id(tensor) not in older]:
-                leave_lent_memory(one)
+                leave_shared_memory(one)
             forget_history(before.first_number)  # a replay makes none either
         return watching, result, returned
 

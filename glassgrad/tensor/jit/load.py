@@ -37,9 +37,9 @@ from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
 from glassgrad.tensor.jit.pytree import flatten, unflatten
 from glassgrad.tensor.jit.rng_state import Counters
 from glassgrad.tensor.jit.serialize import differing, key_text, unpack_result
-from glassgrad.tensor.lazy.lending import claim_together
+from glassgrad.tensor.lazy.lending import claim_shared_memory
 from glassgrad.tensor.lazy.realize import all_in_memory
-from glassgrad.tensor.lazy.views import Whole
+from glassgrad.tensor.lazy.views import ViewGroup
 from glassgrad.tensor.tensor import Tensor
 
 BUFFER = Ops.BUFFER
@@ -70,7 +70,7 @@ class Loaded:
         self.state = {name: _tensor(found, storages) for name, found in row["state"].items()}
         self._entries = [Entry(found, storages, linked) for found in row["entries"]]
         held = [*self.state.values(), *(t for entry in self._entries for t in entry.held)]
-        claim_together(held)
+        claim_shared_memory(held)
         written = {storages[number] for number in row["written"]}
         for entry in self._entries:
             entry.known = _known(held, written)
@@ -160,7 +160,7 @@ class Entry:
         if self.random.starts:
             self.random.advance()
         self.replayed.run()
-        done: set[Whole] = set()
+        done: set[ViewGroup] = set()
         for known in self.known:
             if known.is_written:
                 known.renew(done)
@@ -231,4 +231,4 @@ def _window(row: Row) -> Window:
 def _tensor(row: Row, storages: list[Storage]) -> Tensor:
     window = _window(row)
     view = View(storages[row["storage"]], *window)
-    return Tensor._of(UOp(BUFFER, window.dtype, (), view), is_param=True)
+    return Tensor._from_uop(UOp(BUFFER, window.dtype, (), view), is_param=True)

@@ -148,7 +148,7 @@ class Output(NamedTuple):
             return self.tensor
         if self.argument is not None and self.window is None:
             return arguments[self.argument]
-        return kind._handed(self.node_of(made, arguments))
+        return kind._wrap_raw(self.node_of(made, arguments))
 
     def node_of(self, made: list[list[UOp]], arguments: Sequence[TensorCore]) -> UOp:
         """The buffer of something that was made, or of an argument or a part of one."""

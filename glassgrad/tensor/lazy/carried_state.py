@@ -21,19 +21,19 @@ from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.lazy.views import Whole, shows_lent_memory
+from glassgrad.tensor.lazy.views import ViewGroup, views_shared_memory
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
 EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.DEFERRED, Ops.THREEFRY))
 NUMBER = attrgetter("number")
 MAX_CHEAP_NODES = 32  # elementwise operations on the way to a value that is computed twice
-UPDATED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
+ASSIGNED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
 CARRIED_LINES: set[Origin] = set()  # where values were made that later computations read
 MAX_LINES = 1000
 
 
-class ReadOnce:
+class InlinedValues:
     """The values that were computed inside of others while a tensor held them."""
 
     def __init__(self) -> None:
@@ -53,30 +53,30 @@ class ReadOnce:
         return [node for _, node in pairs if node.realized is None]
 
 
-READ_ONCE = ReadOnce()
+INLINED = InlinedValues()
 
 
-def follow(changed: dict[UOp, UOp]) -> None:
+def track_replacements(changed: dict[UOp, UOp]) -> None:
     """Nodes became others of the same value: what is known of them is known of those."""
-    for node in READ_ONCE.nodes():
+    for node in INLINED.nodes():
         if (now := changed.get(node)) is not None:
-            READ_ONCE.add(now)
-    UPDATED.update([now for node in list(UPDATED) if (now := changed.get(node)) is not None])
+            INLINED.add(now)
+    ASSIGNED.update([now for node in list(ASSIGNED) if (now := changed.get(node)) is not None])
 
 
-def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[TensorCore]) -> list[UOp]:
+def values_to_carry(values: set[UOp], nodes: set[UOp], lazy: Iterable[TensorCore]) -> list[UOp]:
     """Those of the nodes under the values that are to be computed into memory with them.
 
     `lazy` are tensors that hold other values which are not in memory.
     """
-    again = [node for node in READ_ONCE.nodes() if node in nodes and _is_expensive(node)]
+    again = [node for node in INLINED.nodes() if node in nodes and _is_expensive(node)]
     for node in again:
         _learn(node.origin)
-    UPDATED.difference_update([node for node in UPDATED if node.realized is not None])
-    found = dict.fromkeys([*again, *(node for node in list(UPDATED) if _is_kept(node, nodes))])
+    ASSIGNED.difference_update([node for node in ASSIGNED if node.realized is not None])
+    found = dict.fromkeys([*again, *(node for node in list(ASSIGNED) if _is_kept(node, nodes))])
     lazy = list(lazy)
     held = values.union([tensor.uop for tensor in lazy])
-    dropped = {node for node in READ_ONCE.nodes() if node in nodes and node not in held}
+    dropped = {node for node in INLINED.nodes() if node in nodes and node not in held}
     for tensor in lazy:
         node = tensor.uop
         if node in nodes and node not in found:
@@ -86,16 +86,16 @@ def carried(values: set[UOp], nodes: set[UOp], lazy: Iterable[TensorCore]) -> li
                 _learn(node.origin)
                 found[node] = None
             else:
-                READ_ONCE.add(node)
+                INLINED.add(node)
         elif node not in found and tensor.is_param and _reads_expensive(node, nodes):
             found[node] = None
     return sorted([node for node in found if node not in values], key=NUMBER)
 
 
-def lazy_tensors(holders: Iterable[TensorCore | Whole]) -> list[TensorCore]:
+def unrealized_tensors(holders: Iterable[TensorCore | ViewGroup]) -> list[TensorCore]:
     """The tensors among these whose value is not in memory, and may be kept there."""
     tensors = [holder for holder in holders if isinstance(holder, TensorCore)]
-    tensors = [tensor for tensor in tensors if not shows_lent_memory(tensor)]
+    tensors = [tensor for tensor in tensors if not views_shared_memory(tensor)]
     return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
 
 
@@ -162,7 +162,7 @@ def _learn(line: Origin | None) -> None:
         CARRIED_LINES.add(line)
 
 
-class Growth:
+class GraphGrowth:
     """How large the graphs were that one line of the program had computed, one after the other."""
 
     MAX_STEPS = 30  # that each computed a larger graph than the step before
@@ -187,13 +187,13 @@ class Growth:
             )
 
 
-GROWTH: dict[Origin, Growth] = {}
+GROWTH_BY_LINE: dict[Origin, GraphGrowth] = {}
 
 
-def watch_growth(value: UOp, size: int) -> None:
+def warn_if_graph_grows(value: UOp, size: int) -> None:
     """Warn where the graphs of one line grow from step to step."""
     line = value.origin
     if line is not None:
-        if len(GROWTH) >= MAX_LINES and line not in GROWTH:
-            GROWTH.clear()
-        GROWTH.setdefault(line, Growth()).notice(size, line)
+        if len(GROWTH_BY_LINE) >= MAX_LINES and line not in GROWTH_BY_LINE:
+            GROWTH_BY_LINE.clear()
+        GROWTH_BY_LINE.setdefault(line, GraphGrowth()).notice(size, line)

@@ -14,10 +14,15 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings, sizes_in
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.core import holders
-from glassgrad.tensor.lazy.buffer_versions import GIVEN, OVERWRITTEN, current, moved_to
-from glassgrad.tensor.lazy.deferred import written_out
-from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.core import live_holders
+from glassgrad.tensor.lazy.buffer_versions import (
+    OVERWRITTEN,
+    PRESERVED_COPY,
+    current_buffer,
+    note_preserved_copy,
+)
+from glassgrad.tensor.lazy.deferred import expand_deferred
+from glassgrad.tensor.lazy.unrealized import set_node
 from glassgrad.tensor.record import bound
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
@@ -25,7 +30,7 @@ NUMBER = attrgetter("number")
 UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
 
 
-def walk(roots: Iterable[UOp]) -> list[UOp]:
+def uncomputed_nodes(roots: Iterable[UOp]) -> list[UOp]:
     """Everything that is still to compute under the roots, sources first; what is known ends it."""
     seen: set[UOp] = set()
     stack = list(roots)
@@ -33,12 +38,12 @@ def walk(roots: Iterable[UOp]) -> list[UOp]:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            if node.realized is None or current(node) is None:
+            if node.realized is None or current_buffer(node) is None:
                 stack.extend(node.src)
     return sorted(seen, key=NUMBER)
 
 
-def collect(
+def collect_values(
     values: Sequence[UOp],
 ) -> tuple[list[UOp], list[UOp], list[UOp], dict[UOp, UOp]]:
     """All values to compute in one call, the writes among them, all nodes under them, and what
@@ -47,28 +52,28 @@ def collect(
     Of several writes to one buffer the last is a value of its own, and the others happen on the
     way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
     """
-    became = written_out(values)
+    became = expand_deferred(values)
     roots = dict.fromkeys([became.get(value, value) for value in values])
-    nodes = walk(roots)
+    nodes = uncomputed_nodes(roots)
     refuse_overwritten(nodes)
     found = _unwritten(nodes)
     if not found:  # nothing changes, so nobody else is concerned
         return list(roots), [], nodes, became
-    held = holders()
-    nodes = walk([holder.uop for holder in held])
+    held = live_holders()
+    nodes = uncomputed_nodes([holder.uop for holder in held])
     while True:
         writes = dict.fromkeys(found)
         old = {write.src[0] for write in writes}
-        old |= {now for target in old if (now := current(target)) is not None}
+        old |= {now for target in old if (now := current_buffer(target)) is not None}
         reads = _reads(nodes, writes, old)
         for holder in [one for one in held if one.uop in reads]:
             if holder.uop in old:
                 roots.pop(holder.uop, None)
-                copy = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), GIVEN)
-                moved_to(copy, copy)
-                hold(holder, copy)
+                copy = UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,), PRESERVED_COPY)
+                note_preserved_copy(copy, copy)
+                set_node(holder, copy)
             roots[holder.uop] = None
-        needed = walk(roots)
+        needed = uncomputed_nodes(roots)
         found = _unwritten(needed)
         if len(found) == len(writes):
             break
@@ -78,7 +83,7 @@ def collect(
 
 def _unwritten(nodes: list[UOp]) -> list[UOp]:
     """The writes that did not happen yet."""
-    return [node for node in nodes if node.op is ASSIGN and current(node) is None]
+    return [node for node in nodes if node.op is ASSIGN and current_buffer(node) is None]
 
 
 def _reads(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]:
@@ -98,7 +103,7 @@ def _reads(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]
 # ---------------------------------------------------------------------- the graph to compute
 
 
-def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[UOp]:
+def graph_to_compute(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[UOp]:
     """The roots over buffers where values are in memory, without the names of constants.
 
     `nodes` are all that is under them, sources first, if that is known.
@@ -106,7 +111,7 @@ def prepared(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[U
     Different roots stay different: two parameters that begin as the same zeros get memory each.
     """
     done: dict[UOp, UOp] = {}  # only what changes
-    for node in walk(roots) if nodes is None else nodes:
+    for node in uncomputed_nodes(roots) if nodes is None else nodes:
         if node.realized is not None:
             done[node] = _with_sizes(node, node.realized) if Sizes.exist else node.realized
         elif node.op is DETACH and node.arg is not None:
@@ -150,7 +155,7 @@ def _lies_in_buffer(value: UOp) -> bool:
 # ---------------------------------------------------------------------- what is gone
 
 
-def overwritten(nodes: Iterable[UOp]) -> UOp | None:
+def overwritten_buffer(nodes: Iterable[UOp]) -> UOp | None:
     """A buffer among these nodes whose contents are gone, if there is one."""
     if not OVERWRITTEN:
         return None
@@ -159,7 +164,7 @@ def overwritten(nodes: Iterable[UOp]) -> UOp | None:
 
 def refuse_overwritten(nodes: Iterable[UOp]) -> None:
     """Writes wait for their readers, but replays of a captured function know of none."""
-    lost = overwritten(nodes)
+    lost = overwritten_buffer(nodes)
     if lost is not None:
         raise CaptureError(
             f"a value of shape {lost.shape} that this is made of has been overwritten by a replay "

@@ -1,9 +1,9 @@
-"""composite: a method made of many operations -> one node, whose graph is written where it is new.
+"""composite: a method made of many operations -> one DEFERRED node, expanded on demand.
 
-A loop calls the same methods on values of the same shapes in every step. The first call finds out
-what the result is like; it and all others are one DEFERRED node, and the operations are recorded
-when somebody must know them. So the first step of a loop looks like all others, and none but it
-writes graphs.
+A loop calls the same methods with the same shapes in every step. The first call traces the method
+for the shape and dtype of its result. That call and all later ones record one DEFERRED node, which
+is expanded to its operations only where the graph is new. So the first step of a loop records the
+same nodes as all others, and no later step records the operations again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
 from glassgrad.tensor.autograd.gradient import is_usual, reached
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.lazy.deferred import DEFERRED, WRITING, writing
+from glassgrad.tensor.lazy.deferred import DEFERRED, EXPANDING, expanding
 from glassgrad.tensor.record import record
 
 BUFFER, CONTIGUOUS = Ops.BUFFER, Ops.CONTIGUOUS
@@ -61,7 +61,7 @@ class Composite:
 
     def function(self, *nodes: UOp) -> tuple[UOp]:
         """All operations, on these nodes."""
-        tensors = map(self.kind._of, nodes)
+        tensors = map(self.kind._from_uop, nodes)
         given = [next(tensors) if one is TENSOR else one for one in self.given]
         split = len(given) - len(self.names)
         options = dict(zip(self.names, given[split:], strict=True))
@@ -70,7 +70,7 @@ class Composite:
     def is_traced(self, src: list[UOp]) -> bool:
         """Find out what the result is like; False if one node cannot stand for it."""
         inputs = [_like(node, number) for number, node in enumerate(src)]
-        with writing():
+        with expanding():
             (result,) = self.function(*inputs)
         nodes = toposort((result,))
         found = reached(result, nodes, frozenset(inputs))
@@ -125,7 +125,7 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
     def call(*args: Any, **options: Any) -> Any:
         if (
             THREAD.recorder is not None
-            or get_ident() in WRITING
+            or get_ident() in EXPANDING
             or args[0].uop.dtype.kind != "float"  # what ints become is a setting
         ):
             return recorded(*args, **options)
@@ -140,7 +140,7 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
             made = Composite(recorded, type(args[0]), parts, list(options))
             KNOWN[found] = known = made if made.is_traced(src) else DIRECT
         if type(known) is Composite:
-            return args[0]._made(record(DEFERRED, known.dtype, tuple(src), known))
+            return args[0]._wrap(record(DEFERRED, known.dtype, tuple(src), known))
         return recorded(*args, **options)
 
     return cast(Callable[P, R], call)

@@ -22,34 +22,34 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp, next_number, note, toposort
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.lazy.buffer_versions import current, replace_write
-from glassgrad.tensor.lazy.carried_state import follow
+from glassgrad.tensor.lazy.buffer_versions import current_buffer, replace_write
+from glassgrad.tensor.lazy.carried_state import track_replacements
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.unrealized import hold, lazy_holders
+from glassgrad.tensor.lazy.unrealized import set_node, unrealized_holders
 from glassgrad.tensor.record import cast_to, record
 
 DEFERRED, ASSIGN, BUFFER, CONST = Ops.DEFERRED, Ops.ASSIGN, Ops.BUFFER, Ops.CONST
 VOID = dtypes.void
 NUMBER = attrgetter("number")
-Written = Callable[..., Sequence[UOp]]
+GraphFunction = Callable[..., Sequence[UOp]]
 
 
-WRITING: list[int] = []  # the threads that write graphs, once for each
+EXPANDING: list[int] = []  # the threads that write graphs, once for each
 
 
 @contextmanager
-def writing() -> Iterator[None]:
+def expanding() -> Iterator[None]:
     """Write the graph of a DEFERRED: with gradients, and with no other DEFERRED in it."""
-    WRITING.append(get_ident())
+    EXPANDING.append(get_ident())
     try:
         with Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
             yield
     finally:
-        WRITING.remove(get_ident())
+        EXPANDING.remove(get_ident())
 
 
 @unique
-class Later:
+class DeferredFunction:
     """A function of the nodes it is given, which must depend on nothing else.
 
     There is one object for what is the same. A function that gives several results has a node of no
@@ -57,12 +57,12 @@ class Later:
     is made of, as gradients do, not only at its value.
     """
 
-    function: Written
+    function: GraphFunction
     shape: Shape = ()
     sees_graph: bool = False
 
 
-class Choice(NamedTuple):
+class ResultChoice(NamedTuple):
     """One of several results."""
 
     number: int
@@ -71,7 +71,7 @@ class Choice(NamedTuple):
 
 
 @unique
-class Expression:
+class TensorExpression:
     """A function of options and of tensors that follow them."""
 
     function: Callable[..., TensorCore]
@@ -80,11 +80,11 @@ class Expression:
     kind: type[TensorCore]
 
     def __call__(self, *nodes: UOp) -> tuple[UOp]:
-        result = self.function(*self.options, *map(self.kind._of, nodes))
+        result = self.function(*self.options, *map(self.kind._from_uop, nodes))
         return (cast_to(result.uop, self.dtype),)
 
 
-def later(
+def defer(
     function: Callable[..., TensorCore],
     options: tuple[Hashable, ...],
     tensors: Sequence[TensorCore],
@@ -105,18 +105,19 @@ def _expression(
     dtype: DType,
     kind: type[TensorCore],
     shape: Shape,
-) -> Later:
-    return Later(cast(Written, Expression(function, options, dtype, kind)), shape)
+) -> DeferredFunction:
+    expression = TensorExpression(function, options, dtype, kind)
+    return DeferredFunction(cast(GraphFunction, expression), shape)
 
 
-def chosen(results: UOp, number: int, like: UOp) -> UOp:
+def choose_result(results: UOp, number: int, like: UOp) -> UOp:
     """One result of a function that gives several, of the shape and dtype of a node."""
-    choice = Choice(number, like.shape)
+    choice = ResultChoice(number, like.shape)
     return record(DEFERRED, like.dtype, (results,), choice, results.origin)
 
 
 @exclusive
-def written_out(
+def expand_deferred(
     values: Sequence[UOp] = (), graphs: Sequence[UOp] = (), only: type = object
 ) -> dict[UOp, UOp]:
     """Write the graphs of all DEFERRED under these values and under what living tensors hold.
@@ -125,42 +126,42 @@ def written_out(
     from then on. What changed is given back, and what it became. With `only`, others than functions
     of this class stay.
     """
-    changed = _changed([*values, *[holder.uop for holder in lazy_holders()]], graphs, only)
+    changed = _changed([*values, *[holder.uop for holder in unrealized_holders()]], graphs, only)
     if changed:
-        hold_instead(changed)
+        redirect_holders(changed)
     return changed
 
 
-def read_instead(changed: dict[UOp, UOp], spares_gradients: bool = False) -> None:
+def redirect_readers(changed: dict[UOp, UOp], spares_gradients: bool = False) -> None:
     """Let living tensors be made of other nodes of the same values.
 
     With `spares_gradients`, what gradients are gradients of that are not written yet stays as it
     is: through the other nodes none would flow.
     """
-    nodes, under = _nodes([holder.uop for holder in lazy_holders()], [])
+    nodes, under = _nodes([holder.uop for holder in unrealized_holders()], [])
     for node in nodes:
         if node in changed or changed.keys().isdisjoint(node.src):
             continue
         if spares_gradients and (node in under or (node.op is DEFERRED and node.arg.sees_graph)):
             continue
-        made = rebuilt(node, tuple([changed.get(source, source) for source in node.src]))
+        made = with_sources(node, tuple([changed.get(source, source) for source in node.src]))
         changed[node] = made
-        if (held := current(node)) is not None:
+        if (held := current_buffer(node)) is not None:
             note(made, held)
-    hold_instead(changed)
+    redirect_holders(changed)
 
 
-def unwritten_nodes(values: Iterable[UOp]) -> list[UOp]:
+def pending_nodes(values: Iterable[UOp]) -> list[UOp]:
     """What is to be computed under these, and what gradients are gradients of, sources first."""
     return _nodes(values, [])[0]
 
 
-def hold_instead(changed: dict[UOp, UOp]) -> None:
+def redirect_holders(changed: dict[UOp, UOp]) -> None:
     """Let living tensors hold what their nodes became."""
-    for holder in lazy_holders():
+    for holder in unrealized_holders():
         if (made := changed.get(holder.uop)) is not None:
-            hold(holder, made)
-    follow(changed)
+            set_node(holder, made)
+    track_replacements(changed)
 
 
 def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UOp, UOp]:
@@ -170,9 +171,9 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
     for node in nodes if any(node.op is DEFERRED for node in nodes) else ():
         src = tuple([changed.get(source, source) for source in node.src])
         if node.op is DEFERRED and isinstance(node.arg, only):
-            if node not in under and current(node) is not None:
+            if node not in under and current_buffer(node) is not None:
                 continue  # only its value counts, which is there
-            if isinstance(node.arg, Choice):
+            if isinstance(node.arg, ResultChoice):
                 made = results[node.src[0]][node.arg.number]
             else:
                 results[node] = _results(node, src)
@@ -181,11 +182,11 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
                     continue
             assert (made.shape, made.dtype) == (node.shape, node.dtype), (node, made)
         elif src != node.src:
-            made = rebuilt(node, src)
+            made = with_sources(node, src)
         else:
             continue
         changed[node] = made
-        if (held := current(node)) is not None and made.op not in (BUFFER, CONST):
+        if (held := current_buffer(node)) is not None and made.op not in (BUFFER, CONST):
             note(made, held)
     return changed
 
@@ -193,7 +194,7 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
 def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
     """What the function of a DEFERRED makes; all of it was made on the line of the DEFERRED."""
     first = next_number()
-    with writing():
+    with expanding():
         results: Sequence[UOp] = node.arg.function(*src)
     for made in toposort(results, lambda found: found.number < first):
         if made.number > first and not node.arg.sees_graph:
@@ -201,7 +202,7 @@ def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
     return results
 
 
-def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+def with_sources(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """The same operation on other nodes of the same values."""
     made = UOp(node.op, node.dtype, src, node.arg)
     made.origin = made.origin or node.origin
@@ -221,7 +222,7 @@ def _nodes(values: Iterable[UOp], graphs: list[UOp]) -> tuple[list[UOp], set[UOp
         if node in seen:
             continue
         seen.add(node)
-        if current(node) is None:
+        if current_buffer(node) is None:
             stack.extend(node.src)
             if node.op is DEFERRED and node.arg.sees_graph:
                 graphs.append(node.src[0])

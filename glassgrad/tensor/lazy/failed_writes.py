@@ -10,17 +10,17 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Check
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.lazy.buffer_versions import WRITERS
-from glassgrad.tensor.lazy.deferred import read_instead, unwritten_nodes
-from glassgrad.tensor.lazy.unrealized import lazy_holders
+from glassgrad.tensor.lazy.deferred import pending_nodes, redirect_readers
+from glassgrad.tensor.lazy.unrealized import unrealized_holders
 
 ASSIGN, CHECK = Ops.ASSIGN, Ops.CHECK
 
 
-def forget_writes(check: Check) -> None:
+def undo_failed_writes(check: Check) -> None:
     """Let tensors be as they were before all writes of values that depend on this CHECK."""
     failed: dict[UOp, UOp] = {}
     depends: set[UOp] = set()
-    for node in unwritten_nodes([holder.uop for holder in lazy_holders()]):
+    for node in pending_nodes([holder.uop for holder in unrealized_holders()]):
         if node.op is ASSIGN:
             target, value = node.src
             if value in depends:
@@ -30,4 +30,4 @@ def forget_writes(check: Check) -> None:
             depends.add(node)
         elif not depends.isdisjoint(node.src):
             depends.add(node)
-    read_instead(failed)
+    redirect_readers(failed)

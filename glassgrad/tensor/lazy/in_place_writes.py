@@ -21,24 +21,36 @@ from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.copies import own
-from glassgrad.tensor.core import TensorCore, device_of, holders, living
-from glassgrad.tensor.device_names import canonical
-from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, WRITERS, current, storage_of
-from glassgrad.tensor.lazy.carried_state import UPDATED
-from glassgrad.tensor.lazy.collect import walk
+from glassgrad.tensor.core import TensorCore, device_of, live_holders, live_tensors
+from glassgrad.tensor.device_names import canonical_device
+from glassgrad.tensor.lazy.buffer_versions import (
+    OVERWRITTEN,
+    WRITERS,
+    current_buffer,
+    target_storage,
+)
+from glassgrad.tensor.lazy.carried_state import ASSIGNED
+from glassgrad.tensor.lazy.collect import uncomputed_nodes
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.realize import compute, in_memory, realize, stand_in, writable, written
-from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.lazy.realize import (
+    compute,
+    existing_buffer,
+    proxy_tensor,
+    realize,
+    record_write,
+    writable_version,
+)
+from glassgrad.tensor.lazy.unrealized import set_node
 from glassgrad.tensor.lazy.views import (
     Step,
     Steps,
-    Whole,
-    moved,
-    node_of_whole,
-    read_as,
-    refuse_repeated,
-    root_of,
-    steps_of,
+    ViewGroup,
+    apply_steps,
+    base_node,
+    bitcast_node,
+    refuse_overlapping_write,
+    root_storage,
+    view_steps,
 )
 
 ASSIGN, BUFFER, CONTIGUOUS, DETACH = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS, Ops.DETACH
@@ -51,23 +63,23 @@ def write(
 ) -> None:
     """Write a value to a tensor, or to a part of it. Whoever shares elements with it sees them."""
     if 0 in value.shape:  # no element: a version of the buffer that writes nothing has no kernel
-        refuse_repeated((*steps_of(tensor), *steps), tensor.shape)
+        refuse_overlapping_write((*view_steps(tensor), *steps), tensor.shape)
         return
     if (part := _writable_part(tensor.uop)) is not None:
         after = _written(part, value, tuple(steps), origin)
-        if steps_of(tensor):
-            hold(tensor, after)
+        if view_steps(tensor):
+            set_node(tensor, after)
         else:
             _show(tensor, after)
         return
-    before, chain = node_of_whole(tensor), (*steps_of(tensor), *steps)
+    before, chain = base_node(tensor), (*view_steps(tensor), *steps)
     if chain:
-        refuse_repeated(chain, tensor.shape)
+        refuse_overlapping_write(chain, tensor.shape)
         value, chain = _through_bitcasts(before, value, chain)
     target = _target(tensor, before)
     if target is None and not chain:
         after = own(value)
-        UPDATED.add(after)
+        ASSIGNED.add(after)
     else:
         after = _written(target or _made_writable(tensor), value, chain, origin)
     _show(tensor, after)
@@ -78,37 +90,38 @@ def make_writable(tensor: TensorCore) -> UOp:
     """The version of a buffer that a write to this tensor replaces. What is only computed, or in
     memory that is not this tensor's to write to, gets memory of its own first.
     """
-    return _target(tensor, node_of_whole(tensor)) or _made_writable(tensor)
+    return _target(tensor, base_node(tensor)) or _made_writable(tensor)
 
 
 def _made_writable(tensor: TensorCore) -> UOp:
-    before = node_of_whole(tensor)
-    place = device_of(before)
-    if is_file(place) and current(before) is None:
-        file = TensorCore._handed(before)
+    before = base_node(tensor)
+    device = device_of(before)
+    if is_file(device) and current_buffer(before) is None:
+        file = TensorCore._wrap_raw(before)
         realize((file,))
         _show(tensor, file.uop)
         return make_writable(tensor)
-    view = View.empty(canonical(None) if is_file(place) else place, before.shape, before.dtype)
-    target = written(UOp(BUFFER, before.dtype, (), view), before)
+    device = canonical_device(None) if is_file(device) else device
+    view = View.empty(device, before.shape, before.dtype)
+    target = record_write(UOp(BUFFER, before.dtype, (), view), before)
     _show(tensor, target)
     return target
 
 
 def _show(tensor: TensorCore, uop: UOp) -> None:
-    if tensor._whole is None:
-        hold(tensor, uop)
+    if tensor._view_group is None:
+        set_node(tensor, uop)
     else:
-        tensor._whole.show(uop)
+        tensor._view_group.set_contents(uop)
 
 
 def _target(tensor: TensorCore, before: UOp) -> UOp | None:
     """The version that a write may replace: in memory, writable, and not somebody else's."""
-    target = writable(before)
+    target = writable_version(before)
     if target is None:
         return None
-    holder = root_of(storage_of(target)).holder
-    if holder is not None and holder is not tensor._home:
+    holder = root_storage(target_storage(target)).holder
+    if holder is not None and holder is not tensor._share_token:
         return None
     # Elsewhere the other tensor may be given a copy instead, but a captured function must not move
     # tensors that were there before.
@@ -121,12 +134,12 @@ def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool
     """Whether a tensor that was there before a captured call, and that shares no elements with this
     one, has the same value in this memory.
     """
-    held, whole = current(target) or target, tensor._whole
+    held, whole = current_buffer(target) or target, tensor._view_group
     return any(
-        (current(other.uop) or other.uop) is held
-        for other in living()
+        (current_buffer(other.uop) or other.uop) is held
+        for other in live_tensors()
         if other is not tensor
-        and (whole is None or other._whole is not whole)
+        and (whole is None or other._view_group is not whole)
         and id(other) in watching.preexisting
     )
 
@@ -141,12 +154,12 @@ def _writable_part(uop: UOp) -> UOp | None:
 
 def _written(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UOp:
     """The next version, at once where memory is seen more than once."""
-    storage = storage_of(target)
+    storage = target_storage(target)
     others = SEEN.sharing(storage)
     if not others and not is_file(storage.device):
-        return written(target, value, chain, origin)
+        return record_write(target, value, chain, origin)
     value = _settled({storage, *others}, value)
-    done = stand_in(written(current(target) or target, value, chain, origin))
+    done = proxy_tensor(record_write(current_buffer(target) or target, value, chain, origin))
     realize((done,))
     _renew(others)
     return done.uop
@@ -154,15 +167,17 @@ def _written(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UO
 
 def _renew(storages: Iterable[Storage]) -> None:
     """Bytes of these storages were written through another one: they hold another version now."""
-    old = [one for one in holders() if one.uop.op is BUFFER and one.uop.arg.storage in storages]
+    old = [
+        one for one in live_holders() if one.uop.op is BUFFER and one.uop.arg.storage in storages
+    ]
     for holder in old:
         view = holder.uop.arg
         OVERWRITTEN.add(view)
         after = UOp(BUFFER, holder.uop.dtype, (), view.renewed())
-        if isinstance(holder, Whole):
-            holder.show(after)
-        elif holder._whole is None:
-            hold(holder, after)
+        if isinstance(holder, ViewGroup):
+            holder.set_contents(after)
+        elif holder._view_group is None:
+            set_node(holder, after)
 
 
 def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]:
@@ -171,23 +186,23 @@ def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]
     while casts:
         last = casts.pop()
         before, after = chain[:last], chain[last + 1 :]
-        source = moved(whole, before)
+        source = apply_steps(whole, before)
         if chain[last][1].itemsize == source.dtype.itemsize:  # it commutes with movement
-            value, chain = read_as(value, source.dtype), before + after
+            value, chain = bitcast_node(value, source.dtype), before + after
             continue
         if after:
-            shown = TensorCore._handed(read_as(source, chain[last][1]))
+            shown = TensorCore._wrap_raw(bitcast_node(source, chain[last][1]))
             write(shown, value, after)
             value = shown.uop
-        value, chain = read_as(value, source.dtype), before
+        value, chain = bitcast_node(value, source.dtype), before
     return value, tuple([step for step in chain if step[0] is not DETACH])
 
 
 @exclusive
-def settle(storage: Storage) -> None:
+def finish_writes_to(storage: Storage) -> None:
     """Memory is looked at that a write may be waiting for: it is done now."""
-    touched = [write for write in _waiting() if _meet(storage_of(write), storage)]
-    compute([TensorCore._of(write) for write in touched])
+    touched = [write for write in _waiting() if _meet(target_storage(write), storage)]
+    compute([TensorCore._from_uop(write) for write in touched])
 
 
 def _waiting() -> list[UOp]:
@@ -196,7 +211,7 @@ def _waiting() -> list[UOp]:
         return []
     # Iterating a WeakKeyDictionary itself fails when another thread adds to it.
     held = list(cast(Any, WRITERS).data.values())
-    return [write for one in held if (write := one()) is not None and current(write) is None]
+    return [write for one in held if (write := one()) is not None and current_buffer(write) is None]
 
 
 def _meet(one: Storage, other: Storage) -> bool:
@@ -205,37 +220,37 @@ def _meet(one: Storage, other: Storage) -> bool:
 
 def _settled(storages: set[Storage], value: UOp) -> UOp:
     """Compute whatever still needs what these storages hold; the value comes back apart of them."""
-    held = holders()
-    reads = _readers(walk([value, *[holder.uop for holder in held]]), storages)
+    held = live_holders()
+    reads = _readers(uncomputed_nodes([value, *[holder.uop for holder in held]]), storages)
     early = [one for one in held if one.uop in reads and not _sees_writes(one, storages)]
-    for holder in [one for one in early if in_memory(one.uop) is not None]:
-        hold(holder, UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,)))
+    for holder in [one for one in early if existing_buffer(one.uop) is not None]:
+        set_node(holder, UOp(CONTIGUOUS, holder.uop.dtype, (holder.uop,)))
     wanted = [
-        holder if isinstance(holder, TensorCore) else TensorCore._handed(holder.uop)
+        holder if isinstance(holder, TensorCore) else TensorCore._wrap_raw(holder.uop)
         for holder in early
     ]
     if value in reads:
-        aside = TensorCore._handed(UOp(CONTIGUOUS, value.dtype, (value,)))
+        aside = TensorCore._wrap_raw(UOp(CONTIGUOUS, value.dtype, (value,)))
         compute([*wanted, aside])
-        return cast(UOp, current(aside.uop))
+        return cast(UOp, current_buffer(aside.uop))
     compute(wanted)
     return value
 
 
-def _sees_writes(holder: TensorCore | Whole, storages: set[Storage]) -> bool:
+def _sees_writes(holder: TensorCore | ViewGroup, storages: set[Storage]) -> bool:
     """Is this memory that is seen more than once, or a view of it, and no copy of it?"""
-    whole = holder if isinstance(holder, Whole) else holder._whole
-    held = current(holder.uop if whole is None else whole.uop)
+    whole = holder if isinstance(holder, ViewGroup) else holder._view_group
+    held = current_buffer(holder.uop if whole is None else whole.uop)
     if held is None or held.arg.storage not in storages or _is_moved(held):
         return False
-    owner = root_of(held.arg.storage).holder
-    seen_by = holder.tensors() if isinstance(holder, Whole) else [holder]
-    return owner is None or any(owner is tensor._home for tensor in seen_by)
+    owner = root_storage(held.arg.storage).holder
+    seen_by = holder.tensors() if isinstance(holder, ViewGroup) else [holder]
+    return owner is None or any(owner is tensor._share_token for tensor in seen_by)
 
 
 def _is_moved(uop: UOp) -> bool:
     """Whether this is a window on a file that only stands for a copy of what is in it."""
-    held = current(uop)
+    held = current_buffer(uop)
     return held is not None and isinstance(held.arg.storage.owner, Storage)
 
 
@@ -243,7 +258,7 @@ def _readers(nodes: Iterable[UOp], storages: set[Storage]) -> set[UOp]:
     """The nodes whose value depends on what these storages hold."""
     reads: set[UOp] = set()
     for node in nodes:
-        held = current(node)
+        held = current_buffer(node)
         is_there = held is not None and held.arg.storage in storages
         if is_there or (held is None and not reads.isdisjoint(node.src)):
             reads.add(node)

@@ -9,7 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, note
 from glassgrad.memory.view import View
-from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.device_names import canonical_device
 
 BUFFER, CONST, DETACH = Ops.BUFFER, Ops.CONST, Ops.DETACH
 REPEATED = frozenset((Ops.EXPAND, Ops.RESHAPE))
@@ -22,7 +22,7 @@ def fresh_zeros(uop: UOp) -> UOp | None:
     """
     if not is_zeros(uop) or sizes_in(uop.shape) or recorder() is not None:
         return None
-    held = UOp(BUFFER, uop.dtype, (), View.empty(canonical(None), uop.shape, uop.dtype))
+    held = UOp(BUFFER, uop.dtype, (), View.empty(canonical_device(None), uop.shape, uop.dtype))
     held.origin = uop.origin
     note(uop, held)
     return held

@@ -16,85 +16,86 @@ from glassgrad.ir.window import window_of
 from glassgrad.memory.allocator import is_file
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import TensorCore, living
-from glassgrad.tensor.lazy.buffer_versions import current, storage_of
+from glassgrad.tensor.core import TensorCore, live_tensors
+from glassgrad.tensor.lazy.buffer_versions import current_buffer, target_storage
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.realize import look, stand_in
-from glassgrad.tensor.lazy.unrealized import hold
-from glassgrad.tensor.lazy.views import moved, node_of_whole, root_of, steps_of
+from glassgrad.tensor.lazy.realize import proxy_tensor, realized_view
+from glassgrad.tensor.lazy.unrealized import set_node
+from glassgrad.tensor.lazy.views import apply_steps, base_node, root_storage, view_steps
 
 T = TypeVar("T", bound=TensorCore)
 
 
 @exclusive
-def claimed(tensor: T) -> T:
+def claim_memory(tensor: T) -> T:
     """The memory that this tensor holds is its own, whoever else sees it."""
-    held = current(node_of_whole(tensor))
+    held = current_buffer(base_node(tensor))
     if held is not None:
-        _claim(tensor, root_of(held.arg.storage))
+        _claim(tensor, root_storage(held.arg.storage))
     return tensor
 
 
 @exclusive
-def claim_together(tensors: Iterable[TensorCore]) -> None:
+def claim_shared_memory(tensors: Iterable[TensorCore]) -> None:
     """Tensors over the same memory that stand for one: all of them see and write it."""
     for tensor in tensors:
-        storage = root_of(tensor.uop.arg.storage)
+        storage = root_storage(tensor.uop.arg.storage)
         storage.holder = storage.holder or object()
-        tensor._home = storage.holder
+        tensor._share_token = storage.holder
 
 
 @exclusive
-def lend(tensor: TensorCore) -> View:
+def lend_memory(tensor: TensorCore) -> View:
     """The memory of a tensor, for others to read and to write.
 
     A view lends a window on the memory of what it is a view of. Where strides cannot say that, as
     for a transposed matrix that was flattened, others see a copy.
     """
     if is_file(tensor.device):
-        return look(tensor)
+        return realized_view(tensor)
     _make_exclusive(tensor)
-    node = node_of_whole(tensor)
-    window = window_of(moved(current(node) or node, steps_of(tensor)))
-    return look(tensor) if window is None else window
+    node = base_node(tensor)
+    window = window_of(apply_steps(current_buffer(node) or node, view_steps(tensor)))
+    return realized_view(tensor) if window is None else window
 
 
 def _make_exclusive(tensor: TensorCore) -> None:
     """Compute all of what a tensor is a view of, in memory that no other value lies in."""
-    whole = tensor._whole
-    storage = root_of(look(tensor if whole is None else stand_in(whole.uop)).storage)
-    node = node_of_whole(tensor)
-    if storage.holder is not None and storage.holder is tensor._home:
+    whole = tensor._view_group
+    base = tensor if whole is None else proxy_tensor(whole.uop)
+    storage = root_storage(realized_view(base).storage)
+    node = base_node(tensor)
+    if storage.holder is not None and storage.holder is tensor._share_token:
         return
     if storage.holder is not None or _is_held_by_others(tensor, storage):
-        copy = TensorCore._handed(UOp(Ops.CONTIGUOUS, node.dtype, (node,), 1))
-        storage = root_of(look(copy).storage)
+        copy = TensorCore._wrap_raw(UOp(Ops.CONTIGUOUS, node.dtype, (node,), 1))
+        storage = root_storage(realized_view(copy).storage)
         if whole is None:
-            hold(tensor, copy.uop)
+            set_node(tensor, copy.uop)
         else:
-            whole.show(copy.uop)
+            whole.set_contents(copy.uop)
     elif whole is not None:
-        whole.show(node)  # without what was computed of its views before
+        whole.set_contents(node)  # without what was computed of its views before
     _claim(tensor, storage)
 
 
 def _claim(tensor: TensorCore, storage: Storage) -> None:
     home = storage.holder = object()
-    for one in [tensor] if tensor._whole is None else tensor._whole.tensors():
-        one._home = home
+    for one in [tensor] if tensor._view_group is None else tensor._view_group.tensors():
+        one._share_token = home
 
 
 def _is_held_by_others(tensor: TensorCore, storage: Storage) -> bool:
-    whole = tensor._whole
-    for other in living():
-        if other is not tensor and (whole is None or other._whole is not whole):
-            held = current(other.uop)
+    whole = tensor._view_group
+    for other in live_tensors():
+        if other is not tensor and (whole is None or other._view_group is not whole):
+            held = current_buffer(other.uop)
             if held is None and other.uop.op is Ops.ASSIGN:  # a write that waits
-                found = storage_of(other.uop)
+                found = target_storage(other.uop)
             elif held is not None:
                 found = held.arg.storage
             else:
                 continue
-            if root_of(found) is storage:
+            if root_storage(found) is storage:
                 return True
     return False

@@ -18,7 +18,7 @@ from glassgrad.tensor.core import TensorCore
 CONTIGUOUS, REDUCE, ADD, MUL = Ops.CONTIGUOUS, Ops.REDUCE, Ops.ADD, Ops.MUL
 SAME_ELEMENTS = frozenset((Ops.RESHAPE, Ops.DETACH))
 MOVED = (OpGroup.MOVEMENT | {Ops.CAST}) - {Ops.GATHER}
-PASSED = (
+TRAVERSED = (
     OpGroup.MOVEMENT
     | OpGroup.ELEMENTWISE
     | {
@@ -28,18 +28,20 @@ PASSED = (
         CONTIGUOUS,
     }
 )
-KINDS = frozenset((CONTIGUOUS, REDUCE))
-SMALLER = 64  # times than what is read to make it
+KEPT_OPS = frozenset((CONTIGUOUS, REDUCE))
+MIN_REDUCTION_RATIO = 64  # times than what is read to make it
 
 
-def worth_memory(nodes: Iterable[UOp], roots: set[UOp]) -> set[UOp]:
+def nodes_worth_keeping(nodes: Iterable[UOp], roots: set[UOp]) -> set[UOp]:
     """Those of the nodes under the roots that should not be computed twice."""
-    kinds = [node for node in nodes if node.op in KINDS and node.realized is None]
+    kinds = [node for node in nodes if node.op in KEPT_OPS and node.realized is None]
     copied = {_unmoved(root.src[0]) for root in roots if root.op is CONTIGUOUS}  # they have memory
     return {n for n in kinds if n not in roots and n not in copied and _is_worth_memory(n)}
 
 
-def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[TensorCore]]) -> list[UOp]:
+def values_to_materialize(
+    wanted: set[UOp], live_tensors: Callable[[], Iterable[TensorCore]]
+) -> list[UOp]:
     """Those of these nodes that values which somebody holds are made of, too.
 
     Where somebody holds one in another shape, as gradients often are, it is kept in that shape:
@@ -48,7 +50,7 @@ def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[TensorCore]])
     oldest = min(node.number for node in wanted)
     found: dict[UOp, None] = {}
     seen: set[UOp] = set()
-    stack = [tensor.uop for tensor in living() if tensor.uop.number >= oldest]
+    stack = [tensor.uop for tensor in live_tensors() if tensor.uop.number >= oldest]
     for held in [node for node in stack if node.op in SAME_ELEMENTS and node.realized is None]:
         if (node := _unshaped(held)) in wanted and node not in seen:
             found[held] = None
@@ -60,7 +62,7 @@ def values_to_keep(wanted: set[UOp], living: Callable[[], Iterable[TensorCore]])
         seen.add(node)
         if node in wanted:
             found[node] = None
-        elif node.op in PASSED:
+        elif node.op in TRAVERSED:
             stack.extend(node.src)
     return sorted(found, key=lambda node: node.number)
 
@@ -71,7 +73,7 @@ def _is_worth_memory(node: UOp) -> bool:
     if node.op is not REDUCE or node.arg[0] is not ADD or node.src[0].op is not MUL:
         return False
     read = sum(prod(_unmoved(operand).shape) for operand in node.src[0].src)
-    return read >= SMALLER * prod(node.shape)
+    return read >= MIN_REDUCTION_RATIO * prod(node.shape)
 
 
 def _unshaped(uop: UOp) -> UOp:

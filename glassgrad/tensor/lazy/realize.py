@@ -1,4 +1,4 @@
-"""lazy tensors -> tensors in memory: values are computed, and living tensors hold their buffers.
+"""lazy tensors -> tensors in memory: values are computed, and live tensors hold their buffers.
 
 A View stands for one version of the contents of a buffer, so old versions are known by it.
 """
@@ -24,33 +24,51 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.autograd.history import Parameters, is_differentiable, retain
 from glassgrad.tensor.autograd.saved_contents import save_contents
-from glassgrad.tensor.core import TensorCore, holders, living
+from glassgrad.tensor.core import TensorCore, live_holders, live_tensors
 from glassgrad.tensor.lazy.buffer_versions import (
     OVERWRITTEN,
     WRITERS,
-    current,
-    moved_to,
+    current_buffer,
+    note_preserved_copy,
     replaced_writes,
 )
 from glassgrad.tensor.lazy.carried_state import (
-    READ_ONCE,
-    UPDATED,
-    carried,
-    lazy_tensors,
-    watch_growth,
+    ASSIGNED,
+    INLINED,
+    unrealized_tensors,
+    values_to_carry,
+    warn_if_graph_grows,
 )
-from glassgrad.tensor.lazy.collect import collect, prepared, refuse_overwritten, walk
+from glassgrad.tensor.lazy.collect import (
+    collect_values,
+    graph_to_compute,
+    refuse_overwritten,
+    uncomputed_nodes,
+)
 from glassgrad.tensor.lazy.composite import Composite
-from glassgrad.tensor.lazy.deferred import read_instead, written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred, redirect_readers
 from glassgrad.tensor.lazy.exclusive import GRAPHS, exclusive
-from glassgrad.tensor.lazy.failed_writes import forget_writes
+from glassgrad.tensor.lazy.failed_writes import undo_failed_writes
 from glassgrad.tensor.lazy.lazy_zeros import fresh_zeros
-from glassgrad.tensor.lazy.materialization_policy import values_to_keep, worth_memory
-from glassgrad.tensor.lazy.run import pipeline, run, run_again
-from glassgrad.tensor.lazy.unrealized import hold, lazy_holders
-from glassgrad.tensor.lazy.views import Whole, holder_of, moved, root_of, shows_lent_memory
-from glassgrad.tensor.memo.slice_windows import Windows
-from glassgrad.tensor.memo.step_cache import WRITTEN, Course, Done, Found, recognised, remember
+from glassgrad.tensor.lazy.materialization_policy import nodes_worth_keeping, values_to_materialize
+from glassgrad.tensor.lazy.run import pipeline, plan_and_run, run_plan
+from glassgrad.tensor.lazy.unrealized import set_node, unrealized_holders
+from glassgrad.tensor.lazy.views import (
+    ViewGroup,
+    apply_steps,
+    root_storage,
+    share_token_of,
+    views_shared_memory,
+)
+from glassgrad.tensor.memo.slice_windows import SliceWindows
+from glassgrad.tensor.memo.step_cache import (
+    NEEDS_EXPANSION,
+    CachedStep,
+    ComputedStep,
+    Lookup,
+    look_up,
+    store,
+)
 from glassgrad.tensor.record import bound, record
 
 if TYPE_CHECKING:
@@ -61,19 +79,19 @@ DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
 MOST_NAMED = 8  # tensors in a message about memory
 
 
-def writable(uop: UOp) -> UOp | None:
+def writable_version(uop: UOp) -> UOp | None:
     """The version of a buffer that a write to this value may replace; None if there is none.
 
     A version is replaced by one write only. A second tensor that holds it gets memory of its own.
     """
-    held = current(uop) or (uop if uop.op is ASSIGN else None)
+    held = current_buffer(uop) or (uop if uop.op is ASSIGN else None)
     if held is None or (held.op is BUFFER and held.arg.readonly):
         return None
     writer = WRITERS.get(held)
     return held if writer is None or writer() is None else None
 
 
-def written(
+def record_write(
     target: UOp, value: UOp, chain: tuple[Any, ...] = (), origin: Origin | None = None
 ) -> UOp:
     """The next version: the target after a value was written into it."""
@@ -84,9 +102,9 @@ def written(
     return write
 
 
-def in_memory(uop: UOp) -> UOp | None:
+def existing_buffer(uop: UOp) -> UOp | None:
     """The buffer that holds this value without anything being computed: parts of files too."""
-    held = current(uop)
+    held = current_buffer(uop)
     if held is None and (part := file_window(uop)) is not None:
         held = UOp(BUFFER, uop.dtype, (), part)
         note(uop, held)
@@ -100,18 +118,18 @@ def realize(tensors: Iterable[TensorCore]) -> None:
 
 
 @exclusive
-def look(tensor: TensorCore) -> View:
+def realized_view(tensor: TensorCore) -> View:
     """The memory that holds a tensor's value."""
     if (watching := recorder()) is not None and watching.is_strict:
         raise CaptureError(
             "a captured function looks at a value: replays would not look again",
             hint="return the tensor, and look at it outside",
         )
-    held = in_memory(tensor.uop)
-    if held is None or shows_lent_memory(tensor):
+    held = existing_buffer(tensor.uop)
+    if held is None or views_shared_memory(tensor):
         if not _settle(tensor):
             compute([tensor])
-        held = current(tensor.uop) or _copied_now(tensor.uop)
+        held = current_buffer(tensor.uop) or _copied_now(tensor.uop)
     refuse_overwritten((held,))
     view: View = held.arg
     return view
@@ -122,9 +140,9 @@ def _copied_now(uop: UOp) -> UOp:
     """A copy of what a view shows of memory that others write to. It is nobody's value: the next
     one who looks is given another.
     """
-    copy = TensorCore._handed(UOp(CONTIGUOUS, uop.dtype, (uop,)))
+    copy = TensorCore._wrap_raw(UOp(CONTIGUOUS, uop.dtype, (uop,)))
     compute([copy])
-    held = current(copy.uop)
+    held = current_buffer(copy.uop)
     assert held is not None, uop
     return held
 
@@ -143,31 +161,31 @@ def all_in_memory(tensors: Iterable[TensorCore]) -> Iterator[None]:
     with GRAPHS:
         copies = [_copied_now(uop) for _, uop in shown]
         for (tensor, _), copy in zip(shown, copies, strict=True):
-            hold(tensor, copy)
+            set_node(tensor, copy)
         try:
             yield
         finally:
             for (tensor, uop), copy in zip(shown, copies, strict=True):
                 if tensor.uop is copy:
-                    hold(tensor, uop)
+                    set_node(tensor, uop)
 
 
 @exclusive
 def finish_writes() -> None:
     """Do all writes that were asked for."""
-    realize(written_lazily())
+    realize(tensors_with_pending_writes())
 
 
 @exclusive
-def written_lazily() -> list[TensorCore]:
+def tensors_with_pending_writes() -> list[TensorCore]:
     """The tensors whose writes may not have happened yet."""
-    return [stand_in(held.uop) for held in lazy_holders() if held.uop.op is ASSIGN]
+    return [proxy_tensor(held.uop) for held in unrealized_holders() if held.uop.op is ASSIGN]
 
 
-def stand_in(uop: UOp) -> TensorCore:
+def proxy_tensor(uop: UOp) -> TensorCore:
     """A tensor to compute what others hold; it sees the memory that others write to, as they do."""
-    made = TensorCore._handed(uop)
-    made._home = holder_of(uop)
+    made = TensorCore._wrap_raw(uop)
+    made._share_token = share_token_of(uop)
     return made
 
 
@@ -177,29 +195,29 @@ def compute(wanted: Sequence[TensorCore]) -> None:
     if not wanted:
         return
     if replaced := replaced_writes():
-        read_instead(replaced)
-    lazy = lazy_holders()
+        redirect_readers(replaced)
+    lazy = unrealized_holders()
     if any(holder.uop.op is ASSIGN for holder in lazy):
         save_contents(lazy)
-        lazy = lazy_holders()
+        lazy = unrealized_holders()
     values = [tensor.uop for tensor in wanted]
     more = _carried(values, lazy)
     try:
         _compute(wanted, [*values, *more])
     except OutOfRangeError as error:
-        forget_writes(error.check)
+        undo_failed_writes(error.check)
         raise
     if more:
         _cut_at(more)
 
 
-def _carried(values: list[UOp], lazy: Iterable[TensorCore | Whole]) -> list[UOp]:
+def _carried(values: list[UOp], lazy: Iterable[TensorCore | ViewGroup]) -> list[UOp]:
     """The values under these that later computations will read again."""
     own = set(values)
     others = [holder for holder in lazy if holder.uop not in own]
-    if not (others or READ_ONCE or UPDATED.data):  # type: ignore[attr-defined]
+    if not (others or INLINED or ASSIGNED.data):  # type: ignore[attr-defined]
         return []
-    return carried(own, set(walk(values)), lazy_tensors(others))
+    return values_to_carry(own, set(uncomputed_nodes(values)), unrealized_tensors(others))
 
 
 def _cut_at(nodes: Sequence[UOp]) -> None:
@@ -208,31 +226,31 @@ def _cut_at(nodes: Sequence[UOp]) -> None:
     """
     parameters = Parameters()
     changed: dict[UOp, UOp] = {}
-    computed = [node for node in nodes if current(node) is not None]
+    computed = [node for node in nodes if current_buffer(node) is not None]
     if Sizes.exist:  # memory has the values of sizes as its shape; what reads it has the sizes
         computed = [node for node in computed if not sizes_in(node.shape)]
     for node in computed:
         changed[node] = buffer = node.realized
         retain(node, buffer, parameters)
-    read_instead(changed, spares_gradients=True)
+    redirect_readers(changed, spares_gradients=True)
 
 
 def _compute(wanted: Sequence[TensorCore], values: list[UOp]) -> None:
     """Compute values, of which the first are those of the tensors."""
-    windows = Windows()
+    windows = SliceWindows()
     try:
         _compute_with(windows, wanted, values)
     finally:
         windows.close()
 
 
-def _compute_with(windows: Windows, wanted: Sequence[TensorCore], values: list[UOp]) -> None:
-    found = None if recorder() is not None else recognised(values, _held_values, windows)
-    if found is not None and found.course is WRITTEN:
-        became = written_out(values, only=Composite)
+def _compute_with(windows: SliceWindows, wanted: Sequence[TensorCore], values: list[UOp]) -> None:
+    found = None if recorder() is not None else look_up(values, _held_values, windows)
+    if found is not None and found.course is NEEDS_EXPANSION:
+        became = expand_deferred(values, only=Composite)
         values = [became.get(value, value) for value in values]
-        found = recognised(values, _held_values, windows)
-    if found is None or not isinstance(found.course, Course):
+        found = look_up(values, _held_values, windows)
+    if found is None or not isinstance(found.course, CachedStep):
         with collector_paused():
             _settle_all(wanted, values, _compute_anew(values, found))
         return
@@ -240,7 +258,7 @@ def _compute_with(windows: Windows, wanted: Sequence[TensorCore], values: list[U
     nodes, leaves = list(outline.numbers), outline.leaves
     given = [leaves[i] for i in course.leaves]
     made = pipeline().BoundPlan(course.plan, given, course.device, course.bound)
-    views = run_again(made, lambda: prepared(collect(values)[0]))
+    views = run_plan(made, lambda: graph_to_compute(collect_values(values)[0]))
     held: dict[UOp, UOp] = {}
     for (numbers, is_same), view in zip(course.ends, views, strict=True):
         buffer = _buffer(nodes[numbers[0]], view, is_same)
@@ -253,34 +271,34 @@ def _compute_with(windows: Windows, wanted: Sequence[TensorCore], values: list[U
 def _settle_all(wanted: Sequence[TensorCore], values: Sequence[UOp], held: dict[UOp, UOp]) -> None:
     """Another thread may have written the graphs of tensors: they then hold other nodes now."""
     for tensor, value in zip(wanted, values, strict=False):
-        if current(tensor.uop) is None and value in held:
+        if current_buffer(tensor.uop) is None and value in held:
             if not _shows_lent_memory(tensor.uop):
                 note(tensor.uop, held[value])
-            hold(tensor, held[value])
+            set_node(tensor, held[value])
 
 
-def _compute_anew(values: Sequence[UOp], found: Found | None) -> dict[UOp, UOp]:
+def _compute_anew(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, UOp]:
     """Find out what must be computed together, and how; remember it for what looks the same. The
     values come back with their buffers.
     """
-    roots, writes, nodes, became = collect(values)
-    watch_growth(values[0], len(nodes))
+    roots, writes, nodes, became = collect_values(values)
+    warn_if_graph_grows(values[0], len(nodes))
     if (watching := recorder()) is not None:
         watching.nodes.update(nodes)
     own = set(roots)
-    wider = worth_memory(nodes, own)
-    more = [node for node in values_to_keep(wider, living) if node not in own] if wider else []
-    roots = [*roots, *more]
-    graph = prepared(roots, nodes)
-    views, made = run(graph)
+    wider = nodes_worth_keeping(nodes, own)
+    more = values_to_materialize(wider, live_tensors) if wider else []
+    roots = [*roots, *(node for node in more if node not in own)]
+    graph = graph_to_compute(roots, nodes)
+    views, made = plan_and_run(graph)
     rows = zip(roots, graph, views, strict=True)
     ends = {root: root.op is ASSIGN and view is _base(value).arg for root, value, view in rows}
     ended = [_base(_resolved_target(write)) for write in writes]
     if found is not None and made is not None:
-        remember(found, Done(made, ends, ended, became, bool(wider)))
+        store(found, ComputedStep(made, ends, ended, became, bool(wider)))
     pairs = zip(ends.items(), views, strict=True)
     held = {root: _buffer(root, view, is_same) for (root, is_same), view in pairs}
-    _hold(held, ended, [leaf for node in nodes if (leaf := current(node)) is not None])
+    _hold(held, ended, [leaf for node in nodes if (leaf := current_buffer(node)) is not None])
     return {value: held[root] for value in values if (root := became.get(value, value)) in held}
 
 
@@ -292,16 +310,16 @@ def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
 
 
 def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> None:
-    """Let living tensors hold what was computed from the leaves. The contents of ended buffers are
+    """Let live tensors hold what was computed from the leaves. The contents of ended buffers are
     gone.
     """
     lent = {root for root in held if _shows_lent_memory(root)}
     pairs = [
         (holder, buffer)
-        for holder in lazy_holders()
+        for holder in unrealized_holders()
         if (buffer := held.get(holder.uop))
         and not (
-            holder.uop in lent and isinstance(holder, TensorCore) and shows_lent_memory(holder)
+            holder.uop in lent and isinstance(holder, TensorCore) and views_shared_memory(holder)
         )
     ]
     for buffer in ended:
@@ -316,9 +334,9 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
         if is_differentiable(holder):
             retain(holder.uop, buffer, parameters, leaves)
     for holder, buffer in pairs:
-        hold(holder, buffer)
+        set_node(holder, buffer)
     for root, buffer in held.items():
-        moved_to(root, buffer)
+        note_preserved_copy(root, buffer)
 
 
 def _shows_lent_memory(node: UOp) -> bool:
@@ -328,37 +346,40 @@ def _shows_lent_memory(node: UOp) -> bool:
     first = node
     while node.op in MOVEMENTS:
         node = node.src[0]
-    return node is not first and holder_of(node) is not None
+    return node is not first and share_token_of(node) is not None
 
 
 def _held_values() -> list[UOp]:
-    return [holder.uop for holder in holders()]
+    return [holder.uop for holder in live_holders()]
 
 
 def _settle(tensor: TensorCore) -> bool:
     """Whether the tensor is in memory already, or needs none that was written to."""
-    if shows_lent_memory(tensor):
+    if views_shared_memory(tensor):
         watching = recorder()
         if watching is None or id(tensor) in watching.preexisting:
             _look_through(tensor)
             return True
         if tensor.uop.op is not BUFFER:
-            hold(tensor, UOp(CONTIGUOUS, tensor.dtype, (tensor.uop,)))  # replays copy it, too
+            set_node(tensor, UOp(CONTIGUOUS, tensor.dtype, (tensor.uop,)))  # replays copy it, too
             return False
-    elif (whole := tensor._whole) is not None and holder_of(whole.uop) not in (None, tensor._home):
+    elif (whole := tensor._view_group) is not None and share_token_of(whole.uop) not in (
+        None,
+        tensor._share_token,
+    ):
         copy = UOp(CONTIGUOUS, whole.uop.dtype, (whole.uop,))  # the views are of a value
-        whole.show(copy)
-        compute([TensorCore._handed(copy)])
-    found = in_memory(tensor.uop) or fresh_zeros(tensor.uop)
+        whole.set_contents(copy)
+        compute([TensorCore._wrap_raw(copy)])
+    found = existing_buffer(tensor.uop) or fresh_zeros(tensor.uop)
     node = found or tensor.uop
-    if holder_of(node) not in (None, tensor._home):  # it would change under this value
-        hold(tensor, UOp(CONTIGUOUS, node.dtype, (node,)))
+    if share_token_of(node) not in (None, tensor._share_token):  # it would change under this value
+        set_node(tensor, UOp(CONTIGUOUS, node.dtype, (node,)))
         return False
     if found is None:
         return False
     if is_differentiable(tensor):
         retain(tensor.uop, found, Parameters())
-    hold(tensor, found)
+    set_node(tensor, found)
     return True
 
 
@@ -366,28 +387,28 @@ def _look_through(view: TensorCore) -> None:
     """Let a view of memory that others see hold a window on it. A copy would not show what they
     write; where strides cannot say which elements these are, the view stays what it is.
     """
-    whole = view._whole
+    whole = view._view_group
     assert whole is not None
-    if current(whole.uop) is None:  # a write waits
-        compute([TensorCore._handed(whole.uop)])
-    held = current(whole.uop)
+    if current_buffer(whole.uop) is None:  # a write waits
+        compute([TensorCore._wrap_raw(whole.uop)])
+    held = current_buffer(whole.uop)
     assert held is not None, whole.uop
     if view.uop.op is BUFFER and _root(view.uop) is _root(held):
         return
-    shown = moved(held, view._steps)
+    shown = apply_steps(held, view._view_steps)
     window = window_of(shown)
     if window is None:
-        hold(view, shown)
+        set_node(view, shown)
         return
     buffer = UOp(BUFFER, shown.dtype, (), window.apart())
     buffer.origin = view.uop.origin
     if is_differentiable(view):
         retain(shown, buffer, Parameters())
-    hold(view, buffer)
+    set_node(view, buffer)
 
 
 def _root(buffer: UOp) -> Storage:
-    return root_of(buffer.arg.storage)
+    return root_storage(buffer.arg.storage)
 
 
 def _base(uop: UOp) -> UOp:
@@ -399,6 +420,6 @@ def _base(uop: UOp) -> UOp:
 
 def _resolved_target(write: UOp) -> UOp:
     target = write.src[0]
-    while target.op is ASSIGN and current(target) is None:
+    while target.op is ASSIGN and current_buffer(target) is None:
         target = target.src[0]
-    return current(target) or target
+    return current_buffer(target) or target

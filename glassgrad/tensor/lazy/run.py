@@ -12,8 +12,8 @@ from glassgrad.base.gc_pause import collector_paused
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import living
-from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.core import live_tensors
+from glassgrad.tensor.device_names import canonical_device
 
 if TYPE_CHECKING:
     from glassgrad.engine.pipeline import BoundPlan
@@ -22,16 +22,16 @@ BUFFER = Ops.BUFFER
 MOST_NAMED = 8  # tensors in a message about memory
 
 
-def run(values: Sequence[UOp]) -> tuple[tuple[View, ...], BoundPlan | None]:
+def plan_and_run(values: Sequence[UOp]) -> tuple[tuple[View, ...], BoundPlan | None]:
     """Walk the whole road; the views, and the plan that made them."""
     try:
         made: BoundPlan = pipeline().bind_plan(values)
     except OutOfMemoryError as error:  # of what comes from another device
         raise _with_largest(error) from None
-    return run_again(made, lambda: values), made
+    return run_plan(made, lambda: values), made
 
 
-def run_again(made: BoundPlan, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
+def run_plan(made: BoundPlan, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
     """Run a plan; `values` gives the graph that it is for, if an error must name its lines."""
     try:
         views: tuple[View, ...] = pipeline().launch_plan(made, values)
@@ -46,7 +46,7 @@ def pipeline() -> ModuleType:
     from glassgrad.devices.cpu import warm_up as ahead
 
     with collector_paused():
-        is_new = canonical(None) == "CPU" and ahead.begin()
+        is_new = canonical_device(None) == "CPU" and ahead.begin()
         from glassgrad.engine import pipeline
 
         if is_new:
@@ -56,7 +56,7 @@ def pipeline() -> ModuleType:
 
 def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
     """The error, and who has the memory: the largest tensors with the lines that made them."""
-    held = {t.uop.arg.storage: t for t in living() if t.uop.op is BUFFER}
+    held = {t.uop.arg.storage: t for t in live_tensors() if t.uop.op is BUFFER}
     largest = sorted(held.items(), key=lambda pair: -pair[0].nbytes)[:MOST_NAMED]
     rows = [
         f"  {storage.nbytes:>15,} bytes  {tensor.shape} {tensor.dtype.name}"

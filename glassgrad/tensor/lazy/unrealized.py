@@ -16,12 +16,12 @@ from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
     from glassgrad.tensor.core import TensorCore
-    from glassgrad.tensor.lazy.views import Whole
+    from glassgrad.tensor.lazy.views import ViewGroup
 
 BUFFER = Ops.BUFFER
 
 
-class Identity(ref[Any]):
+class IdentityRef(ref[Any]):
     """A weak reference, equal to itself alone: tensors compare by their elements."""
 
     __slots__ = ()
@@ -29,27 +29,27 @@ class Identity(ref[Any]):
     __eq__ = object.__eq__
 
 
-LAZY: dict[Identity, None] = {}  # in the order in which they became lazy
-_forget = LAZY.pop
+UNREALIZED: dict[IdentityRef, None] = {}  # in the order in which they became lazy
+_forget = UNREALIZED.pop
 _marking = Lock()
 
 
-def hold(holder: TensorCore | Whole, uop: UOp) -> None:
+def set_node(holder: TensorCore | ViewGroup, uop: UOp) -> None:
     """Let a tensor, or what tensors share, hold another node."""
     holder.uop = uop
     if uop.op is not BUFFER:
-        LAZY[Identity(holder, _forget)] = None
+        UNREALIZED[IdentityRef(holder, _forget)] = None
     if holder._is_param:
         mark_parameter(cast(Any, holder))
 
 
-def lazy_holders() -> list[TensorCore | Whole]:
+def unrealized_holders() -> list[TensorCore | ViewGroup]:
     """Everything that holds a node which is no buffer."""
-    found: dict[int, TensorCore | Whole] = {}
-    for held in list(LAZY):
+    found: dict[int, TensorCore | ViewGroup] = {}
+    for held in list(UNREALIZED):
         holder = held()
         if holder is None or holder.uop.op is BUFFER or id(holder) in found:
-            LAZY.pop(held, None)
+            UNREALIZED.pop(held, None)
         else:
             found[id(holder)] = holder
     return list(found.values())
@@ -62,7 +62,7 @@ def mark_parameter(tensor: TensorCore) -> None:
         with _marking:  # zeros of two threads may be one node
             if node.parameters is None:
                 node.parameters = {}
-    node.parameters[Identity(tensor, node.parameters.pop)] = None
+    node.parameters[IdentityRef(tensor, node.parameters.pop)] = None
 
 
 def is_parameter(node: UOp) -> bool:

@@ -1,9 +1,9 @@
-"""Tensors that share elements: a whole, the views of it, and how all of them see a write.
+"""Tensors that alias each other: a base value, its views, and how all of them see a write.
 
-A tensor is a value, or a view of one. Movement and basic indexing make views; every other operation
-makes a value. `Whole` is what the views of one value have in common: the node of all its elements,
-and for each view the steps that lead from there to it. A write through any of them makes the next
-node of the whole, and every view shows its part of that. Nothing here depends on what is in memory.
+A tensor is a value or a view of one. Movement and basic indexing make views; every other operation
+makes a value. A `ViewGroup` is a base value with its views: the node of all elements, and for each
+view the movement ops that lead from there to the view. A write through any member makes a new base
+node, and every member shows its part of that. Nothing here depends on what is in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.unrealized import hold
+from glassgrad.tensor.lazy.unrealized import set_node
 from glassgrad.tensor.record import record
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Steps = tuple[Step, ...]
 DETACHED: Step = (DETACH, None)
 
 
-class Whole:
+class ViewGroup:
     """What two or more living tensors share: they are views of it, or one of them is all of it."""
 
     __slots__ = ("__weakref__", "members", "uop")
@@ -40,12 +40,12 @@ class Whole:
     _is_param = False  # tensors are
 
     def __init__(self, first: TensorCore) -> None:
-        hold(self, first.uop)
+        set_node(self, first.uop)
         self.members: dict[ref[TensorCore], None] = {}
         self.join(first, ())
 
     def join(self, tensor: TensorCore, steps: Steps) -> None:
-        tensor._whole, tensor._steps = self, steps
+        tensor._view_group, tensor._view_steps = self, steps
         self.members[ref(tensor, self._leave)] = None
 
     def _leave(self, member: ref[TensorCore]) -> None:
@@ -55,14 +55,14 @@ class Whole:
         self.members.pop(member, None)
         if len(self.members) == 1:
             for last in self.tensors():
-                if shows_lent_memory(last):
+                if views_shared_memory(last):
                     return
-                last._whole = None
+                last._view_group = None
             self.members.clear()
 
     def leave(self, tensor: TensorCore) -> None:
         """A tensor that lives on holds something else from now on."""
-        tensor._whole = None
+        tensor._view_group = None
         for member in [held for held in self.members if held() is tensor]:
             self._leave(member)
 
@@ -70,80 +70,80 @@ class Whole:
         return [tensor for held in list(self.members) if (tensor := held()) is not None]
 
     @exclusive
-    def show(self, uop: UOp) -> None:
+    def set_contents(self, uop: UOp) -> None:
         """New contents, which every member sees its part of."""
-        hold(self, uop)
+        set_node(self, uop)
         for tensor in self.tensors():
-            hold(tensor, moved(uop, tensor._steps))
+            set_node(tensor, apply_steps(uop, tensor._view_steps))
 
 
-def moved(uop: UOp, steps: Sequence[Step]) -> UOp:
+def apply_steps(uop: UOp, steps: Sequence[Step]) -> UOp:
     """What a view shows of a whole."""
     for op, arg in steps:
         if op is BITCAST:
-            uop = read_as(uop, arg)
+            uop = bitcast_node(uop, arg)
         elif op is not RESHAPE or uop.shape != arg:
             uop = record(op, uop.dtype, (uop,), arg)
     return uop
 
 
-def read_as(uop: UOp, dtype: Any) -> UOp:
+def bitcast_node(uop: UOp, dtype: Any) -> UOp:
     """The same bytes as another dtype, whatever the sizes of items."""
     from glassgrad.tensor.tensor import Tensor
 
-    return Tensor._handed(uop).bitcast(dtype).uop
+    return Tensor._wrap_raw(uop).bitcast(dtype).uop
 
 
-def show(tensor: TensorCore, uop: UOp) -> None:
+def set_contents(tensor: TensorCore, uop: UOp) -> None:
     """New contents for a tensor that is all of a value; whoever views it sees them."""
-    if tensor._whole is None:
-        hold(tensor, uop)
-    elif not tensor._steps:
-        tensor._whole.show(uop)
+    if tensor._view_group is None:
+        set_node(tensor, uop)
+    elif not tensor._view_steps:
+        tensor._view_group.set_contents(uop)
     else:
-        tensor._whole.leave(tensor)
-        hold(tensor, uop)
+        tensor._view_group.leave(tensor)
+        set_node(tensor, uop)
 
 
-def node_of_whole(tensor: TensorCore) -> UOp:
+def base_node(tensor: TensorCore) -> UOp:
     """All elements of what a tensor is a view of."""
-    return tensor.uop if tensor._whole is None else tensor._whole.uop
+    return tensor.uop if tensor._view_group is None else tensor._view_group.uop
 
 
-def steps_of(tensor: TensorCore) -> Steps:
-    return () if tensor._whole is None else tensor._steps
+def view_steps(tensor: TensorCore) -> Steps:
+    return () if tensor._view_group is None else tensor._view_steps
 
 
-def root_of(storage: Storage) -> Storage:
+def root_storage(storage: Storage) -> Storage:
     """The storage that a part of one lies in."""
     return storage if storage.base is None else storage.base
 
 
-def shows_lent_memory(tensor: TensorCore) -> bool:
+def views_shared_memory(tensor: TensorCore) -> bool:
     """Whether a tensor is a view of memory that others see and may write to at any time."""
-    whole, home = tensor._whole, tensor._home
-    if home is None or whole is None or not tensor._steps or 0 in tensor.uop.shape:
+    whole, home = tensor._view_group, tensor._share_token
+    if home is None or whole is None or not tensor._view_steps or 0 in tensor.uop.shape:
         return False
-    return holder_of(whole.uop) is home
+    return share_token_of(whole.uop) is home
 
 
-def leave_lent_memory(tensor: TensorCore) -> None:
+def leave_shared_memory(tensor: TensorCore) -> None:
     """Let a view that a captured function returns be the copy that it holds: replays return one."""
-    whole = tensor._whole
-    if whole is not None and shows_lent_memory(tensor):
+    whole = tensor._view_group
+    if whole is not None and views_shared_memory(tensor):
         whole.leave(tensor)
-        tensor._home = None
+        tensor._share_token = None
 
 
-def holder_of(node: UOp) -> object | None:
+def share_token_of(node: UOp) -> object | None:
     """Who may write to the memory that a node is or is written to, if others see it."""
     while node.op is ASSIGN and node.realized is None:  # a write that waits
         node = node.src[0]
     held = node if node.op is BUFFER else node.realized
-    return None if held is None else root_of(held.arg.storage).holder
+    return None if held is None else root_storage(held.arg.storage).holder
 
 
-def refuse_repeated(steps: Sequence[Step], shape: tuple[int, ...]) -> None:
+def refuse_overlapping_write(steps: Sequence[Step], shape: tuple[int, ...]) -> None:
     """A write to an element that is shown more than once would have no meaning."""
     for op, arg in steps:
         if op is EXPAND or (op is WINDOW and arg[1] > 1 and arg[1] > arg[2]):

@@ -14,8 +14,8 @@ from typing import Any
 from glassgrad.base.config import BEAM, NOOPT, VERIFY
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.gradient import Slope
-from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, current, storage_of
+from glassgrad.tensor.autograd.gradient import Derivative
+from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, current_buffer, target_storage
 
 BUFFER, CONST, ASSIGN, COPY = Ops.BUFFER, Ops.CONST, Ops.ASSIGN, Ops.COPY
 DETACH, CUSTOM, BIND, DEFERRED = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.DEFERRED
@@ -24,7 +24,7 @@ UNUSUAL = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, DEFERRED))
 HELD = "held"  # a node whose value is in the buffer that follows
 
 
-class Outline:
+class GraphKey:
     """A graph as a key: its nodes in the order of a walk, and as a number where one is met again.
 
     `numbers` has the nodes in order, `leaves` are the buffers among them.
@@ -64,7 +64,7 @@ class Outline:
             op = node.op
             if op is BUFFER:
                 self._write_buffer(node)
-            elif node.realized is not None and current(node) is not None:
+            elif node.realized is not None and current_buffer(node) is not None:
                 write(HELD)
                 self.held.add(node)
                 stack.append(node.realized)
@@ -99,10 +99,10 @@ class Outline:
         elif op is DETACH:  # if it has a name, only that it has one
             arg = arg is None
         elif op is CUSTOM:  # other rules have made their gradients already
-            arg = arg if isinstance(arg, Slope) else None
+            arg = arg if isinstance(arg, Derivative) else None
         elif op is ASSIGN:
             self.has_writes = True
-            storage = storage_of(node)
+            storage = target_storage(node)
             self.written.add(self.storages.setdefault(id(storage), len(self.storages)))
         else:
             self.is_plain = False
@@ -111,8 +111,8 @@ class Outline:
     def add_holders(self, values: Sequence[UOp]) -> None:
         """Write down what living tensors hold. What is in memory matters if it may be written."""
         self.has_holders = True
-        self.add([value for value in values if current(value) is None])
-        buffers = [held for value in values if (held := current(value)) is not None]
+        self.add([value for value in values if current_buffer(value) is None])
+        buffers = [held for value in values if (held := current_buffer(value)) is not None]
         self.words.append(tuple([self.numbers[held] for held in buffers if held in self.numbers]))
 
     def add_graphs(self, windows: Container[UOp]) -> None:

@@ -21,7 +21,7 @@ BUFFER = Ops.BUFFER
 MAX_WINDOWS = 4  # on one storage: each is an argument of every kernel that reads it
 
 
-class Windows:
+class SliceWindows:
     """The slices that stand for windows during one computation."""
 
     def __init__(self) -> None:

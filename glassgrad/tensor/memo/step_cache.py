@@ -10,8 +10,8 @@ from glassgrad.engine.cache.graph_keys import PLANS, Cache
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.lazy.composite import Composite
-from glassgrad.tensor.memo.graph_key import Outline
-from glassgrad.tensor.memo.slice_windows import Windows
+from glassgrad.tensor.memo.graph_key import GraphKey
+from glassgrad.tensor.memo.slice_windows import SliceWindows
 
 if TYPE_CHECKING:
     from glassgrad.devices.protocol import Device as Machine
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glassgrad.engine.plan.plan import Plan
 
 
-class Course(NamedTuple):
+class CachedStep(NamedTuple):
     """What was done for an outline, by the numbers of its nodes and leaves.
 
     `ends` are the values that were computed: the nodes that stand for one, and whether its view is
@@ -36,23 +36,24 @@ class Course(NamedTuple):
     bound: Bound
 
 
-WIDER = "wider"  # what the living tensors hold decides as well
-WRITTEN = "written"  # something is kept of what one node stands for: composites are written first
+# Stored instead of a step: what a lookup of this key must do first.
+NEEDS_HOLDERS = "needs holders"  # add the nodes that live tensors hold to the key
+NEEDS_EXPANSION = "needs expansion"  # expand composites: a value inside of one is materialized
 Key = tuple[Any, ...]
-COURSES: Cache[tuple[Key, Course | str]] = Cache(256)  # by hashes of keys, which are long
+STEPS: Cache[tuple[Key, CachedStep | str]] = Cache(256)  # by hashes of keys, which are long
 
 
-class Found(NamedTuple):
+class Lookup(NamedTuple):
     """An outline, its key, and what was done for the same key before, if something was."""
 
-    outline: Outline
+    outline: GraphKey
     key: Key
-    course: Course | str | None
+    course: CachedStep | str | None
 
 
-def recognised(
-    values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: Windows
-) -> Found | None:
+def look_up(
+    values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: SliceWindows
+) -> Lookup | None:
     """The outline of values, and the course that was taken for the same one before.
 
     None if what is to be done cannot be known from an outline. `holders` gives what every living
@@ -67,43 +68,45 @@ def recognised(
     outline, course = found.outline, found.course
     if not outline.is_plain or not outline.is_sound():
         return None
-    if course is WRITTEN or (isinstance(course, Course) and _is_valid(course)):
+    if course is NEEDS_EXPANSION or (isinstance(course, CachedStep) and _is_valid(course)):
         return found
     return found._replace(course=None)
 
 
-def _looked_up(values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: Windows) -> Found:
-    outline = Outline()
+def _looked_up(
+    values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: SliceWindows
+) -> Lookup:
+    outline = GraphKey()
     outline.add(values)
     if outline.has_writes:
         outline.add_holders(holders())
     outline.add_graphs(windows.found)
     key = outline.key()
     course = _known(key)
-    if course is WIDER:
+    if course is NEEDS_HOLDERS:
         outline.add_holders(holders())
         outline.add_graphs(windows.found)
         key = outline.key()
         course = _known(key)
-    return Found(outline, key, course)
+    return Lookup(outline, key, course)
 
 
-def _known(key: Key) -> Course | str | None:
-    found = COURSES.get(hash(key))
+def _known(key: Key) -> CachedStep | str | None:
+    found = STEPS.get(hash(key))
     return found[1] if found is not None and found[0] == key else None
 
 
-def _remember(key: Key, course: Course | str) -> None:
-    COURSES[hash(key)] = (key, course)
+def _remember(key: Key, course: CachedStep | str) -> None:
+    STEPS[hash(key)] = (key, course)
 
 
-def _is_valid(course: Course) -> bool:
+def _is_valid(course: CachedStep) -> bool:
     """Whether plans were not forgotten since, and the device is still the one of its name."""
     is_open = Device.opened.get(course.device.name) is course.device
     return is_open and course.clear_count == PLANS.clear_count
 
 
-class Done(NamedTuple):
+class ComputedStep(NamedTuple):
     """What was done to compute values.
 
     `ends` are the nodes that were computed, with whether their view is the written buffer's own,
@@ -118,11 +121,11 @@ class Done(NamedTuple):
     needs_holders: bool
 
 
-def remember(found: Found, done: Done) -> None:
+def store(found: Lookup, done: ComputedStep) -> None:
     """Do the same next time."""
     outline, made = found.outline, done.made
     if done.needs_holders and not outline.has_holders:
-        _remember(found.key, WIDER)
+        _remember(found.key, NEEDS_HOLDERS)
         return
     places = {leaf: place for place, leaf in enumerate(outline.leaves)}
     numbers: dict[UOp, list[int]] = {}
@@ -130,11 +133,11 @@ def remember(found: Found, done: Done) -> None:
         numbers.setdefault(done.became.get(node, node), []).append(number)
     is_known = done.ends.keys() <= numbers.keys()
     if not is_known and any(isinstance(node.arg, Composite) for node in outline.numbers):
-        _remember(found.key, WRITTEN)
+        _remember(found.key, NEEDS_EXPANSION)
         return
     # Otherwise it is a copy of what is overwritten, or on whichever device is the usual one.
     if made.leaves and is_known and {*made.leaves, *done.ended} <= places.keys():
-        course = Course(
+        course = CachedStep(
             made.plan,
             made.device,
             tuple([places[leaf] for leaf in made.leaves]),

@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.functions import LOG2_E, LOGISTIC_SLOPE, with_slope
@@ -102,7 +102,7 @@ class Activations(TensorCore):
             share = tail.where(power, (power + 1.0).reciprocal())
             rest = tail.where(power, 1.0)
             whole = with_slope(share * rest, x, LOGISTIC_SLOPE)
-            return with_slope(x * share * rest, x, Slope(_silu_slope), whole)
+            return with_slope(x * share * rest, x, Derivative(_silu_slope), whole)
 
         return self._smooth(gated)
 
@@ -129,7 +129,7 @@ class Activations(TensorCore):
         def gated(x: Self) -> Self:
             # (1 + tanh(u)) / 2 is sigmoid(2u), which does not cancel where u is negative.
             share = (x * (x * x * GELU_CUBIC + 1.0) * GELU_SCALE).sigmoid()
-            return with_slope(x * share, x, Slope(_gelu_slope), share)
+            return with_slope(x * share, x, Derivative(_gelu_slope), share)
 
         return self._smooth(gated)
 
@@ -174,9 +174,9 @@ class Activations(TensorCore):
             usual = (x < 0).where(part / (part + 2.0), above)
             steepness = _logistic(x, tail, small)
             share = tail.where(small * small, usual)
-            share = with_slope(share, x, Slope(_mish_share_slope), steepness)
+            share = with_slope(share, x, Derivative(_mish_share_slope), steepness)
             value = tail.where(x * small * small, x * usual)
-            return with_slope(value, x, Slope(_mish_slope), share, steepness)
+            return with_slope(value, x, Derivative(_mish_slope), share, steepness)
 
         return self._smooth(gated)
 

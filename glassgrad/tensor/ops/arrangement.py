@@ -48,7 +48,7 @@ class Arrangement(TensorCore):
         size = int(self.shape[axis]) if self.shape else 0
         shift = shift % size if size else 0
         if not shift:
-            return self._made(self.uop)
+            return self._wrap(self.uop)
         times = [1] * self.ndim
         times[axis] = 2
         pairs: list[tuple[int, int] | None] = [None] * self.ndim

@@ -39,11 +39,11 @@ class Concatenation(TensorCore):
         """
         pairs = _pairs(padding, self.ndim)
         if mode != "constant":
-            return self._made(_continued(self, pairs, mode).uop)
+            return self._wrap(_continued(self, pairs, mode).uop)
         moved = self._padded(pairs)
         if not is_symbolic(value) and value == 0:
             return moved
-        inside = self._made(expanded(scalar(True, dtypes.bool), self.uop.shape))._padded(pairs)
+        inside = self._wrap(expanded(scalar(True, dtypes.bool), self.uop.shape))._padded(pairs)
         return inside.where(moved, value)
 
     def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
@@ -119,7 +119,7 @@ def _joined(tensors: list[T], axis: int) -> T:
     while len(parts) > MOST_AT_ONCE:
         groups = [parts[i : i + GROUP] for i in range(0, len(parts), GROUP)]
         parts = [UOp(CONTIGUOUS, dtype, (_chosen(group, axis),)) for group in groups]
-    return tensors[0]._made(marked(_chosen(parts, axis)))
+    return tensors[0]._wrap(marked(_chosen(parts, axis)))
 
 
 def _chosen(parts: list[UOp], axis: int) -> UOp:

@@ -35,7 +35,7 @@ class Contraction(TensorCore):
         (2, 4)
         """
         if not isinstance(w, TensorCore):
-            w = self._made(self._operand(w, "multiply"))
+            w = self._wrap(self._operand(w, "multiply"))
         if not self.shape or not w.shape:
             raise ShapeError(
                 f"cannot multiply matrices {self.shape} and {w.shape}: one has no axes",
@@ -64,9 +64,9 @@ class Contraction(TensorCore):
                 right = reshaped(right, (*columns[:-2], 1, columns[-1], columns[-2]))
         out = wanted if dtype is None else dtype_of(dtype)
         wide = accumulator(out) if out.kind == "float" else out
-        product = self._made(cast_to(left, wide)) * self._made(cast_to(right, wide))
+        product = self._wrap(cast_to(left, wide)) * self._wrap(cast_to(right, wide))
         total = folded(product.uop, ADD, (product.ndim - 1,), keepdim=False)
-        return self._made(cast_to(total, out))
+        return self._wrap(cast_to(total, out))
 
     def matmul(
         self,
@@ -87,7 +87,7 @@ class Contraction(TensorCore):
         return self.dot(x)
 
     def __rmatmul__(self, x: Any) -> Self:
-        return self._made(self._operand(x, "multiply")).dot(self)
+        return self._wrap(self._operand(x, "multiply")).dot(self)
 
     @composite
     def linear(

@@ -13,9 +13,9 @@ from glassgrad.ir.symbolic import SymbolicInt, greatest, internal, shown_size
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import UNDEFINED
 from glassgrad.memory.view import View
-from glassgrad.tensor.core import TensorCore, copied
-from glassgrad.tensor.data import own
-from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.core import TensorCore, copy_to_device
+from glassgrad.tensor.data import unique_node
+from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.record import (
     SCALARS,
     dtype_of,
@@ -72,8 +72,14 @@ class Creation(TensorCore):
         (2, 3)
         """
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
-        view = View.empty(canonical(device), checked_shape(shape), wanted, UNDEFINED)
+        view = View.empty(canonical_device(device), checked_shape(shape), wanted, UNDEFINED)
         return cls._leaf(UOp(Ops.BUFFER, wanted, (), view), requires_grad)
+
+    @classmethod
+    def _constant_leaf(cls, value: UOp, device: str | None, requires_grad: bool | None) -> Self:
+        """A value without memory on a device, as a leaf that no other tensor shares."""
+        uop = unique_node(copy_to_device(value, canonical_device(device)))
+        return cls._leaf(uop, requires_grad)
 
     @classmethod
     def full(
@@ -95,7 +101,7 @@ class Creation(TensorCore):
         wanted = number_dtype(fill_value) if dtype is None else dtype_of(dtype)
         sizes = checked_shape(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
         value = expanded(scalar(_rounded(fill_value, wanted), wanted), sizes)
-        return cls._leaf(own(copied(value, canonical(device))), requires_grad)
+        return cls._constant_leaf(value, device, requires_grad)
 
     @classmethod
     def zeros(cls, *shape: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
@@ -123,7 +129,7 @@ class Creation(TensorCore):
         wanted = (
             holding(0, *_ends(shown_size(internal(size) - 1))) if dtype is None else dtype_of(dtype)
         )
-        return cls._of(record(Ops.IOTA, wanted, (), size))
+        return cls._from_uop(record(Ops.IOTA, wanted, (), size))
 
     @classmethod
     def arange(
@@ -143,10 +149,8 @@ class Creation(TensorCore):
         first, last = (0, start) if stop is None else (start, stop)
         numbers = (first, last, step)
         if is_symbolic(*numbers):
-            return cls._leaf(
-                own(copied(cls._steps_at_launch(numbers, dtype).uop, canonical(device))),
-                requires_grad,
-            )
+            value = cls._steps_at_launch(numbers, dtype).uop
+            return cls._constant_leaf(value, device, requires_grad)
         if not all(isinstance(value, (int, float)) for value in numbers):
             raise DTypeError(f"arange takes numbers, not {numbers}")
         if not all(map(isfinite, numbers)):
@@ -165,8 +169,7 @@ class Creation(TensorCore):
         line = cls._line(count).cast(kind)
         value = line if step == 1 else line * step
         value = value if first == 0 else value + first
-        uop = own(copied(value.cast(wanted).uop, canonical(device)))
-        return cls._leaf(uop, requires_grad)
+        return cls._constant_leaf(value.cast(wanted).uop, device, requires_grad)
 
     @classmethod
     def _steps_at_launch(cls, numbers: tuple[Any, Any, Any], dtype: DTypeLike | None) -> Self:
@@ -201,15 +204,15 @@ class Creation(TensorCore):
         if is_symbolic(start, stop, steps):
             line = cls.arange(steps, dtype=dtypes.float64, **kwargs)
             begin, end, gaps = (
-                cls._of(scalar(n, dtypes.float64)) for n in (start, stop, steps - 1)
+                cls._from_uop(scalar(n, dtypes.float64)) for n in (start, stop, steps - 1)
             )
             value = line * ((end - begin) / gaps.maximum(1)) + begin
-            return cls._leaf(value.cast(wanted).uop, line._is_asked)
+            return cls._leaf(value.cast(wanted).uop, line._requires_grad)
         if steps == 1:
             return cls.full((1,), start, wanted, **kwargs)
         part = (stop - start) / max(steps - 1, 1)
         line = cls.arange(steps, dtype=_exact_float(steps, start, part), **kwargs)
-        return cls._leaf((line * part + start).cast(wanted).uop, line._is_asked)
+        return cls._leaf((line * part + start).cast(wanted).uop, line._requires_grad)
 
     @classmethod
     def eye(
@@ -232,7 +235,7 @@ class Creation(TensorCore):
                 rows, columns, dtype=wanted, device=device, requires_grad=requires_grad
             )
         value = cls._line(rows).unsqueeze(1).eq(cls._line(columns)).cast(wanted)
-        return cls._leaf(own(copied(value.uop, canonical(device))), requires_grad)
+        return cls._constant_leaf(value.uop, device, requires_grad)
 
     # ------------------------------------------------------------------ like another tensor
 
@@ -286,7 +289,7 @@ class Creation(TensorCore):
         >>> Tensor.ones(2, 2).tril().tolist()
         [[1.0, 0.0], [1.0, 1.0]]
         """
-        return self._made((self._below() <= diagonal).where(self, self.const_like(0)).uop)
+        return self._wrap((self._below() <= diagonal).where(self, self.const_like(0)).uop)
 
     def triu(self, diagonal: int = 0) -> Self:
         """The upper triangle; zeros below the diagonal.
@@ -294,7 +297,7 @@ class Creation(TensorCore):
         >>> Tensor.ones(2, 2).triu().tolist()
         [[1.0, 1.0], [0.0, 1.0]]
         """
-        return self._made((self._below() >= diagonal).where(self, self.const_like(0)).uop)
+        return self._wrap((self._below() >= diagonal).where(self, self.const_like(0)).uop)
 
     def _below(self) -> Self:
         """column - row of the last two axes."""

@@ -8,7 +8,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import PREFER_SCRATCH, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.lazy.exclusive import exclusive
@@ -31,7 +31,7 @@ def _abs_slope(y: UOp, g: UOp) -> UOp:
     return x.eq(zero).where(zero, (x < 0).where(-g, g))
 
 
-ABS_SLOPE = Slope(_abs_slope)
+ABS_SLOPE = Derivative(_abs_slope)
 
 
 class Elementwise(TensorCore):
@@ -56,13 +56,13 @@ class Elementwise(TensorCore):
         if rounding_mode not in (None, "trunc"):
             raise ValueError(f'rounding_mode is "trunc" or "floor", not {rounding_mode!r}')
         left, right = as_float(left), as_float(right)
-        quotient = self._made(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
+        quotient = self._wrap(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
         return quotient.trunc() if rounding_mode else quotient
 
     def _divided_towards_zero(self, left: UOp, right: UOp) -> Self:
         """Whole numbers: the floor, and one more where it is negative and inexact; x / 0 is 0."""
-        x, y = self._made(left), self._made(right)
-        floor = self._made(record(FLOORDIV, left.dtype, (left, right)))
+        x, y = self._wrap(left), self._wrap(right)
+        floor = self._wrap(record(FLOORDIV, left.dtype, (left, right)))
         if left.dtype.kind == "uint":
             return floor
         is_inexact = (floor * y).ne(x) & y.ne(0)
@@ -77,8 +77,8 @@ class Elementwise(TensorCore):
     def _floor_divided(self, left: UOp, right: UOp) -> Self:
         need(left, NUMBERS, "floor-divide")
         if left.dtype.kind == "float":
-            return floor_quotient(self._made(left), self._made(right))
-        return self._made(record(FLOORDIV, left.dtype, (left, right)))
+            return floor_quotient(self._wrap(left), self._wrap(right))
+        return self._wrap(record(FLOORDIV, left.dtype, (left, right)))
 
     def mod(self, x: Any, reverse: bool = False) -> Self:
         """The remainder of floor division: it has the sign of the divisor.
@@ -90,8 +90,8 @@ class Elementwise(TensorCore):
         left, right = pair[::-1] if reverse else pair
         need(left, NUMBERS, "take the remainder of")
         if left.dtype.kind == "float":
-            return downwards(self._made(left), self._made(right))
-        return self._made(record(FLOORMOD, left.dtype, (left, right)))
+            return downwards(self._wrap(left), self._wrap(right))
+        return self._wrap(record(FLOORMOD, left.dtype, (left, right)))
 
     def __mod__(self, x: Any) -> Self:
         return self.mod(x)
@@ -108,7 +108,7 @@ class Elementwise(TensorCore):
         >>> Tensor([7, -7]).fmod(3).tolist()
         [1, -1]
         """
-        left, right = map(self._made, self._pair(x, "take the remainder of"))
+        left, right = map(self._wrap, self._pair(x, "take the remainder of"))
         if left.is_floating_point():
             return towards_zero(left, right)
         return right.eq(0).where(0, left - left.div(right, rounding_mode="trunc") * right)
@@ -120,8 +120,8 @@ class Elementwise(TensorCore):
         [1.0, -1.0]
         """
         if self.uop.dtype.kind != "float":
-            return self._made(self.uop)
-        return self._made(record(TRUNC, self.uop.dtype, (self.uop,)))
+            return self._wrap(self.uop)
+        return self._wrap(record(TRUNC, self.uop.dtype, (self.uop,)))
 
     def floor(self) -> Self:
         """Rounded down.
@@ -148,7 +148,7 @@ class Elementwise(TensorCore):
         [0.0, 2.0, 2.0]
         """
         if self.uop.dtype.kind != "float":
-            return self._made(self.uop)
+            return self._wrap(self.uop)
         whole = self.trunc()
         rest = (self - whole).abs()  # exact, so 0.5 is met exactly
         half = whole * 0.5
@@ -163,7 +163,7 @@ class Elementwise(TensorCore):
         """
         kind = self.uop.dtype.kind
         if kind in ("uint", "bool"):
-            return self._made(self.uop)
+            return self._wrap(self.uop)
         return self._without_sign() if kind == "float" else self.maximum(-self)
 
     def _without_sign(self) -> Self:
@@ -171,7 +171,7 @@ class Elementwise(TensorCore):
         x, dtype = self.uop, self.uop.dtype
         bits = SIGNED[dtype.bits]
         size = (x.bitcast(bits) & dtypes.max(bits)).bitcast(dtype)
-        return self._made(record(CUSTOM, dtype, (marked(size), x), ABS_SLOPE))
+        return self._wrap(record(CUSTOM, dtype, (marked(size), x), ABS_SLOPE))
 
     def sign(self) -> Self:
         """-1, 0 or 1; nan stays nan.
@@ -180,7 +180,7 @@ class Elementwise(TensorCore):
         [-1.0, 0.0, 1.0]
         """
         if self.uop.dtype is BOOL:
-            return self._made(self.uop)
+            return self._wrap(self.uop)
         one, zero = self.const_like(1), self.const_like(0)
         positive = (self > 0).where(one, self if self.uop.dtype.kind == "float" else zero)
         if self.uop.dtype.kind == "uint":
@@ -226,7 +226,7 @@ class Elementwise(TensorCore):
         >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0000001, 2.1])).tolist()
         [True, False]
         """
-        x, y = map(self._made, self._pair(other, "compare"))
+        x, y = map(self._wrap, self._pair(other, "compare"))
         if x.uop.dtype.kind != "float":  # differences of unsigned numbers would wrap
             x, y = x.cast(dtypes.float64), y.cast(dtypes.float64)
         near = ((x - y).abs() <= y.abs() * rtol + atol) & x.isfinite() & y.isfinite()
@@ -241,7 +241,7 @@ class Elementwise(TensorCore):
         >>> Tensor([1, 2]).masked_fill(Tensor([True, False]), 9).tolist()
         [9, 2]
         """
-        condition = self._made(self._operand(mask, "mask"))
+        condition = self._wrap(self._operand(mask, "mask"))
         return condition.where(value, self)
 
     @keyword_aliases(min="min_", max="max_")
@@ -260,7 +260,7 @@ class Elementwise(TensorCore):
 
     def _bound(self, op: Ops, bound: Any) -> Self:
         """At least or at most a bound. A value that is equal to it has a gradient of 1."""
-        x, limit = map(self._made, self._pair(bound, "clamp"))
+        x, limit = map(self._wrap, self._pair(bound, "clamp"))
         if x.uop.dtype.kind != "float":
             return self._binary(op, bound, "clamp")
         is_outside = x < limit if op is MAX else limit < x
@@ -292,7 +292,7 @@ class Elementwise(TensorCore):
         [3.0]
         """
         made = self._as_view(record(DETACH, self.uop.dtype, (self.uop,)), DETACHED)
-        made._is_asked = False
+        made._requires_grad = False
         return made
 
     def contiguous(self) -> Self:
@@ -301,11 +301,11 @@ class Elementwise(TensorCore):
         >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
         [[1, 3], [2, 4]]
         """
-        return self._made(record(CONTIGUOUS, self.uop.dtype, (self.uop,)))
+        return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,)))
 
     def _once(self) -> Self:
         """This value, computed once: in the kernel that needs it, or else stored."""
-        return self._made(record(CONTIGUOUS, self.uop.dtype, (self.uop,), PREFER_SCRATCH))
+        return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,), KEPT))
 
     def contiguous_backward(self) -> Self:
         """The same values. Gradients are laid out by the scheduler here.
@@ -313,7 +313,7 @@ class Elementwise(TensorCore):
         >>> Tensor([1.0]).contiguous_backward().tolist()
         [1.0]
         """
-        return self._made(self.uop)
+        return self._wrap(self.uop)
 
     def is_floating_point(self) -> Any:
         """Whether the dtype is a float.

@@ -14,7 +14,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.polynomials import ERF, TANH, Erf
 from glassgrad.tensor.ops.series import cosh, log1p, polynomial, sinh
@@ -33,15 +33,15 @@ class MathFunctions(TensorCore):
 
     def _unary(self, op: Ops) -> Self:
         source = as_float(self.uop)
-        return self._made(record(op, source.dtype, (source,)))
+        return self._wrap(record(op, source.dtype, (source,)))
 
     def _smooth(self, function: Callable[[Self], Self]) -> Self:
         """A function of floats, computed in float32 at least."""
         source = as_float(self.uop)
         if source.dtype.bits >= 32:
-            return function(self._made(source))
-        wide = function(self._made(cast_to(source, dtypes.float32)))
-        return self._made(cast_to(wide.uop, source.dtype))
+            return function(self._wrap(source))
+        wide = function(self._wrap(cast_to(source, dtypes.float32)))
+        return self._wrap(cast_to(wide.uop, source.dtype))
 
     # ------------------------------------------------------------------ powers and logarithms
 
@@ -124,7 +124,7 @@ class MathFunctions(TensorCore):
         1000.693
         """
         left, right = (
-            self._made(as_float(uop)) for uop in self._pair(other, "add exponentials of")
+            self._wrap(as_float(uop)) for uop in self._pair(other, "add exponentials of")
         )
         return left._smooth(lambda x: _logaddexp(x, right.cast(x.uop.dtype)))
 
@@ -137,10 +137,10 @@ class MathFunctions(TensorCore):
         if isinstance(x, (int, float)) and not isinstance(x, bool) and not reverse:
             return self._power(x)
         pair = self._pair(x, "raise")
-        base, power = map(self._made, pair[::-1] if reverse else pair)
+        base, power = map(self._wrap, pair[::-1] if reverse else pair)
         if base.uop.dtype.kind != "float":
             return _whole_power(base, power)
-        return base._made(record(POW, base.uop.dtype, (base.uop, power.uop)))
+        return base._wrap(record(POW, base.uop.dtype, (base.uop, power.uop)))
 
     def _power(self, power: float) -> Self:
         """A power that is known: products and roots where they do."""
@@ -149,7 +149,7 @@ class MathFunctions(TensorCore):
         is_whole = isinstance(power, int) or (power.is_integer() and self.is_floating_point())
         if is_whole and power >= 0 and (power <= 64 or not self.is_floating_point()):
             return self._multiplied(int(power))
-        base = self._made(as_float(self.uop))
+        base = self._wrap(as_float(self.uop))
         simple: dict[float, Callable[[], Self]] = {
             -1.0: base.reciprocal,
             0.5: base.sqrt,
@@ -158,12 +158,12 @@ class MathFunctions(TensorCore):
         }
         if power in simple:
             return simple[power]()
-        return base._made(record(POW, base.uop.dtype, (base.uop, base.const_like(power).uop)))
+        return base._wrap(record(POW, base.uop.dtype, (base.uop, base.const_like(power).uop)))
 
     def _multiplied(self, times: int) -> Self:
         """x^n by squaring."""
         if times == 0:
-            return self._made(self.const_like(1).uop).expand(self.shape)
+            return self._wrap(self.const_like(1).uop).expand(self.shape)
         result: Self | None = None
         square = self
         while times:
@@ -171,7 +171,7 @@ class MathFunctions(TensorCore):
                 result = square if result is None else result * square
             times >>= 1
             square = square * square if times else square
-        return self._made(self.uop) if result is None or result is self else result
+        return self._wrap(self.uop) if result is None or result is self else result
 
     def __pow__(self, x: Any) -> Self:
         return self.pow(x)
@@ -260,7 +260,7 @@ class MathFunctions(TensorCore):
         >>> Tensor([0.0, 2.0]).lerp(Tensor([4.0, 4.0]), 0.25).tolist()
         [1.0, 2.5]
         """
-        return self + (self._made(self._operand(end, "interpolate")) - self).mul(weight)
+        return self + (self._wrap(self._operand(end, "interpolate")) - self).mul(weight)
 
 
 def _logaddexp(x: T, y: T) -> T:
@@ -271,25 +271,25 @@ def _logaddexp(x: T, y: T) -> T:
     return top + log1p(distance.exp())
 
 
-def with_slope(y: T, x: T, slope: Slope, *parts: T) -> T:
+def with_slope(y: T, x: T, slope: Derivative, *parts: T) -> T:
     """y, whose gradient is known better than the parts that it is computed from would tell.
 
     `parts` are sources of the node as well, for a rule that is made of them.
     """
     sources = (y.uop, x.uop, *[part.uop for part in parts])
-    return y._made(record(Ops.CUSTOM, y.uop.dtype, sources, slope))
+    return y._wrap(record(Ops.CUSTOM, y.uop.dtype, sources, slope))
 
 
-def slope_of(rule: Callable[[UOp, UOp], UOp]) -> Slope:
+def slope_of(rule: Callable[[UOp, UOp], UOp]) -> Derivative:
     """How gradients flow through CUSTOM(y, x) where dy/dx is rule(y, x)."""
-    return Slope(lambda y, g: g * rule(y, y.src[1]))
+    return Derivative(lambda y, g: g * rule(y, y.src[1]))
 
 
 def _cos(x: T) -> T:
     return (x + math.pi / 2)._unary(SIN)
 
 
-PART_SLOPE = Slope(lambda y, g: g * y.src[2])  # the derivative is the node's third source
+PART_SLOPE = Derivative(lambda y, g: g * y.src[2])  # the derivative is the node's third source
 TAN_SLOPE = slope_of(lambda y, x: y * y + 1.0)
 LOGISTIC_SLOPE = slope_of(lambda y, x: y * (y.const_like(1.0) - y))
 TANH_SLOPE = slope_of(lambda y, x: y.const_like(1.0) - y * y)

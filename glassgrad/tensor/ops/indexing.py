@@ -240,7 +240,7 @@ class Indexing(TensorCore):
     def _at(self, dim: int, index: Self) -> Self:
         """Like gather, for indices that are known to be right; shapes are equal but at the axis."""
         src = (self.uop, index.uop)
-        return self._made(record(GATHER, self.uop.dtype, src, axis_of(dim, self.ndim)))
+        return self._wrap(record(GATHER, self.uop.dtype, src, axis_of(dim, self.ndim)))
 
     def one_hot(self, num_classes: int) -> Self:
         """1 at the index and 0 elsewhere, along a new last axis.
@@ -283,10 +283,10 @@ def checked(index: T, size: int, axis: int, can_wrap: bool) -> T:
     check_range(index, -size if can_wrap else 0, size, axis)
     uop = cast_to(index.uop, INDEX_DTYPES.get(index.dtype, dtypes.int32))
     if can_wrap and uop.vmin < 0:
-        uop = (index._made(uop) < 0).where(index._made(uop) + size, index._made(uop)).uop
+        uop = (index._wrap(uop) < 0).where(index._wrap(uop) + size, index._wrap(uop)).uop
     if size and not (uop.vmin >= 0 and uop.vmax < size):
         uop = record(CHECK, uop.dtype, (uop,), (size, axis, can_wrap))
-    return index._made(cast_to(uop, dtypes.int32) if size < 2**31 else uop)
+    return index._wrap(cast_to(uop, dtypes.int32) if size < 2**31 else uop)
 
 
 def check_range(index: TensorCore, least: int, size: int, axis: int) -> None:
@@ -357,7 +357,7 @@ def _flat_index(x: T, lookups: list[Lookup]) -> T:
     """One index per place into the flattened axes."""
     sizes: list[int] = [x.shape[place] for place, _, _ in lookups]
     found = [
-        checked(x._made(tensor.uop), size, axis, can_wrap=True)
+        checked(x._wrap(tensor.uop), size, axis, can_wrap=True)
         for (_, tensor, axis), size in zip(lookups, sizes, strict=True)
     ]
     flat, *others = found[0]._broadcasted(*found[1:])
@@ -373,8 +373,8 @@ def taken(x: T, index: T) -> T:
     rest = x.shape[1:]
     count = prod(index.shape)
     column = index.reshape((count, *(1,) * len(rest)))
-    spread = x._made(expanded(column.uop, (count, *rest)))
-    found = x._made(record(GATHER, x.dtype, (x.uop, spread.uop), 0))
+    spread = x._wrap(expanded(column.uop, (count, *rest)))
+    found = x._wrap(record(GATHER, x.dtype, (x.uop, spread.uop), 0))
     return found.reshape((*index.shape, *rest))
 
 

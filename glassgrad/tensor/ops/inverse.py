@@ -92,7 +92,7 @@ class InverseFunctions(TensorCore):
         >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
         [-1.0, 2.0]
         """
-        x, y = (self._made(as_float(uop)) for uop in self._pair(other, "give a sign to"))
+        x, y = (self._wrap(as_float(uop)) for uop in self._pair(other, "give a sign to"))
         # 1 / -0.0 is -inf; a sign has no slope.
         is_negative = ((y < 0) | (y.eq(0) & (y.reciprocal() < 0))).detach()
         size = x.eq(0).where(0.0, x.abs())

@@ -10,7 +10,7 @@ from glassgrad.base.dtype import DTypeLike
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.lazy.composite import composite
@@ -61,7 +61,7 @@ class Losses(TensorCore):
     # ------------------------------------------------------------------ normalisations
 
     def _floats(self, dtype: DTypeLike | None = None) -> Self:
-        return self._made(as_float(self.uop)) if dtype is None else self.cast(dtype)
+        return self._wrap(as_float(self.uop)) if dtype is None else self.cast(dtype)
 
     @keyword_aliases(dim="axis")
     @composite
@@ -77,7 +77,7 @@ class Losses(TensorCore):
                 return x
             powers = (x - x._reduced(Ops.MAX, axes_of(axis, x.ndim), keepdim=True).detach()).exp()
             shares = powers / powers.sum(axis, keepdim=True)
-            return with_slope(shares, x, Slope(_softmax_slope, (axis,)))
+            return with_slope(shares, x, Derivative(_softmax_slope, (axis,)))
 
         return self._floats(dtype)._smooth(normalized)
 
@@ -104,7 +104,7 @@ class Losses(TensorCore):
                 return x
             shifted = x - x._reduced(Ops.MAX, axes_of(axis, x.ndim), keepdim=True).detach()
             y = shifted - shifted.exp().sum(axis, keepdim=True).log()
-            return with_slope(y, x, Slope(_log_softmax_slope, (axis,)))
+            return with_slope(y, x, Derivative(_log_softmax_slope, (axis,)))
 
         return self._floats(dtype)._smooth(logarithms)
 
@@ -195,8 +195,8 @@ class Losses(TensorCore):
 
     def _bounded_log(self) -> Self:
         """0 times log(0) must be 0, so it ends at -100, and its slope somewhere, as in PyTorch."""
-        x = self._made(as_float(self.uop))
-        return with_slope(x.log().maximum(-100.0), x, Slope(_log_slope))
+        x = self._wrap(as_float(self.uop))
+        return with_slope(x.log().maximum(-100.0), x, Derivative(_log_slope))
 
     @composite
     def binary_crossentropy_logits(
@@ -345,7 +345,7 @@ class Losses(TensorCore):
     def _counts(self, classes: Self, weight: Self | None, ignore_index: int | None) -> Self:
         """How much each place counts."""
         if weight is None:
-            scale = self._made(classes.ones_like(dtype=self.dtype).uop)
+            scale = self._wrap(classes.ones_like(dtype=self.dtype).uop)
         elif ignore_index is None:
             scale = weight[classes]
         else:

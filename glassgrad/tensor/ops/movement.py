@@ -187,8 +187,8 @@ class Movement(TensorCore):
         kept = self._shrunk(cut)
         around = tuple((greatest(before, 0), greatest(after, 0)) for before, after in pairs)
         if all(pair == (0, 0) for pair in around):
-            return self._made(kept.uop)
-        return self._made(record(PAD, self.uop.dtype, (kept.uop,), around))
+            return self._wrap(kept.uop)
+        return self._wrap(record(PAD, self.uop.dtype, (kept.uop,), around))
 
     @exclusive
     def _window(self, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Self:
@@ -334,7 +334,7 @@ class Movement(TensorCore):
         apart = tuple(size for n in base for size in (1, n))
         wide = tuple(size for t, n in zip(times, base, strict=True) for size in (t, n))
         whole = tuple(t * n for t, n in zip(times, base, strict=True))
-        return self._made(self.reshape(apart).expand(wide).reshape(whole).uop)
+        return self._wrap(self.reshape(apart).expand(wide).reshape(whole).uop)
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element repeated next to itself.
@@ -349,7 +349,7 @@ class Movement(TensorCore):
         wide = (*shape[: axis + 1], repeats, *shape[axis + 1 :])
         apart = base.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(wide)
         repeated = apart.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
-        return self._made(repeated.uop)
+        return self._wrap(repeated.uop)
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
         """Sliding windows along an axis, as a new last axis.
@@ -390,7 +390,7 @@ class Movement(TensorCore):
             wide = broadcast(*shapes)
         except ValueError:
             raise clash("combine", *shapes) from None
-        return tuple(self._made(expanded(tensor.uop, wide)) for tensor in tensors)
+        return tuple(self._wrap(expanded(tensor.uop, wide)) for tensor in tensors)
 
 
 def is_pair(pair: Any) -> bool:

@@ -53,7 +53,7 @@ class Operators(TensorCore):
         if right.op is CONST and isinstance(other, (int, float)):
             right = as_argument(right, left)
         src = (right, left) if reverse else (left, right)
-        return self._made(record(op, left.dtype, src))
+        return self._wrap(record(op, left.dtype, src))
 
     def add(self, x: Any, reverse: bool = False) -> Self:
         """self + x
@@ -84,7 +84,7 @@ class Operators(TensorCore):
         left, right = as_float(left), as_float(right)
         if right.op is CONST and isinstance(x, (int, float)):
             right = as_argument(right, left)
-        return self._made(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
+        return self._wrap(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
 
     def neg(self) -> Self:
         """-self
@@ -93,7 +93,7 @@ class Operators(TensorCore):
         [-5, 7]
         """
         need(self.uop, NUMBERS, "negate", hint="use ~ for bools")
-        return self._made(record(NEG, self.uop.dtype, (self.uop,)))
+        return self._wrap(record(NEG, self.uop.dtype, (self.uop,)))
 
     def maximum(self, x: Any) -> Self:
         """The larger of both; nan if either is.
@@ -118,14 +118,14 @@ class Operators(TensorCore):
         left, right = self._pair(x, what)
         if right.is_const and right.dtype.kind == "float":
             right = record(DETACH, right.dtype, (right,))
-        return self._made(record(op, left.dtype, (left, right)))
+        return self._wrap(record(op, left.dtype, (left, right)))
 
     # ------------------------------------------------------------------ bits
 
     def _bits(self, op: Ops, x: Any, what: str, reverse: bool = False) -> Self:
         left, right = self._pair(x, what)
         need(left, WHOLE, what, hint="cast to an int dtype first")
-        return self._made(record(op, left.dtype, (right, left) if reverse else (left, right)))
+        return self._wrap(record(op, left.dtype, (right, left) if reverse else (left, right)))
 
     def bitwise_and(self, x: Any, reverse: bool = False) -> Self:
         """self & x
@@ -191,7 +191,7 @@ class Operators(TensorCore):
         [True, False]
         """
         truth = self.cast(BOOL)
-        return self._made(record(CMPNE, BOOL, (truth.uop, UOp(Ops.CONST, BOOL, (), True))))
+        return self._wrap(record(CMPNE, BOOL, (truth.uop, UOp(Ops.CONST, BOOL, (), True))))
 
     # ------------------------------------------------------------------ comparisons and selection
 
@@ -202,11 +202,11 @@ class Operators(TensorCore):
                 is_true = op is CMPNE or (op is CMPLT and (other > 0) is not reverse)
                 return self._compared(CMPEQ if is_true else CMPNE, self)
             if isinstance(other, TensorCore) and _loses_signs(mine, other.uop.dtype):
-                theirs = self._made(other.uop)
+                theirs = self._wrap(other.uop)
                 sides = (theirs, self) if reverse else (self, theirs)
                 return _across_signs(op, *sides)
         left, right = self._pair(other, "compare")
-        return self._made(record(op, BOOL, (right, left) if reverse else (left, right)))
+        return self._wrap(record(op, BOOL, (right, left) if reverse else (left, right)))
 
     def eq(self, x: Any) -> Self:
         """Where the values are equal.
@@ -250,7 +250,7 @@ class Operators(TensorCore):
         dtypes.float
         """
         yes, no = _selected(self, x, y)
-        return self._made(record(WHERE, yes.dtype, (cast_to(self.uop, BOOL), yes, no)))
+        return self._wrap(record(WHERE, yes.dtype, (cast_to(self.uop, BOOL), yes, no)))
 
     def cast(self, dtype: DTypeLike) -> Self:
         """The values as another dtype.
@@ -258,7 +258,7 @@ class Operators(TensorCore):
         >>> Tensor([1.7, -1.7]).cast("int8").tolist()
         [1, -1]
         """
-        return self._made(cast_to(self.uop, dtype_of(dtype)))
+        return self._wrap(cast_to(self.uop, dtype_of(dtype)))
 
     # ------------------------------------------------------------------ operators
 
@@ -320,7 +320,7 @@ class Operators(TensorCore):
         return self.neg()
 
     def __pos__(self) -> Self:
-        return self._made(self.uop)
+        return self._wrap(self.uop)
 
     def __invert__(self) -> Self:
         return self.bitwise_not()
@@ -341,7 +341,7 @@ def _loses_signs(one: DType, other: DType) -> bool:
 
 def _across_signs(op: Ops, left: T, right: T) -> T:
     """Ints compared with uint64: a negative number is smaller than all, and equal to none."""
-    first, second = (left._made(cast_to(side.uop, dtypes.uint64)) for side in (left, right))
+    first, second = (left._wrap(cast_to(side.uop, dtypes.uint64)) for side in (left, right))
     below = left < 0 if left.uop.dtype.kind == "int" else right < 0
     same_sign = first._compared(op, second)
     if op is CMPNE or (op is CMPLT and left.uop.dtype.kind == "int"):

@@ -123,7 +123,7 @@ class Pooling(TensorCore):
         is_plain = plan.given == plan.pads
         if is_plain and (count_include_pad or not any(map(any, plan.given))):
             return total / prod(plan.kernel)
-        ones = self._made(self.ones_like().uop)
+        ones = self._wrap(self.ones_like().uop)
         given = plan.around(self, plan.given)
         counted = ones.pad(given, value=1) if count_include_pad else ones._padded(given)
         extra = tuple((0, b[1] - a[1]) for a, b in zip(plan.given, plan.pads, strict=True))
@@ -158,7 +158,7 @@ class Pooling(TensorCore):
             if len(wanted) != plan.axes:
                 raise ShapeError(f"output_size {output_size} needs {plan.axes} numbers")
         lead = self.shape[: -plan.axes]
-        zeros = self._made(type(self).zeros(*lead, prod(wanted), dtype=self.dtype).uop)
+        zeros = self._wrap(type(self).zeros(*lead, prod(wanted), dtype=self.dtype).uop)
         first = len(lead)
         spread = zeros.scatter(first, indices.flatten(first), self.flatten(first))
         return spread.reshape((*lead, *wanted))

@@ -21,8 +21,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.data import seen
-from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.data import buffer_of
+from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.ops.creation import checked_shape
 from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
 from glassgrad.tensor.symbolic_sizes import refuse_in_captures, with_known_sizes
@@ -61,7 +61,7 @@ class _Generator:
 def _number(value: int, device: str) -> UOp:
     """A uint64 in a buffer."""
     raw = (value & WORD).to_bytes(8, "little")
-    return seen(bytearray(raw), device, dtypes.uint64, ())
+    return buffer_of(bytearray(raw), device, dtypes.uint64, ())
 
 
 GENERATOR = _Generator()
@@ -102,7 +102,7 @@ class Random(TensorCore):
         refuse_in_captures("random numbers", (count,))
         line = cast_to(record(Ops.IOTA, dtypes.int64, (), max(count, 1)), dtypes.uint64)
         places = record(Ops.ADD, dtypes.uint64, (line, GENERATOR.take(count, device)))
-        return cls._of(record(Ops.THREEFRY, dtypes.uint64, (places, GENERATOR.key(device))))
+        return cls._from_uop(record(Ops.THREEFRY, dtypes.uint64, (places, GENERATOR.key(device))))
 
     @classmethod
     @with_known_sizes
@@ -125,7 +125,7 @@ class Random(TensorCore):
         sizes = checked_shape(shape)
         if 0 in sizes:
             return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
-        bits = cls._random_bits(prod(sizes), canonical(device))
+        bits = cls._random_bits(prod(sizes), canonical_device(device))
         uop = _uniform(bits, wanted).reshape(sizes).uop
         return cls._leaf(uop, requires_grad)
 
@@ -149,7 +149,7 @@ class Random(TensorCore):
         sizes = checked_shape(shape)
         if 0 in sizes:
             return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
-        bits = cls._random_bits(prod(sizes), canonical(device))
+        bits = cls._random_bits(prod(sizes), canonical_device(device))
         # Two uniform numbers of 32 bits each give one normal one (Box and Muller).
         high, low = (_half_uniform(half, wanted) for half in (bits >> 32, bits & HALF))
         radius = ((1.0 - high).log() * -2.0).sqrt()
@@ -187,7 +187,7 @@ class Random(TensorCore):
         sizes = checked_shape(shape)
         if 0 in sizes:
             return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
-        bits = cls._random_bits(prod(sizes), canonical(device))
+        bits = cls._random_bits(prod(sizes), canonical_device(device))
         value = _scaled(bits, high - low) + (low & WORD)  # wraps, as negative numbers do
         return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
@@ -211,7 +211,7 @@ class Random(TensorCore):
             first, end = math.floor(low), math.ceil(high)
             return cls.randint(*shape, low=first, high=end, dtype=wanted, **kwargs)
         value = cls.rand(*shape, dtype=wanted, **kwargs)
-        return cls._leaf((value * (high - low) + low).uop, value._is_asked)
+        return cls._leaf((value * (high - low) + low).uop, value._requires_grad)
 
     @classmethod
     @with_known_sizes
@@ -222,7 +222,7 @@ class Random(TensorCore):
         (2, 3)
         """
         value = cls.randn(*shape, **kwargs)
-        return cls._leaf((value * std + mean).uop, value._is_asked)
+        return cls._leaf((value * std + mean).uop, value._requires_grad)
 
     @classmethod
     @with_known_sizes
@@ -296,9 +296,9 @@ class Random(TensorCore):
         if not isinstance(given, SCALARS) or not 0 <= given <= 1:
             raise ValueError(f"p is a probability, not {p!r}")
         if not TRAINING.value or p == 0:
-            return self._made(self.uop)
+            return self._wrap(self.uop)
         if p == 1:
-            return self._made(self.zeros_like().uop)
+            return self._wrap(self.zeros_like().uop)
         kept = type(self).rand(*self.shape, dtype=dtypes.float32, device=self.device) >= p
         return kept.where(self, self.const_like(0)) * (1 / (1 - p))
 

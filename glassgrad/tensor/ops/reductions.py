@@ -60,7 +60,7 @@ class Reductions(TensorCore):
     __slots__ = ()
 
     def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
-        return self._made(folded(self.uop, op, axes, keepdim))
+        return self._wrap(folded(self.uop, op, axes, keepdim))
 
     @keyword_aliases(dim="axis")
     def sum(
@@ -102,7 +102,7 @@ class Reductions(TensorCore):
         axes = axes_of(axis, self.ndim)
         wanted = sum_dtype(self.uop.dtype) if dtype is None else dtype_of(dtype)
         wide = folded(cast_to(self.uop, accumulator(wanted)), op, axes, keepdim)
-        return self._made(cast_to(wide, wanted))
+        return self._wrap(cast_to(wide, wanted))
 
     @refused_keywords(dim=PAIR)
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
@@ -175,7 +175,7 @@ class Reductions(TensorCore):
         axes = axes_of(axis, self.ndim)
         total = folded(cast_to(self.uop, accumulator(dtype)), ADD, axes, keepdim)
         count = scalar(prod(self.shape[one] for one in axes), total.dtype)
-        return self._made(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
+        return self._wrap(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
 
     @keyword_aliases(dim="axis")
     def var(
@@ -215,13 +215,13 @@ class Reductions(TensorCore):
         count = prod(self.shape[one] for one in axes)
         distance = wide - mean
         total = (distance * distance)._reduced(ADD, axes, keepdim)
-        kept = mean if keepdim else mean._made(reshaped(mean.uop, total.shape))
+        kept = mean if keepdim else mean._wrap(reshaped(mean.uop, total.shape))
         if count >= MANY if isinstance(count, int) else count.vmax >= MANY:
             off = distance.detach()._reduced(ADD, axes, keepdim) / count
             total, kept = total - off * off * count, kept + off
         if isinstance(count, int):
             return total / max(0, count - correction), kept
-        return total / self._made(scalar(count - correction, total.dtype)).maximum(0), kept
+        return total / self._wrap(scalar(count - correction, total.dtype)).maximum(0), kept
 
     @keyword_aliases(dim="axis")
     def std(
@@ -260,7 +260,7 @@ class Reductions(TensorCore):
         top = self.max(axes, keepdim=True).detach()
         top = top.isinf().where(0.0, top)
         total = (self - top).exp().sum(axes, keepdim=True).log() + top
-        return total if keepdim else self._made(reshaped(total.uop, self._left(axes)))
+        return total if keepdim else self._wrap(reshaped(total.uop, self._left(axes)))
 
     def _left(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         return tuple([size for axis, size in enumerate(self.uop.shape) if axis not in axes])
@@ -298,7 +298,7 @@ class Reductions(TensorCore):
         best = self._extreme(op, place, keepdim=True, word="place of an extreme")
         size: int = self.shape[place]
         counted = dtypes.int32 if size < 1 << 31 else dtypes.int64
-        line = self._made(record(Ops.IOTA, counted, (), size))
+        line = self._wrap(record(Ops.IOTA, counted, (), size))
         line = line.reshape((size, *(1,) * (self.ndim - 1 - place)))
         is_best = self.eq(best) | self.ne(self) if self.is_floating_point() else self.eq(best)
         # Counting down makes the first one the largest.

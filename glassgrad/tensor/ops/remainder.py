@@ -14,7 +14,7 @@ from typing import TypeVar
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.gradient import Slope
+from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import marked, record
 
@@ -28,7 +28,7 @@ FLOAT32_MANTISSA = 23
 LOW_BITS = {FLOAT32_MANTISSA: 4, MANTISSA: 6}  # of d; 2 to its other bits is less than any m
 TO_NORMAL = 54  # bits that every denormal float64 is shifted by to become normal
 SLIGHTLY_LESS = 1 - 2.0**-50
-STRAIGHT = Slope(lambda y, g: g)  # the gradient of the node's second source is that of its first
+STRAIGHT = Derivative(lambda y, g: g)  # the second source has the gradient of the result
 
 
 def towards_zero(x: T, y: T) -> T:
@@ -56,7 +56,7 @@ def _with_gradient(rest: T, times: T, x: T, y: T) -> T:
     """The remainder, whose gradient is that of x - times · y."""
     line = x - times.cast(x.dtype).detach() * y
     exact = rest.cast(x.dtype)
-    return x._made(record(Ops.CUSTOM, exact.uop.dtype, (exact.uop, line.uop), STRAIGHT))
+    return x._wrap(record(Ops.CUSTOM, exact.uop.dtype, (exact.uop, line.uop), STRAIGHT))
 
 
 def _times(x: T, y: T, rest: T) -> T:
@@ -64,7 +64,7 @@ def _times(x: T, y: T, rest: T) -> T:
     times = ((x.cast(rest.dtype) - rest) / y.cast(rest.dtype)).round()
     if y.dtype is not dtypes.float64:
         return times
-    return x._made(marked(_corrected(times.uop, x.uop, y.uop, rest.uop)))
+    return x._wrap(marked(_corrected(times.uop, x.uop, y.uop, rest.uop)))
 
 
 def _times_down(x: T, y: T) -> T:
@@ -83,7 +83,7 @@ def _rest(x: T, y: T) -> T:
     """The remainder towards zero, as a float64."""
     digits = MANTISSA if y.dtype is dtypes.float64 else FLOAT32_MANTISSA
     left, right = [value.uop.cast(dtypes.float64) for value in (x, y)]
-    return x._made(marked(_fmod(left, right, digits)))
+    return x._wrap(marked(_fmod(left, right, digits)))
 
 
 # ---------------------------------------------------------------------- whole numbers

@@ -7,7 +7,7 @@ from typing import Self
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.device_names import canonical
+from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.record import dtype_of, whole
 from glassgrad.tensor.symbolic_sizes import with_known_sizes
 
@@ -36,7 +36,7 @@ class Sampling(TensorCore):
         wanted = dtype_of(dtype)
         if n == 0:
             return cls.empty(0, dtype=wanted, device=device)
-        bits = cls._random_bits(n, canonical(device)) >> 32
+        bits = cls._random_bits(n, canonical_device(device)) >> 32
         order = bits.cast(dtypes.uint32).argsort().cast(wanted)
         return cls._leaf(order.uop, requires_grad)
 

@@ -84,7 +84,7 @@ class Scan(TensorCore):
     def _extremes(self, op: Ops, axis: int) -> tuple[Self, Self]:
         place = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.uop.shape:
-            return self._made(self.uop), self.cast(dtypes.int32).zeros_like()
+            return self._wrap(self.uop), self.cast(dtypes.int32).zeros_like()
         plain = (self.cast(dtypes.uint8) if self.uop.dtype is BOOL else self).detach()
         best = plain._scanned(op, axis)
         is_best = plain.eq(best) | plain.isnan()
@@ -102,6 +102,6 @@ class Scan(TensorCore):
         """
         place = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.uop.shape or self.uop.shape[place] == 1:
-            return self._made(self.uop)
+            return self._wrap(self.uop)
         sources = (self.uop,) if factor is None else (self.uop, factor.uop)
-        return self._made(record(SCAN, self.uop.dtype, sources, (op, place)))
+        return self._wrap(record(SCAN, self.uop.dtype, sources, (op, place)))

@@ -50,7 +50,7 @@ class Scatter(TensorCore):
         found = _written(own, places, values, axis)
         if own.shape == self.shape:
             return found
-        is_there = self._made(found.full_like(True, dtype=BOOL).uop).pad_to(self.shape)
+        is_there = self._wrap(found.full_like(True, dtype=BOOL).uop).pad_to(self.shape)
         return is_there.where(found.pad_to(self.shape), self)
 
     @with_known_sizes
@@ -71,7 +71,7 @@ class Scatter(TensorCore):
         size, start = int(self.shape[axis]), identity(op, self.dtype)
         total = _back(_combined(places, values, size, op), self, axis, start)
         ones = places.full_like(1, dtype=dtypes.int32)
-        count = _back(_combined(places, self._made(ones.uop), size, ADD), self, axis)
+        count = _back(_combined(places, self._wrap(ones.uop), size, ADD), self, axis)
         own = self if include_self else (count > 0).where(self.const_like(start), self)
         result = own._binary(op, total, "combine")
         if reduce != "mean":
@@ -128,8 +128,8 @@ class Scatter(TensorCore):
 
 def _source(x: T, index: T, src: Any) -> T:
     if isinstance(src, (int, float)):
-        return x._made(index.full_like(src, dtype=x.dtype).uop)
-    source = x._made(x._operand(src, "scatter"))
+        return x._wrap(index.full_like(src, dtype=x.dtype).uop)
+    source = x._wrap(x._operand(src, "scatter"))
     if source.dtype is not x.dtype:
         source = source.cast(x.dtype)
     return source
@@ -179,7 +179,7 @@ def _combined(places: T, values: T, size: int, op: Ops) -> T:
     if not has_rule:
         return found
     rule = _Shared(places, plain, found)
-    return values._made(record(Ops.CUSTOM, values.uop.dtype, (found.uop, values.uop), rule))
+    return values._wrap(record(Ops.CUSTOM, values.uop.dtype, (found.uop, values.uop), rule))
 
 
 def _written(x: T, places: T, values: T, axis: int) -> T:
@@ -194,7 +194,7 @@ def _written(x: T, places: T, values: T, axis: int) -> T:
     if not x.is_floating_point():
         return found
     rule = _Kept(places, axis, x)
-    return x._made(record(Ops.CUSTOM, x.uop.dtype, (found.uop, x.uop, values.uop), rule))
+    return x._wrap(record(Ops.CUSTOM, x.uop.dtype, (found.uop, x.uop, values.uop), rule))
 
 
 class _Kept:
@@ -204,7 +204,7 @@ class _Kept:
         self.places, self.axis, self.x = places, axis, x
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
-        places, lines = self.places, self.x._made(g).transpose(self.axis, -1)
+        places, lines = self.places, self.x._wrap(g).transpose(self.axis, -1)
         last = _winners(places, int(self.x.shape[self.axis]))
         numbers = places._line(int(places.shape[-1])) + 1
         is_last = last._at(-1, places).eq(numbers)
@@ -222,7 +222,7 @@ class _Shared:
         places, values, found = self.places, self.values, self.found
         is_kept = values.eq(found._at(-1, places))
         count = _combined(places, is_kept.cast(values.dtype), int(found.shape[-1]), ADD)
-        share = (values._made(g) / count.maximum(1))._at(-1, places)
+        share = (values._wrap(g) / count.maximum(1))._at(-1, places)
         return {node.src[1]: is_kept.where(share, 0).uop}
 
 
@@ -234,7 +234,7 @@ def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
 def _true_places(mask: T, size: int | None) -> tuple[T, T]:
     """Where a mask is true in its flattened order, and which of these places are real."""
     if not mask.numel():
-        none = mask._made(type(mask).zeros(size or 0, dtype=dtypes.int32).uop)
+        none = mask._wrap(type(mask).zeros(size or 0, dtype=dtypes.int32).uop)
         return none, none.ne(0)
     counts = mask.flatten().cast(dtypes.int32).cumsum().contiguous()
     total = counts[-1]

@@ -55,15 +55,15 @@ class Sorting(TensorCore):
         [[1, 2, 3], [1, 2, 0]]
         """
         if not self.shape:
-            return self._made(self.uop), self.argsort(dim)
+            return self._wrap(self.uop), self.argsort(dim)
         index = self.argsort(dim, descending)
         if 0 in self.uop.shape:
-            return self._made(self.uop), index
+            return self._wrap(self.uop), index
         axis = axis_of(dim, self.ndim)
         found = _sorted(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
         rule = _Lookup(index.uop, axis)
         made = record(Ops.CUSTOM, self.uop.dtype, (found.uop, self.uop), rule)
-        return self._made(made), index
+        return self._wrap(made), index
 
     @with_known_sizes
     def topk(

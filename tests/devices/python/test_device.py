@@ -18,7 +18,7 @@ from glassgrad.devices.registry import Registry
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.render.cuda import cuda_target
-from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred
 
 NARROW_GRID = replace(cuda_target("sm_80"), grid_sizes=(1 << 20,))  # other loops stay loops
 
@@ -74,7 +74,7 @@ def test_golden_kernels_compute_what_they_mean(language: str) -> None:
     rng = np.random.default_rng(0)
     for name, (build, choose) in KERNELS.items():
         made = build()
-        written_out()
+        expand_deferred()
         root = made.uop
         for node in root.toposort():
             if node.op is Ops.BUFFER:

@@ -31,7 +31,7 @@ from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
 from glassgrad.lower.memory import access as memory
-from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def values() -> tuple[UOp, np.ndarray]:
     rng = np.random.default_rng(1)
     x, y = rng.integers(-3, 4, (2, 96, 96)).astype(np.float32)
     wanted = (Tensor(x).realize() @ Tensor(y).realize()).relu()
-    written_out()
+    expand_deferred()
     return wanted.uop, np.maximum(x @ y, 0)
 
 
@@ -268,7 +268,7 @@ def test_the_loops_that_were_scheduled_compute_the_same(monkeypatch: pytest.Monk
     for name, (build, _) in KERNELS.items():
         cache.clear()
         made = build()
-        written_out()
+        expand_deferred()
         for node in made.uop.toposort():
             if node.op is Ops.BUFFER:
                 view, is_float = node.arg.numpy(), node.dtype.kind == "float"

@@ -29,7 +29,7 @@ from glassgrad.loops.search.candidates import try_recipe
 from glassgrad.schedule.fuse import attention_backward as fuse_backward
 from glassgrad.schedule.fuse import profitability
 from glassgrad.schedule.fuse import row_blocks as blocks
-from glassgrad.tensor.lazy.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
 Array = np.ndarray
 SHAPE = (16, 256, 32)
@@ -193,13 +193,13 @@ def test_any_recipe_that_sweeps_gives_the_same(batch: int) -> None:
         choose, choice = SweepChooser(seed), Random(seed)
         x = inputs(seed, choice.choice((8, 10)), 64, choice.choice((4, 7, 8)))
         sees = mask(64, choice.choice((1, 9, 64)), choice.choice((5, 64)))
-        roots, *_ = collect(
+        roots, *_ = collect_values(
             [t.uop for t in gradients(*[Tensor(part) for part in x], sees=Tensor(sees))]
         )
         with pytest.MonkeyPatch.context() as patched, Context(CACHELEVEL=0):
             patched.setattr(pipeline, "current_policy", lambda choose=choose: choose)
             pipeline.PLANS.clear()
-            found = [view.numpy() for view in pipeline.realize(prepared(roots))]
+            found = [view.numpy() for view in pipeline.realize(graph_to_compute(roots))]
         pipeline.PLANS.clear()
         for one, other in zip(found, expected(*x, sees), strict=True):
             np.testing.assert_allclose(
@@ -221,11 +221,11 @@ def test_scratch_is_written_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -
     count = 0
     for seed in range(6):
         x, sees = inputs(seed, 2, 12, 2), mask(12, 1, (12, 5, 3)[seed % 3])
-        roots, *_ = collect(
+        roots, *_ = collect_values(
             [t.uop for t in gradients(*[Tensor(part) for part in x], sees=Tensor(sees))]
         )
         choose = SweepChooser(seed)
-        found = realize_on(PythonDevice("PYTHON:7"), prepared(roots), choose)
+        found = realize_on(PythonDevice("PYTHON:7"), graph_to_compute(roots), choose)
         for one, other in zip(found, expected(*x, sees), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-5)
         count += sum(

@@ -26,8 +26,8 @@ from glassgrad.loops import optimize
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import find_axis
 from glassgrad.loops.opts import Opt, OptOps, Recipe
-from glassgrad.loops.search.candidates import try_recipe
-from glassgrad.tensor.lazy.collect import collect, prepared
+from glassgrad.loops.search.candidates import attempt
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
 Array = np.ndarray
 
@@ -137,11 +137,11 @@ def sizes(choice: Random) -> tuple[int, int, int, int]:
 
 def computed(choose: Callable[[Nest, Target], Recipe], *tensors: Tensor) -> list[Array]:
     """The values of tensors when somebody else chooses the moves."""
-    roots, *_ = collect([tensor.uop for tensor in tensors])
+    roots, *_ = collect_values([tensor.uop for tensor in tensors])
     with pytest.MonkeyPatch.context() as patched, Context(CACHELEVEL=0):
         patched.setattr(pipeline, "current_policy", lambda: choose)
         pipeline.PLANS.clear()
-        found = [view.numpy() for view in pipeline.realize(prepared(roots))]
+        found = [view.numpy() for view in pipeline.realize(graph_to_compute(roots))]
     pipeline.PLANS.clear()
     return found
 
@@ -178,9 +178,9 @@ def test_scratch_is_written_before_it_is_read() -> None:
     carried = 0
     for seed in range(12):
         x, y = np.random.default_rng(seed).standard_normal((2, 5, 13)).astype(np.float32)
-        roots, *_ = collect([tensor.uop for tensor in relative(Tensor(x), Tensor(y))])
+        roots, *_ = collect_values([tensor.uop for tensor in relative(Tensor(x), Tensor(y))])
         choose = CarryChooser(seed)
-        found = realize_on(PythonDevice("PYTHON:7"), prepared(roots), choose)
+        found = realize_on(PythonDevice("PYTHON:7"), graph_to_compute(roots), choose)
         total = np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)
         np.testing.assert_allclose(found[1], total, rtol=1e-5, err_msg=f"{choose.recipes}")
         carried += sum(

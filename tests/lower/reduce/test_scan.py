@@ -120,4 +120,4 @@ def test_a_running_recurrence_is_what_it_says() -> None:
     for one, times in zip(x, factor, strict=True):
         last = last * times + one
         want.append(last)
-    np.testing.assert_allclose(Tensor(x)._made(made).numpy(), want, rtol=1e-12)
+    np.testing.assert_allclose(Tensor(x)._wrap(made).numpy(), want, rtol=1e-12)

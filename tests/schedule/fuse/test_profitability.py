@@ -13,13 +13,13 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule import schedule
 from glassgrad.schedule.fuse import profitability
-from glassgrad.tensor.lazy.collect import collect
+from glassgrad.tensor.lazy.collect import collect_values
 
 ONE_CORE = replace(TARGET, cores=1)
 
 
 def kernels(tensor: Tensor, **facts: int) -> int:
-    roots, *_ = collect([tensor.uop])
+    roots, *_ = collect_values([tensor.uop])
     return len(schedule(roots, replace(TARGET, **facts)).kernels)
 
 

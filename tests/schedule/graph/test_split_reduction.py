@@ -22,7 +22,7 @@ from glassgrad.schedule.graph.split_reduction import (
     split_reduction,
     split_scan,
 )
-from glassgrad.tensor.lazy.collect import collect
+from glassgrad.tensor.lazy.collect import collect_values
 
 REDUCING = (Ops.ADD, Ops.MAX, Ops.MIN)
 
@@ -186,6 +186,6 @@ def test_a_scan_in_parts_is_the_scan(
 def test_a_variance_of_many_values_reads_them_twice(cores: int) -> None:
     """For their mean, and for distances from it, whose sum and sum of squares share a kernel."""
     x = memory(1 << 20)
-    roots, *_ = collect([x.var().uop])
+    roots, *_ = collect_values([x.var().uop])
     made = schedule(roots, replace(TARGET, cores=cores))
     assert [x.uop in buffers for buffers in made.buffers].count(True) == 2

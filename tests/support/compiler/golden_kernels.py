@@ -17,7 +17,7 @@ from glassgrad.render.cuda import cuda_target
 from glassgrad.render.metal import metal_target
 from glassgrad.render.opencl import opencl_target
 from glassgrad.schedule import schedule
-from glassgrad.tensor.lazy.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 from support.compiler.schedules import memory
 
 TARGETS = {
@@ -118,8 +118,8 @@ KERNELS: dict[str, tuple[Callable[[], Tensor], Choose]] = {
 def programs(kernel: str, target: Target) -> list[Program]:
     """The programs that a target gets for one of the kernels."""
     build, choose = KERNELS[kernel]
-    roots, *_ = collect([build().uop])
-    made = schedule(prepared(roots), target)
+    roots, *_ = collect_values([build().uop])
+    made = schedule(graph_to_compute(roots), target)
     return [lower(optimize(found, target, choose), target) for found in made.kernels]
 
 

@@ -14,7 +14,7 @@ from glassgrad.ir.stages import Schedule, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
 from glassgrad.schedule import schedule
-from glassgrad.tensor.lazy.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 from support.random.graphs import differences
 from support.references.graph import evaluate_all
 from support.references.kernel import run_schedule
@@ -29,8 +29,8 @@ def memory(*shape: int, dtype: Any = dtypes.float32) -> Tensor:
 
 def planned(*tensors: Tensor, target: Target = TARGET) -> Schedule:
     """The kernels for these tensors, writes included."""
-    roots, *_ = collect([tensor.uop for tensor in tensors])
-    return schedule(prepared(roots), target)
+    roots, *_ = collect_values([tensor.uop for tensor in tensors])
+    return schedule(graph_to_compute(roots), target)
 
 
 def kernels(*tensors: Tensor) -> int:

@@ -7,7 +7,7 @@ import pytest
 from glassgrad import Tensor
 from glassgrad.base.errors import GradientError
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.lazy.collect import collect, prepared
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
 ON_BOTH_ROADS = True
 
@@ -115,7 +115,7 @@ def test_what_was_looked_at_is_not_computed_again() -> None:
     x = Tensor([1.0, 2.0])
     middle = x.exp()
     middle.tolist()
-    values = prepared(collect([(middle * 3).uop])[0])
+    values = graph_to_compute(collect_values([(middle * 3).uop])[0])
     assert Ops.EXP2 not in {node.op for value in values for node in value.toposort()}
 
 

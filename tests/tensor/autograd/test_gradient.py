@@ -139,8 +139,8 @@ def test_the_gradient_of_a_shear_is_the_slope(stride: int, dilation: int) -> Non
     size = 3 * stride + 1 * dilation + 2
 
     def shear(x: Tensor) -> Tensor:
-        uop = UOp(Ops.WINDOW_ADJOINT, x.dtype, (x.uop,), (0, size, stride, dilation))
-        return Tensor._of(uop)
+        uop = UOp(Ops.SHEAR, x.dtype, (x.uop,), (0, size, stride, dilation))
+        return Tensor._from_uop(uop)
 
     check(shear, distinct((4, 3, 2)))
 

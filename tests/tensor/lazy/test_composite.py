@@ -18,7 +18,7 @@ from glassgrad.ir.uop import toposort
 from glassgrad.nn.optim import Adam
 from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.lazy.composite import Composite, composite
-from glassgrad.tensor.lazy.deferred import writing, written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred, expanding
 from glassgrad.tensor.tensor import Tensor
 
 
@@ -46,7 +46,7 @@ def test_a_method_is_one_node_from_its_first_call_on() -> None:
     first, second = (x.linear(w, b) for _ in range(2))
     assert first.uop is second.uop
     assert first.uop.op is DEFERRED and first.uop.src == (x.uop, w.uop, b.uop)
-    with writing():
+    with expanding():
         direct = x.linear(w, b)
     assert direct.uop.op is Ops.ADD
     assert (first.shape, first.dtype) == (direct.shape, direct.dtype)
@@ -57,9 +57,9 @@ def test_what_one_node_stands_for_is_what_would_be_recorded() -> None:
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
     made = x.dot(w).log_softmax()
     assert [node.op for node in toposort((made.uop,))].count(DEFERRED) == 2
-    with writing():
+    with expanding():
         direct = x.dot(w).log_softmax()
-    written_out()
+    expand_deferred()
     assert made.uop is direct.uop
 
 
@@ -68,13 +68,13 @@ def test_the_second_step_of_a_loop_writes_no_graph(monkeypatch: pytest.MonkeyPat
     w, b = Tensor(numbers(6, 4)).realize(), Tensor(numbers(4)).realize()
     optimizer = Adam([w, b], lr=0.1)
     written = []
-    collect = glassgrad.tensor.lazy.realize.collect
+    collect = glassgrad.tensor.lazy.realize.collect_values
 
     def watched(values: Any) -> Any:
         written.append(values)
         return collect(values)
 
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "collect", watched)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "collect_values", watched)
     losses = []
     with Tensor.train():
         for step in range(3):
@@ -171,7 +171,7 @@ def test_lines_are_those_of_the_call() -> None:
     for _ in range(3):
         y = x.dot(w)
     line = y.uop.origin
-    written_out()
+    expand_deferred()
     made = [node for node in toposort((y.uop,)) if node.src]
     assert line is not None and line.text == "y = x.dot(w)"
     assert y.uop.op is not DEFERRED and {node.origin for node in made} == {line}
@@ -219,7 +219,7 @@ def test_values_kept_inside_of_one_node_are_kept_every_time(
     def fail(values: object) -> object:
         raise AssertionError("a step was not recognised")
 
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "collect", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "collect_values", fail)
     assert step(x) == want
     assert len(PLANS) == plans
 
@@ -265,7 +265,7 @@ def test_a_graph_that_another_thread_writes_meanwhile_is_still_computed(
     run_again = glassgrad.tensor.lazy.realize.run_again
 
     def disturbed(*made: Any) -> Any:
-        written_out()
+        expand_deferred()
         return run_again(*made)
 
     monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run_again", disturbed)

@@ -6,7 +6,7 @@ import numpy as np
 
 from glassgrad.base.config import Context
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.lazy.deferred import later, written_out
+from glassgrad.tensor.lazy.deferred import defer, expand_deferred
 from glassgrad.tensor.tensor import Tensor
 
 ON_BOTH_ROADS = True
@@ -17,7 +17,7 @@ def _sum(scale: float, x: Tensor, y: Tensor) -> Tensor:
 
 
 def made(x: Tensor, y: Tensor, scale: float = 2.0) -> Tensor:
-    return Tensor._of(later(_sum, (scale,), (x, y), x.shape, x.dtype))
+    return Tensor._from_uop(defer(_sum, (scale,), (x, y), x.shape, x.dtype))
 
 
 def test_one_node_stands_for_a_function() -> None:
@@ -37,10 +37,10 @@ def test_equal_functions_of_equal_values_are_one_node() -> None:
 def test_tensors_hold_the_graphs_that_were_written() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     z = made(x, y) + 1
-    changed = written_out()
+    changed = expand_deferred()
     assert len(changed) == 2
     assert z.uop.op is Ops.ADD and z.uop.src[0].op is Ops.MUL
-    assert written_out() == {}
+    assert expand_deferred() == {}
 
 
 def test_gradients_flow_through_what_is_written_later() -> None:
@@ -61,16 +61,16 @@ def test_a_write_that_waits_is_still_the_only_one_of_its_version() -> None:
     x, y = Tensor([1.0, 2.0]).realize(), Tensor([3.0, 4.0])
     same = Tensor(x)
     x.assign(made(x, y))
-    written_out()
+    expand_deferred()
     same.assign(same + 1)  # gets memory of its own
     assert (x.tolist(), same.tolist()) == ([8.0, 12.0], [2.0, 3.0])
 
 
 def test_new_nodes_have_the_line_of_the_value_they_stand_for() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
-    z = Tensor._of(later(_sum, (2.0,), (x, y), x.shape, x.dtype))
+    z = Tensor._from_uop(defer(_sum, (2.0,), (x, y), x.shape, x.dtype))
     line = z.uop.origin
-    written_out()
+    expand_deferred()
     assert z.uop.op is Ops.MUL
     assert z.uop.origin == z.uop.src[0].origin == line
 
@@ -79,7 +79,7 @@ def test_graphs_are_written_with_gradients_whoever_asks_for_them() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     z = made(x, y).sum()
     with Context(NO_GRAD=1):
-        written_out()
+        expand_deferred()
     assert z.gradient(x)[0].tolist() == [2.0, 2.0]
 
 

@@ -11,8 +11,8 @@ import pytest
 import glassgrad.tensor.lazy.realize
 from glassgrad import Context, GlobalCounters, Tensor
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.lazy.buffer_versions import current
-from glassgrad.tensor.lazy.collect import collect, prepared
+from glassgrad.tensor.lazy.buffer_versions import current_buffer
+from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
 ON_BOTH_ROADS = True
 
@@ -36,7 +36,7 @@ def test_graphs_made_before_use_what_was_computed_since() -> None:
     y = x + 1
     z = y * 2
     y.realize()
-    (value,) = prepared(collect([z.uop])[0])
+    (value,) = graph_to_compute(collect_values([z.uop])[0])
     assert Ops.ADD not in {node.op for node in value.toposort()}
     assert z.tolist() == [4, 6]
 
@@ -143,7 +143,7 @@ def test_what_nobody_holds_is_not_computed_for_a_write() -> None:
     _ = x * 10
     del _
     x += 1
-    roots, writes, *_ = collect([x.uop])
+    roots, writes, *_ = collect_values([x.uop])
     assert roots == writes == [x.uop]
 
 
@@ -165,8 +165,8 @@ def test_swapping_two_tensors_reads_both_before_writing() -> None:
 
 def test_current_is_the_buffer_itself() -> None:
     x = Tensor([1, 2])
-    assert current(x.uop) is x.uop
-    assert current((x + 1).uop) is None
+    assert current_buffer(x.uop) is x.uop
+    assert current_buffer((x + 1).uop) is None
 
 
 @pytest.mark.parametrize("seed", range(300))

@@ -9,8 +9,8 @@ import numpy as np
 
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
-from glassgrad.tensor.core import living
-from glassgrad.tensor.lazy.unrealized import lazy_holders
+from glassgrad.tensor.core import live_tensors
+from glassgrad.tensor.lazy.unrealized import unrealized_holders
 
 
 def calls_of_an_addition() -> int:
@@ -45,8 +45,8 @@ def test_whoever_holds_no_buffer_is_listed() -> None:
     other.realize()
     x += 1  # the part shows contents that are not there yet
     x.replace(other + 1)
-    listed = {id(holder) for holder in lazy_holders()}
-    lazy = [tensor for tensor in living() if tensor.uop.op is not Ops.BUFFER]
+    listed = {id(holder) for holder in unrealized_holders()}
+    lazy = [tensor for tensor in live_tensors() if tensor.uop.op is not Ops.BUFFER]
     assert {id(tensor) for tensor in lazy} <= listed
     assert id(part) in listed and id(x) in listed and id(other) not in listed
 

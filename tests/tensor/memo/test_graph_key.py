@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from glassgrad.base.config import Context
-from glassgrad.tensor.memo.graph_key import Outline
+from glassgrad.tensor.memo.graph_key import GraphKey
 from glassgrad.tensor.tensor import Tensor
 
 Make = Callable[[Tensor, Tensor], Tensor]
 
 
 def key(*tensors: Tensor, holders: tuple[Tensor, ...] = ()) -> tuple[object, ...]:
-    outline = Outline()
+    outline = GraphKey()
     outline.add([tensor.uop for tensor in tensors])
     outline.add_holders([tensor.uop for tensor in holders])
     outline.add_graphs(())

@@ -25,9 +25,9 @@ from glassgrad.nn.optim import (
     RMSprop,
     clip_grad_norm_,
 )
-from glassgrad.tensor.lazy.deferred import written_out
+from glassgrad.tensor.lazy.deferred import expand_deferred
 from glassgrad.tensor.lazy.realize import finish_writes
-from glassgrad.tensor.memo.step_cache import COURSES
+from glassgrad.tensor.memo.step_cache import STEPS
 from glassgrad.tensor.tensor import Tensor
 
 ON_COMPILED_ROAD = True
@@ -80,7 +80,7 @@ def test_steps_that_follow_a_course_equal_those_that_do_not(name: str) -> None:
     losses = [step() for _ in range(6)]
     again, others = network(MAKERS[name])
     for loss in losses:
-        COURSES.clear()
+        STEPS.clear()
         assert again() == loss
     for param, other in zip(params, others, strict=True):
         np.testing.assert_array_equal(param.numpy(), other.numpy())
@@ -140,7 +140,7 @@ def test_steps_that_keep_parts_of_gradients_are_recognised(monkeypatch: pytest.M
     found = [step() for _ in range(5)]
     again, others = convolutions()
     for one in found:
-        COURSES.clear()
+        STEPS.clear()
         assert again() == one
     for param, other in zip(params, others, strict=True):
         np.testing.assert_array_equal(param.numpy(), other.numpy())
@@ -229,7 +229,7 @@ def test_gradients_that_were_looked_at_are_not_lost() -> None:
         assert x.grad is not None
         assert x.grad.tolist() == [2.0, 4.0]
         (y * y).sum().backward()
-        written_out()
+        expand_deferred()
         assert y.grad is not None
         assert (x.grad.tolist(), y.grad.tolist()) == ([2.0, 4.0], [6.0, 8.0])
         assert (x.grad * x).sum().gradient(x)[0].tolist() == [2.0, 4.0]
@@ -326,5 +326,5 @@ def test_a_step_that_is_known_makes_few_calls() -> None:
         step()
     gc.collect()  # what other tests left behind is not counted
     known = calls_of(step)
-    COURSES.clear()
+    STEPS.clear()
     assert known < 3500 and known * 2 < calls_of(step)

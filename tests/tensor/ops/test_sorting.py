@@ -134,7 +134,11 @@ def test_a_few_of_many_agree_with_sorting_all(dtype: str, k: int) -> None:
 def test_topk_does_not_sort_everything() -> None:
     few, all_of_them = Tensor.empty(1024).topk(5)[1], Tensor.empty(1024).argsort()
     work = [
-        sum(node.numel() for node in map(Tensor._of, x.uop.toposort()) if node.uop.op is Ops.FLIP)
+        sum(
+            node.numel()
+            for node in map(Tensor._from_uop, x.uop.toposort())
+            if node.uop.op is Ops.FLIP
+        )
         for x in (few, all_of_them)
     ]
     assert work[0] * 4 < work[1]
