@@ -40,10 +40,10 @@ def nothing_was_recorded_before() -> None:
     arguments, carried state and lifted numbers learned of their program.
     """
     for module, name in (
-        ("tensor.lazy.composite", "KNOWN"),
+        ("tensor.lazy.composite", "COMPOSITES"),
         ("tensor.memo.scalar_arguments", "OPERATORS"),
         ("tensor.lazy.carried_state", "CARRIED_LINES"),
-        ("tensor.lazy.carried_state", "GROWTH"),
+        ("tensor.lazy.carried_state", "GROWTH_BY_LINE"),
         ("engine.plan.lifting", "HISTORIES"),
     ):  # fmt: skip
         found = sys.modules.get(f"glassgrad.{module}")

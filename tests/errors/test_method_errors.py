@@ -163,8 +163,8 @@ def test_a_mistake_is_found_before_anything_runs(
     def fail(*values: object) -> object:
         raise AssertionError("something ran before the mistake was found")
 
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run", fail)
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "recognised", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "plan_and_run", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "look_up", fail)
     with pytest.raises(kind) as caught:
         mistake()
     assert words in str(caught.value)

@@ -294,8 +294,8 @@ def test_a_mistake_is_reported_where_it_was_made(
     def fail(*values: object) -> object:
         raise AssertionError("something ran before the mistake was found")
 
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run", fail)
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "recognised", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "plan_and_run", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "look_up", fail)
     with pytest.raises(kind) as caught:
         mistake()
     assert words in caught.value.message

@@ -29,9 +29,9 @@ from glassgrad.tensor.record import record
 BUFFER, CONTIGUOUS = Ops.BUFFER, Ops.CONTIGUOUS
 P = ParamSpec("P")
 R = TypeVar("R")
-TENSOR = object()  # stands for a tensor among the arguments
+TENSOR_ARGUMENT = object()  # stands for a tensor among the arguments
 PLAIN = frozenset((int, float, bool, str, type(None), DType))
-DIRECT = "direct"  # one node cannot stand for it
+RECORD_DIRECTLY = "direct"  # one node cannot stand for it
 
 
 class Composite:
@@ -62,7 +62,7 @@ class Composite:
     def function(self, *nodes: UOp) -> tuple[UOp]:
         """All operations, on these nodes."""
         tensors = map(self.kind._from_uop, nodes)
-        given = [next(tensors) if one is TENSOR else one for one in self.given]
+        given = [next(tensors) if one is TENSOR_ARGUMENT else one for one in self.given]
         split = len(given) - len(self.names)
         options = dict(zip(self.names, given[split:], strict=True))
         return (self.method(*given[:split], **options).uop,)
@@ -110,7 +110,7 @@ def _are_ints(value: object) -> bool:
     return type(value) is tuple and all(type(one) is int for one in value)
 
 
-KNOWN: Cache[Composite | str] = Cache(4096)
+COMPOSITES: Cache[Composite | str] = Cache(4096)
 
 
 def composite(method: Callable[P, R]) -> Callable[P, R]:
@@ -134,11 +134,11 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
         if signature is None:
             return recorded(*args, **options)
         key, src = signature
-        known = KNOWN.get(found := (recorded, *options, *key))
+        known = COMPOSITES.get(found := (recorded, *options, *key))
         if known is None:
-            parts = [TENSOR if isinstance(one, TensorCore) else one for one in given]
+            parts = [TENSOR_ARGUMENT if isinstance(one, TensorCore) else one for one in given]
             made = Composite(recorded, type(args[0]), parts, list(options))
-            KNOWN[found] = known = made if made.is_traced(src) else DIRECT
+            COMPOSITES[found] = known = made if made.is_traced(src) else RECORD_DIRECTLY
         if type(known) is Composite:
             return args[0]._wrap(record(DEFERRED, known.dtype, tuple(src), known))
         return recorded(*args, **options)

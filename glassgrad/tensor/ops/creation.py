@@ -149,8 +149,8 @@ class Creation(TensorCore):
         first, last = (0, start) if stop is None else (start, stop)
         numbers = (first, last, step)
         if is_symbolic(*numbers):
-            value = cls._steps_at_launch(numbers, dtype).uop
-            return cls._constant_leaf(value, device, requires_grad)
+            steps = cls._steps_at_launch(numbers, dtype)
+            return cls._constant_leaf(steps.uop, device, requires_grad)
         if not all(isinstance(value, (int, float)) for value in numbers):
             raise DTypeError(f"arange takes numbers, not {numbers}")
         if not all(map(isfinite, numbers)):

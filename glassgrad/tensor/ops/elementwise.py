@@ -305,7 +305,7 @@ class Elementwise(TensorCore):
 
     def _once(self) -> Self:
         """This value, computed once: in the kernel that needs it, or else stored."""
-        return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,), KEPT))
+        return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,), PREFER_SCRATCH))
 
     def contiguous_backward(self) -> Self:
         """The same values. Gradients are laid out by the scheduler here.

@@ -26,7 +26,7 @@ from glassgrad.loops import optimize
 from glassgrad.loops.moves.table import apply_opt
 from glassgrad.loops.nest import find_axis
 from glassgrad.loops.opts import Opt, OptOps, Recipe
-from glassgrad.loops.search.candidates import attempt
+from glassgrad.loops.search.candidates import try_recipe
 from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
 Array = np.ndarray

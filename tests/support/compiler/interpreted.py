@@ -16,7 +16,7 @@ from support.references.graph import evaluate_all
 
 
 def run(values: Sequence[UOp]) -> tuple[tuple[View, ...], None]:
-    """What tensor.realize.run does, slowly: writes go to the memory of their buffers."""
+    """What tensor.lazy.run.plan_and_run does, slowly: writes go to the memory of their buffers."""
     arrays = evaluate_all(values)
     views = [_stored(value, array) for value, array in zip(values, arrays, strict=True)]
     return tuple(views), None
@@ -36,6 +36,6 @@ def _stored(value: UOp, array: np.ndarray) -> View:
 @contextmanager
 def interpreted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(glassgrad.tensor.lazy.realize, "run", run)
-        patch.setattr(glassgrad.tensor.lazy.realize, "recognised", lambda *_: None)
+        patch.setattr(glassgrad.tensor.lazy.realize, "plan_and_run", run)
+        patch.setattr(glassgrad.tensor.lazy.realize, "look_up", lambda *_: None)
         yield

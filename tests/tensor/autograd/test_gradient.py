@@ -135,14 +135,14 @@ def test_every_graph_op_that_floats_pass_through_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (3, 2)])
-def test_the_gradient_of_a_shear_is_the_slope(stride: int, dilation: int) -> None:
+def test_the_adjoint_of_window_has_a_gradient(stride: int, dilation: int) -> None:
     size = 3 * stride + 1 * dilation + 2
 
-    def shear(x: Tensor) -> Tensor:
-        uop = UOp(Ops.SHEAR, x.dtype, (x.uop,), (0, size, stride, dilation))
+    def scatter_windows(x: Tensor) -> Tensor:
+        uop = UOp(Ops.WINDOW_ADJOINT, x.dtype, (x.uop,), (0, size, stride, dilation))
         return Tensor._from_uop(uop)
 
-    check(shear, distinct((4, 3, 2)))
+    check(scatter_windows, distinct((4, 3, 2)))
 
 
 def test_equal_largest_values_share_the_gradient() -> None:

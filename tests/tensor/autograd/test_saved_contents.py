@@ -16,8 +16,8 @@ def test_many_writes_that_wait_are_each_changed_once(monkeypatch: pytest.MonkeyP
     for _ in range(30):
         x *= rate * 0.5
     calls = []
-    right = saved.rebuilt
-    monkeypatch.setattr(saved, "rebuilt", lambda *args: calls.append(args) or right(*args))
+    right = saved.with_sources
+    monkeypatch.setattr(saved, "with_sources", lambda *args: calls.append(args) or right(*args))
     x.realize()
     assert len(calls) <= 120
     x.sum().backward()

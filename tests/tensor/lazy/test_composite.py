@@ -262,13 +262,13 @@ def test_a_graph_that_another_thread_writes_meanwhile_is_still_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
-    run_again = glassgrad.tensor.lazy.realize.run_again
+    run_again = glassgrad.tensor.lazy.realize.run_plan
 
     def disturbed(*made: Any) -> Any:
         expand_deferred()
         return run_again(*made)
 
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run_again", disturbed)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run_plan", disturbed)
     for _ in range(4):
         np.testing.assert_allclose(x.dot(w).numpy(), x.numpy() @ w.numpy(), rtol=1e-5)
         np.testing.assert_allclose(x.dot(w).realize().numpy(), x.numpy() @ w.numpy(), rtol=1e-5)

@@ -27,7 +27,7 @@ def test_a_realised_tensor_is_a_buffer_and_is_not_computed_again(
     def fail(values: object) -> object:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "run", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "plan_and_run", fail)
     assert y.realize().tolist() == [2, 3]
 
 

@@ -59,7 +59,7 @@ def nothing_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(values: object) -> object:
         raise AssertionError("a step was not recognised")
 
-    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "collect", fail)
+    monkeypatch.setattr(glassgrad.tensor.lazy.realize, "collect_values", fail)
 
 
 MAKERS: dict[str, Callable[[list[Tensor]], Optimizer]] = {

@@ -199,8 +199,8 @@ def test_elements_are_written_where_masks_and_tensors_say(index: tuple[Any, ...]
 def test_a_number_under_a_mask_is_written_lazily(monkeypatch: pytest.MonkeyPatch) -> None:
     x, mask = Tensor(numbers((3, 4))).contiguous(), Tensor(numbers((3,)) > 0) & True
     with monkeypatch.context() as patch:
-        patch.setattr(glassgrad.tensor.lazy.realize, "run", None)
-        patch.setattr(glassgrad.tensor.lazy.realize, "recognised", None)
+        patch.setattr(glassgrad.tensor.lazy.realize, "plan_and_run", None)
+        patch.setattr(glassgrad.tensor.lazy.realize, "look_up", None)
         x[mask] = 9
     wanted = numbers((3, 4)).copy()
     wanted[numbers((3,)) > 0] = 9
