@@ -1,7 +1,7 @@
-"""Layers: objects that hold parameters and are called with a tensor.
+"""Neural-network layers: callable objects that hold parameters.
 
 There is no base class: any object whose attributes hold tensors is a module, and `nn.state` finds
-them by name.
+its tensors by attribute path.
 """
 
 from __future__ import annotations

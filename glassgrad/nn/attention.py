@@ -1,4 +1,4 @@
-"""MultiHeadAttention: every place of a sequence looks at the places of another one."""
+"""MultiHeadAttention: self-attention and cross-attention with input and output projections."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from glassgrad.tensor.tensor import Tensor
 
 
 class MultiHeadAttention:
-    """Attention of (batch, places, width) with projections in and out; names as in PyTorch.
+    """Attention over (batch, length, width) with input and output projections, as in PyTorch.
 
-    Without a key it looks at itself. `attn_mask` says which places may be seen, or is added. There
-    may be no batch.
+    Without a key it is self-attention. A boolean `attn_mask` selects visible keys; a float one is
+    added to the scores. The batch axis is optional.
 
     >>> MultiHeadAttention(8, 2)(Tensor.ones(1, 5, 8), is_causal=True).shape
     (1, 5, 8)
@@ -21,7 +21,7 @@ class MultiHeadAttention:
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True
     ) -> None:
         if num_heads < 1 or embed_dim % num_heads:
-            raise ShapeError(f"{num_heads} heads do not divide a width of {embed_dim}")
+            raise ShapeError(f"embed_dim {embed_dim} is not divisible by num_heads {num_heads}")
         self.num_heads, self.dropout = num_heads, dropout
         self.in_proj_weight = Tensor.glorot_uniform(3 * embed_dim, embed_dim)
         self.in_proj_bias = Tensor.zeros(3 * embed_dim) if bias else None
@@ -41,15 +41,17 @@ class MultiHeadAttention:
             key, value = (x if x is None else x.unsqueeze(0) for x in (key, value))
             return self(query.unsqueeze(0), key, value, attn_mask, is_causal).squeeze(0)
         q, k, v = self._projected(query, key, value)
-        seen = q.scaled_dot_product_attention(
+        attended = q.scaled_dot_product_attention(
             k, v, attn_mask=attn_mask, dropout_p=self.dropout, is_causal=is_causal
         )
-        return self.out_proj(seen.transpose(1, 2).reshape(query.shape))
+        return self.out_proj(attended.transpose(1, 2).reshape(query.shape))
 
     def _projected(
         self, query: Tensor, key: Tensor | None, value: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """(batch, heads, places, width / heads) each; one product where all come from one."""
+        """Queries, keys and values of (batch, heads, length, width / heads); one product for
+        self-attention.
+        """
         if key is None and value is None:
             q, k, v = query.linear(self.in_proj_weight.transpose(), self.in_proj_bias).chunk(3, -1)
             return self._heads(q), self._heads(k), self._heads(v)
@@ -64,8 +66,9 @@ class MultiHeadAttention:
     def _heads(self, x: Tensor) -> Tensor:
         if x.ndim != 3:
             raise ShapeError(
-                f"attention of {x.shape}", hint="it needs (batch, places, width), for all of them"
+                f"cannot attend over a tensor of shape {x.shape}",
+                hint="query, key and value need the axes (batch, length, width)",
             )
-        batch, places, width = x.shape
-        split = x.reshape(batch, places, self.num_heads, width // self.num_heads)
+        batch, length, width = x.shape
+        split = x.reshape(batch, length, self.num_heads, width // self.num_heads)
         return split.transpose(1, 2)

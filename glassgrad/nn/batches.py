@@ -1,11 +1,11 @@
-"""how many samples there are -> which of them make up each batch of an epoch."""
+"""Number of samples -> the sample indices of each batch of an epoch, shuffled by seed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-POOL = 50  # batches whose samples are sorted by length together
+POOL_BATCHES = 50  # batches per pool: within a pool, samples are sorted by length
 
 
 def batch_indices(
@@ -15,10 +15,10 @@ def batch_indices(
     drop_last: bool = False,
     lengths: Sequence[int] | None = None,
 ) -> list[Any]:
-    """The samples of every batch, as arrays of indices; a seed and an epoch shuffle them.
+    """The sample indices of every batch; `seed` is (seed, epoch), or None to keep the order.
 
-    With lengths, samples of about the same length come together: samples are sorted within pools
-    of some batches, so that what comes together still changes from epoch to epoch.
+    With lengths, batches contain samples of similar length: samples are shuffled, sorted by length
+    within pools of POOL_BATCHES batches, and the batches are shuffled.
 
     >>> [batch.tolist() for batch in batch_indices(5, 2)]
     [[0, 1], [2, 3], [4]]
@@ -29,7 +29,7 @@ def batch_indices(
     order = np.arange(count) if random is None else random.permutation(count)
     if lengths is not None:
         sizes = np.asarray(lengths)
-        pools = np.split(order, range(POOL * batch_size, count, POOL * batch_size))
+        pools = np.split(order, range(POOL_BATCHES * batch_size, count, POOL_BATCHES * batch_size))
         sorted_pools = [pool[np.argsort(sizes[pool], kind="stable")] for pool in pools]
         order = np.concatenate(sorted_pools) if count else order
     batches = [order[i : i + batch_size] for i in range(0, count, batch_size)]

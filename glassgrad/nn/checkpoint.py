@@ -1,7 +1,7 @@
-"""Checkpoints: a training run <-> a folder of files from which it goes on bit for bit.
+"""Checkpoints: a training run <-> a folder of files from which it resumes bit for bit.
 
 A checkpoint is one safetensors file: the tensors of every part (model, optimiser, schedule, …), and
-in its metadata the step, the state of the random numbers and the places of loaders.
+in its metadata the step, the state of the random generator and the positions of loaders.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ NAME = re.compile(r"step-(\d+)\.safetensors")
 
 
 @runtime_checkable
-class Placed(Protocol):
-    """A part whose state is not in tensors, as a Loader's."""
+class Seekable(Protocol):
+    """A part whose state is a position and not tensors, such as a Loader."""
 
     def position(self) -> dict[str, int]:
-        """Where it is: plain numbers."""
+        """The position, as plain numbers."""
 
     def seek(self, position: dict[str, int]) -> None:
-        """Go there."""
+        """Continue from this position."""
 
 
 class Checkpoints:
     """The newest `keep` checkpoints of a run, in a folder. Parts are passed by name.
 
-    A file appears as a whole or not at all, so a run that is killed goes on from the last one:
+    Files are written atomically, so a run that is killed resumes from the last one:
 
         saved = Checkpoints("run", model=model, optimizer=optimizer, loader=loader)
         for step in range(saved.resume(), 1000):
@@ -56,73 +56,73 @@ class Checkpoints:
 
     def __init__(self, folder: str | PathLike[str], keep: int = 3, **parts: Any) -> None:
         if keep < 1:
-            raise ValueError(f"at least one checkpoint is kept, not {keep}")
+            raise ValueError(f"keep must be at least 1, not {keep}")
         self.folder, self.keep, self.parts = Path(folder), keep, parts
-        self._is_begun = False
+        self._has_resumed = False
 
     def save(self, step: int, notes: Any = None) -> Path:
-        """Write a checkpoint, and remove those that are no longer kept.
+        """Write a checkpoint and remove those beyond the newest `keep`.
 
-        Notes are whatever JSON can hold.
+        `notes` is any JSON value.
         """
-        step = _whole(step)
+        step = _checked_step(step)
         self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"step-{step:08d}.safetensors"
         metadata = {
             "step": step,
             "random": [GENERATOR.seed, GENERATOR.used],
-            "positions": {name: part.position() for name, part in self._placed().items()},
+            "positions": {name: part.position() for name, part in self._seekable().items()},
             "notes": notes,
         }
         safe_save(self._tensors(), path, {key: json.dumps(one) for key, one in metadata.items()})
-        self._is_begun = True
+        self._has_resumed = True
         self._remove(path)
         return path
 
     def _check_folder(self) -> None:
-        """A run that was not resumed must not push out another one's checkpoints."""
+        """Refuse to replace the checkpoints of another run: one must resume() before it saves."""
         found = self.newest()
-        if not self._is_begun and found is not None:
+        if not self._has_resumed and found is not None:
             raise FormatError(
                 f"{self.folder} holds another run's checkpoint, of step {_step(found)}",
                 hint="call resume() first, or save in another folder",
             )
 
     def resume(self, path: str | PathLike[str] | None = None) -> int:
-        """Bring every part to where it was, in the newest checkpoint or in this one; the step.
+        """Restore every part from the newest checkpoint, or from `path`; returns the step.
 
-        Without a checkpoint nothing happens, and the step is 0.
+        Without a checkpoint it does nothing and returns 0.
         """
-        self._is_begun = True
+        self._has_resumed = True
         found = self.newest() if path is None else Path(path)
         if found is None:
             return 0
         try:
             metadata, saved = _metadata(found), safe_load(found)
         except FormatError as error:
-            raise FormatError(error.message, hint=self._way_out(found)) from None
+            raise FormatError(error.message, hint=self._hint_for_unreadable(found)) from None
         try:
             load_state_dict(self._tensors(), saved)
         except FormatError as error:
-            hint = "the parts must be those that were saved"
+            hint = "pass the same parts as in the run that saved the checkpoint"
             raise FormatError(error.message, hint=hint) from None
-        for name, part in self._placed().items():
+        for name, part in self._seekable().items():
             part.seek(metadata["positions"][name])
         seed, used = metadata["random"]
         GENERATOR.restart(seed)
         GENERATOR.used = used
         return int(metadata["step"])
 
-    def _way_out(self, found: Path) -> str:
+    def _hint_for_unreadable(self, found: Path) -> str:
         """What to try if a checkpoint cannot be read."""
         others = [path for path in self._files() if path != found]
         if not others:
-            return f"remove {found.name} to begin anew"
-        return f"resume({str(max(others, key=_step))!r}), or without {found.name}, takes another"
+            return f"remove {found.name} to start from step 0"
+        return f"call resume({str(max(others, key=_step))!r}), or remove {found.name}"
 
     def notes(self, path: str | PathLike[str] | None = None) -> Any:
-        """What was noted when the newest checkpoint, or this one, was saved."""
+        """The notes of the newest checkpoint, or of the one at `path`."""
         found = self.newest() if path is None else Path(path)
         return None if found is None else _metadata(found)["notes"]
 
@@ -134,18 +134,20 @@ class Checkpoints:
         return [path for path in self.folder.glob("step-*") if NAME.fullmatch(path.name)]
 
     def _remove(self, newest: Path) -> None:
-        """Old checkpoints go, later ones if an earlier was resumed, and what killed runs left."""
+        """Remove old checkpoints, later ones if an earlier one was resumed, and leftovers of killed
+        runs.
+        """
         later = [path for path in self._files() if _step(path) > _step(newest)]
         older = sorted(set(self._files()) - set(later), key=_step)
         for path in (*later, *older[: -self.keep], *self.folder.glob(f"{PART}*")):
             path.unlink(missing_ok=True)
 
-    def _placed(self) -> dict[str, Placed]:
-        return {name: part for name, part in self.parts.items() if isinstance(part, Placed)}
+    def _seekable(self) -> dict[str, Seekable]:
+        return {name: part for name, part in self.parts.items() if isinstance(part, Seekable)}
 
     def _tensors(self) -> dict[str, Tensor]:
-        """The tensors of all parts; one that has several names, as parameters do, once."""
-        parts = {name: part for name, part in self.parts.items() if not isinstance(part, Placed)}
+        """The tensors of all parts; a tensor with several names, such as a parameter, only once."""
+        parts = {name: part for name, part in self.parts.items() if not isinstance(part, Seekable)}
         first: dict[int, str] = {}
         named = get_state_dict(parts)
         for name, tensor in named.items():
@@ -153,10 +155,10 @@ class Checkpoints:
         return {name: tensor for name, tensor in named.items() if first[id(tensor)] == name}
 
 
-def _whole(step: Any) -> int:
-    """A step that makes a name; one below 0 would come before all others, which then go."""
+def _checked_step(step: Any) -> int:
+    """The step as an int. File names sort by step, so it must not be negative."""
     if isinstance(step, bool) or not hasattr(step, "__index__") or step.__index__() < 0:
-        raise ValueError(f"a step is a whole number from 0 on, not {step!r}")
+        raise ValueError(f"step must be an int of at least 0, not {step!r}")
     return int(step.__index__())
 
 
@@ -170,5 +172,5 @@ def _metadata(path: Path) -> dict[str, Any]:
         found = {key: json.loads(text) for key, text in header[METADATA].items()}
         _ = found["step"], found["random"], found["positions"], found["notes"]
     except (KeyError, AttributeError, TypeError, ValueError):
-        raise FormatError(f"{path} is no checkpoint of a run") from None
+        raise FormatError(f"{path} is not a checkpoint") from None
     return found

@@ -1,4 +1,4 @@
-"""Conv1d to Conv3d and their transposes: weights that slide over images, lines and volumes."""
+"""Conv1d, Conv2d, Conv3d and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Conv2d:
-    """Convolution of (batch, channels, …); the kernel's sizes say over how many axes.
+    """Convolution of (batch, channels, height, width).
 
-    `padding="same"` keeps the size of what is convolved. `padding_mode` says what is there: zeros,
-    or the image again ("reflect", "replicate", "circular").
+    `padding="same"` keeps the size of the image. `padding_mode` is "zeros", "reflect", "replicate"
+    or "circular".
 
     >>> Conv2d(3, 8, 3, padding="same")(Tensor.ones(1, 3, 16, 16)).shape
     (1, 8, 16, 16)
@@ -43,7 +43,7 @@ class Conv2d:
         self.padding_mode = padding_mode
         self.kernel_size = _each(kernel_size, self.axes)
         self.stride, self.dilation, self.groups = stride, dilation, groups
-        self.padding: Sizes = self._around(padding) if isinstance(padding, str) else padding
+        self.padding: Sizes = self._padding_of(padding) if isinstance(padding, str) else padding
         shape = self._shape(in_channels, out_channels)
         fan_in = prod(shape[1:])
         self.weight = uniform(*shape, fan_in=fan_in)
@@ -52,16 +52,16 @@ class Conv2d:
     def _shape(self, in_channels: int, out_channels: int) -> tuple[int, ...]:
         return (out_channels, in_channels // self.groups, *self.kernel_size)
 
-    def _around(self, padding: str) -> Sizes:
-        """What "same" and "valid" mean: widths before and after each axis, last axis first."""
+    def _padding_of(self, padding: str) -> Sizes:
+        """The widths of "same" or "valid": (before, after) per axis, last axis first."""
         if padding == "valid":
             return 0
         if padding != "same":
-            raise ValueError(f'padding is a number, "same" or "valid", not {padding!r}')
+            raise ValueError(f'padding must be a number, "same" or "valid", not {padding!r}')
         if any(step != 1 for step in _each(self.stride, self.axes)):
-            raise ShapeError(f'padding "same" needs stride 1, not {self.stride}')
-        spread = _each(self.dilation, self.axes)
-        totals = [d * (k - 1) for d, k in zip(spread, self.kernel_size, strict=True)]
+            raise ShapeError(f'padding="same" needs stride 1, not {self.stride}')
+        dilation = _each(self.dilation, self.axes)
+        totals = [d * (k - 1) for d, k in zip(dilation, self.kernel_size, strict=True)]
         return [width for t in reversed(totals) for width in (t // 2, t - t // 2)]
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class Conv2d:
         return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, padding)
 
     def _widths(self) -> tuple[int, ...]:
-        """How much is put before and after each axis, last axis first."""
+        """Padding as (before, after) per axis, last axis first."""
         widths = _each(self.padding, len(self.kernel_size))
         if len(widths) == 2 * len(self.kernel_size):
             return widths
@@ -99,7 +99,7 @@ class Conv3d(Conv2d):
 
 
 class ConvTranspose2d(Conv2d):
-    """What a convolution does to gradients: every input spreads a copy of the kernel.
+    """Transposed convolution of (batch, channels, height, width): the gradient of a convolution.
 
     >>> ConvTranspose2d(4, 2, 2, stride=2)(Tensor.ones(1, 4, 8, 8)).shape
     (1, 2, 16, 16)
@@ -125,8 +125,8 @@ class ConvTranspose2d(Conv2d):
     def _shape(self, in_channels: int, out_channels: int) -> tuple[int, ...]:
         return (in_channels, out_channels // self.groups, *self.kernel_size)
 
-    def _around(self, padding: str) -> Sizes:
-        raise ValueError(f"padding of a transposed convolution is a number, not {padding!r}")
+    def _padding_of(self, padding: str) -> Sizes:
+        raise ValueError(f"padding of a transposed convolution must be a number, not {padding!r}")
 
     def __call__(self, x: Tensor) -> Tensor:
         return x.conv_transpose2d(
@@ -161,12 +161,13 @@ class ConvTranspose3d(ConvTranspose2d):
 
 
 def _each(sizes: Sizes, axes: int) -> tuple[int, ...]:
-    """A number means the same along every axis; a list says how many axes there are."""
+    """One size per axis; a number stands for the same size along every axis."""
     return (sizes,) * axes if isinstance(sizes, int) else tuple(sizes)
 
 
 def _check_groups(groups: int, in_channels: int, out_channels: int) -> None:
     if groups < 1 or in_channels % groups or out_channels % groups:
         raise ShapeError(
-            f"{groups} groups do not divide {in_channels} channels in and {out_channels} out"
+            f"in_channels {in_channels} and out_channels {out_channels} must be divisible by "
+            f"groups {groups}"
         )

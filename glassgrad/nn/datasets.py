@@ -1,4 +1,4 @@
-"""Datasets: well-known pictures and your own text -> tensors; downloads are checked and kept."""
+"""Datasets: MNIST, CIFAR-10, digits and your own text; downloads are verified and cached."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from glassgrad.tensor.tensor import Tensor
 if TYPE_CHECKING:
     import numpy as np
 
-Split = tuple[Tensor, Tensor, Tensor, Tensor]  # images and labels to train with, and to test with
+Split = tuple[Tensor, Tensor, Tensor, Tensor]  # train images and labels, test images and labels
 
 MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 CIFAR_HASH = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
-BEGINNING = 8192  # bytes of a file that tell whether it is text
+PROBED_BYTES = 8192  # of a file, to decide whether it is text
 NAMES = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
-HASHES = {  # of the packed files, in the order of NAMES
+HASHES = {  # SHA-256 of the gzip files, in the order of NAMES
     MNIST: (
         "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
         "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
@@ -51,21 +51,21 @@ def mnist(device: str | None = None, fashion: bool = False) -> Split:
 
 
 def _read_idx(path: Path) -> np.ndarray[Any, Any]:
-    """The format of MNIST: two zeros, 8 for uint8, how many axes, big-endian sizes, elements."""
+    """The IDX format: two zeros, 8 for uint8, the number of axes, big-endian sizes, elements."""
     import numpy as np
 
     raw = np.fromfile(path, np.uint8)
     if len(raw) < 4 or raw[:3].tolist() != [0, 0, 8]:
-        raise FormatError(f"{path} is no file of uint8 in the format of MNIST")
+        raise FormatError(f"{path} is not an IDX file of uint8")
     start = 4 + 4 * int(raw[3])
     shape = [int(size) for size in raw[4:start].view(">u4")] if len(raw) >= start else []
     if len(raw) - start != prod(shape):
-        raise FormatError(f"{path} should hold {shape} bytes and holds {max(len(raw) - start, 0)}")
+        raise FormatError(f"{path} has {max(len(raw) - start, 0)} bytes of data instead of {shape}")
     return raw[start:].reshape(shape)
 
 
 def cifar(device: str | None = None) -> Split:
-    """60,000 photographs of 10 kinds of things: uint8 (n, 3, 32, 32) and (n,)."""
+    """CIFAR-10, 60,000 photographs of 10 classes: uint8 (n, 3, 32, 32) and (n,)."""
     import numpy as np
 
     folder = fetch(CIFAR, "cifar-10-binary.tar.gz", sha256=CIFAR_HASH, extract=True)
@@ -80,7 +80,7 @@ def cifar(device: str | None = None) -> Split:
 def digits(device: str | None = None) -> Split:
     """1,797 handwritten digits, 8 x 8, from 0 to 16: uint8 (n, 1, 8, 8) and (n,); no download.
 
-    Every sixth one is for testing. They come with scikit-learn.
+    Every sixth one is in the test set. They come with scikit-learn.
     """
     try:
         from sklearn.datasets import load_digits
@@ -98,30 +98,30 @@ def digits(device: str | None = None) -> Split:
 
 
 def text(path: str | PathLike[str], pattern: str = "*") -> str:
-    """A text file, or all files of a folder and its folders whose names fit a pattern, joined.
+    """The contents of a text file, or of all text files under a folder that match a pattern.
 
-    Files that are no text, as pictures and programs are, do not count.
+    Binary files are skipped.
     """
     source = Path(path)
     if source.is_dir():
         files = sorted(file for file in source.rglob(pattern) if file.is_file())
         if files and not (files := [file for file in files if _is_text(file)]):
-            raise FormatError(f"no file in {source} that is called {pattern} is text")
+            raise FormatError(f"no file under {source} that matches {pattern} is text")
     elif source.is_file():
         files = [source]
         if not _is_text(source):
-            raise FormatError(f"{source} is no text: it holds bytes that are 0")
+            raise FormatError(f"{source} is not text: it contains zero bytes")
     else:
-        raise DownloadError(f"there is no file or folder {source}")
+        raise DownloadError(f"no such file or folder: {source}")
     if not files:
-        raise DownloadError(f"no file in {source} is called {pattern}")
+        raise DownloadError(f"no file under {source} matches {pattern}")
     return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
 
 
 def _is_text(path: Path) -> bool:
-    """No text has a byte that is 0, and few other files begin with none."""
+    """True if the start of the file has no zero byte, as binary files nearly always do."""
     with path.open("rb") as file:
-        return b"\0" not in file.read(BEGINNING)
+        return b"\0" not in file.read(PROBED_BYTES)
 
 
 def _tensors(arrays: list[np.ndarray[Any, Any]], device: str | None) -> Split:

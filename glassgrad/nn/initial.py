@@ -1,4 +1,4 @@
-"""a shape -> the numbers a layer begins with, spread as PyTorch spreads them."""
+"""Initial values of parameters and buffers, distributed as in PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glassgrad.tensor.tensor import Tensor
 
 
 def uniform(*shape: int, fan_in: int) -> Tensor:
-    """Uniform within 1 / sqrt(fan_in): as many inputs meet in one output.
+    """Uniform in ±1 / sqrt(fan_in), where fan_in is the number of inputs per output.
 
     >>> uniform(2, 3, fan_in=3).shape
     (2, 3)
@@ -18,7 +18,7 @@ def uniform(*shape: int, fan_in: int) -> Tensor:
 
 
 def state(value: float, *shape: int) -> Tensor:
-    """A number everywhere, in memory that is kept with the model and written, but not trained."""
+    """A buffer: a tensor filled with a value that is part of the state but not trained."""
     import numpy as np
 
     array = np.full(shape, value, np.int64 if type(value) is int else np.float32)

@@ -1,4 +1,4 @@
-"""Linear, Embedding, Dropout: products with a matrix, rows of it, and noise."""
+"""Linear, Embedding and Dropout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Linear:
 
 
 class Embedding:
-    """The rows of a table, by number. The row `padding_idx` begins as zeros and is not trained.
+    """Rows of a table, by index. The row `padding_idx` starts as zeros and is not trained.
 
     >>> Embedding(10, 4)(Tensor([[1, 2, 3]])).shape
     (1, 3, 4)
@@ -39,7 +39,7 @@ class Embedding:
 
     def __call__(self, idx: Tensor) -> Tensor:
         check_index(idx)
-        # Not weight[idx]: a token -1 or -100 that slipped in is a mistake, not a row from the end.
+        # Not weight[idx]: a negative index is a mistake, not a row counted from the end.
         rows = taken(self.weight, checked(idx, int(self.weight.shape[0]), 0, can_wrap=False))
         if self.padding_idx is None:
             return rows
@@ -47,7 +47,7 @@ class Embedding:
 
 
 class Dropout:
-    """In training, elements are 0 with probability p, and the others larger by 1 / (1 - p).
+    """In training mode, zeroes elements with probability p and scales the others by 1 / (1 - p).
 
     >>> Dropout(0.5)(Tensor.ones(3)).tolist()
     [1.0, 1.0, 1.0]

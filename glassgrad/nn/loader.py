@@ -1,4 +1,4 @@
-"""Loader: arrays -> batches of tensors, in an order that a seed decides, made ahead of time."""
+"""Loader: arrays -> batches of tensors, shuffled by seed, prepared ahead by a thread."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from glassgrad.tensor.tensor import Tensor
 if TYPE_CHECKING:
     import numpy as np
 
-END = object()
-LARGE = 1 << 31  # whole numbers from here on need int64
-PAUSE = 0.05  # seconds after which a thread with a full queue looks whether it is still needed
+END = object()  # the last item of the queue
+MIN_INT64 = 1 << 31  # the smallest magnitude that int32 does not hold
+PUT_TIMEOUT_S = 0.05  # how often a thread with a full queue checks that the loop goes on
 
 
 class Loader:
@@ -25,10 +25,10 @@ class Loader:
 
     Data is anything with a length that takes an array of indices (NumPy arrays, mapped files,
     TokenWindows), a Tensor, or a list of sequences, which are padded to the longest of the batch.
-    Each epoch has an order of its own, decided by the seed; `seed=None` keeps the order of the
-    data. `by_length` puts sequences of about the same length together. Batches are made by a
-    thread, `prefetch` ahead; it ends with the loop, however that ends. Every loop is an epoch of
-    its own, also if others go on or were left early; only the first one after seek() begins there.
+    The seed and the epoch decide the order; `seed=None` keeps the order of the data. `by_length`
+    batches sequences of similar length. A thread prepares `prefetch` batches ahead; it ends with
+    the loop. Every loop is a new epoch, also if earlier loops were left early; only the first one
+    after seek() starts at that position.
 
     >>> [x.tolist() for x in Loader([[1], [2, 3]], batch_size=2, seed=None)]
     [[[1, 0], [2, 3]]]
@@ -48,39 +48,45 @@ class Loader:
         self.columns = [_Column(one, pad, multiple) for one in data]
         counts = {len(column) for column in self.columns}
         if len(counts) != 1:
-            raise ShapeError(f"a loader needs data of one length, not {sorted(counts)}")
+            raise ShapeError(f"all data must have the same length, not {sorted(counts)}")
         self.count = counts.pop()
         if batch_size < 1:
-            raise ShapeError(f"a batch has at least one sample, not {batch_size}")
+            raise ShapeError(f"batch_size must be at least 1, not {batch_size}")
         self.batch_size, self.seed, self.drop_last = batch_size, seed, drop_last
         self.prefetch = prefetch
         self.lengths = self._lengths() if by_length else None
-        self._newest = self._next = _Place(0, 0)
+        self._newest = self._next = _Position(0, 0)
 
     def _lengths(self) -> list[int]:
         ragged = next((column for column in self.columns if column.is_ragged), None)
         if ragged is None:
-            raise ShapeError("by_length needs a list of sequences", hint="arrays have one length")
+            raise ShapeError(
+                "by_length needs a list of sequences",
+                hint="rows of an array all have the same length",
+            )
         return [len(item) for item in ragged.data]
 
     def __len__(self) -> int:
-        """How many batches an epoch has."""
+        """The number of batches per epoch."""
         rounded = self.count if self.drop_last else self.count + self.batch_size - 1
         return rounded // self.batch_size
 
     def __iter__(self) -> Generator[Any, None, None]:
-        """One epoch, or the rest of one that seek() found."""
-        place = self._newest = self._next
-        self._next = _Place(place.epoch + 1, 0)
-        return self._batches(place)
+        """One epoch, or the rest of the one that seek() chose."""
+        position = self._newest = self._next
+        self._next = _Position(position.epoch + 1, 0)
+        return self._batches(position)
 
-    def _batches(self, place: _Place) -> Generator[Any, None, None]:
-        seed = None if self.seed is None else (self.seed, place.epoch)
+    def _batches(self, position: _Position) -> Generator[Any, None, None]:
+        seed = None if self.seed is None else (self.seed, position.epoch)
         order = batch_indices(self.count, self.batch_size, seed, self.drop_last, self.lengths)
-        made = (self._arrays(indices) for indices in order[place.done :])
-        with closing(_ahead(made, self.prefetch) if self.prefetch else made) as batches:
+        arrays_of_batches = (self._arrays(indices) for indices in order[position.done :])
+        source = (
+            _prefetched(arrays_of_batches, self.prefetch) if self.prefetch else arrays_of_batches
+        )
+        with closing(source) as batches:
             for arrays in batches:
-                place.done += 1
+                position.done += 1
                 tensors = tuple(Tensor(array, requires_grad=False) for array in arrays)
                 yield tensors if len(tensors) > 1 else tensors[0]
 
@@ -90,25 +96,25 @@ class Loader:
     # ------------------------------------------------------------------ for checkpoints
 
     def position(self) -> dict[str, int]:
-        """The epoch of the newest loop, and how many of its batches were handed out."""
+        """The epoch of the newest loop, and the number of batches it has produced."""
         epoch, done = self._newest.epoch, self._newest.done
         is_over = done >= len(self)
         return {"epoch": epoch + 1, "place": 0} if is_over else {"epoch": epoch, "place": done}
 
     def seek(self, position: dict[str, int]) -> None:
-        """Let the next loop go on from there."""
-        self._newest = self._next = _Place(position["epoch"], position["place"])
+        """Start the next loop at this position."""
+        self._newest = self._next = _Position(position["epoch"], position["place"])
 
 
-class _Place:
-    """How far a loop is."""
+class _Position:
+    """The position of a loop: its epoch and the number of batches done."""
 
     def __init__(self, epoch: int, done: int) -> None:
-        self.epoch, self.done = epoch, done  # batches
+        self.epoch, self.done = epoch, done
 
 
 class _Column:
-    """One array of the data, and how a batch of it is made."""
+    """One array of the data; makes batches of it."""
 
     def __init__(self, data: Any, pad: float, multiple: int) -> None:
         self.is_ragged = isinstance(data, (list, tuple)) and bool(data) and _has_length(data[0])
@@ -126,14 +132,14 @@ class _Column:
         rows = [_array(self.data[index]) for index in indices]
         longest = -(-max(map(len, rows)) // self.multiple) * self.multiple
         shape = (len(rows), longest, *rows[0].shape[1:])
-        out = np.full(shape, self.pad, _common([row.dtype for row in rows if row.size]))
-        for place, row in zip(out, rows, strict=True):
-            place[: len(row)] = row
+        out = np.full(shape, self.pad, _common_dtype([row.dtype for row in rows if row.size]))
+        for padded, row in zip(out, rows, strict=True):
+            padded[: len(row)] = row
         return out
 
 
-def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
-    """A dtype for all rows that hold something; NumPy's for int32 and float32 is float64."""
+def _common_dtype(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
+    """The dtype of a padded batch; int32 and float32 rows give float32, not float64 as in NumPy."""
     import numpy as np
 
     wide = np.result_type(*dtypes) if dtypes else np.dtype(np.float32)
@@ -151,8 +157,8 @@ def _indexable(data: Any) -> Any:
         return _array(data)
     if isinstance(data, (str, bytes, Mapping)) or not _takes_indices(data):
         raise ShapeError(
-            f"a loader cannot draw samples from a {type(data).__name__}",
-            hint="it needs a length, and takes an array of indices: arrays, tensors, lists",
+            f"cannot load batches from a {type(data).__name__}",
+            hint="data needs a length and indexing by an array of ints: arrays, tensors, lists",
         )
     return data
 
@@ -162,7 +168,7 @@ def _takes_indices(data: Any) -> bool:
 
 
 def _array(data: Any) -> np.ndarray[Any, Any]:
-    """Python's numbers with the dtypes that tensors of them have, others with their own."""
+    """An array; Python numbers get the dtypes that tensors of them have."""
     import numpy as np
 
     array = np.asarray(data)
@@ -174,14 +180,14 @@ def _array(data: Any) -> np.ndarray[Any, Any]:
     if (
         type(leaf) is int
         and array.dtype == np.int64
-        and -LARGE <= array.min() <= array.max() < LARGE
+        and -MIN_INT64 <= array.min() <= array.max() < MIN_INT64
     ):
         return array.astype(np.int32)
     return array
 
 
-def _ahead(items: Iterator[Any], count: int) -> Generator[Any, None, None]:
-    """The same items, up to `count` of them made by a thread before they are asked for."""
+def _prefetched(items: Iterator[Any], count: int) -> Generator[Any, None, None]:
+    """The same items; a thread prepares up to `count` of them ahead."""
     queue: Queue[Any] = Queue(count)
     is_over = Event()
     worker = Thread(target=_work, args=(items, queue, is_over), daemon=True, name="loader")
@@ -197,7 +203,7 @@ def _ahead(items: Iterator[Any], count: int) -> Generator[Any, None, None]:
 
 
 class _Failed:
-    """What went wrong in the thread, to be raised where the batch is asked for."""
+    """An exception of the thread, to be raised in the consumer."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -209,14 +215,14 @@ def _work(items: Iterator[Any], queue: Queue[Any], is_over: Event) -> None:
             if not _put(item, queue, is_over):
                 return
         _put(END, queue, is_over)
-    except BaseException as error:  # noqa: BLE001  it is raised in the other thread
+    except BaseException as error:  # noqa: BLE001  the consumer raises it
         _put(_Failed(error), queue, is_over)
 
 
 def _put(item: Any, queue: Queue[Any], is_over: Event) -> bool:
     while not is_over.is_set():
         try:
-            queue.put(item, timeout=PAUSE)
+            queue.put(item, timeout=PUT_TIMEOUT_S)
         except Full:
             continue
         return True

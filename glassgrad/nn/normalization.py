@@ -1,4 +1,4 @@
-"""BatchNorm, LayerNorm, GroupNorm, InstanceNorm, RMSNorm: values of one spread, then scaled."""
+"""BatchNorm, LayerNorm, GroupNorm, InstanceNorm and RMSNorm."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from glassgrad.tensor.tensor import Tensor
 
 
 class BatchNorm:
-    """Mean 0 and variance 1 for each channel of (batch, channels, …), then scaled and shifted.
+    """Normalises each channel of (batch, channels, …), then scales and shifts it.
 
-    In training the batch's own statistics are used, and running means of them are kept, which are
-    used elsewhere; with `momentum=None` they are the means of all batches so far. An optimiser's
-    step writes them together with the parameters.
+    Training mode uses the statistics of the batch and updates running averages, which evaluation
+    uses; with `momentum=None` they are the averages over all batches so far. The optimiser's step
+    writes them together with the parameters.
 
     >>> BatchNorm(3)(Tensor.ones(2, 3, 4, 4)).shape
     (2, 3, 4, 4)
@@ -38,7 +38,7 @@ class BatchNorm:
             self.num_batches_tracked = state(0)
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of each channel: the batch's in training, else the running ones."""
+        """Mean and variance per channel: of the batch when training, else running averages."""
         if self.track_running_stats and not TRAINING.value:
             return self.running_mean, self.running_var
         axes = tuple(axis for axis in range(x.ndim) if axis != 1)
@@ -63,7 +63,7 @@ class BatchNorm:
 
 
 class LayerNorm:
-    """Mean 0 and variance 1 along the last axes, then scaled and shifted.
+    """Normalises the last axes, then scales and shifts them.
 
     >>> LayerNorm(4)(Tensor.ones(2, 4)).shape
     (2, 4)
@@ -99,7 +99,7 @@ class LayerNorm2d(LayerNorm):
 
 
 class GroupNorm:
-    """Mean 0 and variance 1 for each group of channels, then each channel scaled and shifted.
+    """Normalises each group of channels, then scales and shifts each channel.
 
     >>> GroupNorm(2, 4)(Tensor.ones(1, 4, 3, 3)).shape
     (1, 4, 3, 3)
@@ -109,7 +109,9 @@ class GroupNorm:
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True
     ) -> None:
         if num_groups < 1 or num_channels % num_groups:
-            raise ShapeError(f"{num_groups} groups do not divide {num_channels} channels")
+            raise ShapeError(
+                f"num_channels {num_channels} is not divisible by num_groups {num_groups}"
+            )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.weight = Tensor.ones(num_channels) if affine else None
         self.bias = Tensor.zeros(num_channels) if affine else None
@@ -121,7 +123,7 @@ class GroupNorm:
 
 
 class InstanceNorm(GroupNorm):
-    """Mean 0 and variance 1 for each channel of each sample.
+    """Normalises each channel of each sample.
 
     >>> InstanceNorm(3)(Tensor.ones(2, 3, 4, 4)).shape
     (2, 3, 4, 4)
@@ -132,7 +134,7 @@ class InstanceNorm(GroupNorm):
 
 
 class RMSNorm:
-    """x over the root of its mean square along the last axis or axes, then scaled.
+    """Divides by the root mean square along the last axis or axes, then scales.
 
     >>> RMSNorm(2, eps=0)(Tensor([[3.0, -3.0]])).tolist()
     [[1.0, -1.0]]
@@ -154,7 +156,7 @@ class RMSNorm:
 
 def _check_last_axes(x: Tensor, shape: tuple[int, ...]) -> None:
     if x.shape[-len(shape) :] != shape:
-        raise ShapeError(f"a norm over {shape} does not fit the last axes of {x.shape}")
+        raise ShapeError(f"normalized_shape {shape} does not match the last axes of {x.shape}")
 
 
 def _along_channels(values: Tensor | None, x: Tensor) -> Tensor | None:

@@ -1,8 +1,7 @@
-"""Matrices of few bits, as they lie in a file -> products with them, computed inside of kernels.
+"""Quantised matrices in the layout of a GGUF file, and products that dequantise inside the kernel.
 
-Numbers come in blocks of 32 or 256 along a row, each with codes of a few bits and scales (GGUF's
-Q4_0, Q8_0, Q4_K and Q6_K). They stay as they are: a product reads the bytes, and what they stand
-for is in no memory.
+A row consists of blocks of 32 or 256 numbers, each block of codes of a few bits and scales (Q4_0,
+Q8_0, Q4_K and Q6_K). A product reads the bytes of the file; dequantised numbers are never stored.
 """
 
 from __future__ import annotations
@@ -18,42 +17,42 @@ from glassgrad.tensor.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 Parts = dict[str, Tensor]
-FEW = 3  # rows; for more the matrix is written out first, and shared by all of them
+MAX_FUSED_ROWS = 3  # rows of x; for more the matrix is dequantised once and shared by all of them
 
 
-class Numbers(NamedTuple):
-    """code · scale - least"""
+class Dequantised(NamedTuple):
+    """codes * scale - minimum"""
 
     codes: Tensor
     scale: Tensor
-    least: Tensor | None = None
+    minimum: Tensor | None = None
 
 
 class Format(NamedTuple):
-    """The numbers of a block as (groups, pieces, parts, width): one byte holds numbers of several
-    pieces. `arrays` says where the bytes of blocks (rows, blocks, bytes) are; `read` makes numbers
-    of them, of one piece or of all (None).
+    """A block is (groups, pieces, parts, width) numbers; one byte holds numbers of several pieces.
+    `arrays` splits the bytes of blocks (rows, blocks, bytes) into codes and scales; `read` decodes
+    one piece, or all of them (None).
     """
 
     shape: tuple[int, int, int, int]
     arrays: Callable[[Array], dict[str, Array]]
-    read: Callable[[Parts, int | None], Numbers]
+    read: Callable[[Parts, int | None], Dequantised]
 
 
-def _halves(raw: Array, *places: int) -> list[Array]:
-    """float16 at these bytes of every block: (rows, blocks, 1, 1, 1, 1)"""
+def _halves(raw: Array, *offsets: int) -> list[Array]:
+    """float16 at these byte offsets of every block: (rows, blocks, 1, 1, 1, 1)"""
     rows, count, _ = raw.shape
     halves = raw.reshape(rows, -1).view(np.float16).reshape(rows, count, -1)
-    return [halves[:, :, place // 2].reshape(rows, count, 1, 1, 1, 1) for place in places]
+    return [halves[:, :, at // 2].reshape(rows, count, 1, 1, 1, 1) for at in offsets]
 
 
 def _of(part: Tensor, piece: int | None) -> Tensor:
-    """What a piece needs of (…, pieces or 1, parts, width)."""
+    """One piece of (…, pieces or 1, parts, width); all of it for None."""
     return part if piece is None else part[..., min(piece, int(part.shape[-3]) - 1), :, :]
 
 
 def _bits(codes: Tensor, piece: int | None, shifts: tuple[int, ...], mask: int) -> Tensor:
-    """Some bits of every byte for each piece."""
+    """The bits of each byte that belong to a piece."""
     if piece is None:
         return (codes >> Tensor(shifts).cast(codes.dtype).reshape(-1, 1, 1)) & mask
     return (_of(codes, piece) >> shifts[piece]) & mask
@@ -64,8 +63,8 @@ def _q8_0_arrays(raw: Array) -> dict[str, Array]:
     return {"codes": raw[:, :, None, None, None, 2:].view(np.int8), "scale": scale}
 
 
-def _q8_0(parts: Parts, piece: int | None) -> Numbers:
-    return Numbers(_of(parts["codes"], piece).float(), _of(parts["scale"], piece).float())
+def _q8_0(parts: Parts, piece: int | None) -> Dequantised:
+    return Dequantised(_of(parts["codes"], piece).float(), _of(parts["scale"], piece).float())
 
 
 def _q4_0_arrays(raw: Array) -> dict[str, Array]:
@@ -73,25 +72,31 @@ def _q4_0_arrays(raw: Array) -> dict[str, Array]:
     return {"codes": raw[:, :, None, None, None, 2:], "scale": scale}
 
 
-def _q4_0(parts: Parts, piece: int | None) -> Numbers:
+def _q4_0(parts: Parts, piece: int | None) -> Dequantised:
     codes = _bits(parts["codes"], piece, (0, 4), 15).float() - 8
-    return Numbers(codes, _of(parts["scale"], piece).float())
+    return Dequantised(codes, _of(parts["scale"], piece).float())
 
 
 def _q4_k_arrays(raw: Array) -> dict[str, Array]:
     rows, count, _ = raw.shape
-    scale, least = _halves(raw, 0, 2)
+    scale, minimum = _halves(raw, 0, 2)
     fine = six_bit_scales(raw[:, :, 4:16].reshape(-1, 12))
-    scales, leasts = (six_bits.reshape(rows, count, 4, 2, 1, 1) for six_bits in fine)
+    scales, minimums = (six_bits.reshape(rows, count, 4, 2, 1, 1) for six_bits in fine)
     codes = raw[:, :, 16:].reshape(rows, count, 4, 1, 1, 32)
-    return {"codes": codes, "scale": scale, "least": least, "scales": scales, "leasts": leasts}
+    return {
+        "codes": codes,
+        "scale": scale,
+        "minimum": minimum,
+        "scales": scales,
+        "minimums": minimums,
+    }
 
 
-def _q4_k(parts: Parts, piece: int | None) -> Numbers:
+def _q4_k(parts: Parts, piece: int | None) -> Dequantised:
     codes = _bits(parts["codes"], piece, (0, 4), 15).float()
-    scale, least = (_of(parts[name], piece).float() for name in ("scale", "least"))
-    scales, leasts = (_of(parts[name], piece).float() for name in ("scales", "leasts"))
-    return Numbers(codes, scales * scale, leasts * least)
+    scale, minimum = (_of(parts[name], piece).float() for name in ("scale", "minimum"))
+    scales, minimums = (_of(parts[name], piece).float() for name in ("scales", "minimums"))
+    return Dequantised(codes, scales * scale, minimums * minimum)
 
 
 def _q6_k_arrays(raw: Array) -> dict[str, Array]:
@@ -105,8 +110,8 @@ def _q6_k_arrays(raw: Array) -> dict[str, Array]:
     }
 
 
-def _q6_k(parts: Parts, piece: int | None) -> Numbers:
-    """The first two pieces have the lower bits of their bytes, the last two the upper ones."""
+def _q6_k(parts: Parts, piece: int | None) -> Dequantised:
+    """Pieces 0 and 1 are the low four bits of their bytes, pieces 2 and 3 the high four."""
     high, low = _bits(parts["high"], piece, (0, 2, 4, 6), 3), parts["low"]
     if piece is None:
         both = low.unsqueeze(-4) >> Tensor((0, 4)).cast(low.dtype).reshape(2, 1, 1, 1)
@@ -114,10 +119,12 @@ def _q6_k(parts: Parts, piece: int | None) -> Numbers:
     else:
         low = low[..., piece % 2, :, :] >> (4 * (piece // 2))
     codes = ((low & 15) | (high << 4)).float() - 32
-    return Numbers(codes, _of(parts["scales"], piece).float() * _of(parts["scale"], piece).float())
+    return Dequantised(
+        codes, _of(parts["scales"], piece).float() * _of(parts["scale"], piece).float()
+    )
 
 
-KEPT = {  # by their numbers in GGUF
+FORMATS = {  # by GGUF type number
     2: Format((1, 2, 1, 16), _q4_0_arrays, _q4_0),
     8: Format((1, 1, 1, 32), _q8_0_arrays, _q8_0),
     12: Format((4, 2, 1, 32), _q4_k_arrays, _q4_k),
@@ -126,7 +133,7 @@ KEPT = {  # by their numbers in GGUF
 
 
 class Blocks:
-    """A matrix (rows, columns). It is no part of a model's state: it is somebody's file.
+    """A quantised matrix (rows, columns). It refers to a file and is not part of a model's state.
 
     >>> blocks = Blocks(8, np.tile(np.uint8([0, 60] + [3] * 32), (2, 1, 1)))  # the scale is 1.0
     >>> blocks.shape, blocks.times(Tensor.ones(32)).tolist()
@@ -139,7 +146,7 @@ class Blocks:
 
     def __init__(self, kind: int, raw: Array) -> None:
         self.kind, self.raw = kind, raw
-        arrays = KEPT[kind].arrays(raw)
+        arrays = FORMATS[kind].arrays(raw)
         self.parts = {
             name: Tensor.from_memory(array).is_param_(is_param=False)
             for name, array in arrays.items()
@@ -148,13 +155,13 @@ class Blocks:
     @property
     def shape(self) -> tuple[int, int]:
         rows, count, _ = self.raw.shape
-        return rows, count * prod(KEPT[self.kind].shape)
+        return rows, count * prod(FORMATS[self.kind].shape)
 
     def times(self, x: Tensor) -> Tensor:
         """x @ matrix.T: (…, columns) -> (…, rows)"""
-        if prod(x.shape[:-1]) > FEW:
+        if prod(x.shape[:-1]) > MAX_FUSED_ROWS:
             return x.linear(self.numbers().contiguous().transpose())
-        shape, _, read = KEPT[self.kind]
+        shape, _, read = FORMATS[self.kind]
         split = x.reshape(*x.shape[:-1], 1, -1, *shape)
         pieces = [(read(self.parts, i), split[..., i, :, :]) for i in range(shape[1])]
         terms = [codes * numbers for (codes, _, _), numbers in pieces]
@@ -165,33 +172,33 @@ class Blocks:
             scaled = [term * piece.scale for term, (piece, _) in zip(terms, pieces, strict=True)]
             total = sum(scaled[1:], scaled[0])
         for piece, numbers in pieces:
-            total = total if piece.least is None else total - piece.least * numbers
+            total = total if piece.minimum is None else total - piece.minimum * numbers
         return total.sum((-4, -3, -2, -1))
 
     def rows(self, index: Tensor) -> Tensor:
-        """Some rows as numbers: (…) -> (…, columns)"""
+        """Rows by index, dequantised: (…) -> (…, columns)"""
         return self._read({name: part[index] for name, part in self.parts.items()})
 
     def numbers(self) -> Tensor:
-        """All of it, not computed yet: (rows, columns)"""
+        """The whole matrix, dequantised lazily: (rows, columns)"""
         return self._read(self.parts)
 
     def _read(self, parts: Parts) -> Tensor:
-        codes, scale, least = KEPT[self.kind].read(parts, None)
-        numbers = codes * scale if least is None else codes * scale - least
+        codes, scale, minimum = FORMATS[self.kind].read(parts, None)
+        numbers = codes * scale if minimum is None else codes * scale - minimum
         return numbers.flatten(-5)
 
     def arranged(self, order: Array) -> Blocks:
-        """The rows in another order."""
+        """The matrix with its rows reordered."""
         return Blocks(self.kind, np.ascontiguousarray(self.raw[order]))
 
     def cat(self, *others: Blocks) -> Blocks:
-        """These rows, and those of others of the same kind."""
+        """Concatenates matrices of the same format along rows."""
         return Blocks(self.kind, np.concatenate([self.raw, *(other.raw for other in others)]))
 
 
 class QuantisedLinear:
-    """Linear, with a matrix of few bits."""
+    """Linear with a quantised weight."""
 
     def __init__(self, blocks: Blocks, bias: Tensor | None = None) -> None:
         self.blocks, self.bias = blocks, bias
@@ -202,7 +209,7 @@ class QuantisedLinear:
 
 
 class QuantisedEmbedding:
-    """Embedding, with a table of few bits."""
+    """Embedding with a quantised table."""
 
     def __init__(self, blocks: Blocks) -> None:
         self.blocks = blocks

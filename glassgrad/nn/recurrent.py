@@ -1,4 +1,4 @@
-"""LSTMCell, GRUCell: one step of a sequence and what is remembered of it -> the next memory."""
+"""LSTMCell and GRUCell: one step of a sequence and a hidden state -> the next hidden state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from glassgrad.tensor.tensor import Tensor
 
 
 class _Cell:
-    """Weights for some gates, each a product of the input and one of what is remembered."""
+    """Input and hidden weights of several gates."""
 
     gates: int
 
@@ -19,18 +19,18 @@ class _Cell:
         self.bias_ih = uniform(rows, fan_in=hidden_size) if bias else None
         self.bias_hh = uniform(rows, fan_in=hidden_size) if bias else None
 
-    def _start(self, x: Tensor) -> Tensor:
-        """Nothing is remembered yet."""
+    def _zero_state(self, x: Tensor) -> Tensor:
+        """The hidden state before the first step."""
         shape = (*x.shape[:-1], self.hidden_size)
         return Tensor.zeros(*shape, dtype=x.dtype, device=x.device, requires_grad=False)
 
     def _products(self, x: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        seen = x.linear(self.weight_ih.transpose(), self.bias_ih)
-        return seen, hidden.linear(self.weight_hh.transpose(), self.bias_hh)
+        from_input = x.linear(self.weight_ih.transpose(), self.bias_ih)
+        return from_input, hidden.linear(self.weight_hh.transpose(), self.bias_hh)
 
 
 class LSTMCell(_Cell):
-    """A step with a hidden value and a cell, behind gates for input, forgetting and output.
+    """One LSTM step: (hidden, cell) -> (hidden, cell).
 
     >>> hidden, cell = LSTMCell(3, 5)(Tensor.ones(2, 3))
     >>> hidden.shape, cell.shape
@@ -40,15 +40,15 @@ class LSTMCell(_Cell):
     gates = 4
 
     def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        hidden, cell = (self._start(x), self._start(x)) if hc is None else hc
-        seen, remembered = self._products(x, hidden)
-        take, forget, new, show = (seen + remembered).chunk(4, dim=-1)
-        cell = forget.sigmoid() * cell + take.sigmoid() * new.tanh()
-        return (show.sigmoid() * cell.tanh()).contiguous(), cell.contiguous()
+        hidden, cell = (self._zero_state(x), self._zero_state(x)) if hc is None else hc
+        from_input, from_hidden = self._products(x, hidden)
+        input_gate, forget, new, output = (from_input + from_hidden).chunk(4, dim=-1)
+        cell = forget.sigmoid() * cell + input_gate.sigmoid() * new.tanh()
+        return (output.sigmoid() * cell.tanh()).contiguous(), cell.contiguous()
 
 
 class GRUCell(_Cell):
-    """A step with one hidden value, behind gates for forgetting and for keeping.
+    """One GRU step: hidden -> hidden.
 
     >>> GRUCell(3, 5)(Tensor.ones(2, 3)).shape
     (2, 5)
@@ -57,10 +57,10 @@ class GRUCell(_Cell):
     gates = 3
 
     def __call__(self, x: Tensor, hidden: Tensor | None = None) -> Tensor:
-        hidden = self._start(x) if hidden is None else hidden
-        seen, remembered = self._products(x, hidden)
-        forget, keep, new = seen.chunk(3, dim=-1)
-        past_forget, past_keep, past_new = remembered.chunk(3, dim=-1)
-        keep = (keep + past_keep).sigmoid()
-        new = (new + (forget + past_forget).sigmoid() * past_new).tanh()
-        return (new * (1 - keep) + hidden * keep).contiguous()
+        hidden = self._zero_state(x) if hidden is None else hidden
+        from_input, from_hidden = self._products(x, hidden)
+        reset, update, new = from_input.chunk(3, dim=-1)
+        hidden_reset, hidden_update, hidden_new = from_hidden.chunk(3, dim=-1)
+        update = (update + hidden_update).sigmoid()
+        new = (new + (reset + hidden_reset).sigmoid() * hidden_new).tanh()
+        return (new * (1 - update) + hidden * update).contiguous()

@@ -1,6 +1,6 @@
-"""Models -> their tensors by name, and tensors by name -> models.
+"""State dicts: model -> tensors by name, and back.
 
-Any object whose attributes hold tensors is a model. A name is the path to the tensor:
+Any object whose attributes hold tensors is a model. A name is an attribute path, such as
 `layers.0.weight`.
 """
 
@@ -38,8 +38,8 @@ LAZY_IMPORTS = {
     "torch_load": "glassgrad.nn.files.pytorch",
     "zip_extract": "glassgrad.nn.files.archive",
 }
-CLOSED = (type, ModuleType, FunctionType, MethodType, TinyJit)  # what they hold is not the model's
-MOST_NAMES = 8  # that a message lists
+OPAQUE = (type, ModuleType, FunctionType, MethodType, TinyJit)  # tensors in these are not state
+MAX_LISTED_NAMES = 8  # in one error message
 
 
 def __getattr__(name: str) -> Any:
@@ -59,19 +59,19 @@ def get_state_dict(
     """
     found: dict[str, Tensor] = {}
     stack: list[tuple[Any, str]] = [(obj, prefix.strip("."))]
-    seen: set[int] = set()  # a model may hold itself
+    seen: set[int] = set()  # a model may contain itself
     while stack:
         item, name = stack.pop()
         if isinstance(item, tensor_type):
             found[name] = item
-        elif id(item) not in seen and not _is_closed(item):
+        elif id(item) not in seen and not _is_opaque(item):
             seen.add(id(item))
             stack.extend((part, f"{name}.{key}".strip(".")) for key, part in _parts(item)[::-1])
     return found
 
 
-def _is_closed(item: Any) -> bool:
-    return isinstance(item, CLOSED) or getattr(type(item), "holds_state", True) is False
+def _is_opaque(item: Any) -> bool:
+    return isinstance(item, OPAQUE) or getattr(type(item), "holds_state", True) is False
 
 
 def _parts(item: Any) -> list[tuple[Any, Any]]:
@@ -86,7 +86,7 @@ def _parts(item: Any) -> list[tuple[Any, Any]]:
 
 
 def _slots(kind: type) -> list[str]:
-    """The attributes of a class that are not in a dict."""
+    """The attribute names that a class and its bases declare in __slots__."""
     found: list[str] = []
     for one in reversed(kind.__mro__):
         names = vars(one).get("__slots__", ())
@@ -95,10 +95,10 @@ def _slots(kind: type) -> list[str]:
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
-    """The tensors of a model that are trained; one that has several names is given once.
+    """The trained tensors of a model, each once even if it has several names.
 
-    These are all tensors of floats, however they were made, but those that were detached or made
-    with requires_grad=False. backward() leaves a gradient in each of them from now on.
+    These are all float tensors that were not detached or made with requires_grad=False. From now
+    on backward() leaves a gradient in each of them.
 
     >>> from glassgrad.nn import BatchNorm
     >>> len(get_parameters(BatchNorm(3))), len(get_state_dict(BatchNorm(3)))
@@ -106,12 +106,12 @@ def get_parameters(obj: Any) -> list[Tensor]:
     """
     tensors = {id(tensor): tensor for tensor in get_state_dict(obj).values() if is_trained(tensor)}
     for tensor in tensors.values():
-        tensor.is_param = True  # results of operations are none until somebody asks
+        tensor.is_param = True  # results of operations are not parameters by default
     return list(tensors.values())
 
 
 def is_trained(tensor: Tensor) -> bool:
-    """Whether a model that holds this tensor trains it.
+    """True if a model that holds this tensor trains it.
 
     >>> is_trained(Tensor.randn(2) * 0.02), is_trained(Tensor.arange(2))
     (True, False)
@@ -119,7 +119,7 @@ def is_trained(tensor: Tensor) -> bool:
     return tensor.dtype.kind == "float" and tensor._requires_grad is not False
 
 
-# ---------------------------------------------------------------------- names -> models
+# ---------------------------------------------------------------------- loading
 
 
 def load_state_dict(
@@ -130,12 +130,12 @@ def load_state_dict(
     consume: bool = False,
     realize: bool = True,
 ) -> list[Tensor]:
-    """Give a model's tensors the values of others of the same names; those that were given one.
+    """Assign the values of a state dict to the tensors of a model; returns the tensors assigned.
 
-    A tensor that was never computed takes the value as it is, a mapped file included, but not the
-    memory of an array; others are written in place. Values, which may be arrays, get the dtype of
-    the model. Names or shapes that do not fit are an error, or with `strict=False` are left out: a
-    warning lists them if `verbose`. `consume` takes what was used out of `state_dict`.
+    A tensor that was never computed adopts the value, including the pages of a mapped file; others
+    are written in place. Values may be arrays (which are copied) and are cast to the dtypes of the
+    model. Names or shapes that do not match are an error; with `strict=False` they are skipped, and
+    listed in a warning if `verbose`. `consume` removes used values from `state_dict`.
 
     >>> from glassgrad.nn import Linear
     >>> layer = Linear(1, 2, bias=False)
@@ -144,18 +144,18 @@ def load_state_dict(
     [[1.0], [2.0]]
     """
     wanted = get_state_dict(model)
-    complaints = _complaints(wanted, state_dict)
-    if complaints and strict:
+    mismatches = _mismatches(wanted, state_dict)
+    if mismatches and strict:
         raise FormatError(
-            f"these tensors do not fit the model: {'; '.join(complaints)}",
-            hint="pass strict=False to load what fits",
+            f"the state dict does not match the model: {'; '.join(mismatches)}",
+            hint="pass strict=False to load what matches",
         )
-    if complaints and verbose:
-        warnings.warn(f"not loaded: {'; '.join(complaints)}", stacklevel=2)
+    if mismatches and verbose:
+        warnings.warn(f"not loaded: {'; '.join(mismatches)}", stacklevel=2)
     loaded = []
     for name, tensor in wanted.items():
         given = state_dict.get(name)
-        if given is not None and _fits(given, tensor):
+        if given is not None and _has_shape(given, tensor):
             value = given if isinstance(given, Tensor) else Tensor(given)
             value = value.reshape(tensor.shape).to(tensor.device)
             tensor.assign(value.cast(tensor.dtype))
@@ -167,20 +167,20 @@ def load_state_dict(
     return loaded
 
 
-def _fits(given: Any, wanted: Tensor) -> bool:
-    """Equal shapes; a single number may have an axis or none, as libraries differ there."""
+def _has_shape(given: Any, wanted: Tensor) -> bool:
+    """Equal shapes; () and (1,) match, because libraries differ in how they store scalars."""
     shape = getattr(given, "shape", None)
     return shape == wanted.shape or {shape, wanted.shape} == {(), (1,)}
 
 
-def _complaints(wanted: dict[str, Tensor], given: Mapping[str, Any]) -> list[str]:
-    """What is wrong, a line for each kind."""
+def _mismatches(wanted: dict[str, Tensor], given: Mapping[str, Any]) -> list[str]:
+    """What does not match: one entry for each kind of mismatch."""
     missing = [name for name in wanted if name not in given]
     unexpected = [name for name in given if name not in wanted]
     misshaped = [
         f"{name} is {_shown(given[name])} instead of {tensor.shape}"
         for name, tensor in wanted.items()
-        if name in given and not _fits(given[name], tensor)
+        if name in given and not _has_shape(given[name], tensor)
     ]
     kinds = {"missing": missing, "unexpected": unexpected, "of another shape": misshaped}
     return [f"{kind}: {_listed(names)}" for kind, names in kinds.items() if names]
@@ -191,5 +191,5 @@ def _shown(given: Any) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    return ", ".join(names[:MAX_LISTED_NAMES]) + more

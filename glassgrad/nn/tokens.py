@@ -1,4 +1,4 @@
-"""token files: streams of numbers <-> mapped `.npy` files, and windows of them for training."""
+"""Token files: token streams <-> mapped `.npy` files, and windows of them for training."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from glassgrad.nn.files.atomic import written_whole
 if TYPE_CHECKING:
     import numpy as np
 
-HEADER = 128  # bytes of a .npy header for one axis
+HEADER_BYTES = 128  # of a .npy file with one axis
 
 
 def write_tokens(
     path: str | PathLike[str], chunks: Iterable[Sequence[int]], vocab_size: int
 ) -> int:
-    """Write tokens, chunk after chunk, as a `.npy` file of the smallest dtype; how many they were.
+    """Write tokens, chunk by chunk, as a `.npy` file of the smallest dtype; returns their number.
 
-    Chunks are gone through twice, first to count, so they may be larger than memory: pass a list,
-    or an object whose every iteration begins anew.
+    Chunks are iterated twice, first to count, so the data may be larger than memory: pass a list or
+    an object that can be iterated again.
     """
     import numpy as np
 
     if iter(chunks) is chunks:
-        raise TypeError("chunks are gone through twice; a generator can be only once")
+        raise TypeError("chunks are iterated twice, but a generator can be iterated only once")
     dtype = np.dtype(np.uint16 if vocab_size <= 1 << 16 else np.uint32)
     count = sum(len(chunk) for chunk in chunks)
     text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({count},), }}"
-    head = b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little")
-    header = head + text.encode().ljust(HEADER - 11) + b"\n"
+    head = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
+    header = head + text.encode().ljust(HEADER_BYTES - 11) + b"\n"
     written_whole(Path(path), _pieces(header, chunks, dtype, vocab_size))
     return count
 
@@ -46,15 +46,15 @@ def _pieces(
     for chunk in chunks:
         tokens = np.asarray(chunk)
         if tokens.size and not 0 <= int(tokens.min()) <= int(tokens.max()) < vocab_size:
-            raise FormatError(f"tokens lie outside of a vocabulary of {vocab_size}")
+            raise FormatError(f"tokens are not in the vocabulary of size {vocab_size}")
         yield tokens.astype(dtype).tobytes()
 
 
 class TokenWindows:
-    """Windows of `length` + 1 tokens of a mapped file: inputs and, one place on, what comes next.
+    """Windows of `length` + 1 tokens of a mapped file: inputs, and targets one position later.
 
     A Loader takes it as data: batches are (batch, length + 1), of which [:, :-1] and [:, 1:] are
-    inputs and targets. Windows begin every `stride` tokens, or behind each other.
+    inputs and targets. Windows start every `stride` tokens; the default is `length`.
     """
 
     def __init__(self, path: str | PathLike[str], length: int, stride: int | None = None) -> None:
@@ -63,13 +63,15 @@ class TokenWindows:
         try:
             self.tokens = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise FormatError(f"{path} is no token file: {error}") from None
+            raise FormatError(f"{path} is not a token file: {error}") from None
         if self.tokens.ndim != 1 or self.tokens.dtype.kind != "u":
-            raise FormatError(f"{path} holds {self.tokens.dtype} of {self.tokens.shape}, no tokens")
+            raise FormatError(
+                f"{path} holds {self.tokens.dtype} of shape {self.tokens.shape}, not tokens"
+            )
         self.length, self.stride = length, length if stride is None else stride
         if len(self.tokens) <= length:
             raise ShapeError(
-                f"{path} has {len(self.tokens)} tokens, too few for windows of {length + 1}"
+                f"{path} has {len(self.tokens)} tokens, but a window needs {length + 1}"
             )
 
     def __len__(self) -> int:

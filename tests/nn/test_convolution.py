@@ -64,13 +64,13 @@ def test_a_convolution_begins_as_wide_as_pytorchs() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ShapeError, match="2 groups do not divide 3 channels in and 4 out"):
+    with pytest.raises(ShapeError, match="3 and out_channels 4 must be divisible by groups 2"):
         nn.Conv2d(3, 4, 1, groups=2)
     with pytest.raises(ShapeError, match="needs stride 1"):
         nn.Conv2d(3, 4, 1, stride=2, padding="same")
     with pytest.raises(ValueError, match='"same" or "valid", not \'full\''):
         nn.Conv2d(3, 4, 1, padding="full")
-    with pytest.raises(ValueError, match="is a number, not 'same'"):
+    with pytest.raises(ValueError, match="must be a number, not 'same'"):
         nn.ConvTranspose2d(3, 4, 1, padding="same")  # type: ignore[arg-type]
 
 

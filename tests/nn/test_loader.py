@@ -113,7 +113,7 @@ def test_numbers_of_pythons_have_the_dtypes_that_tensors_of_them_have() -> None:
     ids=lambda data: type(data).__name__,
 )
 def test_what_has_no_samples_is_refused(data: Any) -> None:
-    with pytest.raises(ShapeError, match=f"cannot draw samples from a {type(data).__name__}"):
+    with pytest.raises(ShapeError, match=f"cannot load batches from a {type(data).__name__}"):
         Loader(data)
 
 
@@ -191,11 +191,11 @@ def test_a_loop_that_is_left_at_the_last_batch_has_ended_the_epoch() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ShapeError, match=r"data of one length, not \[9, 10\]"):
+    with pytest.raises(ShapeError, match=r"the same length, not \[9, 10\]"):
         Loader(X, Y[1:])
-    with pytest.raises(ShapeError, match="at least one sample, not 0"):
+    with pytest.raises(ShapeError, match="at least 1, not 0"):
         Loader(X, batch_size=0)
     with pytest.raises(ShapeError, match="by_length needs a list of sequences"):
         Loader(X, by_length=True)
-    with pytest.raises(ShapeError, match="needs data"):
+    with pytest.raises(ShapeError, match="must have the same length"):
         Loader()

@@ -133,11 +133,11 @@ def test_a_captured_step_keeps_the_running_statistics() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ShapeError, match="a norm over \\(4,\\) does not fit"):
+    with pytest.raises(ShapeError, match="normalized_shape \\(4,\\) does not match"):
         nn.LayerNorm(4)(Tensor.ones(2, 3))
-    with pytest.raises(ShapeError, match="a norm over \\(3, 4\\) does not fit"):
+    with pytest.raises(ShapeError, match="normalized_shape \\(3, 4\\) does not match"):
         nn.RMSNorm((3, 4))(Tensor.ones(2, 4))
-    with pytest.raises(ShapeError, match="3 groups do not divide 4 channels"):
+    with pytest.raises(ShapeError, match="num_channels 4 is not divisible by num_groups 3"):
         nn.GroupNorm(3, 4)
 
 

@@ -16,7 +16,7 @@ from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.gpt.names import GGUF, GPT2, LLAMA, Style, renamed, unpaired
 from glassgrad.nn.gpt.training import CONFIG, read_config
 from glassgrad.nn.linear import Linear
-from glassgrad.nn.quantised import KEPT, Blocks, QuantisedEmbedding, QuantisedLinear
+from glassgrad.nn.quantised import FORMATS, Blocks, QuantisedEmbedding, QuantisedLinear
 from glassgrad.nn.state import load_state_dict, safe_load
 from glassgrad.nn.tokenizer import Tokenizer
 from glassgrad.nn.tokenizer.foreign import ForeignTokenizer
@@ -146,7 +146,7 @@ def _ends_of(coder: Coder) -> tuple[int, ...]:
 
 
 def _from_gguf(path: Path, tokenizer: Path | None) -> Loaded:
-    facts, tensors = gguf_parts(path, KEPT)
+    facts, tensors = gguf_parts(path, FORMATS)
     config = gguf_config(facts, tensors)
     if facts.get("general.architecture") == "llama":
         for name, tensor in tensors.items():
