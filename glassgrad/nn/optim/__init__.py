@@ -1,4 +1,4 @@
-"""Optimisers: gradients -> new parameters, and what goes with them."""
+"""Optimisers, learning-rate schedules, gradient clipping and mixed precision."""
 
 from __future__ import annotations
 

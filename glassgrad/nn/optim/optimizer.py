@@ -1,4 +1,4 @@
-"""gradients -> new parameters, written into the same memory: what all optimisers have in common.
+"""Optimizer, the base of all optimisers: gradients -> in-place updates of parameters.
 
 Numbers that change from step to step are tensors, so every step is the same program, and a
 captured step sees them change.
@@ -19,13 +19,13 @@ from glassgrad.tensor.tensor import Tensor
 
 ASSIGN = Ops.ASSIGN
 Update = Callable[..., Tensor]
-OF_OTHERS = {"betas": "; they are b1 and b2 here"}  # PyTorch's names
+FOREIGN_OPTIONS = {"betas": "; pass b1 and b2"}  # PyTorch's names -> what to write
 
 
-class Place(TypedDict, total=False):
-    """Where an optimiser works: on the device of its first parameter, unless told otherwise.
+class Placement(TypedDict, total=False):
+    """The device of an optimiser; the default is that of its first parameter.
 
-    `fused` is what scripts say: updates share kernels in any case.
+    `fused` is accepted for compatibility: updates share kernels in any case.
     """
 
     device: str | None
@@ -33,14 +33,14 @@ class Place(TypedDict, total=False):
 
 
 class Optimizer:
-    """Parameters, and a rule that moves them against their gradients.
+    """Parameters and an update rule.
 
-    Where `guard` is a tensor that is false, a step leaves everything as it was.
+    If `guard` is a false tensor, a step changes nothing.
     """
 
-    def __init__(self, params: Iterable[Tensor], lr: float, **place: Unpack[Place]) -> None:
-        for name in place.keys() - Place.__annotations__.keys():
-            hint = OF_OTHERS.get(name, "")
+    def __init__(self, params: Iterable[Tensor], lr: float, **placement: Unpack[Placement]) -> None:
+        for name in placement.keys() - Placement.__annotations__.keys():
+            hint = FOREIGN_OPTIONS.get(name, "")
             raise TypeError(f"{type(self).__name__}() has no argument {name!r}{hint}")
         self.params = list({id(param): param for param in params}.values())
         if not self.params:
@@ -49,7 +49,7 @@ class Optimizer:
             if not isinstance(param, Tensor):
                 raise GradientError(
                     f"parameter {number} is a {type(param).__name__}, not a Tensor",
-                    hint="OptimizerGroup.of takes groups with options of their own",
+                    hint="OptimizerGroup.of takes parameter groups with their own options",
                 )
             if param.dtype.kind != "float":
                 raise GradientError(
@@ -59,12 +59,12 @@ class Optimizer:
                 )
             param.is_param_()
         devices = [param.device for param in self.params if not is_file(param.device)]
-        self.device = canonical_device(place.get("device") or next(iter(devices), None))
+        self.device = canonical_device(placement.get("device") or next(iter(devices), None))
         elsewhere = [device for device in devices if device != self.device]
         if elsewhere:
             raise DeviceError(
-                f"an optimiser on {self.device} cannot move a parameter on {elsewhere[0]}",
-                hint=f"parameter.to_({self.device!r}), before the optimiser is made",
+                f"an optimiser on {self.device} cannot update a parameter on {elsewhere[0]}",
+                hint=f"call parameter.to_({self.device!r}) before making the optimiser",
             )
         self._rate = self._number(float(lr))
         self.guard: Tensor | None = None
@@ -72,13 +72,13 @@ class Optimizer:
 
     @property
     def optimizers(self) -> tuple[Optimizer, ...]:
-        """The parts, each with one learning rate; most optimisers are their only part."""
+        """The optimisers of a group, each with one learning rate; an optimiser itself otherwise."""
         return (self,)
 
     @property
     def lr(self) -> Tensor:
-        """The learning rate. A number that is set is written into the same tensor, so captured
-        steps see it.
+        """The learning rate. Assigning a number writes it into the same tensor, so captured steps
+        see it.
 
         >>> optimizer = Optimizer([Tensor([1.0])], lr=0.5)
         >>> optimizer.lr = 0.25
@@ -95,35 +95,35 @@ class Optimizer:
             self._rate.assign(Tensor.full(self._rate.shape, float(rate), dtype=self._rate.dtype))
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Drop the gradients."""
         for param in self.params:
             param.grad = None
 
     @exclusive
     def accumulate(self) -> None:
-        """Compute the gradients so far, so that what they were made of can go.
+        """Compute the accumulated gradients, which frees the graphs behind them.
 
-        The next backward() adds to them: several small batches are one large one.
+        The next backward() adds to them: gradient accumulation over small batches.
         """
         Tensor.realize(*self.gradients())
 
     @exclusive
     def step(self) -> None:
-        """Move every parameter once."""
+        """Update every parameter."""
         Tensor.realize(*self.schedule_step())
 
     def schedule_step(self) -> list[Tensor]:
-        """The tensors that a step writes, not computed yet.
+        """The tensors that a step writes, lazily.
 
-        Other writes that wait, as running statistics do, belong to the step.
+        They include other pending writes, such as those to running statistics.
         """
-        written = self._moved()
+        written = self._apply_rule()
         own = {id(tensor) for tensor in written}
         lazy = [tensor for tensor in unrealized_holders() if isinstance(tensor, Tensor)]
         return [*written, *(t for t in lazy if t.uop.op is ASSIGN and id(t) not in own)]
 
     def gradients(self) -> list[Tensor]:
-        """The gradient of every parameter; it is an error if one has none."""
+        """The gradient of every parameter; a parameter without one is an error."""
         for number, param in enumerate(self.params):
             if param.grad is None:
                 raise GradientError(
@@ -132,29 +132,29 @@ class Optimizer:
                 )
         return [param.grad for param in self.params if param.grad is not None]
 
-    def _moved(self) -> list[Tensor]:
-        """What is written, from gradients of float32 at least: squares of half floats vanish."""
+    def _apply_rule(self) -> list[Tensor]:
+        """Apply the rule to gradients of at least float32: squares of float16 would underflow."""
         return self._write([_widened(gradient) for gradient in self.gradients()])
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         raise NotImplementedError
 
     def _set(self, target: Tensor, value: Tensor) -> Tensor:
-        """Write, unless the guard forbids it; the target then holds what was written."""
+        """Assign a value; if the guard is false, the old value is kept."""
         value = value.cast(target.dtype)
         return target.assign(value if self.guard is None else self.guard.where(value, target))
 
     def _update(
         self, target: Tensor, function: Update, options: tuple[Hashable, ...], *tensors: Tensor
     ) -> None:
-        """Write what a function makes of options and tensors; it must look at nothing else.
+        """Assign function(*options, *tensors); the function must be pure.
 
-        In a loop its graph is made once, and then known by the function and its arguments.
+        It becomes one deferred node, so the graph of a repeated step is written only once.
         """
         uop, line = target.uop, here()
         if uop.shape:
             node = defer(function, options, tensors, uop.shape, uop.dtype, line)
-        else:  # a single number has no axis, and learning rates have one
+        else:  # the parameter is a scalar, and learning rates have shape (1,)
             rows = [tensor if tensor.shape else tensor.reshape(1) for tensor in tensors]
             row = Tensor._from_uop(defer(function, options, rows, (1,), uop.dtype, line))
             node = row.reshape(()).uop
@@ -164,14 +164,14 @@ class Optimizer:
             self._set(target, Tensor._from_uop(node))
 
     def _number(self, value: float) -> Tensor:
-        """A number that steps read and may write, where the parameters are."""
+        """A scalar of the state, on the optimiser's device."""
         are_double = all(param.dtype is dtypes.float64 for param in self.params)
         dtype = dtypes.float64 if are_double else dtypes.float32
         made = Tensor([value], dtype=dtype, device=self.device, requires_grad=False)
         return made.realize()
 
     def _zeros(self) -> list[Tensor]:
-        """Memory beside each parameter; sums of half floats would not grow."""
+        """State for each parameter, in float32 at least: sums of narrow floats would not grow."""
         made = [
             param.zeros_like(dtype=_wide(param.dtype)).is_param_(is_param=False)
             for param in self.params
@@ -181,7 +181,7 @@ class Optimizer:
 
 
 class OptimizerGroup(Optimizer):
-    """Several optimisers that step together: groups of parameters with options of their own.
+    """Several optimisers that step together: parameter groups with their own options.
 
     >>> from glassgrad.nn.optim import SGD
     >>> weights, biases = [Tensor.ones(2, 2)], [Tensor.zeros(2)]
@@ -192,17 +192,17 @@ class OptimizerGroup(Optimizer):
 
     def __init__(self, *optimizers: Optimizer) -> None:
         if not optimizers:
-            raise GradientError("a group of optimisers needs at least one")
+            raise GradientError("an optimiser group needs at least one optimiser")
         self.parts = optimizers
         self.params = [param for one in optimizers for param in one.params]
         if len({id(param) for param in self.params}) != len(self.params):
-            raise GradientError("a parameter belongs to two optimisers of a group")
+            raise GradientError("a parameter belongs to two optimisers of the group")
 
     @classmethod
     def of(
         cls, kind: type[Optimizer], groups: Iterable[Mapping[str, Any]], **options: Any
     ) -> OptimizerGroup:
-        """One optimiser for each group, {"params": [...], "weight_decay": 0}, of one kind.
+        """One optimiser of class `kind` for each group {"params": [...], "weight_decay": 0}.
 
         >>> from glassgrad.nn.optim import AdamW
         >>> groups = [{"params": [Tensor.ones(2)]}, {"params": [Tensor.ones(2)], "lr": 0.1}]
@@ -217,7 +217,7 @@ class OptimizerGroup(Optimizer):
 
     @property
     def lr(self) -> Tensor:
-        """The learning rate of the first; a rate that is set is that of all."""
+        """The learning rate of the first optimiser; assigning sets that of all."""
         return self.optimizers[0].lr
 
     @lr.setter
@@ -234,8 +234,8 @@ class OptimizerGroup(Optimizer):
         for one in self.optimizers:
             one.guard = guard
 
-    def _moved(self) -> list[Tensor]:
-        return [tensor for one in self.parts for tensor in one._moved()]
+    def _apply_rule(self) -> list[Tensor]:
+        return [tensor for one in self.parts for tensor in one._apply_rule()]
 
 
 def _widened(gradient: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""MixedPrecision: a model in half floats, an optimiser in float32, a loss that is scaled."""
+"""MixedPrecision: float16 or bfloat16 parameters, float32 master weights, dynamic loss scaling."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from glassgrad.tensor.tensor import Tensor
 
 
 class MixedPrecision:
-    """Train a model whose parameters are half floats.
+    """Mixed-precision training.
 
-    The parameters become `dtype`; the optimiser that `make` gives moves copies of them in float32,
-    and every step rounds those anew. Gradients of float16 vanish below 6e-8, so the loss is
-    multiplied by a number first: use `scaled(loss).backward()`. Where a gradient is inf or nan, the
-    step does nothing and the number is halved; after `patience` good steps it is doubled.
+    Parameters are cast to `dtype`; the optimiser that `make` returns updates float32 master
+    weights, and every step rounds them to the parameters. float16 gradients underflow below 6e-8,
+    so the loss is scaled: call `scaled(loss).backward()`. A step with an inf or nan gradient is
+    skipped and halves the scale; after `patience` good steps the scale doubles.
 
     >>> from glassgrad.nn.optim import SGD
     >>> w = Tensor([1.0, 2.0])
@@ -44,15 +44,15 @@ class MixedPrecision:
         Tensor.realize(*masters, *self.params)
         self.optimizer = make(masters)
         self.masters = masters
-        # bfloat16 reaches as far as float32: nothing vanishes there.
-        usual = 2.0**16 if wanted is dtypes.float16 else 1.0
-        self.scale = state(usual if scale is None else float(scale), 1)
-        self.good = state(0.0, 1)
+        # bfloat16 has the exponent range of float32 and needs no scaling.
+        default_scale = 2.0**16 if wanted is dtypes.float16 else 1.0
+        self.scale = state(default_scale if scale is None else float(scale), 1)
+        self.good_steps = state(0.0, 1)
         self.patience = patience
 
     @property
     def optimizers(self) -> tuple[Optimizer, ...]:
-        """For schedules: where the learning rates are."""
+        """The optimisers whose learning rates schedules write."""
         return self.optimizer.optimizers
 
     def scaled(self, loss: Tensor) -> Tensor:
@@ -60,12 +60,12 @@ class MixedPrecision:
         return loss.cast(dtypes.float32) * self.scale.reshape(())
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Drop the gradients."""
         for param in (*self.params, *self.masters):
             param.grad = None
 
     def unscale(self) -> list[Tensor]:
-        """Hand the gradients to the float32 copies, which are given back: clip theirs."""
+        """Move the unscaled gradients to the master weights, and return these, for clipping."""
         for param, master in zip(self.params, self.masters, strict=True):
             if param.grad is not None:
                 master.grad = param.grad.cast(dtypes.float32) / self.scale.reshape(())
@@ -73,29 +73,29 @@ class MixedPrecision:
         return self.masters
 
     def step(self) -> None:
-        """Move every parameter once, if all gradients are numbers."""
+        """Update every parameter if all gradients are finite."""
         Tensor.realize(*self.schedule_step())
 
     def schedule_step(self) -> list[Tensor]:
-        """The tensors that a step writes, not computed yet."""
+        """The tensors that a step writes, lazily."""
         self.unscale()
-        fine = self._are_numbers(self.optimizer.gradients())
-        self.optimizer.guard = fine
+        is_finite = self._are_finite(self.optimizer.gradients())
+        self.optimizer.guard = is_finite
         written = self.optimizer.schedule_step()
         self.optimizer.guard = None
         for param, master in zip(self.params, self.masters, strict=True):
             param.assign(master.cast(param.dtype))
-        return [*written, *self.params, *self._rescale(fine)]
+        return [*written, *self.params, *self._rescale(is_finite)]
 
-    def _are_numbers(self, gradients: list[Tensor]) -> Tensor:
-        """Whether no gradient has inf or nan in it: times 0, any of them is nan."""
+    def _are_finite(self, gradients: list[Tensor]) -> Tensor:
+        """True if no gradient has inf or nan: multiplied by 0, either gives nan."""
         sums = [(gradient * 0).sum() for gradient in gradients]
         return sum(sums[1:], sums[0]).eq(0).contiguous()
 
-    def _rescale(self, fine: Tensor) -> list[Tensor]:
-        good = fine.where(self.good + 1, 0.0)
-        is_long = good >= self.patience
-        grown = is_long.where(self.scale * 2, self.scale)
-        self.scale.assign(fine.where(grown, (self.scale / 2).maximum(1.0)))
-        self.good.assign(is_long.where(0.0, good))
-        return [self.scale, self.good]
+    def _rescale(self, is_finite: Tensor) -> list[Tensor]:
+        good_steps = is_finite.where(self.good_steps + 1, 0.0)
+        is_due = good_steps >= self.patience
+        grown = is_due.where(self.scale * 2, self.scale)
+        self.scale.assign(is_finite.where(grown, (self.scale / 2).maximum(1.0)))
+        self.good_steps.assign(is_due.where(0.0, good_steps))
+        return [self.scale, self.good_steps]

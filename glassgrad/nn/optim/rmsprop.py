@@ -1,22 +1,22 @@
-"""RMSprop: steps scaled by a running mean of the gradient's square."""
+"""RMSprop."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Unpack
 
-from glassgrad.nn.optim.adam import decayed, running_mean, running_square
-from glassgrad.nn.optim.optimizer import Optimizer, Place
+from glassgrad.nn.optim.adam import decayed, updated_mean, updated_square
+from glassgrad.nn.optim.optimizer import Optimizer, Placement
 from glassgrad.tensor.tensor import Tensor
 
-# What a step writes: functions of numbers and tensors alone (see Optimizer._update).
+# Updates: pure functions of numbers and tensors (see Optimizer._update).
 
 
 def _step(
     eps: float, decay: float, g: Tensor, param: Tensor, square: Tensor, mean: Tensor | None = None
 ) -> Tensor:
-    spread = square if mean is None else square - mean * mean
-    return decayed(decay, g, param) / (spread.sqrt() + eps)
+    variance = square if mean is None else square - mean * mean
+    return decayed(decay, g, param) / (variance.sqrt() + eps)
 
 
 def _velocity(
@@ -25,18 +25,18 @@ def _velocity(
     return velocity * momentum + _step(eps, decay, *others)
 
 
-def _moved(
+def _updated(
     eps: float, decay: float, lr: Tensor, g: Tensor, param: Tensor, *means: Tensor
 ) -> Tensor:
     return param - _step(eps, decay, g, param, *means) * lr
 
 
-def _moved_along(lr: Tensor, param: Tensor, velocity: Tensor) -> Tensor:
+def _updated_by_velocity(lr: Tensor, param: Tensor, velocity: Tensor) -> Tensor:
     return param - velocity * lr
 
 
 class RMSprop(Optimizer):
-    """g / sqrt(v), as in PyTorch; `centered` takes the square of the mean away from v.
+    """RMSprop: steps g / sqrt(v), as in PyTorch; `centered` subtracts the squared mean from v.
 
     >>> w = Tensor([1.0])
     >>> optimizer = RMSprop([w], lr=0.05)
@@ -55,9 +55,9 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
-        **place: Unpack[Place],
+        **placement: Unpack[Placement],
     ) -> None:
-        super().__init__(params, lr, **place)
+        super().__init__(params, lr, **placement)
         self.alpha, self.eps, self.weight_decay = alpha, eps, weight_decay
         self.momentum, self.centered = momentum, centered
         self.square = self._zeros()
@@ -65,17 +65,17 @@ class RMSprop(Optimizer):
         self.velocity = self._zeros() if momentum else []
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
-        running, how = (self.alpha, self.weight_decay), (self.eps, self.weight_decay)
+        averaging, rule = (self.alpha, self.weight_decay), (self.eps, self.weight_decay)
         for number, (param, gradient) in enumerate(zip(self.params, gradients, strict=True)):
             square, mean = self.square[number], self.mean[number : number + 1]
-            self._update(square, running_square, running, square, gradient, param)
+            self._update(square, updated_square, averaging, square, gradient, param)
             for one in mean:
-                self._update(one, running_mean, running, one, gradient, param)
+                self._update(one, updated_mean, averaging, one, gradient, param)
             given = (gradient, param, square, *mean)
             if self.momentum:
                 velocity = self.velocity[number]
-                self._update(velocity, _velocity, (self.momentum, *how), velocity, *given)
-                self._update(param, _moved_along, (), self.lr, param, velocity)
+                self._update(velocity, _velocity, (self.momentum, *rule), velocity, *given)
+                self._update(param, _updated_by_velocity, (), self.lr, param, velocity)
             else:
-                self._update(param, _moved, how, self.lr, *given)
+                self._update(param, _updated, rule, self.lr, *given)
         return [*self.params, *self.square, *self.mean, *self.velocity]

@@ -1,6 +1,6 @@
-"""how many steps were done -> the learning rate: schedules that work inside of a captured step.
+"""Learning-rate schedules that work inside captured steps.
 
-A schedule counts in a tensor and writes the optimiser's learning rate, which is one too.
+A schedule keeps its step count in a tensor and writes the optimiser's learning-rate tensor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from glassgrad.tensor.tensor import Tensor
 
 
 class Schedule:
-    """Learning rates are the first ones times a factor that depends on the number of steps.
+    """Learning rate = initial learning rate * factor(number of steps).
 
     >>> from glassgrad.nn.optim import SGD
     >>> optimizer = SGD([Tensor([1.0])], lr=8.0)
@@ -27,35 +27,35 @@ class Schedule:
         self, optimizer: Optimizer, factor: Callable[[Tensor], Tensor] | None = None
     ) -> None:
         self.rates = [one.lr for one in optimizer.optimizers]
-        self.first = [rate.clone().is_param_(is_param=False) for rate in self.rates]
+        self.initial = [rate.clone().is_param_(is_param=False) for rate in self.rates]
         self.count = state(0.0, 1)
-        self._given = factor
-        Tensor.realize(*self.first)
+        self._function = factor
+        Tensor.realize(*self.initial)
         Tensor.realize(*self._write())
 
     def factor(self, count: Tensor) -> Tensor:
-        """What the first learning rates are multiplied by after this many steps."""
-        assert self._given is not None, "a schedule is made of a factor, or defines one"
-        return self._given(count)
+        """The factor after `count` steps."""
+        assert self._function is not None, "pass a factor function, or override factor()"
+        return self._function(count)
 
     def step(self) -> None:
-        """Another step was done."""
+        """Count a step and update the learning rate."""
         Tensor.realize(*self.schedule_step())
 
     def schedule_step(self) -> list[Tensor]:
-        """The tensors that step() writes, not computed yet."""
+        """The tensors that step() writes, lazily."""
         self.count.assign(self.count + 1)
         return self._write()
 
     def _write(self) -> list[Tensor]:
         factor = self.factor(self.count)
-        for rate, first in zip(self.rates, self.first, strict=True):
-            rate.assign((first * factor).cast(rate.dtype))
+        for rate, initial in zip(self.rates, self.initial, strict=True):
+            rate.assign((initial * factor).cast(rate.dtype))
         return [self.count, *self.rates]
 
 
 class StepSchedule(Schedule):
-    """Times gamma after every step_size steps."""
+    """Multiplies the learning rate by gamma every step_size steps."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
         self.step_size, self.gamma = step_size, gamma
@@ -66,16 +66,16 @@ class StepSchedule(Schedule):
 
 
 class CosineSchedule(Schedule):
-    """Up along a line for `warmup` steps, then down half a cosine until `steps`, to `least`.
+    """Linear warm-up for `warmup` steps, then half a cosine down to `least` at `steps`.
 
-    `least` is a share of the first learning rate.
+    `least` is a fraction of the initial learning rate.
     """
 
     def __init__(
         self, optimizer: Optimizer, steps: int, warmup: int = 0, least: float = 0.0
     ) -> None:
         if not 0 <= warmup < steps:
-            raise ValueError(f"a schedule of {steps} steps cannot warm up for {warmup}")
+            raise ValueError(f"warmup must be at least 0 and less than {steps} steps, not {warmup}")
         self.steps, self.warmup, self.least = steps, warmup, least
         super().__init__(optimizer)
 
@@ -88,9 +88,9 @@ class CosineSchedule(Schedule):
 
 
 class OneCycleSchedule(Schedule):
-    """Up from rate / div_factor to the rate, then down to almost nothing, along cosines.
+    """The one-cycle policy: cosine up from lr / div_factor to lr, then down to almost 0.
 
-    As in PyTorch, where the optimiser's rate is called max_lr; the momentum stays as it is.
+    As in PyTorch, with the optimiser's lr as max_lr; the momentum is not changed.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class OneCycleSchedule(Schedule):
         final_div_factor: float = 1e4,
     ) -> None:
         if steps * pct_start <= 1:
-            raise ValueError(f"{pct_start:.0%} of {steps} steps leave no way up")
+            raise ValueError(f"pct_start {pct_start} of {steps} steps is no more than one step")
         self.top, self.last = steps * pct_start - 1, steps - 1
         self.start = 1 / div_factor
         self.end = self.start / final_div_factor
@@ -115,9 +115,9 @@ class OneCycleSchedule(Schedule):
 
 
 class PlateauSchedule(Schedule):
-    """Times `shrink` when a loss that is handed to step() was not the best for `patience` steps.
+    """Multiplies the learning rate by `shrink` if step(loss) has not improved for `patience` steps.
 
-    With `mode="max"` it is something to be large, as an accuracy.
+    `mode="max"` is for metrics that should grow, such as an accuracy.
     """
 
     def __init__(
@@ -157,8 +157,8 @@ class PlateauSchedule(Schedule):
 
 
 def cosine(start: float, end: float, left: Tensor) -> Tensor:
-    """From start to end along half a cosine, for what is left from 1 to 0.
+    """Half a cosine from start to end as `left` goes from 1 to 0.
 
-    (1 + cos(pi - x)) / 2 is sin(x / 2)^2, which near the end has all its digits.
+    (1 + cos(pi - x)) / 2 = sin(x / 2)^2, which is accurate near the end.
     """
     return (left * (pi / 2)).sin().square() * (start - end) + end

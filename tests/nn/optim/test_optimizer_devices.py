@@ -19,5 +19,5 @@ def test_an_optimiser_keeps_its_numbers_where_its_parameters_are() -> None:
 
 
 def test_parameters_elsewhere_are_refused() -> None:
-    with pytest.raises(DeviceError, match="on CPU cannot move a parameter on PYTHON"):
+    with pytest.raises(DeviceError, match="on CPU cannot update a parameter on PYTHON"):
         SGD([Tensor.ones(2, device="PYTHON").realize()], device="CPU")

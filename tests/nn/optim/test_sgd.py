@@ -141,5 +141,5 @@ def test_lars_without_shares_is_muon_for_square_matrices() -> None:
         muon.step()
         lars.step()
     np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-5, atol=1e-6)
-    with pytest.raises(GradientError, match="ns_coefficients moves matrices"):
+    with pytest.raises(GradientError, match="ns_coefficients updates matrices"):
         LARS([Tensor([1.0])], ns_steps=2, ns_coefficients=coefficients)
