@@ -35,7 +35,7 @@ def run(options: Namespace) -> int:
 def kept() -> dict[str, list[int]]:
     """The sizes of everything that was compiled or planned, by what it is."""
     found: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    for start, size in objects.beginnings(len(PLANS)):
+    for start, size in objects.entry_prefixes(len(PLANS)):
         found[_kind(start)].append(size)
     return found
 

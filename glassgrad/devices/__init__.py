@@ -1,1 +1,1 @@
-"""Source -> Executable: the machines, found by name in `registry.Device`."""
+"""Source -> Executable: the devices, found by name in `registry.Device`."""

@@ -1,4 +1,4 @@
-"""What every device offers: compile a Source, run calls of what was compiled, and wait for them."""
+"""What every device offers: compile a Source, run calls of Executables, and wait for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad.ir.stages import Executable, Source, Target
 
 @frozen
 class Call:
-    """An executable, the addresses of its buffers, and its variables' values in order of name."""
+    """An executable, the addresses of its buffers, and the values of its variables by name."""
 
     executable: Executable
     pointers: tuple[int, ...]
@@ -20,7 +20,7 @@ class Call:
 
 
 class Batch(Protocol):
-    """Calls that are ready to run in order, any number of times; addresses can be exchanged."""
+    """Prepared calls that run in order, any number of times; arguments can be replaced."""
 
     def run(self) -> None: ...
 
@@ -29,12 +29,12 @@ class Batch(Protocol):
     def set_value(self, call: int, number: int, value: int) -> None: ...
 
     def set_words(self, words: Sequence[int]) -> None:
-        """All pointers and values: those of the first call, then those of the next."""
+        """Set all pointers and values: those of the first call, then those of the next."""
         ...
 
 
 class Device(Protocol):
-    """A machine that takes Sources of its target's language."""
+    """A machine that compiles Sources in its target's language."""
 
     @property
     def name(self) -> str: ...
@@ -45,7 +45,7 @@ class Device(Protocol):
     def compile(self, source: Source) -> Executable: ...
 
     def prepare(self, calls: Sequence[Call]) -> Batch:
-        """Make calls ready to run in order, with as little as possible left to do at each run."""
+        """Prepare calls to run in order, with as little work as possible at each run."""
         ...
 
     def run(self, calls: Sequence[Call]) -> None:
@@ -53,12 +53,12 @@ class Device(Protocol):
         ...
 
     def synchronize(self) -> None:
-        """Wait until everything that was started is done."""
+        """Wait until all started work is done."""
         ...
 
 
-class OneByOne:
-    """A batch for devices without a native way: each executable is called from Python."""
+class PythonBatch:
+    """A batch for devices without a native one: calls each executable from Python."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.executables = [call.executable for call in calls]

@@ -1,4 +1,4 @@
-"""name -> Device: devices are found by name and imported when first used."""
+"""Name -> Device: devices are found by name and imported on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassgrad.base.config import DEBUG, DEV, getenv
 from glassgrad.base.errors import DeviceError
 from glassgrad.devices.protocol import Device as DeviceProtocol
 
-# family -> module and class; the class is made from a device name, or raises DeviceError
+# family -> (module, class); the class takes a device name, and raises DeviceError if unavailable
 FAMILIES = {
     "CPU": ("glassgrad.devices.cpu.device", "CpuDevice"),
     "CLANG": ("glassgrad.devices.clang.device", "ClangDevice"),
@@ -19,18 +19,17 @@ FAMILIES = {
 
 
 class Registry:
-    """`Device["CPU"]` is the device; `Device.DEFAULT` the name of the one used unless asked."""
+    """`Device["CPU"]` is the device; `Device.DEFAULT` is the name of the default device."""
 
     def __init__(self) -> None:
         self.opened: dict[str, DeviceProtocol] = {}
-        self.usual: str | None = None
-        self.opening = RLock()
+        self.default_name: str | None = None
+        self.lock = RLock()
 
     def canonicalize(self, device: str | None) -> str:
-        """The one spelling of a device's name.
+        """The canonical spelling of a device name.
 
-        >>> Device.canonicalize("cpu:0"), Device.canonicalize("disk:a.bin")
-        ('CPU', 'DISK:a.bin')
+        >>> Device.canonicalize("cpu:0"), Device.canonicalize("disk:a.bin") ('CPU', 'DISK:a.bin')
         """
         if device is None:
             return self.DEFAULT
@@ -39,35 +38,37 @@ class Registry:
         if family == "DISK":
             return f"DISK:{number}"
         if number and not number.isdecimal():
-            raise DeviceError(f"{device!r} is no device name", hint="names look like CPU or CPU:1")
+            raise DeviceError(
+                f"{device!r} is not a device name", hint="names look like CPU or CPU:1"
+            )
         return f"{family}:{int(number)}" if number and int(number) else family
 
     def __getitem__(self, device: str | None) -> DeviceProtocol:
         if device in self.opened:
             return self.opened[device]
         name = self.canonicalize(device)
-        with self.opening:
+        with self.lock:
             found = self.opened.get(name)
             if found is None:
                 found = self.opened[name] = self._open(name)
                 if DEBUG >= 1:
-                    print(f"opened {name}: {_facts(found)}")  # noqa: T201 - what DEBUG=1 is for
+                    print(f"opened {name}: {_describe(found)}")  # noqa: T201 - what DEBUG=1 is for
             return found
 
     @property
     def DEFAULT(self) -> str:  # noqa: N802 - the name that scripts use
-        """What DEV says, or an older spelling such as CPU=1, or CPU."""
+        """The setting DEV, or an older spelling such as CPU=1, or CPU."""
         wanted = DEV.value
         if wanted:
-            return self._known(self.canonicalize(wanted))
-        if self.usual is None:  # the environment is read once, as all of it is
-            self.usual = next((family for family in FAMILIES if getenv(family)), "CPU")
-        return self.usual
+            return self._require_family(self.canonicalize(wanted))
+        if self.default_name is None:  # like all of the environment, read once
+            self.default_name = next((family for family in FAMILIES if getenv(family)), "CPU")
+        return self.default_name
 
     @DEFAULT.setter
     def DEFAULT(self, device: str) -> None:  # noqa: N802
         raise DeviceError(
-            f"the default device cannot be set to {device!r} from here",
+            f"Device.DEFAULT cannot be set to {device!r}",
             hint=f"set DEV={device} in the environment, or use `with Context(DEV={device!r}):`",
         )
 
@@ -76,8 +77,8 @@ class Registry:
         return self[self.DEFAULT]
 
     def get_class(self, device: str) -> type[DeviceProtocol]:
-        """The class of a device, without opening one."""
-        family = self._known(self.canonicalize(device)).partition(":")[0]
+        """The class of a device; does not open one."""
+        family = self._require_family(self.canonicalize(device)).partition(":")[0]
         module, name = FAMILIES[family]
         try:
             return getattr(import_module(module), name)  # type: ignore[no-any-return]
@@ -85,9 +86,9 @@ class Registry:
             raise DeviceError(f"device {family} needs the module {error.name}") from error
 
     def get_available_devices(self) -> Iterator[str]:
-        """The families that work on this machine."""
+        """The families that are available on this machine."""
         for family in FAMILIES:
-            if not self._why_not(family):
+            if not self._unavailable_reason(family):
                 yield family
 
     def _open(self, name: str) -> DeviceProtocol:
@@ -95,26 +96,28 @@ class Registry:
             return self.get_class(name)(name)  # type: ignore[call-arg]
         except DeviceError as error:
             if error.hint is None:
-                error = DeviceError(error.message, self._choice(name.partition(":")[0]))
+                error = DeviceError(error.message, self._alternatives(name.partition(":")[0]))
             raise error from None
 
-    def _known(self, name: str) -> str:
+    def _require_family(self, name: str) -> str:
         family = name.partition(":")[0]
         if family == "DISK":
-            raise DeviceError(f"{name!r} is a file, and computes nothing", self._choice(""))
+            raise DeviceError(f"{name!r} is a file and cannot compute", self._alternatives(""))
         if family not in FAMILIES:
-            raise DeviceError(f"there is no device {name!r}", self._choice(""))
+            raise DeviceError(f"there is no device {name!r}", self._alternatives(""))
         return name
 
-    def _choice(self, failed: str) -> str:
-        """Every device but the failed one: available, or why it is not."""
-        states = {family: self._why_not(family) for family in FAMILIES if family != failed}
+    def _alternatives(self, failed: str) -> str:
+        """Every other family: available, or why not."""
+        states = {
+            family: self._unavailable_reason(family) for family in FAMILIES if family != failed
+        }
         return "; ".join(
             f"{family} is available" if not why else f"{family} is not: {why}"
             for family, why in states.items()
         )
 
-    def _why_not(self, family: str) -> str:
+    def _unavailable_reason(self, family: str) -> str:
         if family in self.opened:
             return ""
         try:
@@ -124,7 +127,7 @@ class Registry:
         return ""
 
 
-def _facts(device: DeviceProtocol) -> str:
+def _describe(device: DeviceProtocol) -> str:
     target = device.target
     arch = f" for {target.arch}" if target.arch else ""
     return f"{target.language}{arch}, {target.cores} cores, vectors of {target.vector_bytes} bytes"

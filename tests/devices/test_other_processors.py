@@ -11,7 +11,7 @@ from support.compiler.narrow_products import HOSTS, narrow_product
 from support.compiler.schedules import memory, planned
 
 from glassgrad import Tensor, dtypes
-from glassgrad.devices.cpu.llvm import WORKSHOP, Host
+from glassgrad.devices.cpu.llvm import LLVM_GATE, Host
 from glassgrad.devices.cpu.machine import cpu_target
 from glassgrad.engine.pipeline import write_source
 
@@ -55,7 +55,7 @@ def assembly(tensor: Tensor, processor: Processor | Host) -> str:
     """All kernels of a tensor, as this processor's assembly."""
     triple, cpu, features = processor[:3]
     target = cpu_target(Host(triple, cpu, features, "0"))
-    with WORKSHOP:
+    with LLVM_GATE:
         machine = (
             llvm()
             .Target.from_triple(triple)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from glassgrad.devices.protocol import Call, OneByOne
+from glassgrad.devices.protocol import Call, PythonBatch
 from glassgrad.ir.stages import Program, Source
 
 
@@ -18,7 +18,7 @@ class Recorder:
 
 def test_calls_run_in_order_with_exchanged_arguments() -> None:
     recorder = Recorder(Source("x", "", "python", Program("x", ())))
-    batch = OneByOne([Call(recorder, (1, 2)), Call(recorder, (3,), (4,))])
+    batch = PythonBatch([Call(recorder, (1, 2)), Call(recorder, (3,), (4,))])
     batch.run()
     batch.set_pointer(0, 1, 9)
     batch.set_value(1, 0, 7)

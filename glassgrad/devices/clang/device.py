@@ -1,4 +1,4 @@
-"""C source -> machine code by the C compiler of this machine; runs as the CPU device does."""
+"""C source -> machine code by this machine's C compiler; runs on the CPU device's thread pool."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from glassgrad.memory.allocator import Allocator, allocator_for
 COMPILERS = ("clang", "gcc", "cc")
 FLAGS = (
     *("-O2", "-march=native", "-shared", "-fPIC"),
-    # The program says where to round once (MULACC); ints wrap; scratch holds every dtype.
+    # MULACC says where to fuse; ints wrap; scratch is untyped.
     *("-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno"),
-    # Vectors wider than the machine's registers are legal, and no concern of ours.
+    # No warnings about vectors wider than the machine's registers.
     *("-w", "-x", "c", "-"),
 )
 
 
 class Compiler(NamedTuple):
-    """A C compiler: where it is, and what it says it is."""
+    """A C compiler: its path, and its version text."""
 
     path: str
     version: str
@@ -58,15 +58,17 @@ def find_compiler(search: str | None, who: str = "device CLANG") -> Compiler:
 
 
 def clang_target() -> Target:
-    """The facts of this CPU. Narrow floats are ints in C: not every compiler has them."""
+    """This CPU as a target for C, where low-precision floats are ints: not every compiler has
+    them.
+    """
     facts = cpu_target(host())
-    narrow = {dtypes.float16, dtypes.bfloat16, *dtypes.fp8s}
-    return replace(facts, name="CLANG", language="c", dtypes=facts.dtypes - narrow)
+    low_precision = {dtypes.float16, dtypes.bfloat16, *dtypes.fp8s}
+    return replace(facts, name="CLANG", language="c", dtypes=facts.dtypes - low_precision)
 
 
 @unique
 class CompiledC:
-    """A compiled kernel. The code stays loaded as long as this object lives."""
+    """A compiled kernel. Its code stays loaded as long as this object lives."""
 
     source: Source
     address: int
@@ -78,7 +80,7 @@ class CompiledC:
 
 
 class ClangDevice:
-    """This machine's processor, by way of clang or gcc."""
+    """This machine's processor, through clang or gcc."""
 
     def __init__(self, name: str = "CLANG") -> None:
         self.name = name
@@ -110,22 +112,24 @@ class ClangDevice:
         Table(self.pool, calls).run()
 
     def synchronize(self) -> None:
-        """Calls return when their work is done."""
+        """Nothing to do: calls return when their work is done."""
 
 
 def compile_text(compiler: str, text: str) -> bytes:
-    """C as a shared library."""
+    """C -> the bytes of a shared library."""
     with tempfile.TemporaryDirectory(prefix="glassgrad-") as folder:
-        made = Path(folder) / "kernel.so"
-        command = [compiler, *FLAGS, "-o", str(made), "-lm"]
+        output = Path(folder) / "kernel.so"
+        command = [compiler, *FLAGS, "-o", str(output), "-lm"]
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise CompileError(f"{Path(compiler).name} refused a kernel:\n{done.stderr}\n{text}")
-        return made.read_bytes()
+            raise CompileError(
+                f"{Path(compiler).name} failed to compile a kernel:\n{done.stderr}\n{text}"
+            )
+        return output.read_bytes()
 
 
 def load_library(code: bytes) -> Any:
-    """A shared library in this process, unloaded with its last reference."""
+    """A shared library in this process; unloaded with its last reference."""
     with tempfile.TemporaryDirectory(prefix="glassgrad-") as folder:
         path = Path(folder) / "kernel.so"
         path.write_bytes(code)

@@ -1,4 +1,4 @@
-"""Source -> machine code on this CPU: LLVM compiles it in process, a native pool runs it."""
+"""Source -> machine code on this CPU: compiled by LLVM in process, run on a native thread pool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassgrad.base.events import LISTENERS, KernelCompiled, announce
 from glassgrad.base.fast_dataclasses import replace, unique
 from glassgrad.devices.cpu.break_even import core_work_ns
 from glassgrad.devices.cpu.machine import cpu_target
-from glassgrad.devices.cpu.native import Linked, assembly, build, host
+from glassgrad.devices.cpu.native import LinkedCode, assembly, host, load_text
 from glassgrad.devices.cpu.pool import Pool, Table
 from glassgrad.devices.protocol import Call
 from glassgrad.ir.stages import Source, Target
@@ -19,18 +19,18 @@ from glassgrad.memory.allocator import Allocator, allocator_for
 
 @unique
 class NativeCode:
-    """A compiled kernel. The code stays loaded as long as this object lives."""
+    """A compiled kernel. Its code stays loaded as long as this object lives."""
 
     source: Source
     address: int
-    linked: Linked
+    linked: LinkedCode
     pool: Pool
 
     def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
         Table(self.pool, (Call(self, pointers, values),)).run()
 
     def assembly(self) -> str:
-        """The machine code, for people."""
+        """The machine code as assembly text."""
         return assembly(self.source.text)
 
 
@@ -45,12 +45,12 @@ class CpuDevice:
 
     @cached_property
     def target(self) -> Target:
-        """The facts, and what is measured once: only who compiles wants to know."""
+        """The facts and the measured `core_work_ns`, which only compilation needs."""
         return replace(self.facts, core_work_ns=core_work_ns(self.pool))
 
     def compile(self, source: Source) -> NativeCode:
         start = perf_counter()
-        linked = build(source.text, (source.name,))
+        linked = load_text(source.text, (source.name,))
         if LISTENERS:
             seconds = perf_counter() - start
             announce(
@@ -65,4 +65,4 @@ class CpuDevice:
         Table(self.pool, calls).run()
 
     def synchronize(self) -> None:
-        """Calls return when their work is done."""
+        """Nothing to do: calls return when their work is done."""

@@ -1,7 +1,7 @@
-"""an object file as LLVM writes it -> Elf: sections, symbols and relocations, every number checked.
+"""An object file as LLVM writes it -> Elf: sections, symbols and relocations, all bounds checked.
 
-Only what code for one processor needs is read: 64-bit little-endian relocatable files. Anything
-else, and whatever does not fit together, is an ObjectError: somebody compiles anew then.
+Reads 64-bit little-endian relocatable files only. Anything else, and anything inconsistent, is an
+ObjectError; callers then compile again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ IDENTITY = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
 RELOCATABLE = 1
 SYMBOLS, STRINGS, RELOCATIONS, NO_BITS = 2, 3, 4, 8  # kinds of sections
 WRITE, LOADED, EXECUTE = 1, 2, 4  # flags of sections
-UNDEFINED, RESERVED = 0, 0xFF00  # numbers of sections that are none
-MOST_ALIGNED = 4096
+UNDEFINED, RESERVED = 0, 0xFF00  # special section numbers
+MAX_ALIGNMENT = 4096
 
 
 class ObjectError(ValueError):
@@ -26,7 +26,7 @@ class ObjectError(ValueError):
 
 
 class Section(NamedTuple):
-    """Bytes of the file that belong together."""
+    """A section of the file."""
 
     name: str
     kind: int
@@ -39,7 +39,7 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name for a place in a section; UNDEFINED: for something that the process has."""
+    """A name for an offset in a section; UNDEFINED: for something outside of the file."""
 
     name: str
     section: int
@@ -47,7 +47,7 @@ class Symbol(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """A place in a section where an address is to be filled in."""
+    """An offset in a section where an address is to be filled in."""
 
     section: int
     offset: int
@@ -57,7 +57,7 @@ class Relocation(NamedTuple):
 
 
 class Elf(NamedTuple):
-    """An object file that is whole."""
+    """A parsed object file."""
 
     machine: int
     code: bytes
@@ -67,7 +67,7 @@ class Elf(NamedTuple):
 
 
 def read_elf(code: bytes) -> Elf:
-    """Take an object file apart."""
+    """Parse an object file."""
     try:
         return _read(code)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
@@ -99,7 +99,7 @@ def _check_section(section: Section, nbytes: int, count: int) -> None:
     _need(not has_bytes or section.start + section.nbytes <= nbytes, "a section beyond its end")
     _need(section.link < count, "a section that belongs to none")
     is_power = section.alignment & (section.alignment - 1) == 0
-    _need(is_power and section.alignment <= MOST_ALIGNED, "a section of odd alignment")
+    _need(is_power and section.alignment <= MAX_ALIGNMENT, "a section of odd alignment")
 
 
 def _symbols(code: bytes, sections: list[Section], table: Section) -> list[Symbol]:

@@ -1,7 +1,7 @@
-"""LLVM IR -> object code or assembly: LLVM's own functions, called from any number of threads.
+"""LLVM IR -> object code or assembly: calls LLVM's C functions from any number of threads.
 
-They are in llvmlite's library. Its Python part takes 100 ms to import and lets one thread at a time
-into LLVM; all that LLVM asks for is that threads share neither a context nor a target machine.
+They are in llvmlite's library. llvmlite's Python part takes 100 ms to import and serialises all
+calls; LLVM only requires that threads share neither a context nor a target machine.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 from glassgrad.base.errors import CompileError, DeviceError
 
-# Finding pointers that walk through memory takes LLVM a third of its time, and the text says which
-# do (render/llvm_pointers.py).
-LEFT_OUT = "-disable-lsr"
+# Loop strength reduction takes a third of LLVM's time, and the text already has pointers that
+# advance (render/llvm_pointers.py).
+DISABLED_PASS = "-disable-lsr"
 LIBRARIES = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}
 
-TEXT = POINTER(c_char_p)  # where a text is put, which is ours to dispose of
+TEXT = POINTER(c_char_p)  # an output string that the caller frees
 SIGNATURES: dict[str, tuple[Any, ...]] = {  # the result, then the arguments
     "GetVersionInfo": (c_uint,),
     "InitializeNativeTarget": (None,),
@@ -50,12 +50,12 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # the result, then the arguments
     "GetBufferSize": (c_size_t, c_void_p),
     "DisposeMemoryBuffer": (None, c_void_p),
 }  # fmt: skip
-# Who calls these lets other threads run Python; to get back in afterwards takes up to 5 ms.
-LONG = frozenset(("ParseAssembly", "LinkModules", "TargetMachineEmitToMemory"))
+# Calls that release the GIL; getting it back takes up to 5 ms, so short calls keep it.
+RELEASES_GIL = frozenset(("ParseAssembly", "LinkModules", "TargetMachineEmitToMemory"))
 
 
 class Host(NamedTuple):
-    """The processor as LLVM calls it, and the version of LLVM."""
+    """The processor in LLVM's terms, and the version of LLVM."""
 
     triple: str
     cpu: str
@@ -64,7 +64,7 @@ class Host(NamedTuple):
 
 
 def library_path() -> str:
-    """Where llvmlite keeps LLVM. llvmlite itself is not imported."""
+    """The path of llvmlite's LLVM library. llvmlite itself is not imported."""
     package = find_spec("llvmlite")
     if package is None or package.origin is None:
         raise DeviceError(
@@ -76,13 +76,13 @@ def library_path() -> str:
 
 @cache
 def llvm() -> Any:
-    """The functions of LLVM that we call, ready to compile for this machine."""
+    """The LLVM functions in SIGNATURES, initialized for this machine."""
     path = library_path()
     try:
         library, brief = ctypes.CDLL(path), ctypes.PyDLL(path)
         found = SimpleNamespace()
         for name, (result, *arguments) in SIGNATURES.items():
-            function = (library if name in LONG else brief)[f"LLVMPY_{name}"]
+            function = (library if name in RELEASES_GIL else brief)[f"LLVMPY_{name}"]
             function.restype, function.argtypes = result, arguments
             setattr(found, name, function)
     except (OSError, AttributeError) as error:
@@ -94,41 +94,41 @@ def llvm() -> Any:
     return found
 
 
-def asked_host() -> Host:
-    """This machine, as LLVM sees it."""
+def detect_host() -> Host:
+    """This machine, as detected by LLVM."""
     number, version = llvm().GetVersionInfo(), ""
     while number:
         number, part = divmod(number, 256)
         version = f"{part}.{version}" if version else str(part)
-    features = sorted(filter(None, _told(llvm().GetHostCPUFeatures).split(",")), key=_feature)
-    triple, cpu = _told(llvm().GetProcessTriple), _told(llvm().GetHostCPUName)
+    features = sorted(filter(None, _read_text(llvm().GetHostCPUFeatures).split(",")), key=_feature)
+    triple, cpu = _read_text(llvm().GetProcessTriple), _read_text(llvm().GetHostCPUName)
     return Host(triple, cpu, ",".join(features), version)
 
 
 def _feature(flag: str) -> str:
-    return flag[1:]  # behind + or -
+    return flag[1:]  # without + or -
 
 
-def _told(ask: Any) -> str:
+def _read_text(ask: Any) -> str:
     text = c_char_p()
     ask(byref(text))
-    return _taken(text)
+    return _take_text(text)
 
 
-def _taken(text: c_char_p) -> str:
+def _take_text(text: c_char_p) -> str:
     found = (text.value or b"").decode(errors="replace")
     llvm().DisposeString(text)
     return found
 
 
-# ---------------------------------------------------------------------- who is at work
+# ---------------------------------------------------------------------- threads in LLVM
 
 
-class Workshop:
-    """Threads at work in LLVM: any number, or none while the process forks.
+class LLVMGate:
+    """Counts the threads in LLVM, and lets none in while the process forks.
 
-    LLVM's options are the whole process's. Ours are set while somebody works here, so that others
-    find them as they were.
+    LLVM's options are global to the process. Ours are set only while some thread is inside, so that
+    other users of LLVM keep their own.
     """
 
     def __init__(self) -> None:
@@ -138,18 +138,18 @@ class Workshop:
     def __enter__(self) -> None:
         with self.free:
             if not self.workers:
-                llvm().SetCommandLine(b"glassgrad", LEFT_OUT.encode())
+                llvm().SetCommandLine(b"glassgrad", DISABLED_PASS.encode())
             self.workers += 1
 
     def __exit__(self, *_: object) -> None:
         with self.free:
             self.workers -= 1
             if not self.workers:
-                llvm().SetCommandLine(b"glassgrad", f"{LEFT_OUT}=false".encode())
+                llvm().SetCommandLine(b"glassgrad", f"{DISABLED_PASS}=false".encode())
                 self.free.notify_all()
 
     def close(self) -> None:
-        """Wait until nobody works, and let nobody in."""
+        """Wait until no thread is inside, and let none in."""
         self.free.acquire()
         while self.workers:
             self.free.wait()
@@ -158,19 +158,21 @@ class Workshop:
         self.free.release()
 
 
-WORKSHOP = Workshop()
-if hasattr(os, "register_at_fork"):  # a child must not inherit a compiler at work
+LLVM_GATE = LLVMGate()
+if hasattr(os, "register_at_fork"):  # a child must not inherit LLVM in the middle of a call
     os.register_at_fork(
-        before=WORKSHOP.close, after_in_parent=WORKSHOP.open, after_in_child=WORKSHOP.open
+        before=LLVM_GATE.close, after_in_parent=LLVM_GATE.open, after_in_child=LLVM_GATE.open
     )
 
-MACHINES: dict[tuple[Host, int], list[int]] = {}  # target machines that nobody uses just now
+IDLE_MACHINES: dict[tuple[Host, int], list[int]] = {}  # idle target machines, for reuse
 
 
 @contextmanager
 def _machine(host: Host, level: int) -> Iterator[int]:
-    """Position-independent code of the small model: a constant is an operand, not two loads."""
-    idle = MACHINES.setdefault((host, level), [])
+    """A target machine; position-independent code of the small model makes a constant one
+    operand.
+    """
+    idle = IDLE_MACHINES.setdefault((host, level), [])
     try:
         machine = idle.pop()
     except IndexError:
@@ -186,55 +188,55 @@ def _new_machine(host: Host, level: int) -> int:
     triple, cpu, features = (text.encode() for text in host[:3])
     target = llvm().GetTargetFromTriple(triple, byref(error))
     if not target:
-        raise CompileError(f"LLVM does not know this machine: {_taken(error)}")
+        raise CompileError(f"LLVM does not know this machine: {_take_text(error)}")
     machine: int = llvm().CreateTargetMachine(
         target, triple, cpu, features, level, b"pic", b"small", False, False, b""
     )
     return machine
 
 
-# ---------------------------------------------------------------------- what it is for
+# ---------------------------------------------------------------------- compiling
 
 
 def emit(texts: Sequence[str], host: Host, level: int, is_object: bool = True) -> bytes:
-    """Texts, of which no two define the same name, as one object file; or as assembly."""
+    """Modules with distinct symbols, as one object file or as assembly."""
     library = llvm()
-    with WORKSHOP, _machine(host, level) as machine:
+    with LLVM_GATE, _machine(host, level) as machine:
         context = library.ContextCreate(True)  # pointers have no types
         module = None
         try:
             for text in texts:
-                module = _joined(module, _parsed(text, context))
-            return _emitted(module, machine, is_object)
+                module = _link_modules(module, _parse(text, context))
+            return _emit(module, machine, is_object)
         finally:
             if module is not None:
                 library.DisposeModule(module)
             library.ContextDispose(context)
 
 
-def _parsed(text: str, context: int) -> int:
+def _parse(text: str, context: int) -> int:
     error = c_char_p()
     module: int | None = llvm().ParseAssembly(context, text.encode(), byref(error))
-    message = _taken(error)
+    message = _take_text(error)
     if module is None or message:
-        raise CompileError(f"LLVM refused a kernel: {message}")
+        raise CompileError(f"LLVM cannot parse a kernel: {message}")
     return module
 
 
-def _joined(module: int | None, other: int) -> int:
+def _link_modules(module: int | None, other: int) -> int:
     error = c_char_p()
     if module is None:
         return other
     if llvm().LinkModules(module, other, byref(error)):
-        raise CompileError(f"LLVM cannot join kernels: {_taken(error)}")
+        raise CompileError(f"LLVM cannot link kernels: {_take_text(error)}")
     return module
 
 
-def _emitted(module: int | None, machine: int, is_object: bool) -> bytes:
+def _emit(module: int | None, machine: int, is_object: bool) -> bytes:
     error = c_char_p()
     buffer = llvm().TargetMachineEmitToMemory(machine, module, is_object, byref(error))
     if not buffer:
-        raise CompileError(f"LLVM cannot compile a kernel: {_taken(error)}")
+        raise CompileError(f"LLVM cannot compile a kernel: {_take_text(error)}")
     code = ctypes.string_at(llvm().GetBufferStart(buffer), llvm().GetBufferSize(buffer))
     llvm().DisposeMemoryBuffer(buffer)
     return code

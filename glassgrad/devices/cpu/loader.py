@@ -1,8 +1,8 @@
-"""object file -> machine code in this process, without LLVM: mapped, relocated, protected.
+"""Object file -> machine code in this process, without LLVM: mapped, relocated, protected.
 
-Code and constants of an object lie in one mapping: code first, with jumps to functions elsewhere
-(they may be out of reach), then constants, with the addresses of data elsewhere. Nobody can write
-to either afterwards. What is not understood is an ObjectError, before anything could run.
+Code and constants of an object share one mapping: code first, with stubs that jump to functions
+elsewhere (which may be out of reach), then constants, with the addresses of data elsewhere. Neither
+is writable afterwards. Anything unknown is an ObjectError, before any code runs.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from glassgrad.devices.cpu.elf import (
 )
 from glassgrad.devices.cpu.relocate import RULES, STUB_BYTES, STUBS, Rule
 
-UNWINDING = ".eh_frame"  # kernels throw nothing
+UNWIND_SECTION = ".eh_frame"  # kernels throw no exceptions
 WORD_BYTES = 8
-LIBRARIES = (None, "libm.so.6")  # the process itself, and what it may not have loaded yet
+LIBRARIES = (None, "libm.so.6")  # the process itself, then libraries it may not have loaded
 
 
 def can_load() -> bool:
-    """Whether this system runs such files."""
+    """True if this system runs such files."""
     return sys.platform == "linux" and sys.byteorder == "little" and sys.maxsize > 1 << 32
 
 
 class Loaded:
-    """Addresses by symbol; the memory is given back with the last reference."""
+    """Addresses by symbol; the memory is unmapped with the last reference."""
 
     def __init__(self, memory: mmap.mmap, addresses: dict[str, int]) -> None:
         self.memory = memory
@@ -51,7 +51,7 @@ class Loaded:
 
 
 def load(code: bytes, symbols: Iterable[str]) -> Loaded:
-    """An object file in the memory of this process."""
+    """Load an object file into the memory of this process."""
     image = _Image(read_elf(code))
     image.fill()
     _protect(image.base, image.code_bytes, mmap.PROT_READ | mmap.PROT_EXEC)
@@ -60,7 +60,7 @@ def load(code: bytes, symbols: Iterable[str]) -> Loaded:
 
 
 class _Image:
-    """An object file on its way into memory: where its parts lie, as offsets."""
+    """The layout of an object file in memory, as offsets."""
 
     def __init__(self, elf: Elf) -> None:
         if elf.machine not in RULES:
@@ -86,7 +86,7 @@ class _Image:
         return end
 
     def _reserve(self, via: str, nbytes: int, end: int) -> tuple[dict[int, int], int]:
-        """Room for each symbol that something else stands for."""
+        """Space for a stub or word for each symbol that needs one."""
         start = _aligned(end, nbytes)
         found = dict.fromkeys([f.symbol for rule, f in self.relocations if rule.via == via])
         if via == "stub":
@@ -94,7 +94,7 @@ class _Image:
         return {n: start + nbytes * i for i, n in enumerate(found)}, start + nbytes * len(found)
 
     def fill(self) -> None:
-        """Copy the sections, and put addresses in."""
+        """Copy the sections, and fill in addresses."""
         elf, memory = self.elf, memoryview(self.memory)
         for number, at in self.sections.items():
             section = elf.sections[number]
@@ -113,7 +113,7 @@ class _Image:
                 raise ObjectError(f"an address is out of reach: {error}") from error
 
     def _via(self, rule: Rule, number: int) -> int:
-        """The address of what stands for a symbol."""
+        """The address of a symbol, or of its stub or word."""
         if rule.via == "word":
             return self.base + self.words[number]
         if number in self.stubs and rule.via == "stub":
@@ -125,7 +125,7 @@ class _Image:
         if symbol.section == UNDEFINED:
             return address_in_process(symbol.name)
         if symbol.section not in self.sections:
-            raise ObjectError(f"the symbol {symbol.name} has no place")
+            raise ObjectError(f"the symbol {symbol.name} has no address")
         return self.base + self.sections[symbol.section] + symbol.offset
 
     def exported(self, wanted: Iterable[str]) -> dict[str, int]:
@@ -137,10 +137,10 @@ class _Image:
 
 
 def _is_loaded(section: Section) -> bool:
-    if not section.flags & LOADED or section.name == UNWINDING or not section.nbytes:
+    if not section.flags & LOADED or section.name == UNWIND_SECTION or not section.nbytes:
         return False
     if section.flags & WRITE or section.kind == NO_BITS:
-        raise ObjectError(f"the section {section.name} can be written to")
+        raise ObjectError(f"the section {section.name} is writable")
     return True
 
 
@@ -159,13 +159,13 @@ def _aligned(offset: int, step: int) -> int:
 
 @cache
 def address_in_process(name: str) -> int:
-    """Where a function or variable of a library is that this process has loaded."""
+    """The address of a library's function or variable in this process."""
     for library in LIBRARIES:
         try:
             return ctypes.addressof(ctypes.c_char.in_dll(_library(library), name))
         except (OSError, ValueError):
             continue
-    raise ObjectError(f"nothing in this process is called {name}")
+    raise ObjectError(f"this process has no symbol {name}")
 
 
 @cache
@@ -176,4 +176,6 @@ def _library(name: str | None) -> Any:
 def _protect(address: int, nbytes: int, protection: int) -> None:
     place, size = ctypes.c_void_p(address), ctypes.c_size_t(nbytes)
     if _library(None).mprotect(place, size, protection):
-        raise ObjectError(f"the system does not let us run code: error {ctypes.get_errno()}")
+        raise ObjectError(
+            f"the system refuses to make memory executable: error {ctypes.get_errno()}"
+        )

@@ -1,4 +1,4 @@
-"""this machine -> Target: vector registers, caches and cores, read from the system."""
+"""This machine -> Target: vector registers, caches and cores, read from the system."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DEFAULT_LINES = 64, 8  # bytes, ways
 UNITS = {"K": 10, "M": 20, "G": 30}
 
 SIGNED, UNSIGNED, SHORT = dtypes.int8, dtypes.uint8, dtypes.int16
-PACKED = dtypes.int32  # bytes as LLVM before 21 wants them; later ones take both
-# What a processor must have -> what it then does.
+PACKED = dtypes.int32  # LLVM before 21 wants bytes packed into ints; later ones take both
+# (required feature, instruction), by bytes of a vector register
 X86_DOTS: dict[int, tuple[tuple[str, Dot], ...]] = {
     64: (
         ("+avx512vnni", Dot(UNSIGNED, SIGNED, "x86.avx512.vpdpbusd.512", PACKED)),
@@ -41,11 +41,11 @@ NEON_DOTS = (
 
 
 def cpu_target(host: Host) -> Target:
-    """The facts that the stages read when they work for this CPU."""
+    """This CPU as a Target."""
     features = set(host.features.split(","))
     vector_bytes, registers = vector_registers(features)
     sizes = cache_bytes(CACHES)
-    line_bytes, ways = nearest_lines(CACHES)
+    line_bytes, ways = l1_lines(CACHES)
     return Target(
         name="CPU",
         language="llvm",
@@ -65,22 +65,24 @@ def cpu_target(host: Host) -> Target:
 
 
 def native_dtypes(host: Host, features: set[str]) -> list[DType]:
-    """What loads, stores and converts by itself: half floats only where no library is called."""
+    """The dtypes with native loads, stores and casts; float16 only where casts need no library
+    call.
+    """
     has_half = "+f16c" in features or host.triple.startswith("aarch64")
-    narrow = {dtypes.bfloat16, *dtypes.fp8s} | (set() if has_half else {dtypes.float16})
-    return [dtype for dtype in dtypes.all if dtype not in narrow]
+    emulated = {dtypes.bfloat16, *dtypes.fp8s} | (set() if has_half else {dtypes.float16})
+    return [dtype for dtype in dtypes.all if dtype not in emulated]
 
 
 def dots_of(host: Host, features: set[str], vector_bytes: int) -> tuple[Dot, ...]:
-    """Which sums of narrow products are one instruction on the widest vectors."""
+    """The dot-product instructions for the widest vectors."""
     table = NEON_DOTS if host.triple.startswith("aarch64") else X86_DOTS.get(vector_bytes, ())
     is_x86 = host.triple.startswith("x86_64")
-    known = {*features, "+sse2"} if is_x86 else features  # every processor of this kind has it
-    return tuple([dot for needed, dot in table if needed in known])
+    available = {*features, "+sse2"} if is_x86 else features  # all x86-64 processors have it
+    return tuple([dot for needed, dot in table if needed in available])
 
 
 def vector_registers(features: set[str]) -> tuple[int, int]:
-    """(bytes, number) of the widest vector registers."""
+    """(bytes, count) of the widest vector registers."""
     if "+avx512f" in features:
         return 64, 32
     if "+avx" in features:
@@ -89,7 +91,7 @@ def vector_registers(features: set[str]) -> tuple[int, int]:
 
 
 def cache_bytes(folder: str) -> dict[int, int]:
-    """Bytes of the data caches by level, as Linux tells; common sizes where it does not."""
+    """Bytes of the data caches by level, as Linux reports them; else common sizes."""
     found = dict(DEFAULT_BYTES)
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     for name in [name for name in names if name.startswith("index")]:
@@ -104,8 +106,8 @@ def cache_bytes(folder: str) -> dict[int, int]:
     return found
 
 
-def nearest_lines(folder: str) -> tuple[int, int]:
-    """Bytes of a line of the nearest cache, and how many lines have one place there."""
+def l1_lines(folder: str) -> tuple[int, int]:
+    """(bytes of an L1 cache line, ways of L1)."""
     try:
         found = [int(_read(folder, "index0", name)) for name in LINE_FACTS]
     except (OSError, ValueError):
@@ -119,7 +121,7 @@ def _read(*path: str) -> str:
 
 
 def usable_cores() -> int:
-    """The cores this process may run on, or fewer if a container has a smaller share of them."""
+    """The cores available to this process, or fewer if a container's quota is smaller."""
     cores = len(available_cores())
     try:
         quota, period = _read(QUOTA).split()

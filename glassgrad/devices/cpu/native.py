@@ -1,7 +1,7 @@
-"""LLVM IR -> machine code in this process: made by LLVM, or found on disk, and loaded.
+"""LLVM IR -> machine code in this process: compiled by LLVM or read from disk, then loaded.
 
-LLVM is large, so it is loaded when the first thing is compiled: a process that finds all its code
-on disk never needs it.
+LLVM is large, so it is loaded at the first compilation: a process that finds all its code on disk
+never loads it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from glassgrad.devices.cpu.elf import ObjectError
-from glassgrad.devices.cpu.llvm import LEFT_OUT, WORKSHOP, Host, asked_host, emit
+from glassgrad.devices.cpu.llvm import DISABLED_PASS, LLVM_GATE, Host, detect_host, emit
 from glassgrad.devices.cpu.loader import can_load, load
 from glassgrad.devices.cpu.machine_facts import machine_facts
 from glassgrad.devices.cpu.object_cache import object_key, read_object, write_object
@@ -22,8 +22,8 @@ CODEGEN_LEVEL = 2
 _numbers = count()
 
 
-class Linked(NamedTuple):
-    """Machine code in memory: addresses by symbol. The code is unloaded with the last reference."""
+class LinkedCode(NamedTuple):
+    """Machine code in memory: addresses by symbol. Unloaded with the last reference."""
 
     library: Any
     symbols: tuple[str, ...]
@@ -36,18 +36,18 @@ class Linked(NamedTuple):
 
 @cache
 def host() -> Host:
-    """This machine. LLVM is asked once, and again only if machine or LLVM are others."""
+    """This machine as LLVM detects it; stored on disk until machine or LLVM change."""
     known = _stored_host()
     if known is not None:
         return known
-    made = asked_host()
+    made = detect_host()
     if (key := _host_key()) is not None:
         write_object(key, "\n".join(made).encode())
     return made
 
 
-def is_host_known() -> bool:
-    """Whether LLVM need not be asked what machine this is."""
+def is_host_cached() -> bool:
+    """True if the host is known without loading LLVM."""
     return _stored_host() is not None
 
 
@@ -69,21 +69,21 @@ def compile_text(text: str, level: int = CODEGEN_LEVEL) -> bytes:
 
 
 def compile_together(texts: Sequence[str], level: int = CODEGEN_LEVEL) -> bytes:
-    """Several texts as one object file; no two may define the same name."""
+    """Several modules as one object file; their symbols must be distinct."""
     return emit(texts, host(), level)
 
 
 def assembly(text: str) -> str:
-    """LLVM IR as assembly, for people."""
+    """LLVM IR as assembly text."""
     return emit((text,), host(), CODEGEN_LEVEL, is_object=False).decode()
 
 
 def link(code: bytes, symbols: tuple[str, ...]) -> Any:
-    """An object file loaded into this process: by ourselves if we can, else by LLVM."""
+    """An object file loaded into this process: by our loader if possible, else by LLVM."""
     if can_load():
         with suppress(ObjectError):
             return load(code, symbols)
-    with WORKSHOP:
+    with LLVM_GATE:
         return _linked_by_llvm(code, symbols)
 
 
@@ -98,7 +98,7 @@ def _linked_by_llvm(code: bytes, symbols: tuple[str, ...]) -> Any:
 
 @cache
 def _linker() -> Any:
-    """JITLink keeps the sections of an object together, which the small code model relies on."""
+    """JITLink keeps the sections of an object together, as the small code model requires."""
     import llvmlite.binding as binding
 
     binding.initialize_native_target()
@@ -106,15 +106,15 @@ def _linker() -> Any:
     return binding.create_lljit_compiler(use_jit_link=True)
 
 
-def build(text: str, symbols: tuple[str, ...], level: int = CODEGEN_LEVEL) -> Linked:
-    """LLVM IR, or what it was compiled to before, loaded into this process."""
-    key = object_key(text, *host(), str(level), LEFT_OUT)
+def load_text(text: str, symbols: tuple[str, ...], level: int = CODEGEN_LEVEL) -> LinkedCode:
+    """LLVM IR, or its stored object code, loaded into this process."""
+    key = object_key(text, *host(), str(level), DISABLED_PASS)
     code = read_object(key)
     if code is not None:
         try:
-            return Linked(link(code, symbols), symbols, code, was_cached=True)
-        except RuntimeError:  # whole, yet not what this LLVM can load: make it anew
+            return LinkedCode(link(code, symbols), symbols, code, was_cached=True)
+        except RuntimeError:  # intact, but this LLVM cannot load it: compile again
             pass
     code = compile_text(text, level)
     write_object(key, code)
-    return Linked(link(code, symbols), symbols, code, was_cached=False)
+    return LinkedCode(link(code, symbols), symbols, code, was_cached=False)

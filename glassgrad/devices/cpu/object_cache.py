@@ -1,8 +1,8 @@
-"""key -> object code: what was compiled once on this machine is read from disk the next time.
+"""Key -> object code: code compiled once on this machine is read from disk afterwards.
 
-Nothing here may fail: a folder that cannot be written is a cache that forgets, a damaged file is a
-miss. Files appear by renaming, so processes that write at once, or die while writing, do no harm.
-Each begins with a digest of key and contents: a file under another's name is a miss, too.
+Nothing here may fail: a folder that is not writable stores nothing, a damaged file is a miss. Files
+are written under a temporary name and renamed, so concurrent or killed writers do no harm. Each
+file begins with a digest of its key and contents, so a file under a wrong name is a miss, too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ except ImportError:
 
 MAGIC = b"glassgrad object 3\n"
 DIGEST_BYTES = 32
-MOST_BYTES = 1 << 30  # what the folder may hold before those go that were used longest ago
-WRITING = ".writing-"  # how names of files begin that are being written
-LONG_AGO = 3600.0  # seconds; nobody writes for that long
+MAX_CACHE_BYTES = 1 << 30  # of the folder; beyond, the least recently used files are removed
+TEMPORARY_PREFIX = ".writing-"  # of files that are being written
+STALE_WRITE_SECONDS = 3600.0  # no writer takes that long
 
 
 def object_key(*parts: str) -> str:
-    """One name for everything that the code depends on."""
+    """One key for everything that the code depends on."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     for part in parts:
         encoded = part.encode()
@@ -44,7 +44,7 @@ def _digest(key: str, code: bytes) -> bytes:
 
 
 def read_object(key: str) -> bytes | None:
-    """The object code kept under a key, if it is there and whole."""
+    """The object code under a key, if it exists and is intact."""
     path = _path(key)
     if path is None:
         return None
@@ -57,31 +57,31 @@ def read_object(key: str) -> bytes | None:
     code = stored[start:]
     if stored[:start] != MAGIC + _digest(key, code):
         return None
-    with suppress(OSError):  # it was used now: others go first
+    with suppress(OSError):  # mark as recently used
         os.utime(path)
     return code
 
 
 def write_object(key: str, code: bytes) -> None:
-    """Keep object code under a key, or do nothing if the disk does not let us."""
+    """Store object code under a key; does nothing if the disk refuses."""
     path = _path(key, create=True)
     if path is None:
         return
     with suppress(OSError):
         make_private(os.path.dirname(path))
         _replace(path, MAGIC + _digest(key, code) + code)
-        if key.startswith("00"):  # one key in 256: looking at every file each time would be slow
-            prune(MOST_BYTES)
+        if key.startswith("00"):  # one key in 256, as listing all files is slow
+            prune(MAX_CACHE_BYTES)
 
 
 def has_object(key: str) -> bool:
-    """Whether something is kept under a key; it is not looked at."""
+    """True if a file exists under a key; its contents are not checked."""
     path = _path(key)
     return path is not None and os.path.exists(path)
 
 
 def remove_object(key: str) -> None:
-    """Forget what is kept under a key."""
+    """Remove the entry under a key."""
     path = _path(key)
     if path is not None:
         with suppress(OSError):
@@ -89,29 +89,28 @@ def remove_object(key: str) -> None:
 
 
 def clear() -> None:
-    """Forget everything that was compiled."""
+    """Remove all entries."""
     prune(0)
 
 
-def prune(most_bytes: int) -> None:
-    """Remove what was used longest ago until no more than this is kept.
-
-    And what killed writers left. Others may remove the same files at the same time.
+def prune(max_bytes: int) -> None:
+    """Remove the least recently used files until the rest fits into `max_bytes`, and files that
+    killed writers left behind. Other processes may remove the same files concurrently.
     """
     with suppress(OSError, SettingError):
         files = _files()
         total = sum(size for _, size, _ in files)
         for used, size, path in sorted(files):
             name = os.path.basename(path)
-            is_left_over = name.startswith(WRITING) and used < time() - LONG_AGO
-            if total > most_bytes or is_left_over:
+            is_left_over = name.startswith(TEMPORARY_PREFIX) and used < time() - STALE_WRITE_SECONDS
+            if total > max_bytes or is_left_over:
                 with suppress(FileNotFoundError):
                     os.unlink(path)
                 total -= size
 
 
-def beginnings(count: int) -> list[tuple[bytes, int]]:
-    """How each thing that is kept begins, in so many bytes, and its size on disk."""
+def entry_prefixes(count: int) -> list[tuple[bytes, int]]:
+    """The first `count` bytes of each entry, and its size on disk."""
     found = []
     for _, size, path in _files():
         with suppress(OSError), open(path, "rb") as file:
@@ -121,19 +120,19 @@ def beginnings(count: int) -> list[tuple[bytes, int]]:
 
 
 def _files() -> list[tuple[float, int, str]]:
-    """When each file was used, and its size; not what others have put beside our folders."""
+    """(time of last use, size, path) of each entry; files outside of our folders are left out."""
     root, found = os.path.join(cache_folder(), "objects"), []
     for folder, _, names in os.walk(root):
         for name in names if folder != root else ():
             path = os.path.join(folder, name)
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # removed meanwhile
                 stat = os.stat(path)
                 found.append((stat.st_mtime, stat.st_size, path))
     return found
 
 
 def _path(key: str, create: bool = False) -> str | None:
-    """The file of a key; None if nothing is kept, or nothing can be."""
+    """The file of a key; None if caching is off or impossible."""
     if not CACHELEVEL:
         return None
     try:
@@ -144,7 +143,7 @@ def _path(key: str, create: bool = False) -> str | None:
 
 
 def _replace(path: str, contents: bytes) -> None:
-    temporary = os.path.join(os.path.dirname(path), f"{WRITING}{os.urandom(8).hex()}")
+    temporary = os.path.join(os.path.dirname(path), f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}")
     try:
         with open(temporary, "wb") as file:
             file.write(contents)

@@ -1,8 +1,8 @@
-"""launches -> work on all cores: a persistent native thread pool, itself made of generated code.
+"""Launches -> work on all cores: a persistent native thread pool, itself generated code.
 
 Workers spin for about 50 us after their last work and then sleep; between the kernels of a table
-for half a millisecond, as waking one takes longer than many a kernel. So does a waiting caller.
-Workers take no signals, and are pinned to cores where each can have one of its own.
+they spin for half a millisecond, as waking a thread takes longer than many kernels. So does a
+waiting caller. Workers block all signals, and are pinned if each can have a core of its own.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from threading import Lock, RLock
 from typing import Any
 from weakref import WeakSet
 
-from glassgrad.devices.cpu.native import Linked, build, host
+from glassgrad.devices.cpu.native import LinkedCode, host, load_text
 from glassgrad.devices.cpu.pool_code import (
     BOX_BYTES,
     CALLER_AT,
     CONDITION_AT,
+    EMPTY_KERNEL,
     FUTEX_CALLS,
     LAUNCH_BYTES,
     MUTEX_AT,
-    NOTHING,
-    PAUSES,
-    PAUSES_AT,
-    PAUSES_INSIDE,
-    PAUSES_INSIDE_AT,
     PYTHON_ENTRY,
     SCRATCH_AT,
+    SPINS_AFTER_TABLE,
+    SPINS_AFTER_TABLE_AT,
+    SPINS_IN_TABLE,
+    SPINS_IN_TABLE_AT,
     SYMBOLS,
     pool_text,
 )
@@ -42,19 +42,19 @@ from glassgrad.memory.allocator import HOST, Block
 from glassgrad.memory.poison import is_poisoned, poison
 
 WORD = 8
-FOR_EVER = -1.0  # what locks call it
-PATIENCE = 0.1  # seconds that an exit waits for a table
+NO_TIMEOUT = -1.0  # as in Lock.acquire
+EXIT_TIMEOUT = 0.1  # seconds that an exit waits for a running table
 
 
 class Table:
-    """Launches as the native loop reads them; pointers and values can be exchanged between runs.
+    """Launches as the native loop reads them; pointers and values can be replaced between runs.
 
-    They run in order, each one's CORE steps on all threads.
+    Launches run in order, the CORE steps of each on all threads.
     """
 
     def __init__(self, pool: Pool, calls: Sequence[Call]) -> None:
         self.pool = pool
-        self.crew: object = None  # whose threads will run it
+        self.generation: object = None  # of the threads that it is bound to
         self.executables = tuple(call.executable for call in calls)  # keeps their code loaded
         words = [len(call.pointers) + len(call.values) for call in calls]
         self.starts = [sum(words[:i]) for i in range(len(words))]
@@ -92,7 +92,7 @@ class Table:
     def run(self) -> None:
         pool = self.pool
         with pool.lock:
-            if self.crew is not pool.crew:
+            if self.generation is not pool.generation:
                 pool._bind(self)
             if is_poisoned():
                 pool.poison_scratch()
@@ -100,50 +100,51 @@ class Table:
 
 
 class Pool:
-    """Threads that run tables. Made with one thread, it is a plain native loop."""
+    """Threads that run tables. With one thread, it is a plain native loop."""
 
     def __init__(self, threads: int, has_futex: bool | None = None) -> None:
         self.threads = threads if can_start_threads() else 1
         self.has_futex = has_futex
-        self.code: Linked | None = None  # machine code that came with a loaded function
-        self._forget()
-        LIVING.add(self)
+        self.code: LinkedCode | None = None  # machine code that came with an imported bundle
+        self._reset()
+        LIVE_POOLS.add(self)
 
-    def _forget(self) -> None:
-        """Be as new: in the child of a fork no worker exists, and the lock may be held for ever."""
+    def _reset(self) -> None:
+        """The state of a new pool: in the child of a fork no worker exists, and the lock may be
+        held.
+        """
         self.lock = Lock()
         self.boxes: Any = None
         self.base = 0
         self.workers: list[ctypes.c_void_p] = []
         self.arenas: list[Block] = []
         self.scratch_bytes = 0
-        self.crew = object()
+        self.generation = object()
 
     def __del__(self) -> None:
-        if (
-            FOR_EVER is not None
-        ):  # at the end of the interpreter globals are gone, and so are workers
-            self.stop(0 if ABANDONED else FOR_EVER)
+        if NO_TIMEOUT is not None:  # globals are gone at the end of the interpreter
+            self.stop(0 if ABANDONED else NO_TIMEOUT)
 
     def _bind(self, table: Table) -> None:
-        """Tell a table who will run it: once, unless workers came or went."""
+        """Set a table's caller box and thread count: needed once per generation of workers."""
         if not self.base:
             self._start()
         if table.scratch_bytes > self.scratch_bytes:
             self._grow_scratch(table.scratch_bytes)
         table.launches[0] = self.base
         table.launches[1] = len(self.workers) + 1
-        table.crew = self.crew
+        table.generation = self.generation
 
-    def stop(self, patience: float = FOR_EVER) -> bool:
-        """Send the workers home and wait until they have left. Later tables run on the caller.
+    def stop(self, timeout: float = NO_TIMEOUT) -> bool:
+        """Stop the workers and wait for them. Later tables start new ones.
 
-        False if the pool is at work for more than so many seconds; it then goes on.
+        Returns False, and leaves the pool running, if a table runs for longer than `timeout`
+        seconds.
         """
-        if not self.lock.acquire(timeout=patience):
+        if not self.lock.acquire(timeout=timeout):
             return False
         try:
-            workers, self.workers, self.crew = self.workers, [], object()
+            workers, self.workers, self.generation = self.workers, [], object()
             for number, worker in enumerate(workers, 1):
                 self.dismiss(self._box(number))
                 _libc().pthread_join(worker, None)
@@ -159,21 +160,21 @@ class Pool:
         self.dismiss = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("dismiss"))
         self.boxes = ctypes.create_string_buffer(BOX_BYTES * (self.threads + 1))
         self.base = -(-ctypes.addressof(self.boxes) // BOX_BYTES) * BOX_BYTES
-        cores = cores_from_here()
-        has_room = self.threads <= len(cores)
+        cores = cores_from_current()
+        fits_cores = self.threads <= len(cores)
         for number in range(self.threads):
             self._set(number, CALLER_AT, self.base)
-            # With more threads than cores, spinning keeps others from the work it waits for.
-            self._set(number, PAUSES_INSIDE_AT, PAUSES_INSIDE if has_room else 1)
-            self._set(number, PAUSES_AT, PAUSES if has_room else 1)
+            # With more threads than cores, spinning would take time from the threads that work.
+            self._set(number, SPINS_IN_TABLE_AT, SPINS_IN_TABLE if fits_cores else 1)
+            self._set(number, SPINS_AFTER_TABLE_AT, SPINS_AFTER_TABLE if fits_cores else 1)
             _prepare_sleep(self._box(number))
         with signals_blocked():
             for number in range(1, self.threads):
                 worker = _start_thread(code.address("worker"), self._box(number))
-                if worker is None:  # the system allows no more
+                if worker is None:  # the system's limit on threads
                     break
                 self.workers.append(worker)
-                if has_room:
+                if fits_cores:
                     _pin(worker, cores[number])
 
     def _grow_scratch(self, nbytes: int) -> None:
@@ -185,7 +186,7 @@ class Pool:
         self.scratch_bytes = nbytes
 
     def poison_scratch(self) -> None:
-        """No kernel may rely on what an earlier one left in scratch memory."""
+        """Fill scratch memory with a pattern: kernels must not read what an earlier one left."""
         for block in self.arenas:
             poison(block.address, block.nbytes)
 
@@ -199,7 +200,7 @@ class Pool:
 # ---------------------------------------------------------------------- the code
 
 METH_O = 8
-LEVEL = 0  # it waits more than it computes: fast code saves nothing and takes 20 ms more to make
+LEVEL = 0  # optimization level: the pool mostly waits, and faster code takes 20 ms more to compile
 
 
 class _MethodDef(ctypes.Structure):
@@ -217,19 +218,19 @@ METHODS: list[_MethodDef] = []  # CPython keeps pointers to these
 LOADING = RLock()
 
 
-def load_code(has_futex: bool | None) -> Linked:
-    """The pool's machine code, once per process: another thread may be at it."""
+def load_code(has_futex: bool | None) -> LinkedCode:
+    """The pool's machine code, loaded once per process."""
     with LOADING:
         return _load_code(has_futex)
 
 
 @cache
-def _load_code(has_futex: bool | None) -> Linked:
-    return build(text_for_host(has_futex), (*SYMBOLS, NOTHING), LEVEL)
+def _load_code(has_futex: bool | None) -> LinkedCode:
+    return load_text(text_for_host(has_futex), (*SYMBOLS, EMPTY_KERNEL), LEVEL)
 
 
 def text_for_host(has_futex: bool | None = None, entry: str = PYTHON_ENTRY) -> str:
-    """The pool's code for this machine; it sleeps on a futex where the system has one."""
+    """The pool's code for this machine; sleeps on a futex where the system has one."""
     machine = host().triple.partition("-")[0].replace("arm64", "aarch64")
     if has_futex is None:
         has_futex = sys.platform == "linux" and machine in FUTEX_CALLS
@@ -238,7 +239,7 @@ def text_for_host(has_futex: bool | None = None, entry: str = PYTHON_ENTRY) -> s
 
 @cache
 def python_function(address: int) -> Callable[[int], None]:
-    """Machine code that takes one object, as a Python function: the cheapest call there is."""
+    """Machine code that takes one object, as a Python function: the cheapest kind of call."""
     method = _MethodDef(b"run", address, METH_O, None)
     METHODS.append(method)
     make = ctypes.pythonapi.PyCFunction_NewEx
@@ -267,7 +268,7 @@ def _start_thread(function: int, box: int) -> ctypes.c_void_p | None:
 
 
 def _prepare_sleep(box: int) -> None:
-    """What systems without a futex sleep on; their structures fit into 128 bytes each."""
+    """The mutex and condition for systems without a futex; each fits into 128 bytes."""
     _libc().pthread_mutex_init(ctypes.c_void_p(box + MUTEX_AT), None)
     _libc().pthread_cond_init(ctypes.c_void_p(box + CONDITION_AT), None)
 
@@ -279,8 +280,8 @@ def available_cores() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def cores_from_here() -> list[int]:
-    """The available cores, the one we run on first: workers of several processes spread out."""
+def cores_from_current() -> list[int]:
+    """The available cores, beginning with the current one, so that processes spread out."""
     cores = available_cores()
     here = _libc().sched_getcpu() if hasattr(_libc(), "sched_getcpu") else cores[0]
     at = cores.index(here) if here in cores else 0
@@ -288,7 +289,7 @@ def cores_from_here() -> list[int]:
 
 
 def _pin(thread: ctypes.c_void_p, core: int) -> None:
-    """Keep a worker on a core: left alone it often lands on the one that woke it."""
+    """Pin a worker to a core: otherwise it often runs on the one that woke it."""
     if not hasattr(_libc(), "pthread_setaffinity_np"):
         return
     mask = (1 << core).to_bytes(core // 64 * 8 + 8, sys.byteorder)
@@ -297,7 +298,7 @@ def _pin(thread: ctypes.c_void_p, core: int) -> None:
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Threads started here take no signals, so Python's handlers run where Python runs."""
+    """Threads started here block all signals, so Python's handlers run on Python's threads."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -310,28 +311,28 @@ def signals_blocked() -> Iterator[None]:
 
 # ---------------------------------------------------------------------- the process around it
 
-LIVING: WeakSet[Pool] = WeakSet()
-ABANDONED: list[Pool] = []  # at exit a daemon thread was in a table, which nobody waits for
+LIVE_POOLS: WeakSet[Pool] = WeakSet()
+ABANDONED: list[Pool] = []  # a daemon thread was running a table at exit
 
 
 def _stop_all() -> None:
-    """At exit: no thread may use memory that Python frees. One that is busy keeps its own."""
-    for pool in tuple(LIVING):
-        if not pool.stop(PATIENCE):
+    """At exit no thread may use memory that Python frees. A busy pool keeps its own."""
+    for pool in tuple(LIVE_POOLS):
+        if not pool.stop(EXIT_TIMEOUT):
             ABANDONED.append(pool)
-            for kept in (pool, pool.boxes, pool.arenas, pool.code or load_code(pool.has_futex)):
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+            for held in (pool, pool.boxes, pool.arenas, pool.code or load_code(pool.has_futex)):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
 
 
-def _forget_all() -> None:
-    for pool in tuple(LIVING):
-        pool._forget()
+def _reset_all() -> None:
+    for pool in tuple(LIVE_POOLS):
+        pool._reset()
 
 
 atexit.register(_stop_all)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
-    # Who loads the code goes on to LLVM: this comes first, as hooks of a fork run backwards.
+    os.register_at_fork(after_in_child=_reset_all)
+    # Loading takes this lock, then LLVM's gate: fork hooks run in reverse order of registration.
     os.register_at_fork(
         before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
     )

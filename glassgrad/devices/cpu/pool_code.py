@@ -1,36 +1,41 @@
-"""processor -> LLVM IR of the thread pool: workers, the loop over launches, spinning, sleeping.
+"""Processor -> LLVM IR of the thread pool: workers, the loop over launches, spinning, sleeping.
 
-Memory of a pool: one box of BOX_BYTES for the caller and one per worker. The caller's box holds the
-job: it fills it in, opens it and rings; whoever comes, the caller too, takes one run of steps after
-the other until none is left. Then the caller closes the job and waits for those who came: a worker
-that the system kept from coming holds nobody up.
+The state of a pool is one box of BOX_BYTES for the caller and one per worker. The caller's box
+describes the job: the caller fills it in, opens it and rings the workers' bells; all threads, the
+caller too, take ranges of steps until none is left. Then the caller closes the job and waits for
+the workers that joined it: a worker that the system did not schedule delays nobody.
 
-    bytes   0   i32   a worker's bell; in the caller's box, the workers at the job, + OPEN if it is
+    bytes   0   i32   a worker's bell; in the caller's box, workers at the job, + OPEN if it is open
             4   i32   1 while the owner of the box sleeps
             8   ptr   the owner's scratch memory
            16   i32   in the caller's box, 1 while a table runs
-           32   i64   not 0: the worker is to leave
+           32   i64   not 0: the worker must exit
            40   i64   pauses to spin before sleeping while a table runs
            48   ptr   the caller's box
            56   i64   pauses to spin before sleeping after it
-           64   i64   the job: first step that nobody has taken
-           72   i64   steps in all        80   i64   threads
+           64   i64   the job: first step that is not taken
+           72   i64   number of steps     80   i64   threads
            88   ptr   function            96   ptr   its arguments
           128         a mutex and, at 256, a condition: where there is no futex
 
-A launch, as it stands in a table, is {function, arguments, steps, scratch bytes}: 32 bytes. The
-table starts with {the caller's box, number of threads, number of launches, unused}.
+A launch in a table is {function, arguments, steps, scratch bytes}: 32 bytes. The table starts with
+{the caller's box, number of threads, number of launches, unused}.
 """
 
 from __future__ import annotations
 
 BOX_BYTES = 512
 LAUNCH_BYTES = 32
-SCRATCH_AT, PAUSES_INSIDE_AT, CALLER_AT, PAUSES_AT = 8, 40, 48, 56  # bytes of a box, as above
+SCRATCH_AT, SPINS_IN_TABLE_AT, CALLER_AT, SPINS_AFTER_TABLE_AT = (
+    8,
+    40,
+    48,
+    56,
+)  # offsets in a box, as above
 MUTEX_AT, CONDITION_AT = 128, 256
-PAUSES = 2000  # about 50 us
-PAUSES_INSIDE = 20_000  # half a millisecond: the next kernel of a table is soon there
-OPEN = 1 << 20  # more than there can be workers
+SPINS_AFTER_TABLE = 2000  # pause instructions, about 50 us
+SPINS_IN_TABLE = 20_000  # half a millisecond: the next kernel of a table follows soon
+OPEN = 1 << 20  # a bit above the largest number of workers
 
 FUTEX_CALLS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 PAUSE_CALLS = {
@@ -38,7 +43,7 @@ PAUSE_CALLS = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 
-# @rest(word, old): sleep unless word is no longer old. @rouse(word): wake who sleeps on it.
+# @rest(word, old): sleep unless word has changed from old. @rouse(word): wake its sleepers.
 WITH_FUTEX = """
 declare i64 @syscall(i64, ...)
 
@@ -83,9 +88,9 @@ define void @rouse(ptr %word) #0 {
 }
 """
 
-# Wait until the word is not (worker) or is (join) what it was: first spinning, then asleep. The
-# sleeper says so before it looks again, and the waker looks after it has changed the word: one of
-# the two sees the other.
+# Wait until the word changes: first spinning, then asleep. The sleeper sets its flag before it
+# looks again, and the waker reads the flag after it has changed the word, so one of the two sees
+# the other.
 WAITING = """
 define i32 @wait_for_change(ptr %box, i32 %old) #0 {{
 entry:
@@ -146,10 +151,10 @@ done:
 }}
 """
 
-# Steps of the job until none is left, at a time a thread's share of what is left, or three quarters
-# of it if that is eight or more: long runs, which memory likes, and short ones at the end, so that
-# what one is late with others do. With all of its share, a thread that turns out to be slow has
-# taken too much at once; of few steps, one more or less than the share costs more than that.
+# Guided self-scheduling: a thread takes its share of the remaining steps, or three quarters of it
+# if that is eight or more: long runs first, which suit caches and prefetchers, and short ones at
+# the end, which balance the load. Taking the full share would leave a slow thread with too much;
+# with few steps, one more or less than the share would cost more than that.
 WORK = """
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
@@ -197,7 +202,7 @@ done:
 }
 """
 
-# A worker that is rung for joins the job if it is open, and it stays open for those who joined.
+# A worker whose bell rings joins the job if it is open.
 WORKER = """
 define ptr @worker(ptr %box) #0 {{
 entry:
@@ -331,7 +336,7 @@ done:
 }}
 """
 
-# A Python function of one argument, the address of a table, that lets other threads run meanwhile.
+# A Python function whose argument is the address of a table; releases the GIL while it runs.
 PYTHON_ENTRY = """
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyEval_SaveThread()
@@ -351,8 +356,8 @@ define ptr @run_from_python(ptr %self, ptr %number) #0 {
 
 ATTRIBUTES = "attributes #0 = { nounwind }\n"
 SYMBOLS = ("worker", "dismiss", "run_from_python")
-NOTHING = "nothing"  # a kernel, to measure what handing one out takes
-EMPTY = """
+EMPTY_KERNEL = "nothing"  # a kernel that measures the cost of a launch
+EMPTY_KERNEL_TEXT = """
 define void @nothing(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {
   ret void
 }
@@ -366,4 +371,4 @@ def pool_text(machine: str, has_futex: bool, entry: str = PYTHON_ENTRY) -> str:
     waiting, worker = WAITING.format(pause=pause), WORKER.format(open=OPEN)
     run = RUN.format(open=OPEN, box=BOX_BYTES, launch=LAUNCH_BYTES)
     parts = (sleeping, waiting, WORK, worker, DISMISS, run)
-    return declare_pause + "".join(parts) + entry + EMPTY + ATTRIBUTES
+    return declare_pause + "".join(parts) + entry + EMPTY_KERNEL_TEXT + ATTRIBUTES

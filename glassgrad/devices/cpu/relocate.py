@@ -1,7 +1,7 @@
-"""a relocation and addresses -> the bytes that belong there, for x86-64 and AArch64.
+"""A relocation and addresses -> the bytes to write, for x86-64 and AArch64.
 
-S is the address of the symbol, A the addend, P the address of the place, G the address of a word
-that holds S. Numbers and formulas are those of the processors' ABI supplements.
+S is the address of the symbol, A the addend, P the address of the relocated place, G the address of
+a word that holds S. Numbers and formulas are those of the processors' ABI supplements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ Fill = Callable[[memoryview, int, int, int], None]  # memory, offset, S + A, P
 
 
 class Rule(NamedTuple):
-    """How one kind of relocation is filled in; `via` says what stands for a symbol elsewhere."""
+    """How one kind of relocation is applied; `via` is what a symbol elsewhere is reached
+    through.
+    """
 
     fill: Fill
     via: str = ""
@@ -33,26 +35,26 @@ def _relative(memory: memoryview, at: int, value: int, place: int) -> None:
     struct.pack_into("<i", memory, at, value - place)
 
 
-def _far(memory: memoryview, at: int, value: int, place: int) -> None:
+def _relative_64(memory: memoryview, at: int, value: int, place: int) -> None:
     struct.pack_into("<q", memory, at, value - place)
 
 
 def _branch(memory: memoryview, at: int, value: int, place: int) -> None:
-    """26 bits of a distance in instructions."""
+    """A distance in instructions in 26 bits."""
     distance = value - place
     _need(distance % 4 == 0 and -(1 << 27) <= distance < 1 << 27)
     _insert(memory, at, (distance >> 2) & 0x3FFFFFF, 0xFC000000)
 
 
 def _page(memory: memoryview, at: int, value: int, place: int) -> None:
-    """21 bits of a distance in pages, in two parts."""
+    """A distance in pages in 21 bits, in two parts."""
     pages = value // PAGE - place // PAGE
     _need(-(1 << 20) <= pages < 1 << 20)
     _insert(memory, at, (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5, 0x9F00001F)
 
 
 def _in_page(scale: int) -> Fill:
-    """12 bits of a place in a page, in units of what is loaded or stored."""
+    """An offset in a page in 12 bits, in units of the access size."""
 
     def fill(memory: memoryview, at: int, value: int, place: int) -> None:
         _need(value % scale == 0)
@@ -77,13 +79,13 @@ RULES: dict[int, dict[int, Rule]] = {
         2: Rule(_relative),  # PC32: S + A - P
         4: Rule(_relative, "stub"),  # PLT32: S + A - P, for calls
         9: Rule(_relative, "word"),  # GOTPCREL: G + A - P
-        24: Rule(_far, nbytes=8),  # PC64
+        24: Rule(_relative_64, nbytes=8),  # PC64
         41: Rule(_relative, "word"),  # GOTPCRELX
         42: Rule(_relative, "word"),  # REX_GOTPCRELX
     },
     AARCH64: {
         257: Rule(_absolute, nbytes=8),  # ABS64
-        260: Rule(_far, nbytes=8),  # PREL64
+        260: Rule(_relative_64, nbytes=8),  # PREL64
         261: Rule(_relative),  # PREL32
         275: Rule(_page),  # ADR_PREL_PG_HI21
         277: Rule(_in_page(1)),  # ADD_ABS_LO12_NC
@@ -98,7 +100,7 @@ RULES: dict[int, dict[int, Rule]] = {
         312: Rule(_in_page(8), "word"),  # LD64_GOT_LO12_NC
     },
 }
-# A jump to the address in the eight bytes behind it.
+# A jump to the address in the following eight bytes.
 STUBS: dict[int, bytes] = {
     X86_64: b"\xff\x25\x00\x00\x00\x00",
     AARCH64: b"\x50\x00\x00\x58\x00\x02\x1f\xd6",

@@ -1,7 +1,7 @@
-"""a machine where nothing was compiled yet -> LLVM, loaded in a thread while Python goes on.
+"""First use on a machine -> LLVM, loaded in a background thread while Python goes on.
 
-Loading LLVM and compiling the thread pool's code hold no lock of the interpreter, so on two cores
-they take no time of their own.
+Loading LLVM and compiling the thread pool's code do not hold the GIL, so with two cores they cost
+no extra time.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from threading import Thread
 
 from glassgrad.base.errors import DeviceError
 from glassgrad.devices.cpu.llvm import llvm
-from glassgrad.devices.cpu.native import host, is_host_known
+from glassgrad.devices.cpu.native import host, is_host_cached
 from glassgrad.devices.cpu.pool import load_code
 
-WORKING: list[Thread] = []
+THREADS: list[Thread] = []
 
 
-def begin() -> bool:
-    """Start, if this machine will need LLVM at once; whether it does."""
-    if is_host_known():
+def start_loading() -> bool:
+    """Load LLVM in the background if this machine will need it at once; True if it does."""
+    if is_host_cached():
         return False
     thread = Thread(target=_load, name="glassgrad-loader")
-    WORKING.append(thread)
+    THREADS.append(thread)
     thread.start()
     return True
 
 
 def _load() -> None:
-    with suppress(DeviceError):  # whoever needs it will be told
+    with suppress(DeviceError):  # the error is raised again where LLVM is needed
         llvm()
         host()
         load_code(None)
 
 
 def _finish() -> None:
-    """A child of a fork would wait for ever for a module that no thread imports any more."""
-    while WORKING:
-        WORKING.pop().join()
+    """A forked child would wait forever for an import that no thread of its own completes."""
+    while THREADS:
+        THREADS.pop().join()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,7 +1,7 @@
 """Program -> results in plain Python: slow, obvious, the reference for all other devices.
 
-With the Target of a GPU it runs programs for a grid of threads, so these are tested for real where
-no GPU is: `PythonDevice("PYTHON", gpu_facts)`.
+With a GPU's Target it runs a grid of threads, which tests GPU programs without a GPU:
+`PythonDevice("PYTHON", gpu_facts)`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace, unique
-from glassgrad.devices.protocol import Call, OneByOne
-from glassgrad.devices.python.interpreter import Run
+from glassgrad.devices.protocol import Call, PythonBatch
+from glassgrad.devices.python.interpreter import Launch
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Source, Target
 from glassgrad.memory.allocator import Allocator, allocator_for
@@ -20,7 +20,7 @@ FUNCTIONS = frozenset((Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW, Ops.THREEFRY))
 
 
 def python_target() -> Target:
-    """A small machine with short vectors: programs stay short, and every kind of uop occurs."""
+    """A small machine with short vectors: programs are short and use every kind of uop."""
     return Target(
         name="PYTHON",
         language="python",
@@ -33,17 +33,17 @@ def python_target() -> Target:
 
 @unique
 class Interpreted:
-    """A program that is carried out uop by uop."""
+    """A program that is interpreted uop by uop."""
 
     source: Source
     address: int = 0
 
     def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
-        Run(self.source.program, pointers, values).run()
+        Launch(self.source.program, pointers, values).run()
 
 
 class PythonDevice:
-    """This Python, as if it were a machine with the facts of a Target."""
+    """This Python interpreter, as a machine described by a Target."""
 
     def __init__(self, name: str = "PYTHON", facts: Target | None = None) -> None:
         self.name = name
@@ -53,11 +53,11 @@ class PythonDevice:
     def compile(self, source: Source) -> Interpreted:
         return Interpreted(source)
 
-    def prepare(self, calls: Sequence[Call]) -> OneByOne:
-        return OneByOne(calls)
+    def prepare(self, calls: Sequence[Call]) -> PythonBatch:
+        return PythonBatch(calls)
 
     def run(self, calls: Sequence[Call]) -> None:
-        OneByOne(calls).run()
+        PythonBatch(calls).run()
 
     def synchronize(self) -> None:
-        """Calls return when their work is done."""
+        """Nothing to do: calls return when their work is done."""

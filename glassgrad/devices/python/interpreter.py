@@ -1,7 +1,7 @@
 """Program -> effects: each uop does in plain Python what its row in ir/ops.py says.
 
-A vector is a list. A thread is a generator that stops at every BARRIER, so the threads of a group
-are in step: all of them arrive before any goes on.
+A vector is a list. A thread is a generator that yields at every BARRIER, so the threads of a group
+run in lockstep between barriers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassgrad.devices.python.memory import (
     Memory,
     Pointer,
     ScratchMemory,
-    Who,
+    ThreadState,
 )
 from glassgrad.ir.fold import fold
 from glassgrad.ir.ops import OpGroup, Ops
@@ -35,7 +35,7 @@ CONVERTING = OpGroup.COMPARISON | {Ops.CAST, Ops.BITCAST}
 
 @mutable
 class Block:
-    """The lines of a loop or a condition, or of the whole program."""
+    """The lines of a loop, a condition, or the whole program."""
 
     opener: UOp | None
     lines: list[UOp | Block] = field(default_factory=list)
@@ -57,12 +57,18 @@ def blocks_of(uops: Sequence[UOp]) -> Block:
 
 
 class Thread:
-    """One thread: what it has computed so far, and what it can reach."""
+    """One thread: its computed values, and the memory that it can reach."""
 
-    def __init__(self, run: Run, who: Who, place: Mapping[str, int], shared: Shared) -> None:
+    def __init__(
+        self,
+        run: Launch,
+        state: ThreadState,
+        position: Mapping[str, int],
+        shared: Shared,
+    ) -> None:
         self.run = run
-        self.who = who
-        self.place = place
+        self.state = state
+        self.position = position
         self.shared = shared
         self.values: dict[UOp, Any] = {}
 
@@ -72,7 +78,7 @@ class Thread:
                 yield from self.enter(line)
             elif line.op is BARRIER:
                 yield
-                self.who = self.who._replace(epoch=self.who.epoch + 1)
+                self.state = self.state._replace(epoch=self.state.epoch + 1)
             else:
                 self.values[line] = STEPS[line.op](self, line)
 
@@ -80,7 +86,7 @@ class Thread:
         opener = block.opener
         assert opener is not None
         decides = self.values[opener.src[0]]
-        for i in range(int(decides)):  # a condition is a loop that runs once or never
+        for i in range(int(decides)):  # a condition is a loop of zero or one iterations
             self.values[opener] = i
             yield from self.execute(block)
 
@@ -88,7 +94,7 @@ class Thread:
 Shared = dict[UOp, Memory]  # SCRATCH -> the memory that a group shares
 
 
-class Run:
+class Launch:
     """One launch of a program: its arguments, and the grid of threads."""
 
     def __init__(self, program: Program, pointers: Sequence[int], values: Sequence[int]) -> None:
@@ -108,22 +114,22 @@ class Run:
                 )
 
     def run(self) -> None:
-        for group, place in enumerate(coordinates(self.groups)):
+        for group, position in enumerate(coordinates(self.groups)):
             shared: Shared = {}
             threads = [
-                Thread(self, Who(group, number, 0), {**place, **own}, shared)
+                Thread(self, ThreadState(group, number, 0), {**position, **own}, shared)
                 for number, own in enumerate(coordinates(self.threads))
             ]
-            in_step([thread.execute(self.block) for thread in threads])
+            run_in_lockstep([thread.execute(self.block) for thread in threads])
 
 
 def coordinates(sizes: Mapping[str, int]) -> list[dict[str, int]]:
-    """Every place of a grid."""
-    places = product(*(range(size) for size in sizes.values()))
-    return [dict(zip(sizes, place, strict=True)) for place in places]
+    """Every point of a grid."""
+    points = product(*(range(size) for size in sizes.values()))
+    return [dict(zip(sizes, point, strict=True)) for point in points]
 
 
-def in_step(threads: list[Iterator[None]]) -> None:
+def run_in_lockstep(threads: list[Iterator[None]]) -> None:
     """Run threads from barrier to barrier until all are done."""
     while True:
         waiting = [thread for thread in threads if next(thread, DONE) is not DONE]
@@ -152,7 +158,7 @@ def _variable(t: Thread, u: UOp) -> Any:
 
 
 def _special(t: Thread, u: UOp) -> Any:
-    return t.place[u.arg[0]]
+    return t.position[u.arg[0]]
 
 
 def _scratch(t: Thread, u: UOp) -> Any:
@@ -165,8 +171,8 @@ def _scratch(t: Thread, u: UOp) -> Any:
     return Pointer(t.shared[u], 0)
 
 
-def _first(t: Thread, u: UOp) -> Any:
-    """ACC starts as its source; AFTER is its source, now."""
+def _source_value(t: Thread, u: UOp) -> Any:
+    """ACC starts as its source; AFTER is its source."""
     return t.values[u.src[0]]
 
 
@@ -181,9 +187,9 @@ def _index(t: Thread, u: UOp) -> Any:
     return Pointer(pointer.memory, pointer.at + t.values[u.src[1]])
 
 
-def _gates(t: Thread, place: UOp, count: int) -> list[bool]:
-    """May each lane be touched?"""
-    gate = place.gate
+def _gates(t: Thread, index: UOp, count: int) -> list[bool]:
+    """True for each lane that may be accessed."""
+    gate = index.gate
     if gate is None:
         return [True] * count
     found = t.values[gate]
@@ -192,9 +198,9 @@ def _gates(t: Thread, place: UOp, count: int) -> list[bool]:
 
 def _load(t: Thread, u: UOp) -> Any:
     memory, at = t.values[u.src[0]]
-    nothing = 0.0 if u.dtype.kind == "float" else False if u.dtype.kind == "bool" else 0
+    zero = 0.0 if u.dtype.kind == "float" else False if u.dtype.kind == "bool" else 0
     found = [
-        memory.read(at + lane, t.who) if is_open else nothing
+        memory.read(at + lane, t.state) if is_open else zero
         for lane, is_open in enumerate(_gates(t, u.src[0], u.dtype.count))
     ]
     return found[0] if u.dtype.count == 1 else found
@@ -205,11 +211,11 @@ def _store(t: Thread, u: UOp) -> Any:
     lanes = value if isinstance(value, list) else [value]
     for lane, is_open in enumerate(_gates(t, u.src[0], len(lanes))):
         if is_open:
-            memory.write(at + lane, lanes[lane], t.who)
+            memory.write(at + lane, lanes[lane], t.state)
 
 
-def _nothing(t: Thread, u: UOp) -> Any:
-    """All memory is near."""
+def _no_op(t: Thread, u: UOp) -> Any:
+    """Prefetches have no effect here."""
 
 
 def _stack(t: Thread, u: UOp) -> Any:
@@ -236,7 +242,7 @@ def _dot(t: Thread, u: UOp) -> Any:
 
 
 def _bitcast(t: Thread, u: UOp) -> Any:
-    """Bits read as another dtype; wider or narrower lanes are as many fewer or more."""
+    """Bits read as another dtype; the number of lanes changes with their width."""
     before, after = u.src[0].dtype, u.dtype
     if before.count == after.count:
         return _elementwise(t, u)
@@ -266,13 +272,13 @@ STEPS: dict[Ops, Callable[[Thread, UOp], Any]] = {
     Ops.VARIABLE: _variable,
     Ops.SPECIAL: _special,
     Ops.SCRATCH: _scratch,
-    Ops.ACC: _first,
-    Ops.AFTER: _first,
+    Ops.ACC: _source_value,
+    Ops.AFTER: _source_value,
     Ops.ASSIGN: _assign,
     Ops.INDEX: _index,
     Ops.LOAD: _load,
     Ops.STORE: _store,
-    Ops.PREFETCH: _nothing,
+    Ops.PREFETCH: _no_op,
     Ops.STACK: _stack,
     Ops.GEP: _gep,
     Ops.SHUFFLE: _shuffle,

@@ -1,8 +1,7 @@
-"""Memory as an interpreted program sees it: every access is checked, and races are found.
+"""The memory of an interpreted program: checks every access, and finds races.
 
-A buffer is read and written element by element. An access outside of it, a read of scratch that
-nobody has written, and two threads that meet at one element without a barrier between them are
-errors, where a real machine would quietly compute something else.
+An access outside of a buffer, a read of uninitialized scratch, and conflicting accesses of two
+threads without a barrier between them are errors, where a real machine would compute garbage.
 """
 
 from __future__ import annotations
@@ -15,71 +14,72 @@ from typing import NamedTuple
 from glassgrad.base.dtype import ConstType, DType
 from glassgrad.base.rounding import from_bits, to_bits
 
-WORDS = {8: "B", 16: "H"}  # how narrow floats lie in memory
+WORDS = {8: "B", 16: "H"}  # the storage of low-precision floats
 
 
 class AccessError(IndexError):
-    """A program touches memory that it must not touch, or not now."""
+    """A program makes an invalid or unordered memory access."""
 
 
-class Who(NamedTuple):
-    """A thread between two barriers: those of one group with other epochs have waited for it."""
+class ThreadState(NamedTuple):
+    """A thread between two barriers; `epoch` counts the barriers it has passed."""
 
     group: int
     thread: int
     epoch: int
 
-    def waits_for(self, other: Who) -> bool:
+    def is_ordered_with(self, other: ThreadState) -> bool:
+        """True if a barrier or program order separates the two."""
         if self.group != other.group:
             return False
         return self.thread == other.thread or self.epoch != other.epoch
 
 
 class Memory:
-    """Elements of one dtype, and who used which of them."""
+    """Elements of one dtype, with the last writers and readers of each."""
 
     def __init__(self, name: str, dtype: DType, size: int, has_threads: bool) -> None:
         self.name = name
         self.dtype = dtype
         self.size = size
         self.has_threads = has_threads
-        self.writers: dict[int, Who] = {}
-        self.readers: defaultdict[int, set[Who]] = defaultdict(set)
+        self.writers: dict[int, ThreadState] = {}
+        self.readers: defaultdict[int, set[ThreadState]] = defaultdict(set)
 
-    def read(self, at: int, who: Who) -> ConstType:
+    def read(self, at: int, state: ThreadState) -> ConstType:
         self._check(at)
         if self.has_threads:
             writer = self.writers.get(at)
-            if writer is not None and not who.waits_for(writer):
-                self._race(at, who, "reads", writer, "wrote")
-            self.readers[at].add(who)
+            if writer is not None and not state.is_ordered_with(writer):
+                self._race(at, state, "reads", writer, "wrote")
+            self.readers[at].add(state)
         return self.get(at)
 
-    def write(self, at: int, value: ConstType, who: Who) -> None:
+    def write(self, at: int, value: ConstType, state: ThreadState) -> None:
         self._check(at)
         if self.has_threads:
-            self._check_write(at, value, who)
+            self._check_write(at, value, state)
         self.set(at, value)
 
     def _check(self, at: int) -> None:
         if not 0 <= at < self.size:
             raise AccessError(f"element {at} of {self.name}, which has {self.size}")
 
-    def _check_write(self, at: int, value: ConstType, who: Who) -> None:
+    def _check_write(self, at: int, value: ConstType, state: ThreadState) -> None:
         for reader in self.readers.pop(at, ()):
-            if not who.waits_for(reader):
-                self._race(at, who, "writes", reader, "read")
+            if not state.is_ordered_with(reader):
+                self._race(at, state, "writes", reader, "read")
         writer = self.writers.get(at)
-        # Several threads may store the same value: tiles that overlap do.
-        if writer is not None and not who.waits_for(writer):
+        # Several threads may store the same value, as overlapping tiles do.
+        if writer is not None and not state.is_ordered_with(writer):
             if to_bits(self.get(at), self.dtype) != to_bits(value, self.dtype):
-                self._race(at, who, "writes", writer, "wrote")
-        self.writers[at] = who
+                self._race(at, state, "writes", writer, "wrote")
+        self.writers[at] = state
 
-    def _race(self, at: int, who: Who, does: str, other: Who, did: str) -> None:
+    def _race(self, at: int, state: ThreadState, does: str, other: ThreadState, did: str) -> None:
         raise AccessError(
-            f"thread {who.thread} of group {who.group} {does} element {at} of {self.name}, which "
-            f"thread {other.thread} of group {other.group} {did} with no barrier between"
+            f"thread {state.thread} of group {state.group} {does} element {at} of {self.name}, "
+            f"which thread {other.thread} of group {other.group} {did} with no barrier between"
         )
 
     def get(self, at: int) -> ConstType:
@@ -95,21 +95,21 @@ class HostMemory(Memory):
     def __init__(self, name: str, dtype: DType, size: int, has_threads: bool, address: int) -> None:
         super().__init__(name, dtype, size, has_threads)
         self.bytes = (ctypes.c_char * (size * dtype.itemsize)).from_address(address)
-        self.is_narrow = dtype.format is None
+        self.is_stored_as_bits = dtype.format is None
         self.format = struct.Struct("<" + (dtype.format or WORDS[dtype.bits]))
 
     def get(self, at: int) -> ConstType:
         found: ConstType
         (found,) = self.format.unpack_from(self.bytes, at * self.format.size)
-        return from_bits(int(found), self.dtype) if self.is_narrow else found
+        return from_bits(int(found), self.dtype) if self.is_stored_as_bits else found
 
     def set(self, at: int, value: ConstType) -> None:
-        stored = to_bits(value, self.dtype) if self.is_narrow else value
+        stored = to_bits(value, self.dtype) if self.is_stored_as_bits else value
         self.format.pack_into(self.bytes, at * self.format.size, stored)
 
 
 class ScratchMemory(Memory):
-    """Memory that only lives while the program runs; it holds nothing at first."""
+    """Scratch of one run, uninitialized at first."""
 
     def __init__(self, name: str, dtype: DType, size: int, has_threads: bool) -> None:
         super().__init__(name, dtype, size, has_threads)

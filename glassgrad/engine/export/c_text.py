@@ -29,12 +29,12 @@ C_TYPES = {
 # The pool's per-thread state ("box"): its size and the offsets of its fields.
 POOL_FIELDS = {
     "box_bytes": pool_code.BOX_BYTES,
-    "pauses": pool_code.PAUSES,
-    "pauses_inside": pool_code.PAUSES_INSIDE,
+    "pauses": pool_code.SPINS_AFTER_TABLE,
+    "pauses_inside": pool_code.SPINS_IN_TABLE,
     "scratch_at": pool_code.SCRATCH_AT,
-    "pauses_inside_at": pool_code.PAUSES_INSIDE_AT,
+    "pauses_inside_at": pool_code.SPINS_IN_TABLE_AT,
     "caller_at": pool_code.CALLER_AT,
-    "pauses_at": pool_code.PAUSES_AT,
+    "pauses_at": pool_code.SPINS_AFTER_TABLE_AT,
     "mutex_at": pool_code.MUTEX_AT,
     "condition_at": pool_code.CONDITION_AT,
 }

@@ -16,8 +16,7 @@ from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.base.origin import Origin
 from glassgrad.devices.cpu.device import CpuDevice, NativeCode
 from glassgrad.devices.cpu.llvm import Host
-from glassgrad.devices.cpu.native import Linked as LinkedCode
-from glassgrad.devices.cpu.native import compile_together, host, link
+from glassgrad.devices.cpu.native import LinkedCode, compile_together, host, link
 from glassgrad.devices.cpu.pool import LEVEL, text_for_host
 from glassgrad.devices.cpu.pool_code import PYTHON_ENTRY, SYMBOLS
 from glassgrad.engine.capture.replay import Capture, Location

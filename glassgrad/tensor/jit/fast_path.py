@@ -90,7 +90,7 @@ def _simple(
             node = last.nodes[0]
             node.arg.storage.holder = None  # those who saw it are gone
             with pool.lock:
-                if table.crew is not pool.crew:
+                if table.generation is not pool.generation:
                     pool._bind(table)
                 pool.enter(address)
             captured.replays += 1

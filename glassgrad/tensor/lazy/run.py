@@ -46,7 +46,7 @@ def pipeline() -> ModuleType:
     from glassgrad.devices.cpu import warm_up as ahead
 
     with collector_paused():
-        is_new = canonical_device(None) == "CPU" and ahead.begin()
+        is_new = canonical_device(None) == "CPU" and ahead.start_loading()
         from glassgrad.engine import pipeline
 
         if is_new:

@@ -8,7 +8,14 @@ import pytest
 
 from glassgrad.base.config import Context
 from glassgrad.devices.cpu import break_even
-from glassgrad.devices.cpu.break_even import LEAST, MOST, USUAL, core_work_ns, measured, rounded
+from glassgrad.devices.cpu.break_even import (
+    DEFAULT_NS,
+    MAX_NS,
+    MIN_NS,
+    core_work_ns,
+    measure_break_even,
+    round_to_step,
+)
 from glassgrad.devices.cpu.device import CpuDevice
 from glassgrad.devices.cpu.pool import Pool
 
@@ -19,12 +26,12 @@ def pool() -> Pool:
 
 
 def test_handing_out_work_takes_a_while_but_not_long(pool: Pool) -> None:
-    assert 100 < measured(pool) < 1e9
+    assert 100 < measure_break_even(pool) < 1e9
 
 
 def test_it_is_measured_once(pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((33_000.0, 70_000.0))
-    monkeypatch.setattr(break_even, "measured", lambda pool: next(times))
+    monkeypatch.setattr(break_even, "measure_break_even", lambda pool: next(times))
     with Context(CACHE=str(tmp_path)):
         assert core_work_ns(pool) == 40_000
         assert core_work_ns(pool) == 40_000
@@ -34,7 +41,7 @@ def test_it_is_measured_once(pool: Pool, tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_damaged_answer_is_measured_again(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(break_even, "measured", lambda pool: 12_000.0)
+    monkeypatch.setattr(break_even, "measure_break_even", lambda pool: 12_000.0)
     with Context(CACHE=str(tmp_path)):
         core_work_ns(pool)
         (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
@@ -43,14 +50,14 @@ def test_a_damaged_answer_is_measured_again(
 
 
 def test_one_thread_has_nobody_to_hand_work_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(break_even, "measured", None)
-    assert core_work_ns(Pool(1)) == USUAL
+    monkeypatch.setattr(break_even, "measure_break_even", None)
+    assert core_work_ns(Pool(1)) == DEFAULT_NS
 
 
 def test_answers_are_few_and_within_reason() -> None:
-    assert {rounded(n) for n in range(0, 200_000, 500)} == {10_000, 20_000, 40_000, 80_000}
-    assert (rounded(0), rounded(1e12)) == (LEAST, MOST)
+    assert {round_to_step(n) for n in range(0, 200_000, 500)} == {10_000, 20_000, 40_000, 80_000}
+    assert (round_to_step(0), round_to_step(1e12)) == (MIN_NS, MAX_NS)
 
 
 def test_the_device_s_target_has_it() -> None:
-    assert LEAST <= CpuDevice("CPU:77").target.core_work_ns <= MOST
+    assert MIN_NS <= CpuDevice("CPU:77").target.core_work_ns <= MAX_NS

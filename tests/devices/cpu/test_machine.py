@@ -12,7 +12,7 @@ from glassgrad.devices.cpu.machine import (
     LINE_FACTS,
     cache_bytes,
     cpu_target,
-    nearest_lines,
+    l1_lines,
     usable_cores,
     vector_registers,
 )
@@ -53,10 +53,10 @@ def test_lines_of_the_nearest_cache_are_read_from_the_system(tmp_path: Path) -> 
     entry.mkdir()
     for name, text in zip(LINE_FACTS, ("128", "12"), strict=True):
         (entry / name).write_text(f"{text}\n")
-    assert nearest_lines(str(tmp_path)) == (128, 12)
+    assert l1_lines(str(tmp_path)) == (128, 12)
     (entry / LINE_FACTS[1]).write_text("0\n")  # what some virtual machines say
-    assert nearest_lines(str(tmp_path)) == DEFAULT_LINES
-    assert nearest_lines(str(tmp_path / "nowhere")) == DEFAULT_LINES
+    assert l1_lines(str(tmp_path)) == DEFAULT_LINES
+    assert l1_lines(str(tmp_path / "nowhere")) == DEFAULT_LINES
 
 
 def test_half_floats_are_native_only_where_no_library_is_needed() -> None:

@@ -162,7 +162,7 @@ def test_what_was_used_longest_ago_goes_first(folder: Path) -> None:
 
 
 def test_the_folder_stays_within_its_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(objects, "MAX_CACHE_BYTES", 20_000)
     for number in range(2000):
         write_object(object_key(str(number)), b"x" * 1000)
     biggest = 20_000 + 1000 * 1100  # it is looked at once in 256 writes, more or less

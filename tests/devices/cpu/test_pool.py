@@ -14,7 +14,7 @@ from support.compiler.on_cpu import cpu
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.devices.cpu.device import NativeCode
-from glassgrad.devices.cpu.pool import Pool, Table, available_cores, cores_from_here
+from glassgrad.devices.cpu.pool import Pool, Table, available_cores, cores_from_current
 from glassgrad.devices.protocol import Call
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
@@ -194,7 +194,7 @@ def test_the_child_of_a_fork_builds_its_own_pool() -> None:
 
 
 def test_cores_are_listed_from_the_one_we_run_on() -> None:
-    assert sorted(cores_from_here()) == available_cores()
+    assert sorted(cores_from_current()) == available_cores()
 
 
 BUSY = """

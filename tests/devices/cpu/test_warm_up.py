@@ -12,13 +12,13 @@ import pytest
 BEGIN = """
 import sys
 from glassgrad.devices.cpu import warm_up as ahead
-print(ahead.begin(), len(ahead.WORKING))
+print(ahead.start_loading(), len(ahead.THREADS))
 """
 CHILD = """
 import os
 from glassgrad import Tensor
 from glassgrad.devices.cpu import warm_up as ahead
-assert ahead.begin()
+assert ahead.start_loading()
 child = os.fork()
 assert (Tensor([1.0]) + Tensor([2.0])).tolist() == [3.0]
 if not child:

@@ -8,7 +8,7 @@ from support.values.interesting import CASES, pairs, same
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.python.device import PythonDevice
-from glassgrad.devices.python.interpreter import Run
+from glassgrad.devices.python.interpreter import Launch
 from glassgrad.devices.python.memory import AccessError
 from glassgrad.ir.fold import fold
 from glassgrad.ir.ops import AxisKind, OpGroup, Ops
@@ -19,7 +19,7 @@ F32 = dtypes.float32
 
 
 def execute(lines: Lines, *arrays: np.ndarray, values: tuple[int, ...] = ()) -> None:
-    Run(lines.program(), [address(array) for array in arrays], values).run()
+    Launch(lines.program(), [address(array) for array in arrays], values).run()
 
 
 def special(lines: Lines, name: str, size: int) -> UOp:
@@ -30,8 +30,8 @@ def scratch(lines: Lines, size: int, is_shared: bool) -> UOp:
     return lines.add(UOp(Ops.SCRATCH, F32, (), (0, size, 0, is_shared)))
 
 
-def load(lines: Lines, place: UOp) -> UOp:
-    return lines.add(UOp(Ops.LOAD, place.dtype, (place,)))
+def load(lines: Lines, coordinates_of_thread: UOp) -> UOp:
+    return lines.add(UOp(Ops.LOAD, coordinates_of_thread.dtype, (coordinates_of_thread,)))
 
 
 @pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint64, F32], ids=lambda d: d.name)

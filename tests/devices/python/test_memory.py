@@ -5,9 +5,9 @@ import pytest
 from support.compiler.hand_programs import address
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.devices.python.memory import AccessError, HostMemory, ScratchMemory, Who
+from glassgrad.devices.python.memory import AccessError, HostMemory, ScratchMemory, ThreadState
 
-ALONE = Who(0, 0, 0)
+ALONE = ThreadState(0, 0, 0)
 
 
 def floats(values: list[float], has_threads: bool = False) -> tuple[np.ndarray, HostMemory]:
@@ -50,13 +50,13 @@ def test_scratch_is_empty_at_first() -> None:
 @pytest.mark.parametrize(
     ("other", "is_ordered"),
     [
-        (Who(0, 0, 0), True),  # the same thread
-        (Who(0, 1, 1), True),  # another thread behind a barrier
-        (Who(0, 1, 0), False),
-        (Who(1, 0, 1), False),  # groups never wait for each other
+        (ThreadState(0, 0, 0), True),  # the same thread
+        (ThreadState(0, 1, 1), True),  # another thread behind a barrier
+        (ThreadState(0, 1, 0), False),
+        (ThreadState(1, 0, 1), False),  # groups never wait for each other
     ],
 )
-def test_only_a_barrier_orders_threads(other: Who, is_ordered: bool) -> None:
+def test_only_a_barrier_orders_threads(other: ThreadState, is_ordered: bool) -> None:
     _, memory = floats([1.0], has_threads=True)
     memory.write(0, 2.0, ALONE)
     if is_ordered:
@@ -70,12 +70,12 @@ def test_overwriting_what_another_reads_is_a_race() -> None:
     _, memory = floats([1.0], has_threads=True)
     memory.read(0, ALONE)
     with pytest.raises(AccessError, match="thread 1 of group 0 writes element 0"):
-        memory.write(0, 5.0, Who(0, 1, 0))
+        memory.write(0, 5.0, ThreadState(0, 1, 0))
 
 
 def test_two_threads_may_store_the_same_but_not_different_values() -> None:
     _, memory = floats([1.0], has_threads=True)
     memory.write(0, 3.0, ALONE)
-    memory.write(0, 3.0, Who(0, 1, 0))
+    memory.write(0, 3.0, ThreadState(0, 1, 0))
     with pytest.raises(AccessError, match="writes element 0"):
-        memory.write(0, 4.0, Who(0, 2, 0))
+        memory.write(0, 4.0, ThreadState(0, 2, 0))

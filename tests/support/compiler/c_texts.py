@@ -24,11 +24,11 @@ def body(uops: list[UOp], language: CStyleRenderer | None = None) -> list[str]:
     return [line.strip() for line in text.partition(") {\n")[2].splitlines()[:-1]]
 
 
-def written(build: Callable[[UOp, UOp], UOp], dtype: DType, lang: CStyleRenderer) -> str:
+def written(load_text: Callable[[UOp, UOp], UOp], dtype: DType, lang: CStyleRenderer) -> str:
     """How an op of two loaded values is written."""
     lines = Lines()
     x, y = lines.param(1, dtype), lines.param(2, dtype)
     values = [lines.add(UOp(Ops.LOAD, dtype, (p.index(integer(0)),))) for p in (x, y)]
-    result = build(*values)
+    result = load_text(*values)
     lines.store(lines.param(0, result.dtype).index(integer(0)), result)
     return body(lines.uops, lang)[-1].partition(" = ")[2].rstrip(";")
