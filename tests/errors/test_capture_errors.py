@@ -147,7 +147,7 @@ def test_in_strict_mode_the_change_is_named() -> None:
 
 @pytest.fixture
 def without_guards(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(Guards, "hold", lambda self: True)
+    monkeypatch.setattr(Guards, "are_valid", lambda self: True)
     with Context(JIT_CHECK=1):
         yield
 

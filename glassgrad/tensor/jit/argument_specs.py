@@ -16,7 +16,7 @@ from glassgrad.tensor.core import TensorCore
 Ints = tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class ArgumentSpec(NamedTuple):
     """What an argument is, and where other arguments lie in it."""
 
     shape: Ints
@@ -30,7 +30,7 @@ class Layout(NamedTuple):
         return f"{self.shape} {self.dtype.name} on {self.device}"
 
 
-def specs_of(arguments: Iterable[TensorCore]) -> tuple[tuple[Ints, str, str], ...]:
+def shapes_dtypes_devices(arguments: Iterable[TensorCore]) -> tuple[tuple[Ints, str, str], ...]:
     """Shapes, dtypes and devices, each combination of which has a capture of its own."""
     return tuple([(_shape(tensor), tensor.dtype.name, tensor.device) for tensor in arguments])
 
@@ -41,18 +41,20 @@ def _shape(tensor: TensorCore) -> Ints:
     return concrete(shape, bindings(shape)) if Sizes.exist else shape
 
 
-def layouts(arguments: Iterable[TensorCore]) -> list[Layout]:
+def argument_specs(arguments: Iterable[TensorCore]) -> list[ArgumentSpec]:
     first: dict[Storage, tuple[int, int]] = {}
     found = []
     for number, tensor in enumerate(arguments):
         view: View = tensor.uop.arg
         alias, start = first.setdefault(view.storage, (number, view.offset))
         where = (alias, view.offset - start)
-        found.append(Layout(view.shape, view.dtype, view.device, view.strides, *where))
+        found.append(ArgumentSpec(view.shape, view.dtype, view.device, view.strides, *where))
     return found
 
 
-def refuse_others(found: Sequence[Layout], wanted: Sequence[Layout], hint: str) -> None:
+def refuse_other_specs(
+    found: Sequence[ArgumentSpec], wanted: Sequence[ArgumentSpec], hint: str
+) -> None:
     """Arguments must have the shapes, dtypes and devices that were captured."""
     for number, (new, old) in enumerate(zip(found, wanted, strict=True)):
         if new[:3] != old[:3]:

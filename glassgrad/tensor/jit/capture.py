@@ -22,18 +22,18 @@ from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVE_TENSORS, TensorCore
 from glassgrad.tensor.device_names import canonical_device
-from glassgrad.tensor.jit.argument_specs import layouts
-from glassgrad.tensor.jit.captured_state import CapturedTensor, holders, renew
+from glassgrad.tensor.jit.argument_specs import argument_specs
+from glassgrad.tensor.jit.captured_state import CapturedTensor, holders_by_storage, renew_version
 from glassgrad.tensor.jit.checks import (
-    Before,
     FirstCall,
-    refuse_hidden,
-    storages_seen,
+    PriorState,
+    refuse_tensors_in_objects,
+    touched_storages,
 )
-from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
-from glassgrad.tensor.jit.pytree import Hole, unflatten
-from glassgrad.tensor.jit.references import ALONE, references_to_node
-from glassgrad.tensor.jit.rng_state import Counters
+from glassgrad.tensor.jit.output_buffers import BufferWindow, Output, OutputBuffer
+from glassgrad.tensor.jit.pytree import TensorPlaceholder, unflatten
+from glassgrad.tensor.jit.references import UNSHARED_COUNT, references_to_node
+from glassgrad.tensor.jit.rng_state import RngCells
 from glassgrad.tensor.jit.trace import Trace
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
 from glassgrad.tensor.lazy.exclusive import exclusive
@@ -46,7 +46,7 @@ UOP, NUMBER = attrgetter("uop"), attrgetter("number")
 Ints = tuple[int, ...]
 
 
-class Argument(NamedTuple):
+class ArgumentBase(NamedTuple):
     """Which base an argument is, and how many bytes before it the base began in the capture."""
 
     number: int
@@ -54,47 +54,47 @@ class Argument(NamedTuple):
     before: int
 
 
-def modes() -> tuple[int, int, DType, DType, str]:
+def settings_key() -> tuple[int, int, DType, DType, str]:
     """The settings that decide what a function computes."""
     floats, ints = dtypes.default_float, dtypes.default_int
     return TRAINING.value, NO_GRAD.value, floats, ints, canonical_device(None)
 
 
-class Captured:
+class CapturedGraph:
     """A call that can be replayed."""
 
     def __init__(
         self,
-        earlier: FirstCall | Captured,
+        earlier: FirstCall | CapturedGraph,
         trace: Trace,
         watching: Recorder,
-        before: Before,
+        before: PriorState,
         result: Any,
         returned: list[TensorCore],
     ) -> None:
-        self.modes = modes()
+        self.modes = settings_key()
         self.trace = trace
-        self.replays: int = earlier.replays if isinstance(earlier, Captured) else 0
+        self.replays: int = earlier.replays if isinstance(earlier, CapturedGraph) else 0
         self.size_checks = watching.size_checks
-        self.storages = storages_seen(watching, before, returned)
-        self.layouts = layouts(before.arguments)
-        self.seen = [tensor.uop for tensor in before.arguments]
+        self.storages = touched_storages(watching, before, returned)
+        self.layouts = argument_specs(before.arguments)
+        self.last_nodes = [tensor.uop for tensor in before.arguments]
         escaped = _escaped(before, returned)
-        refuse_hidden(result, escaped)
+        refuse_tensors_in_objects(result, escaped)
         stored = [tensor for tensor in escaped if tensor.uop.op is BUFFER]
-        self.poisoned = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
+        self.invalidated = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
         fresh = {tensor.uop.arg.storage for tensor in (*returned, *stored)}
         capture, numbers = merge_runs(watching.runs, fresh, _device(watching))
         _refuse_other_variables(capture, self.size_checks, before.values)
-        self.replayed = Replay(capture, before.values)
+        self.replay = Replay(capture, before.values)
         self._sort_bases(watching, before)
-        self._find_doubts(earlier, before)
+        self._find_suspects(earlier, before)
         self.lazy = [
             (held, node)  # computed inside of other values; others may have computed it since
             for held, node in before.lazy.items()
             if node in watching.nodes
         ]
-        self.made = [
+        self.output_buffers = [
             OutputBuffer(n, s, []) for n, s in enumerate(capture.allocated, len(capture.inputs))
         ]
         self.kind: Any = type(returned[0]) if returned else TensorCore
@@ -104,35 +104,39 @@ class Captured:
         left = [(ref(tensor), self._output(tensor, given, sized, numbers)) for tensor in stored]
         # Where a call leaves views of memory outside, replays leave them as they are.
         self.stored = [(held, output) for held, output in left if output.tensor is None]
-        self._keep(numbers, {output.made for output in self.outputs}, stored)
+        self._adopt_left_memory(numbers, {output.made for output in self.outputs}, stored)
         self.gradients = [self._gradient(*found) for found in before.new_gradients(watching)]
-        self.read_gradients = before.gradients_in({known.storage for known in self.known})
+        self.read_gradients = before.gradients_in({known.storage for known in self.outside_tensors})
         self.has_effects = bool(
-            self.renewed or self.written or self.stored or self.poisoned or self.gradients
+            self.renewed or self.written or self.stored or self.invalidated or self.gradients
         )
-        self.template = unflatten(result, iter([Hole()] * len(returned)))
-        self.is_one_tensor = isinstance(self.template, Hole) and self.outputs[0].is_first_made
+        self.template = unflatten(result, iter([TensorPlaceholder()] * len(returned)))
+        self.is_one_tensor = (
+            isinstance(self.template, TensorPlaceholder) and self.outputs[0].is_first_made
+        )
 
-    def _keep(
+    def _adopt_left_memory(
         self, numbers: dict[Storage, int], returned: set[int], stored: list[TensorCore]
     ) -> None:
         """Memory of tensors that were left behind, as gradients are, is filled again."""
-        holders: dict[int, list[TensorCore]] = {}
+        holders_by_storage: dict[int, list[TensorCore]] = {}
         for tensor in stored:
             if (number := numbers.get(tensor.uop.arg.storage)) not in (None, *returned):
-                holders.setdefault(cast(int, number), []).append(tensor)
-        self.kept = [self.made[number] for number in holders]
-        for number, tensors in holders.items():
-            self.made[number].adopt(tensors, self.replayed)
+                holders_by_storage.setdefault(cast(int, number), []).append(tensor)
+        self.refilled = [self.output_buffers[number] for number in holders_by_storage]
+        for number, tensors in holders_by_storage.items():
+            self.output_buffers[number].adopt(tensors, self.replay)
 
-    def _gradient(self, tensor: TensorCore, was_there: bool) -> Gradient:
+    def _gradient(self, tensor: TensorCore, was_there: bool) -> GradientEffect:
         if tensor.grad is None:
-            return Gradient(ref(tensor), was_there)
+            return GradientEffect(ref(tensor), was_there)
         made = [output for held, output in self.stored if held() is tensor.grad]
         shape, dtype = tensor.grad.shape, tensor.grad.dtype
-        return Gradient(ref(tensor), was_there, made[0] if made else _gone(shape, dtype))
+        return GradientEffect(
+            ref(tensor), was_there, made[0] if made else _invalid_buffer(shape, dtype)
+        )
 
-    def _sort_bases(self, watching: Recorder, before: Before) -> None:
+    def _sort_bases(self, watching: Recorder, before: PriorState) -> None:
         """Tell arguments, random counters and known memory apart; what is left is constant."""
         arguments = before.arguments
         written = {view.storage for run in watching.runs for view in run.written}
@@ -140,36 +144,38 @@ class Captured:
             leaf.arg.storage for leaf in GENERATOR.keys.values()
         )
         starts |= {leaf.arg.storage: n - before.random_numbers for leaf, n in watching.counters}
-        held = holders()
-        self.arguments: list[Argument] = []
-        self.known: list[CapturedTensor] = []
+        held = holders_by_storage()
+        self.arguments: list[ArgumentBase] = []
+        self.outside_tensors: list[CapturedTensor] = []
         counters: dict[int, int | None] = {}
-        for base, storage in enumerate(self.replayed.capture.inputs):
+        for base, storage in enumerate(self.replay.capture.inputs):
             own = [n for n, tensor in enumerate(arguments) if tensor.uop.arg.storage is storage]
             if own:
                 view: View = arguments[own[0]].uop.arg
-                self.arguments.append(Argument(own[0], base, view.offset * view.dtype.itemsize))
+                self.arguments.append(ArgumentBase(own[0], base, view.offset * view.dtype.itemsize))
             elif storage in starts:
                 counters[base] = starts[storage]
             elif storage in held:
-                self.known.append(CapturedTensor(storage, held[storage], storage in written))
-        written_ones = [known for known in self.known if known.is_written]
+                self.outside_tensors.append(
+                    CapturedTensor(storage, held[storage], storage in written)
+                )
+        written_ones = [known for known in self.outside_tensors if known.is_written]
         self.renewed = [(held, known.storage) for known in written_ones for held in known.holders]
         self.written = [n for n, t in enumerate(arguments) if t.uop.arg.storage in written]
         total = GENERATOR.used - before.random_numbers
-        self.random = Counters(counters, total, self.replayed)
+        self.random = RngCells(counters, total, self.replay)
 
-    def _find_doubts(self, earlier: FirstCall | Captured, before: Before) -> None:
+    def _find_suspects(self, earlier: FirstCall | CapturedGraph, before: PriorState) -> None:
         """Arguments whose memory the call before had as well may be read as tensors outside too.
 
         Another argument in that place is watched once more, and tells.
         """
         numbered = enumerate(before.storages)
-        self.doubted = {n: storage for n, storage in numbered if storage in earlier.storages}
-        pairs = [(held, known.storage) for known in self.known for held in known.holders]
+        self.suspects = {n: storage for n, storage in numbered if storage in earlier.storages}
+        pairs = [(held, known.storage) for known in self.outside_tensors for held in known.holders]
         self.holders = [held for held, _ in pairs]
         self.held = [storage for _, storage in pairs]
-        self.outside = {known.storage for known in self.known}
+        self.outside = {known.storage for known in self.outside_tensors}
 
     def _output(
         self,
@@ -180,11 +186,11 @@ class Captured:
     ) -> Output:
         view: View = tensor.uop.arg
         shape = sized.get(view, view.shape)
-        window = Window(view.dtype, shape, view.strides, view.offset)
+        window = BufferWindow(view.dtype, shape, view.strides, view.offset)
         number = numbers.get(view.storage)
         if number is not None:
-            self.made[number].windows.append(window)
-            return Output(made=number, number=len(self.made[number].windows) - 1)
+            self.output_buffers[number].windows.append(window)
+            return Output(made=number, number=len(self.output_buffers[number].windows) - 1)
         for number, argument in enumerate(arguments):
             if argument is tensor:
                 return Output(number)
@@ -198,32 +204,32 @@ class Captured:
     def accepts(self, arguments: list[TensorCore]) -> bool:
         """Whether the arguments lie in memory as those of the capture did."""
         uops = [tensor.uop for tensor in arguments]
-        if uops == self.seen:
+        if uops == self.last_nodes:
             return True
-        found = layouts(arguments)
-        if found != self.layouts or not self._are_apart([uop.arg.storage for uop in uops]):
+        found = argument_specs(arguments)
+        if found != self.layouts or not self._keep_aliasing([uop.arg.storage for uop in uops]):
             return False
-        self.seen = uops
+        self.last_nodes = uops
         for number, base, before in self.arguments:
-            self.replayed.set_base(base, uops[number].arg.address - before)
-            self.replayed.storages[base] = uops[number].arg.storage
+            self.replay.set_base(base, uops[number].arg.address - before)
+            self.replay.storages[base] = uops[number].arg.storage
         return True
 
-    def _are_apart(self, storages: list[Storage]) -> bool:
+    def _keep_aliasing(self, storages: list[Storage]) -> bool:
         """Whether the arguments have no memory in common but what they had in the capture."""
-        if any(storages[number] is not storage for number, storage in self.doubted.items()):
+        if any(storages[number] is not storage for number, storage in self.suspects.items()):
             return False
         written = [storages[number] for number in self.written]
-        written += [known.storage for known in self.known if known.is_written]
+        written += [known.storage for known in self.outside_tensors if known.is_written]
         shared = {other for storage in written for other in SEEN.sharing(storage)}
         return self.outside.isdisjoint(storages) and shared.isdisjoint([*storages, *self.outside])
 
-    def is_again(self, arguments: Sequence[Any]) -> bool:
+    def is_unchanged(self, arguments: Sequence[Any]) -> bool:
         """Whether everything certainly is as in the last call; if not, it may be for all that."""
         try:
-            if list(map(UOP, arguments)) != self.seen or self.lazy:
+            if list(map(UOP, arguments)) != self.last_nodes or self.lazy:
                 return False
-            if not self._gradients_are_as_before():
+            if not self._gradients_are_unchanged():
                 return False
             held = self.held
             return not held or [h().uop.arg.storage for h in self.holders] == held  # type: ignore[union-attr]
@@ -232,15 +238,17 @@ class Captured:
 
     def is_valid(self) -> bool:
         """Whether tensors outside are still what the capture found."""
-        if not self._gradients_are_as_before():
+        if not self._gradients_are_unchanged():
             return False
-        if not all(map(CapturedTensor.is_held, self.known)):  # this does the writes that wait
+        if not all(
+            map(CapturedTensor.is_held, self.outside_tensors)
+        ):  # this does the writes that wait
             return False
         return all((tensor := held()) is None or tensor.uop is old for held, old in self.lazy)
 
-    def _gradients_are_as_before(self) -> bool:
+    def _gradients_are_unchanged(self) -> bool:
         """Whether tensors have gradients where they had, and those that were read are the same."""
-        if self.gradients and not all(map(Gradient.is_as_before, self.gradients)):
+        if self.gradients and not all(map(GradientEffect.is_unchanged, self.gradients)):
             return False
         return all(
             (tensor := held()) is None or tensor.grad is gradient()
@@ -251,10 +259,10 @@ class Captured:
         """Replay: point at this call's memory, run, and hand out the results."""
         if values:
             check_all(self.size_checks, values)
-            self.replayed.bind_variables(values)
-        replayed = self.replayed
+            self.replay.bind_variables(values)
+        replayed = self.replay
         made = []
-        for one in self.made:
+        for one in self.output_buffers:
             made.append(one.ready(replayed))
         if self.random.starts:
             self.random.advance()
@@ -273,30 +281,30 @@ class Captured:
         for held, storage in self.renewed:
             tensor = held()
             # Most often nothing was made of the old contents: then nobody could tell.
-            if tensor is not None and references_to_node(tensor) > ALONE:
+            if tensor is not None and references_to_node(tensor) > UNSHARED_COUNT:
                 if tensor.uop.arg.storage is storage:
-                    renew(tensor, done)
+                    renew_version(tensor, done)
         for number in self.written:
-            renew(arguments[number], done)
-        if self.poisoned:
-            self._poison()
+            renew_version(arguments[number], done)
+        if self.invalidated:
+            self._invalidate()
         for held, output in self.stored:
             if (tensor := held()) is not None:
                 set_contents(tensor, output.node_of(made, arguments))
         for gradient in self.gradients:
             gradient.settle(made, arguments)
-        for found in self.kept:
+        for found in self.refilled:
             found.settle()
 
-    def _poison(self) -> None:
+    def _invalidate(self) -> None:
         """Lazy tensors that the captured call left behind know nothing of this one: refuse them."""
-        for held in self.poisoned:
+        for held in self.invalidated:
             if (tensor := held()) is not None:
-                set_node(tensor, _gone(tensor.uop.shape, tensor.uop.dtype))
-        self.poisoned = []
+                set_node(tensor, _invalid_buffer(tensor.uop.shape, tensor.uop.dtype))
+        self.invalidated = []
 
 
-class Gradient(NamedTuple):
+class GradientEffect(NamedTuple):
     """What a call leaves as a tensor's gradient: one that was made, one that cannot be looked at
     since only parts of it were computed, or none.
     """
@@ -305,7 +313,7 @@ class Gradient(NamedTuple):
     was_there: bool  # before the call
     left: Output | UOp | None = None
 
-    def is_as_before(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether backward() meets a gradient to add to if it did in the capture."""
         tensor = self.held()
         return tensor is None or (tensor.grad is not None) == self.was_there
@@ -323,7 +331,7 @@ class Gradient(NamedTuple):
             tensor.grad = tensor._wrap_raw(left.node_of(made, arguments))
 
 
-def _gone(shape: Ints, dtype: DType) -> UOp:
+def _invalid_buffer(shape: Ints, dtype: DType) -> UOp:
     """A buffer that cannot be looked at."""
     gone = View.empty("CPU", shape, dtype)
     OVERWRITTEN.add(gone)
@@ -354,7 +362,7 @@ def _device(watching: Recorder) -> Any:
     return next(iter(found.values()), None) or Device[Device.DEFAULT]
 
 
-def _escaped(before: Before, returned: list[TensorCore]) -> list[TensorCore]:
+def _escaped(before: PriorState, returned: list[TensorCore]) -> list[TensorCore]:
     """Tensors that were made inside of the call and are still there, but were not returned."""
     own, thread = {id(tensor) for tensor in returned}, get_ident()
     return [

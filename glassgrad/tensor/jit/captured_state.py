@@ -12,7 +12,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import TensorCore, live_tensors
-from glassgrad.tensor.jit.references import ALONE, references_to_node
+from glassgrad.tensor.jit.references import UNSHARED_COUNT, references_to_node
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
 from glassgrad.tensor.lazy.realize import realize
 from glassgrad.tensor.lazy.views import ViewGroup, root_storage, set_contents
@@ -41,13 +41,13 @@ class CapturedTensor:
                 here, moved = here or is_here, moved or not is_here
         return here and not moved
 
-    def renew(self, done: set[ViewGroup]) -> None:
+    def renew_version(self, done: set[ViewGroup]) -> None:
         for held in self.holders:
             if (tensor := held()) is not None and tensor.uop.arg.storage is self.storage:
-                renew(tensor, done)
+                renew_version(tensor, done)
 
 
-def renew(tensor: TensorCore, done: set[ViewGroup]) -> None:
+def renew_version(tensor: TensorCore, done: set[ViewGroup]) -> None:
     """The memory was written: what the tensor holds from now on is another version.
 
     If nothing was made of the old one, nobody could tell them apart. Views of one value get the
@@ -60,7 +60,7 @@ def renew(tensor: TensorCore, done: set[ViewGroup]) -> None:
             OVERWRITTEN.update(_windows(whole))
             whole.set_contents(_next_version(whole.uop))
         return
-    if references_to_node(tensor) > ALONE:
+    if references_to_node(tensor) > UNSHARED_COUNT:
         set_contents(tensor, _next_version(tensor.uop))
 
 
@@ -77,7 +77,7 @@ def _next_version(uop: UOp) -> UOp:
     return UOp(BUFFER, old.dtype, (), old.renewed())
 
 
-def readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
+def first_readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
     """For each storage that these nodes read, the first line that does."""
     found: dict[Storage, Origin | None] = {}
     for node in nodes:
@@ -88,7 +88,7 @@ def readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
     return found
 
 
-def holders() -> dict[Storage, list[ref[TensorCore]]]:
+def holders_by_storage() -> dict[Storage, list[ref[TensorCore]]]:
     """For each storage, the tensors that hold it."""
     found: dict[Storage, list[ref[TensorCore]]] = {}
     for tensor in live_tensors():

@@ -13,7 +13,7 @@ from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp, next_number
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.core import LIVE_TENSORS, TensorCore, TensorRef, live_tensors
-from glassgrad.tensor.jit.captured_state import readers
+from glassgrad.tensor.jit.captured_state import first_readers
 from glassgrad.tensor.jit.pytree import hidden_tensors
 from glassgrad.tensor.jit.trace import Trace
 from glassgrad.tensor.ops.random import GENERATOR
@@ -22,14 +22,14 @@ BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]
 
 
-class Stored(NamedTuple):
+class StoredValue(NamedTuple):
     """A buffer, as long as somebody has it."""
 
     node: ref[UOp]
     storage: ref[Storage]
 
 
-class Before(NamedTuple):
+class PriorState(NamedTuple):
     """What is known before a call that is watched."""
 
     arguments: list[TensorCore]
@@ -40,11 +40,11 @@ class Before(NamedTuple):
     keys: Any  # of random numbers; manual_seed() makes others
     values: Bound  # of variables among the arguments
     lazy: dict[TensorRef, UOp]  # what the live tensors held that is not in memory
-    stored: dict[TensorRef, Stored]  # and what is: a call that drops it gets its memory
+    stored: dict[TensorRef, StoredValue]  # and what is: a call that drops it gets its memory
     gradients: dict[TensorRef, ref[TensorCore] | None]
 
     @classmethod
-    def now(cls, arguments: list[TensorCore], values: Bound) -> Before:
+    def now(cls, arguments: list[TensorCore], values: Bound) -> PriorState:
         """The state of everything that a call may change."""
         alive = [(held, found) for held in list(LIVE_TENSORS) if (found := held()) is not None]
         return cls(
@@ -57,7 +57,7 @@ class Before(NamedTuple):
             values,
             {held: found.uop for held, found in alive if found.uop.op is not BUFFER},
             {
-                held: Stored(ref(found.uop), ref(found.uop.arg.storage))
+                held: StoredValue(ref(found.uop), ref(found.uop.arg.storage))
                 for held, found in alive
                 if found.uop.op is BUFFER
             },
@@ -97,8 +97,8 @@ class FirstCall(NamedTuple):
     storages: WeakSet[Storage]  # that it was given, found or returned
 
 
-def storages_seen(
-    watching: Recorder, before: Before, returned: list[TensorCore]
+def touched_storages(
+    watching: Recorder, before: PriorState, returned: list[TensorCore]
 ) -> WeakSet[Storage]:
     """All memory that a call was given, found or returned."""
     found = WeakSet(leaf.arg.storage for run in watching.runs for leaf in run.leaves)
@@ -109,7 +109,7 @@ def storages_seen(
 # ---------------------------------------------------------------------- effects
 
 
-def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
+def refuse_lost_effects(watching: Recorder, before: PriorState) -> None:
     """Effects of a call that a replay would not have."""
     if GENERATOR.keys is not before.keys:
         raise CaptureError(
@@ -135,7 +135,7 @@ def refuse_what_is_lost(watching: Recorder, before: Before) -> None:
     _refuse_dropped(watching, before)
 
 
-def _refuse_dropped(watching: Recorder, before: Before) -> None:
+def _refuse_dropped(watching: Recorder, before: PriorState) -> None:
     """Memory that a tensor held before the call, that was read, and that no tensor holds now."""
     then = {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     now = {tensor.uop.arg.storage for tensor in live_tensors() if tensor.uop.op is BUFFER}
@@ -146,11 +146,11 @@ def _refuse_dropped(watching: Recorder, before: Before) -> None:
                 f"a captured function reads a tensor of shape {leaf.shape} and then replaces it: "
                 "replays would read the old one again",
                 hint="change it in place with assign(); of a gradient, call zero_grad() inside",
-                origin=readers(watching.nodes).get(leaf.arg.storage),
+                origin=first_readers(watching.nodes).get(leaf.arg.storage),
             )
 
 
-def refuse_hidden(result: Any, escaped: list[TensorCore]) -> None:
+def refuse_tensors_in_objects(result: Any, escaped: list[TensorCore]) -> None:
     """Tensors inside of returned objects would change under their holder's feet."""
     own = {id(tensor) for tensor in escaped}
     for holder, tensor in hidden_tensors(result):
@@ -162,7 +162,7 @@ def refuse_hidden(result: Any, escaped: list[TensorCore]) -> None:
             )
 
 
-def gradients_left(watching: Recorder, before: Before) -> list[TensorCore]:
+def pending_gradients(watching: Recorder, before: PriorState) -> list[TensorCore]:
     """The gradients of tensors that a call did not update: another one will read them. Those of
     tensors that it did update may stay parts of its kernels.
     """
@@ -172,12 +172,12 @@ def gradients_left(watching: Recorder, before: Before) -> list[TensorCore]:
     return [grad for grad in dict.fromkeys(grads) if grad.uop.op is not BUFFER]
 
 
-def found_lazy(before: Before) -> bool:
+def computed_preexisting_tensors(before: PriorState) -> bool:
     """Whether a call computed tensors of others, which it would find in memory the next time."""
     return any(held in before.lazy for _, held in _changed(before))
 
 
-def _changed(before: Before) -> list[tuple[TensorCore, TensorRef]]:
+def _changed(before: PriorState) -> list[tuple[TensorCore, TensorRef]]:
     """Tensors of this thread that were there before a call and hold other nodes now."""
     thread = get_ident()
     return [
@@ -189,6 +189,6 @@ def _changed(before: Before) -> list[tuple[TensorCore, TensorRef]]:
     ]
 
 
-def _node_before(held: TensorRef, before: Before) -> UOp | None:
+def _node_before(held: TensorRef, before: PriorState) -> UOp | None:
     stored = before.stored.get(held)
     return before.lazy[held] if stored is None else stored.node()

@@ -29,9 +29,9 @@ from glassgrad.ir.ops import Ops
 from glassgrad.memory.sharing import SEEN
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.jit.capture import Captured
+from glassgrad.tensor.jit.capture import CapturedGraph
 from glassgrad.tensor.jit.function import TinyJit
-from glassgrad.tensor.jit.output_buffers import Output, Window
+from glassgrad.tensor.jit.output_buffers import BufferWindow, Output
 from glassgrad.tensor.jit.pytree import TENSOR
 from glassgrad.tensor.jit.serialize import key_text, pack_result
 from glassgrad.tensor.lazy.realize import finish_writes, realize
@@ -53,7 +53,7 @@ def export(
     finish_writes()
     if state is not None:
         realize(state.values())
-    packed = Packed(function, state or {})
+    packed = ExportedFunction(function, state or {})
     target = Path(path)
     if target.suffix == SHARED:
         _write_shared(packed, target)
@@ -66,7 +66,7 @@ def export(
     write_bundle(target, packed.row(), parts)
 
 
-def _write_shared(packed: Packed, path: Path) -> None:
+def _write_shared(packed: ExportedFunction, path: Path) -> None:
     """C has one function of one form, so there must be one capture."""
     from glassgrad.engine.export.c_library import write_library
 
@@ -81,7 +81,7 @@ def _write_shared(packed: Packed, path: Path) -> None:
     write_library(path, text, packed.library, contents)
 
 
-class Packed:
+class ExportedFunction:
     """Everything of a function that a file holds."""
 
     def __init__(self, function: TinyJit[..., Any], state: Mapping[str, TensorCore]) -> None:
@@ -103,10 +103,10 @@ class Packed:
             "entries": self.entries,
         }
 
-    def _entry(self, key: Any, captured: Captured) -> Row:
+    def _entry(self, key: Any, captured: CapturedGraph) -> Row:
         """One capture: what it is called with, what it runs, what it returns."""
         args, kwargs, (training, *_), _ = key
-        for known in captured.known:
+        for known in captured.outside_tensors:
             number = self.storages.setdefault(known.storage, len(self.storages))
             if known.is_written:
                 self.written.add(number)
@@ -116,7 +116,7 @@ class Packed:
             "layouts": [
                 (layout.shape, layout.dtype.name, *layout[3:]) for layout in captured.layouts
             ],
-            "capture": pack(captured.replayed.capture, self.library),
+            "capture": pack(captured.replay.capture, self.library),
             "size_checks": [pack_size_check(one, self.library) for one in captured.size_checks],
             "bases": self._bases(captured),
             "random_total": captured.random.total,
@@ -125,9 +125,9 @@ class Packed:
             "result": pack_result(captured.template),
         }
 
-    def _bases(self, captured: Captured) -> list[Row]:
+    def _bases(self, captured: CapturedGraph) -> list[Row]:
         arguments = {found.base: found for found in captured.arguments}
-        capture = captured.replayed.capture
+        capture = captured.replay.capture
         cells = {id(view.storage) for _, view in capture.cells}
         rows: list[Row] = []
         for base, storage in enumerate(capture.inputs):
@@ -143,11 +143,11 @@ class Packed:
                 rows.append({"storage": number})
         return rows
 
-    def _output(self, output: Output, captured: Captured) -> Row:
+    def _output(self, output: Output, captured: CapturedGraph) -> Row:
         if output.tensor is not None:
             return {"storage": self._numbered(output.tensor)} | _window(_seen(output.tensor))
         if output.argument is None:
-            window = captured.made[output.made].windows[output.number]
+            window = captured.output_buffers[output.made].windows[output.number]
             return {"made": output.made} | _window(window)
         return {"argument": output.argument} | _window(output.window)
 
@@ -177,13 +177,13 @@ class Packed:
                 )
 
 
-def _captures(function: Any) -> dict[Any, Captured]:
+def _captures(function: Any) -> dict[Any, CapturedGraph]:
     if not isinstance(function, TinyJit):
         raise CaptureError(
             f"only captured functions can be exported, not a {type(function).__name__}",
             hint="decorate it with @TinyJit and call it twice",
         )
-    found = function.captured_now()
+    found = function.valid_captures()
     if not found:
         raise CaptureError(
             "the function has not been captured yet",
@@ -215,12 +215,12 @@ def _names_inside(name: str, key: Any) -> list[str]:
     return [found for n, part in numbered for found in _names_inside(f"{name}_{n}", part)]
 
 
-def _seen(tensor: TensorCore) -> Window:
+def _seen(tensor: TensorCore) -> BufferWindow:
     view = tensor.uop.arg
-    return Window(view.dtype, view.shape, view.strides, view.offset)
+    return BufferWindow(view.dtype, view.shape, view.strides, view.offset)
 
 
-def _window(window: Window | None) -> Row:
+def _window(window: BufferWindow | None) -> Row:
     if window is None:
         return {}
     shape = list(map(pack_size, window.shape))

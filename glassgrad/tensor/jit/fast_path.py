@@ -20,7 +20,7 @@ from glassgrad.devices.registry import Device
 from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import UNBOUND
 from glassgrad.tensor.core import LIVE_TENSORS, TensorRef, forget_tensor
-from glassgrad.tensor.jit.capture import UOP, Captured, modes
+from glassgrad.tensor.jit.capture import UOP, CapturedGraph, settings_key
 from glassgrad.tensor.jit.guards import GONE, Guards
 from glassgrad.tensor.jit.output_buffers import OutputBlock
 
@@ -28,11 +28,11 @@ MISSED = object()
 FastPath = Callable[[tuple[Any, ...]], Any]
 
 
-def fast_path(captured: Captured, lock: RLock, guards: Guards, until: int) -> FastPath:
+def fast_path(captured: CapturedGraph, lock: RLock, guards: Guards, until: int) -> FastPath:
     """The function; it takes the arguments as a tuple of tensors. It misses from replay `until` on:
     that one is compared with the function.
     """
-    table = captured.replayed.batch
+    table = captured.replay.batch
     if is_simple(captured) and isinstance(table, Table):
         return _simple(captured, table, lock, guards, until)
 
@@ -40,7 +40,11 @@ def fast_path(captured: Captured, lock: RLock, guards: Guards, until: int) -> Fa
         with lock:
             if captured.replays >= until or not JIT.value:
                 return MISSED
-            if captured.modes == modes() and guards.hold() and captured.is_again(args):
+            if (
+                captured.modes == settings_key()
+                and guards.are_valid()
+                and captured.is_unchanged(args)
+            ):
                 captured.replays += 1
                 return captured(args, UNBOUND)
             return MISSED
@@ -49,15 +53,15 @@ def fast_path(captured: Captured, lock: RLock, guards: Guards, until: int) -> Fa
 
 
 def _simple(
-    captured: Captured,
+    captured: CapturedGraph,
     table: Table,
     lock: RLock,
     guards: Guards,
     until: int,
 ) -> FastPath:
-    replayed, pool, address = captured.replayed, table.pool, table.address
+    replayed, pool, address = captured.replay, table.pool, table.address
     launches, operations, nbytes = replayed.launches, replayed.operations, replayed.bytes
-    (made,) = captured.made
+    (made,) = captured.output_buffers
     new, kind = object.__new__, captured.kind
     training, no_grad, default, default_int, device = captured.modes
     mode, gradients = TRAINING, NO_GRAD
@@ -67,7 +71,7 @@ def _simple(
     def replay(args: tuple[Any, ...]) -> Any:
         with lock:
             try:
-                if list(map(UOP, args)) != captured.seen or captured.replays >= until:
+                if list(map(UOP, args)) != captured.last_nodes or captured.replays >= until:
                     return MISSED
                 if mode.value != training or gradients.value != no_grad:
                     return MISSED
@@ -110,13 +114,13 @@ def _simple(
     return replay
 
 
-def is_simple(captured: Captured) -> bool:
+def is_simple(captured: CapturedGraph) -> bool:
     """One tensor comes out, and nothing else happens."""
-    replayed = captured.replayed
+    replayed = captured.replay
     return (
         captured.is_one_tensor
-        and len(captured.made) == 1
-        and len(captured.made[0].windows) == 1
+        and len(captured.output_buffers) == 1
+        and len(captured.output_buffers[0].windows) == 1
         and not (captured.has_effects or captured.random.starts or captured.lazy)
         and not (replayed.cells or replayed.values)
     )

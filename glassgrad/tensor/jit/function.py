@@ -35,15 +35,15 @@ from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
 from glassgrad.tensor.autograd.history import as_leaves, forget_history
 from glassgrad.tensor.core import TensorCore, live_tensors
-from glassgrad.tensor.jit.argument_specs import specs_of
-from glassgrad.tensor.jit.capture import Captured, modes
+from glassgrad.tensor.jit.argument_specs import shapes_dtypes_devices
+from glassgrad.tensor.jit.capture import CapturedGraph, settings_key
 from glassgrad.tensor.jit.checks import (
-    Before,
     FirstCall,
-    found_lazy,
-    gradients_left,
-    refuse_what_is_lost,
-    storages_seen,
+    PriorState,
+    computed_preexisting_tensors,
+    pending_gradients,
+    refuse_lost_effects,
+    touched_storages,
 )
 from glassgrad.tensor.jit.fast_path import MISSED, FastPath, fast_path
 from glassgrad.tensor.jit.guards import Guards, Roots
@@ -62,9 +62,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 BUFFER = Ops.BUFFER
 MAX_CAPTURES = 32  # per function; the one used longest ago goes first
-FIRST_CHECK = 3  # the first replay that is a capture instead; then 4, 8, 16, ...
+FIRST_VERIFICATION = 3  # the first replay that is a capture instead; then 4, 8, 16, ...
 ALWAYS, NEVER = 1, 0  # values of JIT_CHECK
-UNREACHED = 1 << 62
+NEVER_REACHED = 1 << 62
 
 
 class Call(NamedTuple):
@@ -78,11 +78,11 @@ class Call(NamedTuple):
     is_plain: bool  # the arguments are tensors and nothing else
 
 
-class Row(NamedTuple):
+class CaptureEntry(NamedTuple):
     """What a watched call leaves, and the Python values that it was for."""
 
     guards: Guards
-    found: FirstCall | Captured
+    found: FirstCall | CapturedGraph
 
 
 class TinyJit(Generic[P, R]):
@@ -112,11 +112,15 @@ class TinyJit(Generic[P, R]):
         self.fxn = fxn
         self.strict = strict
         self.roots = Roots(fxn, owner, tuple(constants), None if state is None else tuple(state))
-        self.captures: OrderedDict[Any, list[Row]] = OrderedDict()  # the last one used first
-        self.waiting: OrderedDict[Any, Row] = OrderedDict()  # called once
+        self.captures: OrderedDict[Any, list[CaptureEntry]] = (
+            OrderedDict()
+        )  # the last one used first
+        self.first_calls: OrderedDict[Any, CaptureEntry] = OrderedDict()  # called once
         self._updated: frozenset[str] = frozenset()  # paths that the function only updates
-        self._fast_path: FastPath = _never
-        self._expected: tuple[Row, int] | None = None  # what that replays, and until when
+        self._fast_path: FastPath = _always_miss
+        self._fast_path_key: tuple[CaptureEntry, int] | None = (
+            None  # what that replays, and until when
+        )
         self._bound: WeakKeyDictionary[Any, TinyJit[..., R]] = WeakKeyDictionary()
         self._lock = RLock()
         update_wrapper(self, fxn)
@@ -125,16 +129,16 @@ class TinyJit(Generic[P, R]):
         """Forget what was captured: the next call is a first one again."""
         with self._lock:
             self.captures.clear()
-            self.waiting.clear()
-            self._expect_nothing()
+            self.first_calls.clear()
+            self._clear_fast_path()
 
     def count_captures(self) -> int:
         return sum(map(len, self.captures.values()))
 
-    def captured_now(self) -> dict[Any, Captured]:
+    def valid_captures(self) -> dict[Any, CapturedGraph]:
         """The captures, by their keys, in which all Python values were what they are now."""
         pairs = [(k, row) for k, rows in self.captures.items() for row in reversed(rows)]
-        return {k: cast(Captured, row.found) for k, row in pairs if row.guards.hold()}
+        return {k: cast(CapturedGraph, row.found) for k, row in pairs if row.guards.are_valid()}
 
     def __get__(self, owner: Any, kind: type | None = None) -> TinyJit[..., R]:
         """A method has captures of its own for each object."""
@@ -161,7 +165,7 @@ class TinyJit(Generic[P, R]):
         with self._lock:
             lazy = [tensor for tensor in call.tensors if tensor.uop.op is not BUFFER]
             with all_in_memory(lazy):
-                return cast(R, self._replay_or_watch(call))
+                return cast(R, self._replay_or_run(call))
 
     def _call(self, args: Any, kwargs: Any) -> Call:
         """The arguments of a call, taken apart."""
@@ -176,21 +180,21 @@ class TinyJit(Generic[P, R]):
         if Sizes.exist:
             values = bindings(tuple(found))
             tensors = [one for one in found if type(one) is not Size]
-        key = (*structure, modes(), specs_of(tensors))
+        key = (*structure, settings_key(), shapes_dtypes_devices(tensors))
         is_plain = not kwargs and list(map(id, args)) == list(map(id, tensors))
         return Call(key, tensors, objects, values, partial(self.fxn, *args, **kwargs), is_plain)
 
     # ------------------------------------------------------------------ replays
 
-    def _replay_or_watch(self, call: Call) -> Any:
+    def _replay_or_run(self, call: Call) -> Any:
         """A call whose arguments are in memory."""
         finish_writes()
-        row = self._matching(call)
+        row = self._find_capture(call)
         if row is None:
-            waiting = self.waiting.get(call.key)
-            is_second = waiting is not None and waiting.guards.hold()
-            return self._watch(call, waiting if is_second else None)
-        captured = cast(Captured, row.found)
+            waiting = self.first_calls.get(call.key)
+            is_second = waiting is not None and waiting.guards.are_valid()
+            return self._run_watched(call, waiting if is_second else None)
+        captured = cast(CapturedGraph, row.found)
         if not captured.accepts(call.tensors) or not captured.is_valid():
             if self.strict:
                 raise CaptureError(
@@ -198,78 +202,78 @@ class TinyJit(Generic[P, R]):
                     hint="change them in place with assign(); without strict=True the function is "
                     "captured again",
                 )
-            return self._watch(call, row)
+            return self._run_watched(call, row)
         captured.replays += 1
-        if captured.replays == (check := next_check(captured.replays - 1)):
-            return self._watch(call, row, must_agree=True)
+        if captured.replays == (check := next_verification(captured.replays - 1)):
+            return self._run_watched(call, row, must_agree=True)
         if call.is_plain and not call.values:
-            self._expect(row, check - 1)
+            self._set_fast_path(row, check - 1)
         return captured(call.tensors, call.values)
 
-    def _matching(self, call: Call) -> Row | None:
+    def _find_capture(self, call: Call) -> CaptureEntry | None:
         """The capture of an equal call in which all Python values were what they are now."""
         rows = self.captures.get(call.key, [])
-        found = next((row for row in rows if row.guards.hold()), None)
+        found = next((row for row in rows if row.guards.are_valid()), None)
         if found is not None:
             self.captures.move_to_end(call.key)
             if found is not rows[0]:
                 rows.remove(found)
                 rows.insert(0, found)
             return found
-        if self.strict and (self.captures or self.waiting):
-            self._refuse_another(call, rows)
-        for row in [row for row in rows if row.guards.hold_dead_objects()]:
+        if self.strict and (self.captures or self.first_calls):
+            self._refuse_recapture(call, rows)
+        for row in [row for row in rows if row.guards.keep_replaced_objects_alive()]:
             self._drop(call, row)
         return None
 
-    def _expect(self, row: Row, until: int) -> None:
+    def _set_fast_path(self, row: CaptureEntry, until: int) -> None:
         """Be ready for the same capture once more, up to replay `until`."""
-        if self._expected != (row, until):
-            self._expected = row, until
-            self._fast_path = fast_path(cast(Captured, row.found), self._lock, row.guards, until)
+        if self._fast_path_key != (row, until):
+            self._fast_path_key = row, until
+            self._fast_path = fast_path(
+                cast(CapturedGraph, row.found), self._lock, row.guards, until
+            )
 
-    def _expect_nothing(self) -> None:
-        self._fast_path, self._expected = _never, None
+    def _clear_fast_path(self) -> None:
+        self._fast_path, self._fast_path_key = _always_miss, None
 
     # ------------------------------------------------------------------ watched calls
 
     @exclusive
-    def _watch(self, call: Call, row: Row | None, must_agree: bool = False) -> Any:
+    def _run_watched(self, call: Call, row: CaptureEntry | None, must_agree: bool = False) -> Any:
         """Run the function. After a first call (no `row`) the next one is captured; what it
         computes is compared with the call that `row` is of, and must be the same in a check.
         """
-        self._expect_nothing()
-        if row is not None and isinstance(row.found, Captured):
-            row.found.replayed.free_arena()
-        before = Before.now(call.tensors, call.values)
+        self._clear_fast_path()
+        if row is not None and isinstance(row.found, CapturedGraph):
+            row.found.replay.free_arena()
+        before = PriorState.now(call.tensors, call.values)
         guards = Guards(self.roots, call.objects, self._updated) if row is not None else None
         watching, result, returned = self._run(call, before, is_strict=row is not None)
-        is_first = row is None or guards is None or found_lazy(before)
+        is_first = row is None or guards is None or computed_preexisting_tensors(before)
         if not is_first:
-            refuse_what_is_lost(watching, before)
+            refuse_lost_effects(watching, before)
         trace = Trace(watching, before, result, returned)
         if is_first or row is None or guards is None:
-            first = FirstCall(trace, storages_seen(watching, before, returned))
-            self._start_again(call, row, first)
+            first = FirstCall(trace, touched_storages(watching, before, returned))
+            self._restart(call, row, first)
             return result
         try:
-            row.found.trace.refuse_other_numbers(trace)
+            row.found.trace.refuse_changed_numbers(trace)
             if must_agree:
-                row.found.trace.refuse_another(trace)
+                row.found.trace.refuse_changed_computation(trace)
         except CaptureError:
-            self._start_again(
-                call, row, FirstCall(trace, storages_seen(watching, before, returned))
-            )
+            self._restart(call, row, FirstCall(trace, touched_storages(watching, before, returned)))
             raise
-        captured = Captured(row.found, trace, watching, before, result, returned)
+        captured = CapturedGraph(row.found, trace, watching, before, result, returned)
         guards = guards.after_call()
         guards.refuse_opaque()
         self._updated = guards.updated
-        self._keep(call, Row(guards, captured), row)
+        self._keep(call, CaptureEntry(guards, captured), row)
         return result
 
     def _run(
-        self, call: Call, before: Before, is_strict: bool
+        self, call: Call, before: PriorState, is_strict: bool
     ) -> tuple[Recorder, Any, list[TensorCore]]:
         """Run the function, and record what it computes."""
         older = frozenset(map(id, live_tensors()))
@@ -277,14 +281,16 @@ class TinyJit(Generic[P, R]):
         with recording(is_strict, older) as watching, as_leaves(call.tensors):
             result = call.run()
             flatten(result, returned)
-            realize([*returned, *tensors_with_pending_writes(), *gradients_left(watching, before)])
+            realize(
+                [*returned, *tensors_with_pending_writes(), *pending_gradients(watching, before)]
+            )
             for one in [tensor for tensor in returned if id(tensor) not in older]:
                 leave_shared_memory(one)
             forget_history(before.first_number)  # a replay makes none either
         return watching, result, returned
 
-    def _keep(self, call: Call, row: Row, replaced: Row) -> None:
-        self.waiting.pop(call.key, None)
+    def _keep(self, call: Call, row: CaptureEntry, replaced: CaptureEntry) -> None:
+        self.first_calls.pop(call.key, None)
         rows = self.captures.setdefault(call.key, [])
         is_another = all(one is not replaced for one in rows)
         rows[:] = [row, *(one for one in rows if one is not replaced)]
@@ -297,21 +303,23 @@ class TinyJit(Generic[P, R]):
             if not self.captures[oldest]:
                 del self.captures[oldest]
 
-    def _start_again(self, call: Call, row: Row | None, first: FirstCall) -> None:
+    def _restart(self, call: Call, row: CaptureEntry | None, first: FirstCall) -> None:
         """A call was a first one: the next one is captured."""
         self._drop(call, row)
-        self.waiting[call.key] = Row(Guards(self.roots, call.objects, self._updated), first)
-        _forget_oldest(self.waiting)
+        self.first_calls[call.key] = CaptureEntry(
+            Guards(self.roots, call.objects, self._updated), first
+        )
+        _drop_oldest(self.first_calls)
 
-    def _drop(self, call: Call, row: Row | None) -> None:
+    def _drop(self, call: Call, row: CaptureEntry | None) -> None:
         rows = [one for one in self.captures.pop(call.key, []) if one is not row]
         if rows:
             self.captures[call.key] = rows
 
-    def _refuse_another(self, call: Call, rows: list[Row]) -> None:
+    def _refuse_recapture(self, call: Call, rows: list[CaptureEntry]) -> None:
         """In strict mode a function is captured once."""
-        waiting = self.waiting.get(call.key)
-        if not rows and waiting is not None and waiting.guards.hold():
+        waiting = self.first_calls.get(call.key)
+        if not rows and waiting is not None and waiting.guards.are_valid():
             return
         for row in [*rows, *([waiting] if waiting is not None else [])]:
             change = next(row.guards.changes(), "a value that was replaced")
@@ -327,20 +335,20 @@ class TinyJit(Generic[P, R]):
         )
 
 
-def next_check(done: int) -> int:
+def next_verification(done: int) -> int:
     """The first replay after number `done` that is a capture instead."""
     mode = JIT_CHECK.value
     if mode in (ALWAYS, NEVER):
-        return done + 1 if mode == ALWAYS else UNREACHED
-    return FIRST_CHECK if done < FIRST_CHECK else 1 << done.bit_length()
+        return done + 1 if mode == ALWAYS else NEVER_REACHED
+    return FIRST_VERIFICATION if done < FIRST_VERIFICATION else 1 << done.bit_length()
 
 
-def _forget_oldest(kept: OrderedDict[Any, Any]) -> None:
+def _drop_oldest(kept: OrderedDict[Any, Any]) -> None:
     if len(kept) > MAX_CAPTURES:
         kept.popitem(last=False)
 
 
-def _never(args: tuple[Any, ...]) -> Any:
+def _always_miss(args: tuple[Any, ...]) -> Any:
     return MISSED
 
 

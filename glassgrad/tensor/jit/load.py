@@ -31,12 +31,17 @@ from glassgrad.ir.uop import UOp
 from glassgrad.memory.storage import BufferSpec, Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.jit.argument_specs import Layout, layouts, refuse_others, specs_of
-from glassgrad.tensor.jit.captured_state import CapturedTensor, renew
-from glassgrad.tensor.jit.output_buffers import Output, OutputBuffer, Window
+from glassgrad.tensor.jit.argument_specs import (
+    ArgumentSpec,
+    argument_specs,
+    refuse_other_specs,
+    shapes_dtypes_devices,
+)
+from glassgrad.tensor.jit.captured_state import CapturedTensor, renew_version
+from glassgrad.tensor.jit.output_buffers import BufferWindow, Output, OutputBuffer
 from glassgrad.tensor.jit.pytree import flatten, unflatten
-from glassgrad.tensor.jit.rng_state import Counters
-from glassgrad.tensor.jit.serialize import differing, key_text, unpack_result
+from glassgrad.tensor.jit.rng_state import RngCells
+from glassgrad.tensor.jit.serialize import key_text, unknown_call_error, unpack_result
 from glassgrad.tensor.lazy.lending import claim_shared_memory
 from glassgrad.tensor.lazy.realize import all_in_memory
 from glassgrad.tensor.lazy.views import ViewGroup
@@ -68,13 +73,13 @@ class Loaded:
             for number, (dtype, size) in enumerate(row["storages"])
         ]
         self.state = {name: _tensor(found, storages) for name, found in row["state"].items()}
-        self._entries = [Entry(found, storages, linked) for found in row["entries"]]
+        self._entries = [LoadedCapture(found, storages, linked) for found in row["entries"]]
         held = [*self.state.values(), *(t for entry in self._entries for t in entry.held)]
         claim_shared_memory(held)
         written = {storages[number] for number in row["written"]}
         for entry in self._entries:
-            entry.known = _known(held, written)
-        self._found: dict[Hashable, Entry] = {}
+            entry.outside_tensors = _known(held, written)
+        self._found: dict[Hashable, LoadedCapture] = {}
         self._lock = RLock()
 
     def __repr__(self) -> str:
@@ -85,13 +90,13 @@ class Loaded:
         structure = flatten(args, tensors, []), flatten(kwargs, tensors, []) if kwargs else None
         values = bindings(tuple(tensors))
         tensors = [found for found in tensors if type(found) is not Size]
-        key = (*structure, TRAINING.value, specs_of(tensors))
+        key = (*structure, TRAINING.value, shapes_dtypes_devices(tensors))
         with self._lock:
             entry = self._found.get(key) or self._find(key)
             with all_in_memory([tensor for tensor in tensors if tensor.uop.op is not BUFFER]):
                 return entry(tensors, values)
 
-    def _find(self, key: tuple[Any, ...]) -> Entry:
+    def _find(self, key: tuple[Any, ...]) -> LoadedCapture:
         """The capture for a call: of this structure, these shapes, and this training mode if there
         are several.
         """
@@ -99,46 +104,50 @@ class Loaded:
         called = _called(key_text(args), None if kwargs is None else key_text(kwargs))
         fitting = [entry for entry in self._entries if entry.called == called]
         if not fitting:
-            raise differing(called, list(dict.fromkeys(entry.called for entry in self._entries)))
+            raise unknown_call_error(
+                called, list(dict.fromkeys(entry.called for entry in self._entries))
+            )
         fitting = [entry for entry in fitting if entry.specs == shapes] or fitting
         fitting.sort(key=lambda entry: entry.training != training)
         self._found[key] = fitting[0]
         return fitting[0]
 
 
-class Entry:
+class LoadedCapture:
     """One capture of a loaded function."""
 
     def __init__(self, row: Row, storages: list[Storage], linked: LinkedLibrary) -> None:
         self.called = _called(*row["called"])
         self.training: int = row["training"]
         self.layouts = [
-            Layout(tuple(shape), dtypes.named(dtype), "CPU", tuple(strides), *rest)
+            ArgumentSpec(tuple(shape), dtypes.named(dtype), "CPU", tuple(strides), *rest)
             for shape, dtype, strides, *rest in row["layouts"]
         ]
         self.specs = tuple([(one.shape, one.dtype.name, one.device) for one in self.layouts])
         self.written: list[int] = row["written"]
         self.size_checks = [unpack_size_check(found) for found in row["size_checks"]]
-        self.known: list[CapturedTensor] = []  # memory that somebody outside can see
+        self.outside_tensors: list[CapturedTensor] = []  # memory that somebody outside can see
         given = [_given(base, storages) for base in row["bases"]]
         self.own = {storage for storage in given if storage in storages}
         capture = unpack(row["capture"], given, linked)
         smallest = {found: found.arg[1] for found in linked.variables}
-        self.replayed = Replay(capture, smallest)
+        self.replay = Replay(capture, smallest)
         self.arguments = [
             (base, found["argument"], found["before"])
             for base, found in enumerate(row["bases"])
             if "argument" in found
         ]
         starts = {n: base["random"] for n, base in enumerate(row["bases"]) if "random" in base}
-        self.random = Counters(starts, row["random_total"], self.replayed)
-        self.made = [OutputBuffer(n, s, []) for n, s in enumerate(capture.allocated, len(given))]
+        self.random = RngCells(starts, row["random_total"], self.replay)
+        self.output_buffers = [
+            OutputBuffer(n, s, []) for n, s in enumerate(capture.allocated, len(given))
+        ]
         self.outputs = [self._output(found, storages) for found in row["outputs"]]
         self.held = [output.tensor for output in self.outputs if output.tensor is not None]
         self.template = unpack_result(row["result"])
-        for found in self.made:
+        for found in self.output_buffers:
             if not found.windows:  # nobody sees it, as gradients that nobody returned
-                found.windows.append(Window(found.like.dtype, (found.like.size,), (1,), 0))
+                found.windows.append(BufferWindow(found.like.dtype, (found.like.size,), (1,), 0))
 
     def _output(self, row: Row, storages: list[Storage]) -> Output:
         if "storage" in row:
@@ -147,7 +156,7 @@ class Entry:
         if "argument" in row:
             return Output(row["argument"], window=window)
         assert window is not None
-        windows = self.made[row["made"]].windows
+        windows = self.output_buffers[row["made"]].windows
         windows.append(window)
         return Output(made=row["made"], number=len(windows) - 1)
 
@@ -155,24 +164,24 @@ class Entry:
         self._point(arguments)
         if values:
             check_all(self.size_checks, values)
-            self.replayed.bind_variables(values)
-        made = [found.ready(self.replayed) for found in self.made]
+            self.replay.bind_variables(values)
+        made = [found.ready(self.replay) for found in self.output_buffers]
         if self.random.starts:
             self.random.advance()
-        self.replayed.run()
+        self.replay.run()
         done: set[ViewGroup] = set()
-        for known in self.known:
+        for known in self.outside_tensors:
             if known.is_written:
-                known.renew(done)
+                known.renew_version(done)
         for number in self.written:
-            renew(arguments[number], done)
+            renew_version(arguments[number], done)
         results = [output.tensor_of(Tensor, made, arguments) for output in self.outputs]
         return unflatten(self.template, iter(results))
 
     def _point(self, arguments: Sequence[TensorCore]) -> None:
         """Let the launches work on this call's arguments, if these are as the captured ones."""
-        found = layouts(arguments)
-        refuse_others(found, self.layouts, "it takes what it was exported with")
+        found = argument_specs(arguments)
+        refuse_other_specs(found, self.layouts, "it takes what it was exported with")
         for number, (new, old) in enumerate(zip(found, self.layouts, strict=True)):
             if new != old:
                 raise CaptureError(
@@ -185,13 +194,13 @@ class Entry:
             raise CaptureError(
                 "an argument is memory of the exported function itself", hint="pass a copy"
             )
-        if not all(map(CapturedTensor.is_held, self.known)):
+        if not all(map(CapturedTensor.is_held, self.outside_tensors)):
             raise CaptureError(
                 "a tensor in .state was replaced: the exported function would not see it",
                 hint="change it in place with assign()",
             )
         for base, number, before in self.arguments:
-            self.replayed.set_base(base, arguments[number].uop.arg.address - before)
+            self.replay.set_base(base, arguments[number].uop.arg.address - before)
 
 
 def _called(args: str, kwargs: str | None) -> str:
@@ -222,10 +231,10 @@ def _given(base: Row, storages: list[Storage]) -> Storage:
     return Storage("CPU", base.get("cells", 1), dtypes.int64).allocate()
 
 
-def _window(row: Row) -> Window:
+def _window(row: Row) -> BufferWindow:
     dtype, shape, strides, offset = row["window"]
     sizes = tuple(map(unpack_size, shape))
-    return Window(dtypes.named(dtype), sizes, tuple(strides), offset)
+    return BufferWindow(dtypes.named(dtype), sizes, tuple(strides), offset)
 
 
 def _tensor(row: Row, storages: list[Storage]) -> Tensor:

@@ -19,7 +19,7 @@ BUFFER = Ops.BUFFER
 Ints = tuple[int, ...]
 
 
-class Window(NamedTuple):
+class BufferWindow(NamedTuple):
     """A view, without the storage; variables may decide its shape."""
 
     dtype: DType
@@ -47,7 +47,7 @@ class OutputBlock:
         self.idle = self.references()
 
     @classmethod
-    def new(cls, like: Storage, windows: list[Window], values: Bound) -> OutputBlock:
+    def new(cls, like: Storage, windows: list[BufferWindow], values: Bound) -> OutputBlock:
         """Memory of this size, which is not allocated yet."""
         storage = Storage(like.device, like.size, like.dtype)
         nodes = [window.on(storage, values) for window in windows]
@@ -76,7 +76,7 @@ class OutputBlock:
         return count
 
 
-FEW_BYTES = 1 << 20  # of more than this, no second block is kept
+MAX_SPARE_BLOCK_BYTES = 1 << 20  # of more than this, no second block is kept
 
 
 class OutputBuffer:
@@ -85,7 +85,7 @@ class OutputBuffer:
     Callers often hold the last result while they ask for the next one, so two blocks take turns.
     """
 
-    def __init__(self, base: int, like: Storage, windows: list[Window]) -> None:
+    def __init__(self, base: int, like: Storage, windows: list[BufferWindow]) -> None:
         self.base = base
         self.like = like
         self.windows = windows
@@ -107,7 +107,7 @@ class OutputBuffer:
         if found is None or found.references() != found.idle or found.values != values:
             found = OutputBlock.new(self.like, self.windows, values).allocate()
             self.is_new = True
-        self.other = self.last if self.like.nbytes <= FEW_BYTES else None
+        self.other = self.last if self.like.nbytes <= MAX_SPARE_BLOCK_BYTES else None
         self.last = found
         return found
 
@@ -134,7 +134,7 @@ class Output(NamedTuple):
 
     argument: int | None = None
     tensor: TensorCore | None = None
-    window: Window | None = None
+    window: BufferWindow | None = None
     made: int = 0
     number: int = 0
 

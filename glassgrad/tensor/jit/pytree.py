@@ -12,23 +12,23 @@ from glassgrad.base.errors import CaptureError
 from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.jit.guards.attributes import dict_of
-from glassgrad.tensor.jit.guards.kinds import PLAIN, is_numpy_array, is_plain
+from glassgrad.tensor.jit.guards.kinds import PLAIN_TYPES, is_numpy_array, is_plain
 
 TENSOR = "a tensor"  # stands for one in a key
 
 
-class Hole:
+class TensorPlaceholder:
     """Stands for a tensor in a structure that is to be unflatten."""
 
 
-class Identity(ref[Any]):
+class IdentityKey(ref[Any]):
     """Stands for an object in a key: equal to itself alone, and to nothing once the object died."""
 
     __slots__ = ("number",)
     number: int
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Identity) and self() is not None and self() is other()
+        return isinstance(other, IdentityKey) and self() is not None and self() is other()
 
     def __hash__(self) -> int:
         return self.number
@@ -53,7 +53,7 @@ def flatten(value: Any, found: list[Any], objects: list[Any] | None = None) -> H
             _refuse_size(value)
         found.append(value.size)
         return TENSOR, value.size.uop
-    if kind in PLAIN:  # 1, 1.0 and True are equal, but are not the same constant
+    if kind in PLAIN_TYPES:  # 1, 1.0 and True are equal, but are not the same constant
         return kind, repr(value)
     if isinstance(value, (tuple, list)):
         return kind.__name__, *[flatten(item, found, objects) for item in value]
@@ -126,7 +126,7 @@ def _constant(value: Any, objects: list[Any]) -> Hashable:
         )
     objects.append(value)
     try:
-        made = Identity(value)
+        made = IdentityKey(value)
     except TypeError:  # it has no weak references: the list of objects keeps it alive
         return kind, id(value)
     made.number = id(value)
@@ -150,7 +150,7 @@ def plain_values(value: Any) -> Any:
 
 def unflatten(value: Any, tensors: Iterator[Any]) -> Any:
     """The same structure with other tensors, which come in the order of `flatten`."""
-    if isinstance(value, (TensorCore, Hole)):
+    if isinstance(value, (TensorCore, TensorPlaceholder)):
         return next(tensors)
     if isinstance(value, (tuple, list)):
         parts = [unflatten(item, tensors) for item in value]

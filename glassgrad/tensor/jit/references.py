@@ -10,7 +10,7 @@ from sys import getrefcount
 from typing import Any
 
 
-class _Holder:
+class _OnlyHolder:
     def __init__(self, uop: object) -> None:
         self.uop = uop
 
@@ -20,4 +20,4 @@ def references_to_node(tensor: Any) -> int:
     return getrefcount(tensor.uop)
 
 
-ALONE = references_to_node(_Holder(object()))  # where only the tensor holds it
+UNSHARED_COUNT = references_to_node(_OnlyHolder(object()))  # where only the tensor holds it

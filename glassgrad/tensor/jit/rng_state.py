@@ -8,7 +8,7 @@ from glassgrad.engine.capture.replay import Replay
 from glassgrad.tensor.ops.random import GENERATOR
 
 
-class Counters:
+class RngCells:
     """The cells that a replay reads its counters and keys from.
 
     `starts` says for each base where a counter starts within a call; None: the cell has the key.

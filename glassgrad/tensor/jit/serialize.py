@@ -7,10 +7,10 @@ from typing import Any
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.size import written
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.jit.guards.kinds import PLAIN
-from glassgrad.tensor.jit.pytree import TENSOR, Hole
+from glassgrad.tensor.jit.guards.kinds import PLAIN_TYPES
+from glassgrad.tensor.jit.pytree import TENSOR, TensorPlaceholder
 
-TEXTS = (type(None), bool, int, float, str)  # what JSON has, too
+JSON_SCALARS = (type(None), bool, int, float, str)  # what JSON has, too
 
 
 def key_text(key: Any) -> str:
@@ -29,7 +29,7 @@ def key_text(key: Any) -> str:
     if first == "dict":
         pairs = zip(rest[::2], rest[1::2], strict=True)
         return "{" + ", ".join(f"{name}: {key_text(part)}" for name, part in pairs) + "}"
-    if first in PLAIN:
+    if first in PLAIN_TYPES:
         return str(rest[0])
     return _of_class(first, rest)
 
@@ -57,14 +57,14 @@ def _of_class(kind: type, parts: list[Any]) -> str:
 
 def pack_result(template: Any) -> Any:
     """The structure of a result for JSON."""
-    if isinstance(template, Hole):
+    if isinstance(template, TensorPlaceholder):
         return "tensor"
     kind = type(template)
     if kind in (tuple, list):
         return [kind.__name__, *map(pack_result, template)]
     if kind is dict and all(type(name) is str for name in template):
         return {name: pack_result(part) for name, part in template.items()}
-    if kind in TEXTS:
+    if kind in JSON_SCALARS:
         return ["plain", template]
     raise CaptureError(
         f"a function that returns a {kind.__name__} cannot be exported: a file cannot hold it",
@@ -74,7 +74,7 @@ def pack_result(template: Any) -> Any:
 
 def unpack_result(packed: Any) -> Any:
     if packed == "tensor":
-        return Hole()
+        return TensorPlaceholder()
     if isinstance(packed, dict):
         return {name: unpack_result(part) for name, part in packed.items()}
     kind, *parts = packed
@@ -83,7 +83,7 @@ def unpack_result(packed: Any) -> Any:
     return (tuple if kind == "tuple" else list)(map(unpack_result, parts))
 
 
-def differing(asked: str, known: list[str]) -> CaptureError:
+def unknown_call_error(asked: str, known: list[str]) -> CaptureError:
     """What to say to a call that was never captured."""
     return CaptureError(
         f"the exported function was called with {asked}, and was captured with "

@@ -24,14 +24,14 @@ from glassgrad.tensor.jit.pytree import plain_values
 from glassgrad.tensor.ops.random import GENERATOR
 
 if TYPE_CHECKING:
-    from glassgrad.tensor.jit.checks import Before
+    from glassgrad.tensor.jit.checks import PriorState
 
 BUFFER, BIND, CONST, RESHAPE = Ops.BUFFER, Ops.BIND, Ops.CONST, Ops.RESHAPE
 TRANSPARENT = frozenset((Ops.CONTIGUOUS, Ops.DETACH, Ops.CUSTOM))
 Digest = int
 
 
-class Data(NamedTuple):
+class PythonData(NamedTuple):
     """What Python's data that became a tensor inside of a call is known by."""
 
     dtype: str
@@ -43,7 +43,7 @@ class Data(NamedTuple):
         return f"data of shape {self.shape}"
 
 
-class Outside(NamedTuple):
+class OutsideMemory(NamedTuple):
     """A tensor outside, by its memory."""
 
     number: int
@@ -53,25 +53,25 @@ class Outside(NamedTuple):
         return f"a tensor of {self.size} elements outside"
 
 
-class Held(NamedTuple):
+class StoredDigest(NamedTuple):
     """What a storage holds: the digest of a value, and the window that shows just that value."""
 
     digest: Digest
     window: tuple[Any, ...]
 
 
-class Found(NamedTuple):
+class ExternalInput(NamedTuple):
     """Something that a call got from outside, with the line that uses it."""
 
     what: Any
     origin: Origin | None
 
 
-class Graph(NamedTuple):
+class RunGraph(NamedTuple):
     """One run: its graph without numbers, and the numbers."""
 
     outline: int
-    numbers: list[Found]
+    numbers: list[ExternalInput]
 
 
 class Trace:
@@ -80,12 +80,12 @@ class Trace:
     """
 
     def __init__(
-        self, watching: Recorder, before: Before, result: Any, returned: list[TensorCore]
+        self, watching: Recorder, before: PriorState, result: Any, returned: list[TensorCore]
     ) -> None:
-        self.graphs: list[Graph] = []
-        self.sources: list[Found] = []
+        self.graphs: list[RunGraph] = []
+        self.sources: list[ExternalInput] = []
         self.plain = plain_values(result)
-        self._held: dict[Storage, Held] = {}
+        self._held: dict[Storage, StoredDigest] = {}
         self._reshaped: dict[Digest, tuple[Digest, Any]] = {}  # a reshape -> what of
         self._roles = _roles(watching, before)
         self._sized = watching.symbolic_results  # shapes that variables decide
@@ -105,19 +105,19 @@ class Trace:
 
     def _follow(self, run: Run) -> None:
         digests: dict[UOp, Digest] = {}
-        numbers: list[Found] = []
+        numbers: list[ExternalInput] = []
         outline = []
         for node in toposort(run.values):
             digests[node] = self._digest(node, digests)
             if node.op is not CONST:
                 outline.append((node.op, node.dtype.name, node.shape))
                 consts = [source.arg for source in node.src if source.op is CONST]
-                numbers.extend(Found(repr(number), node.origin) for number in consts)
-        self.graphs.append(Graph(hash(tuple(outline)), numbers))
+                numbers.extend(ExternalInput(repr(number), node.origin) for number in consts)
+        self.graphs.append(RunGraph(hash(tuple(outline)), numbers))
         views = run.views
         for value, end in zip(run.values, run.plan.results, strict=True):
             view = views[end.buffer]
-            self._held[view.storage] = Held(digests[value], self._window(view))
+            self._held[view.storage] = StoredDigest(digests[value], self._window(view))
 
     def _digest(self, node: UOp, digests: dict[UOp, Digest]) -> Digest:
         op = node.op
@@ -149,7 +149,7 @@ class Trace:
         if held is not None:
             return held.digest if held.window == window else hash((held.digest, window))
         role = self._roles.get(view.storage, "unknown")
-        self.sources.append(Found(role, origin))
+        self.sources.append(ExternalInput(role, origin))
         return hash((role, window))
 
     def _window(self, view: View) -> tuple[Any, ...]:
@@ -159,7 +159,7 @@ class Trace:
 
     # ------------------------------------------------------------------ comparing
 
-    def refuse_other_numbers(self, later: Trace) -> None:
+    def refuse_changed_numbers(self, later: Trace) -> None:
         """Raise an error if a later call returned or computed with other numbers or data. It may
         compute other things, as a second call after one that initialises.
         """
@@ -169,7 +169,7 @@ class Trace:
                 "before: replays would not see it change",
                 hint="return tensors, or compute the number outside",
             )
-        known: defaultdict[int, list[list[Found]]] = defaultdict(list)
+        known: defaultdict[int, list[list[ExternalInput]]] = defaultdict(list)
         for graph in reversed(self.graphs):
             known[graph.outline].append(graph.numbers)
         for graph in later.graphs:
@@ -177,7 +177,7 @@ class Trace:
                 _refuse_number(rows.pop(), graph.numbers)
         data = {found.what for found in self.sources}
         for found in later.sources:
-            if isinstance(found.what, Data) and found.what not in data:
+            if isinstance(found.what, PythonData) and found.what not in data:
                 raise CaptureError(
                     f"{found.what} became a tensor inside of a captured function, "
                     "and was different in the call before: replays would not see it change",
@@ -185,7 +185,7 @@ class Trace:
                     origin=found.origin,
                 )
 
-    def refuse_another(self, later: Trace) -> None:
+    def refuse_changed_computation(self, later: Trace) -> None:
         """Raise an error if a later call computed something else."""
         if (later.ends, later.written) == (self.ends, self.written):
             return
@@ -201,7 +201,7 @@ class Trace:
         raise _changed("computes something else than it did", line)
 
 
-def _refuse_number(old: Iterable[Found], new: Iterable[Found]) -> None:
+def _refuse_number(old: Iterable[ExternalInput], new: Iterable[ExternalInput]) -> None:
     for a, b in zip(old, new, strict=False):
         if a.what != b.what:
             raise CaptureError(
@@ -224,13 +224,13 @@ def _changed(what: str, origin: Origin | None) -> CaptureError:
 # ---------------------------------------------------------------------- where values come from
 
 
-def _roles(watching: Recorder, before: Before) -> dict[Storage, Any]:
+def _roles(watching: Recorder, before: PriorState) -> dict[Storage, Any]:
     """What each storage that was there before, or that holds data from Python, is to a call."""
     found: dict[Storage, Any] = {}
     for run in watching.runs:
         for leaf in run.leaves:
             storage = leaf.arg.storage
-            found.setdefault(storage, Outside(id(storage), storage.size))
+            found.setdefault(storage, OutsideMemory(id(storage), storage.size))
     for run in watching.runs:
         for view in run.allocated:
             found.pop(view.storage, None)
@@ -245,7 +245,7 @@ def _roles(watching: Recorder, before: Before) -> dict[Storage, Any]:
     return found
 
 
-def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
+def _made_inside(watching: Recorder, before: PriorState) -> dict[UOp, None]:
     """The buffers that a call read and that neither existed before nor were computed by it."""
     known = {leaf.arg.storage for leaf, _ in watching.counters}
     known |= {view.storage for run in watching.runs for view in run.allocated}
@@ -258,6 +258,6 @@ def _made_inside(watching: Recorder, before: Before) -> dict[UOp, None]:
     return {leaf: None for leaf in leaves if leaf.arg.storage not in known}
 
 
-def _data(view: View) -> Data:
+def _data(view: View) -> PythonData:
     digest = blake2b(view.storage.as_buffer(), digest_size=16).digest()
-    return Data(view.dtype.name, view.shape, view.strides, digest)
+    return PythonData(view.dtype.name, view.shape, view.strides, digest)

@@ -68,7 +68,7 @@ def test_without_guards_checks_find_it(name: str, monkeypatch: pytest.MonkeyPatc
     """A change that no guard sees is an error at the next check."""
     wanted = eager_results(name, 4, NET_FINDS_LATE)
     way = WAYS[name]()
-    monkeypatch.setattr(Guards, "hold", lambda self: True)
+    monkeypatch.setattr(Guards, "are_valid", lambda self: True)
     try:
         found = results(TinyJit(way.function), way.change, 4, NET_FINDS_LATE)
     except CaptureError:

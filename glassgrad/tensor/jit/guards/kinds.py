@@ -11,11 +11,11 @@ from weakref import ref
 from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.tensor.core import TensorCore
 
-PLAIN = frozenset(
+PLAIN_TYPES = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
 )
 # Immutable values of the standard library that are compared with ==.
-VALUES = frozenset(("datetime", "decimal", "fractions", "pathlib", "uuid", "zoneinfo"))
+VALUE_MODULES = frozenset(("datetime", "decimal", "fractions", "pathlib", "uuid", "zoneinfo"))
 OWN_CODE = "glassgrad.nn"  # layers and optimisers are made of tensors, as users' models are
 MAX_ITEMS_COMPARED = 1000  # of a tuple that is compared by value
 
@@ -23,11 +23,11 @@ MAX_ITEMS_COMPARED = 1000  # of a tuple that is compared by value
 def is_plain(value: Any) -> bool:
     """Whether a value never changes and is known by its contents."""
     kind = type(value)
-    if kind in PLAIN or kind is range or kind is slice or kind is SymbolicInt:
+    if kind in PLAIN_TYPES or kind is range or kind is slice or kind is SymbolicInt:
         return True
     if kind is tuple or kind is frozenset:
         return len(value) <= MAX_ITEMS_COMPARED and all(map(is_plain, value))
-    return kind.__module__ in VALUES or is_numpy_scalar(value)
+    return kind.__module__ in VALUE_MODULES or is_numpy_scalar(value)
 
 
 def is_numpy_scalar(value: Any) -> bool:

@@ -50,10 +50,10 @@ from glassgrad.tensor.jit.guards.kinds import (
 from glassgrad.tensor.jit.guards.names import line_of, names_in
 from glassgrad.tensor.jit.guards.sources import (
     Attributes,
+    ClassOf,
     Contents,
     Entries,
     Items,
-    Kind,
     Length,
     Source,
     contents_of,
@@ -65,7 +65,7 @@ MAX_WALKS = 16  # each but the last finds new names
 FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 
 
-class Opaque(NamedTuple):
+class UnguardableValue(NamedTuple):
     """A value that no snapshot can hold."""
 
     what: str
@@ -73,7 +73,7 @@ class Opaque(NamedTuple):
     origin: Origin | None
 
 
-class Skipped(NamedTuple):
+class Exclusions(NamedTuple):
     """What is not followed: values and paths that the user calls constant, and `updated` paths,
     which the function only updates.
     """
@@ -88,7 +88,7 @@ class Skipped(NamedTuple):
         return any(one is value for one in self.values)
 
 
-class Reach:
+class ReachableValues:
     """Everything that is reachable from the roots, which are values with their names.
 
     `sources` are where values are read. An `owner` is followed but not kept alive.
@@ -97,7 +97,7 @@ class Reach:
     def __init__(
         self,
         roots: Iterable[tuple[str, Any]],
-        skipped: Skipped,
+        skipped: Exclusions,
         owner: Any = None,
         reads_all: bool = False,
     ) -> None:
@@ -115,7 +115,7 @@ class Reach:
     def _walk(self) -> None:
         self.codes: dict[CodeType, None] = {}
         self.sources: list[Source] = []
-        self.opaque: list[Opaque] = []
+        self.opaque: list[UnguardableValue] = []
         self._count = 0
         self._met: dict[tuple[int, bool], Any] = {}  # which also keeps ids from being used again
         self._waiting: deque[tuple[str, Any, bool]] = deque(
@@ -136,7 +136,7 @@ class Reach:
             self._class(path, value, may_be_called)
             return
         if (why := why_impure(value)) is not None:
-            self.opaque.append(Opaque(why, path, None))
+            self.opaque.append(UnguardableValue(why, path, None))
             return
         for kinds, visit in VISITS:
             if isinstance(value, kinds):
@@ -231,7 +231,7 @@ class Reach:
     def _refuse(self, what: str, path: str, code: CodeType, value: Any) -> None:
         if not self.skipped.has(value, path):
             line = line_of(code, path.rpartition(".")[2])
-            self.opaque.append(Opaque(what, path, _origin(code, line)))
+            self.opaque.append(UnguardableValue(what, path, _origin(code, line)))
 
     def _cell(self, name: str, cell: CellType, is_library: bool = False) -> None:
         try:
@@ -348,7 +348,7 @@ class Reach:
             self._read(Entries(space, names, f"{path}."))
             return
         direct = [name for name in names if is_direct(kind, name)]
-        self._read(Kind(value, path))
+        self._read(ClassOf(value, path))
         self._read(Attributes(value, [*slots, *direct], path))
         self._read(Entries(space, [n for n in names if n not in direct], f"{path}."))
 
@@ -369,17 +369,17 @@ class Reach:
                 self._follow(path, value.__wrapped__)
 
 
-Visit = Callable[[Reach, str, Any], None]
+Visit = Callable[[ReachableValues, str, Any], None]
 VISITS: list[tuple[Any, Visit]] = [
-    (FunctionType, Reach._function),
-    (MethodType, Reach._method),
-    (BuiltinFunctionType, Reach._builtin),
-    (functools.partial, Reach._partial),
-    (ModuleType, Reach._module),
-    ((staticmethod, classmethod), Reach._wrapped),
-    (property, Reach._property),
-    ((list, tuple, set, frozenset, deque), Reach._sequence),
-    ((dict, MappingProxyType), Reach._dict),
+    (FunctionType, ReachableValues._function),
+    (MethodType, ReachableValues._method),
+    (BuiltinFunctionType, ReachableValues._builtin),
+    (functools.partial, ReachableValues._partial),
+    (ModuleType, ReachableValues._module),
+    ((staticmethod, classmethod), ReachableValues._wrapped),
+    (property, ReachableValues._property),
+    ((list, tuple, set, frozenset, deque), ReachableValues._sequence),
+    ((dict, MappingProxyType), ReachableValues._dict),
 ]
 
 

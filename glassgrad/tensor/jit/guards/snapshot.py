@@ -11,8 +11,8 @@ from weakref import ref
 from glassgrad.base.errors import CaptureError
 from glassgrad.tensor.jit.guards.kinds import is_plain, is_tensor, shown
 from glassgrad.tensor.jit.guards.names import is_only_updated
-from glassgrad.tensor.jit.guards.reach import Reach, Skipped
-from glassgrad.tensor.jit.guards.sources import Code, Items, all_same
+from glassgrad.tensor.jit.guards.reach import Exclusions, ReachableValues
+from glassgrad.tensor.jit.guards.sources import GuardCode, Items, all_same
 
 GONE = (AttributeError, KeyError, ValueError, TypeError, IndexError, ReferenceError, RuntimeError)
 NOTHING = object()
@@ -30,17 +30,17 @@ class Roots(NamedTuple):
     constants: tuple[Any, ...] = ()
     state: tuple[Any, ...] | None = None
 
-    def reach(self, arguments: Iterable[Any], updated: frozenset[str]) -> Reach:
+    def reach(self, arguments: Iterable[Any], updated: frozenset[str]) -> ReachableValues:
         paths = frozenset(one for one in self.constants if isinstance(one, str))
         values = tuple(one for one in self.constants if not isinstance(one, str))
-        skipped = Skipped(values, paths, updated)
+        skipped = Exclusions(values, paths, updated)
         owner = None if self.owner is None else self.owner()
         named = [(f"argument {n}", value) for n, value in enumerate(arguments)]
         if self.state is not None:
             named += [(f"state[{n}]", value) for n, value in enumerate(self.state)]
-            return Reach(named, skipped, owner, reads_all=True)
+            return ReachableValues(named, skipped, owner, reads_all=True)
         own = [("self", owner)] if owner is not None else []
-        return Reach([("", self.function), *own, *named], skipped, owner)
+        return ReachableValues([("", self.function), *own, *named], skipped, owner)
 
 
 class Change(NamedTuple):
@@ -75,13 +75,13 @@ class Guards:
     @cached_property
     def compare(self) -> Callable[[], bool]:
         """Whether every value is what it was; one of `GONE` is raised where something has gone."""
-        code = Code()
+        code = GuardCode()
         pairs = zip(self._sources, self._saved, strict=True)
         return code.function(
             [term for source, saved in pairs for term in source.terms(code, saved)]
         )
 
-    def hold(self) -> bool:
+    def are_valid(self) -> bool:
         """Whether every value is what it was."""
         try:
             return self.compare()
@@ -104,7 +104,7 @@ class Guards:
                 if not all_same([new], [old]):
                     yield Change(source.path(number), old, new)
 
-    def hold_dead_objects(self) -> bool:
+    def keep_replaced_objects_alive(self) -> bool:
         """Whether objects or tensors were replaced, which this would keep alive."""
         return any(change.replaces_an_object() for change in self.changes())
 

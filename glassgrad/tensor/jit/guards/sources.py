@@ -22,11 +22,11 @@ class Source(Protocol):
     def path(self, number: int) -> str:
         """What the user calls a value."""
 
-    def terms(self, code: Code, saved: list[Any]) -> Iterator[str]:
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
         """Expressions, true while the values are those that were saved."""
 
 
-class Code:
+class GuardCode:
     """A function that compares: expressions over constants, which `name` gives names."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Attributes(NamedTuple):
     def path(self, number: int) -> str:
         return f"{self.prefix}.{self.names[number]}" if self.prefix else self.names[number]
 
-    def terms(self, code: Code, saved: list[Any]) -> Iterator[str]:
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
         owner = code.name(self.owner)
         for name, value in zip(self.names, saved, strict=True):
             yield code.is_same(f"{owner}.{name}", value)
@@ -100,7 +100,7 @@ class Entries(NamedTuple):
     def path(self, number: int) -> str:
         return f"{self.prefix}{self.keys[number]}"
 
-    def terms(self, code: Code, saved: list[Any]) -> Iterator[str]:
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
         owner = code.name(self.owner)
         for key, value in zip(self.keys, saved, strict=True):
             yield code.is_same(f"{owner}[{key!r}]", value)
@@ -119,7 +119,7 @@ class Items(NamedTuple):
     def path(self, number: int) -> str:
         return self.name(number)
 
-    def terms(self, code: Code, saved: list[Any]) -> Iterator[str]:
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
         yield f"all_same({code.name(self.read)}({code.name(self.owner)}), {code.name(saved)})"
 
 
@@ -135,11 +135,11 @@ class Length(NamedTuple):
     def path(self, number: int) -> str:
         return f"the number of attributes of {self.prefix or 'an object'}"
 
-    def terms(self, code: Code, saved: list[Any]) -> Iterator[str]:
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
         yield f"len({code.name(self.owner)}) == {saved[0]}"
 
 
-class Kind(NamedTuple):
+class ClassOf(NamedTuple):
     """The class of an object."""
 
     owner: Any
@@ -151,7 +151,7 @@ class Kind(NamedTuple):
     def path(self, number: int) -> str:
         return f"the class of {self.prefix}"
 
-    def terms(self, code: Code, saved: list[Any]) -> Iterator[str]:
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
         yield f"type({code.name(self.owner)}) is {code.name(saved[0])}"
 
 
@@ -167,7 +167,7 @@ class Contents(NamedTuple):
     def path(self, number: int) -> str:
         return f"the contents of {self.prefix}"
 
-    def terms(self, code: Code, saved: list[Any]) -> Iterator[str]:
+    def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
         code.constants["contents_of"] = contents_of
         yield f"contents_of({code.name(self.owner)}) == {code.name(saved[0])}"
 
