@@ -22,7 +22,7 @@ PASSES = (
     Pass("emit instructions", passes.emit),
     Pass("eliminate dead code", passes.eliminate),
     Pass("interleave dependency chains", passes.interleave_chains),
-    Pass("use non-temporal stores", passes.use_streamed_stores),
+    Pass("use non-temporal stores", passes.use_non_temporal_stores),
     Pass("share scratch memory", passes.share_scratch),
 )
 

@@ -15,7 +15,7 @@ from glassgrad.lower.cleanup.dead_code import eliminate_dead_code
 from glassgrad.lower.cleanup.interleave import interleave
 from glassgrad.lower.emit import Emitter
 from glassgrad.lower.memory.access import emit_stores, fill_stage
-from glassgrad.lower.memory.non_temporal import mark_streamed_stores
+from glassgrad.lower.memory.non_temporal import mark_non_temporal_stores
 from glassgrad.lower.memory.scratch import allocate_scratch
 from glassgrad.lower.reduce.blocked_sums import strip_mine_sums
 
@@ -91,10 +91,10 @@ def interleave_chains(state: Lowering, request: Request) -> Lowering:
     return state._replace(lines=tuple(interleave(state.lines, _in_place(state.body))))
 
 
-def use_streamed_stores(state: Lowering, request: Request) -> Lowering:
+def use_non_temporal_stores(state: Lowering, request: Request) -> Lowering:
     if not request.reorders:
         return state
-    return state._replace(lines=tuple(mark_streamed_stores(state.lines, state.emitted)))
+    return state._replace(lines=tuple(mark_non_temporal_stores(state.lines, state.emitted)))
 
 
 def share_scratch(state: Lowering, _: Request) -> Lowering:

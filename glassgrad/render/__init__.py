@@ -10,7 +10,7 @@ from typing import Any
 from glassgrad.base.errors import DeviceError
 from glassgrad.ir.stages import Program, Source, Target
 
-# language -> module and class; each class is made from a Target and has render(name, uops) -> str
+# language -> (module, class); the class takes a Target and has render(name, uops) -> str
 RENDERERS = {
     "llvm": ("glassgrad.render.llvm", "LLVMRenderer"),
     "c": ("glassgrad.render.c", "ClangRenderer"),
@@ -32,7 +32,9 @@ def render(program: Program, target: Target) -> Source:
 def _renderer(target: Target) -> Callable[[str, tuple[Any, ...]], str]:
     if target.language not in RENDERERS:
         known = ", ".join(RENDERERS)
-        raise DeviceError(f"no renderer writes {target.language!r}", hint=f"there are {known}")
+        raise DeviceError(
+            f"there is no renderer for the language {target.language!r}", hint=f"known: {known}"
+        )
     module, name = RENDERERS[target.language]
     return getattr(import_module(module), name)(target).render  # type: ignore[no-any-return]
 

@@ -1,9 +1,9 @@
 """Program -> C for clang and gcc: vectors by their extensions, one function per kernel.
 
 The function is `void name(void** args, char* scratch, long long begin, long long end)`: args[i] is
-the pointer of PARAM i, and behind the pointers stand the VARIABLEs, in order of name. The CORE
-range runs from begin to end. Where C has no operator for vectors, each lane is said by itself. The
-lanes of a vector of bools are 0 and -1, as comparisons give them.
+the pointer of PARAM i, followed by the VARIABLEs in order of name. The CORE range runs from begin
+to end. Where C has no vector operator, each lane is computed by itself. The lanes of a vector of
+bools are 0 and -1, as comparisons give them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from glassgrad.render.c_vectors import (
     mask_of,
     splat_of,
 )
-from glassgrad.render.cores import steps_of_cores
+from glassgrad.render.cores import steps_per_iteration
 from glassgrad.render.cstyle import CStyleRenderer
 from glassgrad.render.cstyle_body import Body
 from glassgrad.render.cstyle_values import VALUES
@@ -34,7 +34,7 @@ SIGNATURE = f"void** args, char* scratch, {LONG} begin, {LONG} end"
 
 
 def c_target() -> Target:
-    """Any CPU with vectors of 16 bytes: what compilers have everywhere."""
+    """Any CPU, with vectors of 16 bytes, which all compilers support."""
     floats = {dtypes.float32, dtypes.float64}
     return Target(
         "CLANG", "c", vector_bytes=16, dtypes=frozenset({*dtypes.ints, dtypes.bool, *floats})
@@ -54,7 +54,7 @@ class ClangRenderer(CStyleRenderer):
         op: f"__builtin_{name}" for op, name in CStyleRenderer.functions.items()
     }
     long_suffix = "ll"
-    truths = ("0", "1")
+    bool_literals = ("0", "1")
 
     def __init__(self, target: Target | None = None) -> None:
         super().__init__(target or c_target())
@@ -79,16 +79,16 @@ class ClangRenderer(CStyleRenderer):
         ]
 
     def prelude(self, body: Body) -> list[str]:
-        """Functions, and before them those of the vector types that occur anywhere."""
+        """Helper functions, after the definitions of all vector types that occur."""
         functions = list(body.functions.values())
         used = set(WORD.findall("\n".join([*functions, *body.lines])))
         named = [pair for dtype in vector_dtypes(body) for pair in self.definitions(dtype).items()]
-        # A type is needed by the function that fills it, whether or not its name occurs.
+        # A function that splats a vector needs its type, even if the type's name does not occur.
         used |= {name.removesuffix("_of") for name in used}
         return [*(line for name, line in named if name in used), *functions]
 
     def definitions(self, dtype: DType) -> dict[str, str]:
-        """The type of a vector, the same as it lies in memory, and one number in every lane."""
+        """The type of a vector, its unaligned version for memory, and the splat function."""
         scalar, name = self.lane_type(dtype), self.vector_name(dtype)
         size, align = f"vector_size({dtype.itemsize})", f"aligned({dtype.scalar.itemsize})"
         lanes = ",".join(["-x" if dtype.kind == "bool" else "x"] * dtype.count)
@@ -103,7 +103,7 @@ class ClangRenderer(CStyleRenderer):
         return "signed char" if dtype.kind == "bool" else self.type_name(dtype.scalar)
 
     def element_name(self, dtype: DType) -> str:
-        """Vectors in memory begin anywhere."""
+        """Vectors in memory may be unaligned."""
         name = self.type_name(dtype)
         return name if dtype.count == 1 else f"{name}u"
 
@@ -114,8 +114,8 @@ class ClangRenderer(CStyleRenderer):
         return f"buf{number}"
 
     def loop(self, body: Body, u: UOp, size: str) -> tuple[str, str]:
-        """Where a loop over cores begins and ends: at `begin` and `end`, seen from where it is."""
-        cores = steps_of_cores(body.uops)
+        """The bounds of a loop over cores: `begin` and `end`, relative to the outer loops."""
+        cores = steps_per_iteration(body.uops)
         if u not in cores:
             return super().loop(body, u, size)
         loops, inside = list(cores), cores[u]
@@ -130,8 +130,8 @@ class ClangRenderer(CStyleRenderer):
 
     # ------------------------------------------------------------------ values
 
-    def single(self, value: float, dtype: DType) -> str:
-        text = super().single(value, dtype)
+    def float_text(self, value: float, dtype: DType) -> str:
+        text = super().float_text(value, dtype)
         words = {"NAN": '__builtin_nanf("")', "INFINITY": "__builtin_inff()"}
         for word, meaning in words.items():
             text = text.replace(word, meaning)
@@ -142,7 +142,7 @@ class ClangRenderer(CStyleRenderer):
         return name if dtype.scalar is dtypes.float64 else f"{name}f"
 
     def multiply_add(self, dtype: DType, x: str, y: str, z: str) -> str:
-        """Without the machine's instruction the builtin is a slow call."""
+        """Without the machine's instruction the builtin would be a slow call."""
         if not self.has_fma:
             return f"({x}*{y}+{z})"
         name = "__builtin_fma" if dtype.scalar is dtypes.float64 else "__builtin_fmaf"
@@ -187,7 +187,7 @@ class ClangRenderer(CStyleRenderer):
         body.functions[name] = function(self, u)
         return f"{name}({','.join(texts)})"
 
-    def is_short(self, u: UOp) -> bool:
+    def is_always_inline(self, u: UOp) -> bool:
         return u.op is Ops.STACK and splat_of(u) is not None
 
     def repeats(self, u: UOp, source: int) -> int:
@@ -207,27 +207,27 @@ class ClangRenderer(CStyleRenderer):
         return found if gate is None else f"({body.text(gate)}?{found}:{self.number(0, u.dtype)})"
 
     def one(self, body: Body, u: UOp, number: int) -> str:
-        """One lane of a load of which each lane has a gate."""
+        """One lane of a load with a gate per lane."""
         gate, pointer = body.text(u.src[0].src[-1]), body.text(u.src[0])
         return f"({gate}[{number}]?{pointer}[{number}]:{self.number(0, u.dtype.scalar)})"
 
     def store(self, body: Body, u: UOp) -> None:
-        place, value = u.src
-        gate = place.gate
+        index, value = u.src
+        gate = index.gate
         if gate is not None and gate.dtype.count > 1:
-            pointer, mask, text = body.text(place), body.text(gate), body.text(value)
+            pointer, mask, text = body.text(index), body.text(gate), body.text(value)
             for i in range(value.dtype.count):
                 one = self.lane(text, value.dtype, i)
                 body.line(f"if ({mask}[{i}]) {{ {pointer}[{i}] = {one}; }}")
         elif value.dtype.kind == "bool" and value.dtype.count > 1:
-            line = f"{self.at(body, place, value.dtype)} = ({body.text(value)}&1);"
+            line = f"{self.at(body, index, value.dtype)} = ({body.text(value)}&1);"
             body.line(line if gate is None else f"if ({body.text(gate)}) {{ {line} }}")
         else:
             super().store(body, u)
 
 
 def vector_dtypes(body: Body) -> list[DType]:
-    """The vectors of a kernel, and the ints that masks for them are made of."""
+    """The vector dtypes of a kernel, and the int vectors that masks for them need."""
     found: dict[DType, None] = {}
     for dtype in body.dtypes():
         if dtype.count > 1:

@@ -1,8 +1,8 @@
-"""elementwise uop on vectors -> C with the vector extensions of gcc and clang.
+"""Elementwise uop on vectors -> C with the vector extensions of gcc and clang.
 
-Arithmetic has operators. A comparison gives -1 or 0 in ints as wide as what is compared; bools are
-kept in bytes, so these are converted. For everything else a small function stands before the
-kernel: choosing is bit arithmetic with a mask, the rest is done lane by lane.
+Arithmetic has operators. A comparison gives -1 or 0 in ints as wide as its operands; bool vectors
+are bytes, so it is converted. Everything else is a helper function: selection is bit arithmetic
+with a mask, the rest goes lane by lane.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Protocol
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.render.cstyle_values import REPEATING
+from glassgrad.render.cstyle_values import REPEATS_SOURCE
 
 SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 ARGUMENTS = "xyz"
 
 
 class Language(Protocol):
-    """What is asked of the renderer."""
+    """What these rows need from the renderer."""
 
     def type_name(self, dtype: DType) -> str: ...
 
@@ -41,28 +41,28 @@ Row = Callable[..., str]  # (language, uop, texts of the sources)
 
 
 def mask_of(dtype: DType) -> DType:
-    """What a comparison gives: signed ints as wide as what is compared."""
+    """The dtype of a comparison: signed ints as wide as the operands."""
     return SIGNED[dtype.bits].vec(dtype.count)
 
 
 def has_operator(u: UOp) -> bool:
-    """Can this be said without a function?"""
+    """True if C has an operator for this on vectors."""
     if u.op not in OPERATORS:
         return False
     if u.op is Ops.BITCAST:
         return "bool" not in (u.dtype.kind, u.src[0].dtype.kind)
-    # What C leaves open about shifts, divisions and casts is settled lane by lane.
-    is_open = REPEATING.get(u.op)
+    # Shifts, divisions and casts with undefined cases are computed lane by lane.
+    is_open = REPEATS_SOURCE.get(u.op)
     return is_open is None or not is_open(_of_scalars(u))
 
 
 def _of_scalars(u: UOp) -> UOp:
-    """The op of one lane: a shift by eight equal numbers is a shift by one number."""
+    """The op on one lane; a shift by a splat is a shift by a scalar."""
     return UOp(u.op, u.dtype.scalar, tuple([splat_of(x) or _lane(x) for x in u.src]), u.arg)
 
 
 def splat_of(vector: UOp) -> UOp | None:
-    """What stands in every lane, if that is one thing."""
+    """The scalar that all lanes hold; None if they may differ."""
     if vector.is_const:
         return UOp(Ops.CONST, vector.dtype.scalar, (), vector.arg)
     is_splat = vector.op is Ops.STACK and all(x is vector.src[0] for x in vector.src)
@@ -84,7 +84,7 @@ def _infix(symbol: str, bools: str = "") -> Row:
     return row
 
 
-def _converted(lang: Language, text: str, dtype: DType) -> str:
+def _convert(lang: Language, text: str, dtype: DType) -> str:
     return f"__builtin_convertvector({text},{lang.type_name(dtype)})"
 
 
@@ -92,7 +92,7 @@ def _compare(symbol: str, bools: Callable[[str, str], str]) -> Row:
     def row(lang: Language, u: UOp, x: str, y: str) -> str:
         if u.src[0].dtype.kind == "bool":
             return bools(x, y)
-        return _converted(lang, f"({x}{symbol}{y})", u.dtype)
+        return _convert(lang, f"({x}{symbol}{y})", u.dtype)
 
     return row
 
@@ -110,8 +110,8 @@ def _cast(lang: Language, u: UOp, x: str) -> str:
     if u.dtype.kind == source.kind == "bool":
         return x
     if u.dtype.kind == "bool":
-        return _converted(lang, f"({x}!={lang.number(0, source)})", u.dtype)
-    return _converted(lang, f"(-{x})" if source.kind == "bool" else x, u.dtype)
+        return _convert(lang, f"({x}!={lang.number(0, source)})", u.dtype)
+    return _convert(lang, f"(-{x})" if source.kind == "bool" else x, u.dtype)
 
 
 def _bitcast(lang: Language, u: UOp, x: str) -> str:
@@ -156,7 +156,7 @@ def function(lang: Language, u: UOp) -> str:
     names = ARGUMENTS[: len(u.src)]
     kinds = [lang.vector_name(source.dtype) for source in u.src]
     parameters = ", ".join(f"{kind} {name}" for kind, name in zip(kinds, names, strict=True))
-    body = CHOOSING.get(u.op, _lane_by_lane)(lang, u)
+    body = MASK_FUNCTIONS.get(u.op, _lane_by_lane)(lang, u)
     name = function_name(lang, u)
     return f"static inline {lang.vector_name(u.dtype)} {name}({parameters}) {{ {body} }}"
 
@@ -171,7 +171,7 @@ def _lane_by_lane(lang: Language, u: UOp) -> str:
     return f"return {lang.vector(u.dtype, parts)};"
 
 
-def _chosen(lang: Language, dtype: DType, mask: str, yes: str, no: str) -> str:
+def _select_by_mask(lang: Language, dtype: DType, mask: str, yes: str, no: str) -> str:
     """(mask & yes) | (~mask & no), on the bits"""
     kind, bits = lang.vector_name(dtype), lang.vector_name(mask_of(dtype))
     line = f"return ({kind})((mask & ({bits}){yes}) | (~mask & ({bits}){no}));"
@@ -180,20 +180,20 @@ def _chosen(lang: Language, dtype: DType, mask: str, yes: str, no: str) -> str:
 
 def _where(lang: Language, u: UOp) -> str:
     mask = f"__builtin_convertvector(x, {lang.vector_name(mask_of(u.dtype))})"
-    return _chosen(lang, u.dtype, mask, "y", "z")
+    return _select_by_mask(lang, u.dtype, mask, "y", "z")
 
 
-def _extreme(symbol: str) -> Callable[[Language, UOp], str]:
+def _min_max(symbol: str) -> Callable[[Language, UOp], str]:
     def body(lang: Language, u: UOp) -> str:
         is_float = u.dtype.kind == "float"
         mask = f"(x != x) | (x {symbol} y)" if is_float else f"x {symbol} y"
-        return _chosen(lang, u.dtype, mask, "x", "y")
+        return _select_by_mask(lang, u.dtype, mask, "x", "y")
 
     return body
 
 
-CHOOSING: dict[Ops, Callable[[Language, UOp], str]] = {
+MASK_FUNCTIONS: dict[Ops, Callable[[Language, UOp], str]] = {
     Ops.WHERE: _where,
-    Ops.MAX: _extreme(">"),
-    Ops.MIN: _extreme("<"),
+    Ops.MAX: _min_max(">"),
+    Ops.MIN: _min_max("<"),
 }

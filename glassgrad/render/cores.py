@@ -1,8 +1,8 @@
-"""Program -> how many steps of a job one step of each loop over cores is.
+"""Program -> the number of job steps in an iteration of each loop over cores.
 
-A function does the steps from `begin` to `end` of a job. One loop counts them; or several, one
-inside of the other, as digits count: the inner one goes through all of its steps for each of the
-outer one, but where the job begins or ends in between.
+A kernel executes the steps from `begin` to `end` of a job. One loop counts them; or several nested
+loops count them like the digits of a number: inner loops run completely for each iteration of the
+outer one, except at the first and last step of the job.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
 
 
-def steps_of_cores(uops: tuple[UOp, ...]) -> dict[UOp, int]:
-    """For every loop over cores, outermost first: how many steps of the job are in one of its."""
+def steps_per_iteration(uops: tuple[UOp, ...]) -> dict[UOp, int]:
+    """For every loop over cores, outermost first: the job steps in one iteration."""
     loops = [uop for uop in uops if uop.op is Ops.RANGE and uop.kind is AxisKind.CORE]
     found: dict[UOp, int] = {}
     inside = 1

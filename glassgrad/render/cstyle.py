@@ -1,7 +1,7 @@
 """Program -> C-like source: what C, CUDA, Metal and OpenCL share; each language is a table.
 
 float val0 = *(data1+gidx0);           loads are named val, values alu, pointers ptr
-*(data0+gidx0) = (val0+(val0*2.0f));   what is used once is written where it is used
+*(data0+gidx0) = (val0+(val0*2.0f));   a value that is used once is inlined
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.render.cstyle_body import INT_MAX, Body
-from glassgrad.render.cstyle_values import VALUES, is_repeating
+from glassgrad.render.cstyle_values import VALUES, repeats_source
 
 XYZW = "xyzw"
 
 
 class CStyleRenderer:
-    """One language of the C family: what its tables do not say is the same in all of them."""
+    """One language of the C family; the defaults are what all of them share."""
 
     types: ClassVar[dict[DType, str]] = {
         dtypes.void: "void",
@@ -39,9 +39,9 @@ class CStyleRenderer:
         dtypes.float32: "float",
         dtypes.float64: "double",
     }
-    memory: ClassVar[str] = ""  # before the type of a pointer to a buffer
-    shared: ClassVar[str] = ""  # before an array that a thread group shares
-    shared_memory: ClassVar[str] = ""  # before the type of a pointer into such an array
+    memory: ClassVar[str] = ""  # address space of buffers, before a pointer type
+    shared: ClassVar[str] = ""  # qualifier of shared arrays
+    shared_memory: ClassVar[str] = ""  # address space of shared arrays
     barrier: ClassVar[str] = ""
     long_suffix: ClassVar[str] = "l"
     functions: ClassVar[dict[Ops, str]] = {
@@ -52,7 +52,7 @@ class CStyleRenderer:
         Ops.TRUNC: "trunc",
         Ops.POW: "pow",
     }
-    truths: ClassVar[tuple[str, str]] = ("false", "true")
+    bool_literals: ClassVar[tuple[str, str]] = ("false", "true")
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -61,10 +61,10 @@ class CStyleRenderer:
         """The source of one kernel."""
         return self.assemble(name, Body(self, tuple(uops)))
 
-    # ------------------------------------------------------------------ what languages fill in
+    # ------------------------------------------------------------------ overridden by languages
 
     def assemble(self, name: str, body: Body) -> str:
-        """What stands before the kernel, its head, and the body."""
+        """The prelude, the head of the kernel, and the body."""
         head = f"{self.head(name, body)}({', '.join(self.parameters(body))}) {{"
         return "\n".join([*self.prelude(body), head, *body.lines, "}"])
 
@@ -89,7 +89,7 @@ class CStyleRenderer:
     def type_name(self, dtype: DType) -> str:
         found = self.types.get(dtype.scalar)
         if found is None:
-            raise DTypeError(f"{self.target.language} has no {dtype.scalar.name}")
+            raise DTypeError(f"{self.target.language} has no dtype {dtype.scalar.name}")
         return found if dtype.count == 1 else self.vector_name(dtype)
 
     def vector_name(self, dtype: DType) -> str:
@@ -106,29 +106,29 @@ class CStyleRenderer:
         return self.number(uop.arg, uop.dtype)
 
     def number(self, value: ConstType, dtype: DType) -> str:
-        """A number as the language writes it; for a vector, the same number in every lane."""
+        """A literal; for a vector, a splat."""
         if dtype.count > 1:
             return self.vector(dtype, [self.number(value, dtype.scalar)] * dtype.count)
         if dtype.kind == "bool":
-            return self.truths[bool(value)]
+            return self.bool_literals[bool(value)]
         if dtype.kind == "float":
-            return self.decimal(float(value), dtype)
-        return self.whole(int(value), dtype)
+            return self.float_literal(float(value), dtype)
+        return self.integer(int(value), dtype)
 
-    def whole(self, value: int, dtype: DType) -> str:
+    def integer(self, value: int, dtype: DType) -> str:
         suffix = "u" if dtype.kind == "uint" and dtype.bits >= 32 else ""
         suffix += self.long_suffix if dtype.bits == 64 else ""
-        if value == dtypes.min(dtype) and value < -INT_MAX:  # its absolute value is no number
+        if value == dtypes.min(dtype) and value < -INT_MAX:  # its absolute value overflows
             return f"({value + 1}{suffix}-1)"
         return f"{value}{suffix}"
 
-    def decimal(self, value: float, dtype: DType) -> str:
-        text = self.single(value, dtype)
+    def float_literal(self, value: float, dtype: DType) -> str:
+        text = self.float_text(value, dtype)
         if dtype is dtypes.float32 or (dtype is dtypes.float64 and math.isfinite(value)):
             return text
         return f"(({self.type_name(dtype)})({text}))"
 
-    def single(self, value: float, dtype: DType) -> str:
+    def float_text(self, value: float, dtype: DType) -> str:
         if not math.isfinite(round_float(value, dtype)):
             sign = "-" if value < 0 else ""
             return "NAN" if math.isnan(value) else f"{sign}INFINITY"
@@ -156,39 +156,39 @@ class CStyleRenderer:
         return self.vector(u.dtype, [body.text(source) for source in u.src])
 
     def load(self, body: Body, u: UOp) -> str:
-        """What is at a place, or 0 where its gate is false."""
-        place = u.src[0]
-        found = self.at(body, place, u.dtype)
-        if place.gate is None:
+        """The loaded value, or 0 where the gate is false."""
+        index = u.src[0]
+        found = self.at(body, index, u.dtype)
+        if index.gate is None:
             return found
-        return f"({body.text(place.gate)}?{found}:{self.number(0, u.dtype)})"
+        return f"({body.text(index.gate)}?{found}:{self.number(0, u.dtype)})"
 
-    def at(self, body: Body, place: UOp, dtype: DType) -> str:
+    def at(self, body: Body, index: UOp, dtype: DType) -> str:
         """*(data0+alu0), or *((float4*)((data0+alu0)))"""
-        pointer = body.text(place)
+        pointer = body.text(index)
         if dtype.count == 1:
             return f"*{pointer}"
-        return f"*(({self.pointer(dtype, body.is_shared(place))})({pointer}))"
+        return f"*(({self.pointer(dtype, body.is_shared(index))})({pointer}))"
 
     def store(self, body: Body, u: UOp) -> None:
-        place, value = u.src
-        line = f"{self.at(body, place, value.dtype)} = {body.text(value)};"
-        body.line(line if place.gate is None else f"if ({body.text(place.gate)}) {{ {line} }}")
+        index, value = u.src
+        line = f"{self.at(body, index, value.dtype)} = {body.text(value)};"
+        body.line(line if index.gate is None else f"if ({body.text(index.gate)}) {{ {line} }}")
 
     def elementwise(self, body: Body, u: UOp) -> str:
         return VALUES[u.op](self, u, *[body.operand(u, i) for i in range(len(u.src))])
 
     def repeats(self, u: UOp, source: int) -> int:
-        """How often the text of a uop holds that of a source."""
-        # A loop asks for its size at every step, a shuffle for element after element.
-        return 2 if u.op in (Ops.RANGE, Ops.SHUFFLE) or is_repeating(u) else 1
+        """How often the text of a uop contains that of a source."""
+        # A loop evaluates its size in each iteration, a shuffle its source for each element.
+        return 2 if u.op in (Ops.RANGE, Ops.SHUFFLE) or repeats_source(u) else 1
 
-    def is_short(self, u: UOp) -> bool:
-        """Is the text of a value so short that it needs no name?"""
+    def is_always_inline(self, u: UOp) -> bool:
+        """True if the text of a value is so short that it needs no name."""
         return False
 
     def loop(self, body: Body, u: UOp, size: str) -> tuple[str, str]:
-        """Where a loop begins, and where it ends."""
+        """The bounds of a loop: (first, end)."""
         return "0", size
 
     def scratch(self, body: Body, u: UOp) -> str:
@@ -199,7 +199,7 @@ class CStyleRenderer:
 
 
 def shortest(value: float, dtype: DType) -> str:
-    """The fewest digits that are read back as the same number: 0.1, 1.0, 1e-05."""
+    """The shortest decimal that reads back as the same number: 0.1, 1.0, 1e-05."""
     digits, wanted = 1, round_float(value, dtype)
     while round_float(float(text := f"{wanted:.{digits}g}"), dtype) != wanted:
         digits += 1

@@ -1,6 +1,6 @@
-"""uops -> the lines of a C-like kernel: names of values, and which lines stand in which loops.
+"""Uops -> the lines of a C-like kernel: names of values, and which lines belong to which loops.
 
-How a language says a thing is asked of its CStyleRenderer.
+The syntax of each language comes from its CStyleRenderer.
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ from typing import TYPE_CHECKING
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.render.cstyle_plan import inlined
+from glassgrad.render.cstyle_plan import inlined_values
 from glassgrad.render.cstyle_values import VALUES
 
 if TYPE_CHECKING:
     from glassgrad.render.cstyle import CStyleRenderer
 
-DEEPEST = 60  # brackets in brackets: compilers read up to 256, people less
+MAX_NESTING = 60  # of parentheses: compilers accept up to 256, people fewer
 INT_MAX = (1 << 31) - 1
-# Next to an operand of the same dtype that is no number, a number needs no suffix.
-BESIDE_OTHERS = OpGroup.BINARY - {Ops.SHL, Ops.SHR}
+# An int literal needs no suffix if the other operand determines the type.
+TYPED_BY_OTHER_OPERAND = OpGroup.BINARY - {Ops.SHL, Ops.SHR}
 
 
 class Body:
-    """The lines of one kernel: names of values, and which lines stand in which loops."""
+    """The lines of one kernel, its names, and its helper functions."""
 
     def __init__(self, language: CStyleRenderer, uops: tuple[UOp, ...]) -> None:
         self.language = language
         self.uops = uops
         self.lines: list[str] = []
         self.names: dict[UOp, str] = {}
-        self.depths: dict[UOp, int] = {}  # brackets in brackets
+        self.depths: dict[UOp, int] = {}  # nesting of parentheses
         self.counts: defaultdict[str, int] = defaultdict(int)
         self.indent = 1
         self.params = {uop.arg.slot: uop for uop in uops if uop.op is Ops.PARAM}
         bound = sorted(uop.arg[0] for uop in uops if uop.op is Ops.VARIABLE)
         self.variables = list(dict.fromkeys(bound))
         self.specials = {uop.arg[0]: uop.arg[1] for uop in uops if uop.op is Ops.SPECIAL}
-        self.functions: dict[str, str] = {}  # what stands before the kernel, by name
-        self.inlined = inlined(uops, language.repeats, language.is_short)
+        self.functions: dict[str, str] = {}  # helper functions, by name
+        self.inlined_values = inlined_values(uops, language.repeats, language.is_always_inline)
         for uop in uops:
             self.names[uop] = ROWS[uop.op](self, uop)
 
     @property
     def pointers(self) -> list[tuple[str, str]]:
-        """(type, name) of the arguments by slot; a slot that nobody reads keeps its place."""
+        """(type, name) of the arguments by slot, including slots that are not read."""
         slots = range(max(self.params, default=-1) + 1)
         kinds = {slot: param.dtype for slot, param in self.params.items()}
         pointer = self.language.pointer
@@ -55,14 +55,14 @@ class Body:
 
     @property
     def threads(self) -> int:
-        """How many threads a group has."""
+        """The number of threads in a group."""
         return math.prod(size for name, size in self.specials.items() if name[0] == "l")
 
     def has(self, *ops: Ops) -> bool:
         return any(uop.op in ops for uop in self.uops)
 
     def dtypes(self) -> list[DType]:
-        """Every dtype that occurs, in order of appearance."""
+        """All dtypes that occur, in order of appearance."""
         return list(dict.fromkeys(uop.dtype for uop in self.uops))
 
     def text(self, uop: UOp) -> str:
@@ -70,22 +70,22 @@ class Body:
         return self.expression(uop) if found is None else found
 
     def operand(self, user: UOp, number: int) -> str:
-        """The text of a source, without a suffix where the other source tells its type."""
+        """The text of a source, without a suffix where the other operand determines its type."""
         source = user.src[number]
         if source.is_const and source.dtype.kind == "int" and abs(source.arg) <= INT_MAX:
             other = user.src[1 - number] if len(user.src) == 2 else source
             is_amount = user.op in (Ops.SHL, Ops.SHR) and number == 1
-            if is_amount or (user.op in BESIDE_OTHERS and not other.is_const):
+            if is_amount or (user.op in TYPED_BY_OTHER_OPERAND and not other.is_const):
                 return str(source.arg)
         return self.text(source)
 
-    def is_shared(self, place: UOp) -> bool:
-        """Does a pointer go into memory that the threads of a group share?"""
-        while place.op is not Ops.SCRATCH:
-            if not place.src:
+    def is_shared(self, index: UOp) -> bool:
+        """True for a pointer into memory that the threads of a group share."""
+        while index.op is not Ops.SCRATCH:
+            if not index.src:
                 return False
-            place = place.src[0]
-        return bool(place.arg[3:]) and place.arg[3]
+            index = index.src[0]
+        return bool(index.arg[3:]) and index.arg[3]
 
     # ------------------------------------------------------------------ writing
 
@@ -106,10 +106,10 @@ class Body:
         return EXPRESSIONS.get(u.op, _elementwise)(self, u)
 
     def value(self, u: UOp) -> str:
-        """The text of a value: an expression, or the name that it is given here."""
+        """The expression of a value, or the name that it is assigned to here."""
         text = self.expression(u)
         depth = 1 + max((self.depths.get(source, 0) for source in u.src), default=0)
-        if u in self.inlined and depth <= DEEPEST:
+        if u in self.inlined_values and depth <= MAX_NESTING:
             self.depths[u] = depth
             return text
         if u.op is Ops.INDEX:
@@ -129,8 +129,8 @@ def _const(body: Body, u: UOp) -> str:
 
 
 def _index(body: Body, u: UOp) -> str:
-    place = u.src[1]
-    step = str(place.arg) if place.is_const else body.text(place)
+    index = u.src[1]
+    step = str(index.arg) if index.is_const else body.text(index)
     return f"({body.text(u.src[0])}+{step})"
 
 
@@ -139,7 +139,7 @@ def _gep(body: Body, u: UOp) -> str:
 
 
 def _shuffle(body: Body, u: UOp) -> str:
-    """Every element by itself: compilers see what that is."""
+    """Element by element: compilers recognise shuffles."""
     texts, dtype = [body.text(source) for source in u.src], u.dtype
     parts = [body.language.lane(texts[i // dtype.count], dtype, i % dtype.count) for i in u.arg]
     return body.language.vector(dtype, parts)
@@ -171,8 +171,8 @@ def _variable(body: Body, u: UOp) -> str:
 
 def _special(body: Body, u: UOp) -> str:
     name, size = u.arg
-    kind, place = body.language.type_name(u.dtype), body.language.coordinate(name)
-    body.line(f"{kind} {name} = {place}; /* {size} */")
+    kind, index = body.language.type_name(u.dtype), body.language.coordinate(name)
+    body.line(f"{kind} {name} = {index}; /* {size} */")
     return str(name)
 
 
@@ -192,7 +192,7 @@ def _assign(body: Body, u: UOp) -> str:
 
 
 def _after(body: Body, u: UOp) -> str:
-    """Everything stands in order already."""
+    """Lines are already in order."""
     return body.text(u.src[0])
 
 
@@ -227,7 +227,7 @@ def _store(body: Body, u: UOp) -> str:
 
 
 def _prefetch(body: Body, u: UOp) -> str:
-    """Only lowered for processors, whose compilers know it by this name."""
+    """Only CPU targets prefetch, and their compilers have this builtin."""
     body.line(f"__builtin_prefetch({body.text(u.src[0])}, {int(u.arg)});")
     return ""
 

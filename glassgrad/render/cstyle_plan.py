@@ -1,7 +1,7 @@
-"""uops -> which of them have no line of their own: what is used once is written where it is used.
+"""Uops -> the set of values that are inlined into their single use instead of being named.
 
-A value keeps a line, and a name, if it is used several times, in another block than the one it is
-computed in, or behind an assignment to an accumulator that it reads.
+A value gets a line and a name if it is used several times, in another block, or after an assignment
+to an accumulator that it reads.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from glassgrad.ir.uop import UOp
 
 OPENS = frozenset((Ops.RANGE, Ops.IF))
 CLOSES = frozenset((Ops.END, Ops.ENDIF))
-# Their text is short and has no cost: an element of a vector, a number, a name.
+# Short texts without cost: an element of a vector, a literal, a name.
 ALWAYS_INLINE = frozenset((Ops.CONST, Ops.GEP, Ops.AFTER))
-# These may be written where they are used.
+# Ops that may be inlined.
 VALUES = OpGroup.ELEMENTWISE | frozenset((Ops.STACK, Ops.INDEX))
-ORDERING = CLOSES | frozenset((Ops.BARRIER,))  # their sources only say what comes before
-ENOUGH = 2  # nobody asks whether a value is used more often than this
+ORDERING = CLOSES | frozenset((Ops.BARRIER,))  # their sources only express order
+MAX_COUNTED_USES = 2  # counts above this make no difference
 
-Repeats = Callable[[UOp, int], int]  # how often a uop's text holds the text of source i
+Repeats = Callable[[UOp, int], int]  # how often a uop's text contains source i
 
 
-def inlined(uops: Sequence[UOp], repeats: Repeats, is_short: Callable[[UOp], bool]) -> set[UOp]:
-    """The uops that are written where they are used."""
-    place = {uop: number for number, uop in enumerate(uops)}
+def inlined_values(
+    uops: Sequence[UOp], repeats: Repeats, is_always_inline: Callable[[UOp], bool]
+) -> set[UOp]:
+    """The uops that are inlined."""
+    position = {uop: number for number, uop in enumerate(uops)}
     blocks = _blocks(uops)
-    hazards = _Hazards(uops, place)
-    # Where a value's text stands: the numbers of the lines, as often as it stands there.
+    hazards = _Hazards(uops, position)
+    # The lines that contain a value's text, once for each occurrence.
     uses: defaultdict[UOp, list[int]] = defaultdict(list)
     found: set[UOp] = set()
     for number in range(len(uops) - 1, -1, -1):
@@ -38,27 +40,29 @@ def inlined(uops: Sequence[UOp], repeats: Repeats, is_short: Callable[[UOp], boo
         if uop.op in ORDERING:
             continue
         where = [number]
-        if uop.op in ALWAYS_INLINE or is_short(uop):
+        if uop.op in ALWAYS_INLINE or is_always_inline(uop):
             found.add(uop)
             where = uses[uop]
-        elif uop.op in VALUES and _fits(uop, uses[uop], number, blocks, hazards):
+        elif uop.op in VALUES and _can_inline(uop, uses[uop], number, blocks, hazards):
             found.add(uop)
             where = uses[uop]
         for i, source in enumerate(uop.src[:1] if uop.op is Ops.AFTER else uop.src):
-            uses[source] += (where * repeats(uop, i))[:ENOUGH]
+            uses[source] += (where * repeats(uop, i))[:MAX_COUNTED_USES]
     return found
 
 
-def _fits(uop: UOp, uses: list[int], number: int, blocks: list[int], hazards: _Hazards) -> bool:
+def _can_inline(
+    uop: UOp, uses: list[int], number: int, blocks: list[int], hazards: _Hazards
+) -> bool:
     if uop.op is Ops.INDEX and uop.src[0].op is not Ops.INDEX:
-        return True  # buffer + place: the place has a name if it is needed
+        return True  # buffer + offset is short, and a long offset has a name
     if len(uses) != 1 or blocks[uses[0]] != blocks[number]:
         return False
     return not hazards.between(uop, number, uses[0])
 
 
 def _blocks(uops: Sequence[UOp]) -> list[int]:
-    """For each line, which block it stands in; a loop's own line stands outside of its block."""
+    """The block of each line; a loop's own line belongs to the block around it."""
     found, opened = [], [-1]
     for number, uop in enumerate(uops):
         if uop.op in CLOSES:
@@ -70,9 +74,9 @@ def _blocks(uops: Sequence[UOp]) -> list[int]:
 
 
 class _Hazards:
-    """Which accumulators a value reads, and where these are written."""
+    """The accumulators that each value reads, and the lines that write these."""
 
-    def __init__(self, uops: Sequence[UOp], place: dict[UOp, int]) -> None:
+    def __init__(self, uops: Sequence[UOp], position: dict[UOp, int]) -> None:
         self.writes: defaultdict[UOp, list[int]] = defaultdict(list)
         self.reads: dict[UOp, frozenset[UOp]] = {}
         nothing: frozenset[UOp] = frozenset()
@@ -86,7 +90,7 @@ class _Hazards:
                 self.reads[uop] = nothing.union(*some)
 
     def between(self, uop: UOp, first: int, last: int) -> bool:
-        """Is something that the value reads written after line `first` and before line `last`?"""
+        """True if an accumulator that the value reads is written between two lines."""
         for acc in self.reads[uop]:
             writes = self.writes[acc]
             following = bisect_right(writes, first)

@@ -1,8 +1,8 @@
-"""elementwise uop -> C expression: one row per op, in terms of the texts of its sources.
+"""Elementwise uop -> C expression: one row per op, given the texts of its sources.
 
-What C leaves open is said in full, so that every language computes what ir/fold.py says: division
-by zero, shifts past the width, numbers too large for a cast, nan. The rows that need a source more
-than once are in `is_repeating`; such sources get a name first.
+Cases that C leaves undefined are spelled out, so that every language computes what ir/fold.py does:
+division by zero, shifts beyond the width, overflowing casts, nan. Rows that need a source more than
+once are in `repeats_source`; such sources get a name first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from glassgrad.ir.uop import UOp
 
 
 class Language(Protocol):
-    """What a row asks of the language it is written in."""
+    """What a row needs from its language."""
 
     def type_name(self, dtype: DType) -> str: ...
 
@@ -38,41 +38,41 @@ class Language(Protocol):
 Row = Callable[..., str]  # (language, uop, texts of the sources)
 
 
-def is_repeating(u: UOp) -> bool:
-    """Does the text of this uop hold the text of a source more than once?"""
-    check = REPEATING.get(u.op)
+def repeats_source(u: UOp) -> bool:
+    """True if the text of this uop contains the text of a source more than once."""
+    check = REPEATS_SOURCE.get(u.op)
     return check is not None and check(u)
 
 
-def _is_number(u: UOp) -> bool:
+def _is_known_number(u: UOp) -> bool:
     return u.dtype.kind != "bool"
 
 
-def _is_open_division(u: UOp) -> bool:
+def _needs_division_checks(u: UOp) -> bool:
     return not u.src[1].is_const or u.src[1].arg in (0, -1)
 
 
-def _is_open_shift(u: UOp) -> bool:
+def _needs_shift_checks(u: UOp) -> bool:
     return not u.src[1].is_const or not 0 <= u.src[1].arg < u.dtype.bits
 
 
-def _is_bounded_cast(u: UOp) -> bool:
+def _needs_cast_bounds(u: UOp) -> bool:
     return u.src[0].dtype.kind == "float" and u.dtype.kind in ("int", "uint")
 
 
-REPEATING: dict[Ops, Callable[[UOp], bool]] = {
-    Ops.MAX: _is_number,
-    Ops.MIN: _is_number,
-    Ops.CDIV: _is_open_division,
-    Ops.CMOD: _is_open_division,
-    Ops.SHL: _is_open_shift,
-    Ops.SHR: _is_open_shift,
-    Ops.CAST: _is_bounded_cast,
+REPEATS_SOURCE: dict[Ops, Callable[[UOp], bool]] = {
+    Ops.MAX: _is_known_number,
+    Ops.MIN: _is_known_number,
+    Ops.CDIV: _needs_division_checks,
+    Ops.CMOD: _needs_division_checks,
+    Ops.SHL: _needs_shift_checks,
+    Ops.SHR: _needs_shift_checks,
+    Ops.CAST: _needs_cast_bounds,
 }
 
 
-def fitted(lang: Language, dtype: DType, text: str) -> str:
-    """C computes small ints as int: cut the result to its own size."""
+def truncate(lang: Language, dtype: DType, text: str) -> str:
+    """C computes small ints as int: cast the result back."""
     is_small = dtype.kind in ("int", "uint") and dtype.bits < 32
     return f"({lang.type_name(dtype)}){text}" if is_small else text
 
@@ -83,7 +83,7 @@ def _inside(u: UOp, text: str) -> str:
     return text[1:-1] if is_same else text
 
 
-def guarded(text: str) -> str:
+def avoid_double_minus(text: str) -> str:
     """A negative number behind a minus or another operator."""
     return f"({text})" if text.startswith("-") else text
 
@@ -95,7 +95,9 @@ def _infix(symbol: str, bools: str = "") -> Row:
     def row(lang: Language, u: UOp, x: str, y: str) -> str:
         word = bools if bools and u.dtype.kind == "bool" else symbol
         left = _inside(u, x) if word in "+*" else x
-        return fitted(lang, u.dtype, f"({left}{word}{guarded(y) if word == '-' else y})")
+        return truncate(
+            lang, u.dtype, f"({left}{word}{avoid_double_minus(y) if word == '-' else y})"
+        )
 
     return row
 
@@ -105,7 +107,7 @@ def _compare(symbol: str) -> Row:
 
 
 def _neg(lang: Language, u: UOp, x: str) -> str:
-    return x if u.dtype.kind == "bool" else fitted(lang, u.dtype, f"(-{guarded(x)})")
+    return x if u.dtype.kind == "bool" else truncate(lang, u.dtype, f"(-{avoid_double_minus(x)})")
 
 
 def _reciprocal(lang: Language, u: UOp, x: str) -> str:
@@ -113,13 +115,15 @@ def _reciprocal(lang: Language, u: UOp, x: str) -> str:
 
 
 def _call(lang: Language, u: UOp, *texts: str) -> str:
-    if u.dtype.kind != "float":  # a whole number rounded is itself
+    if u.dtype.kind != "float":  # integers are already rounded
         return texts[0]
     return f"{lang.function(u.op, u.dtype)}({','.join(texts)})"
 
 
-def _extreme(symbol: str, bools: str) -> Row:
-    """The one that is nan, or else the larger. A constant that is no nan needs no test."""
+def _min_max(symbol: str, bools: str) -> Row:
+    """nan if one is nan, else the larger or smaller one. A constant other than nan needs no
+    test.
+    """
 
     def row(lang: Language, u: UOp, x: str, y: str) -> str:
         if u.dtype.kind == "bool":
@@ -140,37 +144,37 @@ def _where(lang: Language, u: UOp, condition: str, yes: str, no: str) -> str:
 def _mulacc(lang: Language, u: UOp, x: str, y: str, z: str) -> str:
     if u.dtype.kind == "float":
         return lang.multiply_add(u.dtype, x, y, z)
-    return fitted(lang, u.dtype, f"({x}*{y}+{z})")
+    return truncate(lang, u.dtype, f"({x}*{y}+{z})")
 
 
-# ---------------------------------------------------------------------- where machines differ
+# ---------------------------------------------------------------------- undefined cases
 
 
 def _divide(symbol: str, by_minus_one: Callable[[str], str]) -> Row:
-    """Division by 0 gives 0; the smallest number divided by -1 is itself, without a trap."""
+    """x / 0 is 0; the smallest int divided by -1 wraps instead of trapping."""
 
     def row(lang: Language, u: UOp, x: str, y: str) -> str:
-        plain = fitted(lang, u.dtype, f"({x}{symbol}{y})")
-        if not _is_open_division(u):
+        plain = truncate(lang, u.dtype, f"({x}{symbol}{y})")
+        if not _needs_division_checks(u):
             return plain
         if u.dtype.kind != "int":
             return f"({y}==0?0:{plain})"
-        special = fitted(lang, u.dtype, by_minus_one(x))
+        special = truncate(lang, u.dtype, by_minus_one(x))
         return f"({y}==0?0:{y}==-1?{special}:{plain})"
 
     return row
 
 
 def _shift_left(lang: Language, u: UOp, x: str, y: str) -> str:
-    plain = fitted(lang, u.dtype, f"({x}<<{y})")
-    return f"({_is_below(u, y)}?{plain}:0)" if _is_open_shift(u) else plain
+    plain = truncate(lang, u.dtype, f"({x}<<{y})")
+    return f"({_is_below(u, y)}?{plain}:0)" if _needs_shift_checks(u) else plain
 
 
 def _shift_right(lang: Language, u: UOp, x: str, y: str) -> str:
-    if not _is_open_shift(u):
-        return fitted(lang, u.dtype, f"({x}>>{y})")
+    if not _needs_shift_checks(u):
+        return truncate(lang, u.dtype, f"({x}>>{y})")
     rest = f"({x}>>{u.dtype.bits - 1})" if u.dtype.kind == "int" else "0"
-    return fitted(lang, u.dtype, f"({_is_below(u, y)}?({x}>>{y}):{rest})")
+    return truncate(lang, u.dtype, f"({_is_below(u, y)}?({x}>>{y}):{rest})")
 
 
 def _is_below(u: UOp, y: str) -> str:
@@ -181,10 +185,10 @@ def _is_below(u: UOp, y: str) -> str:
 
 
 def _cast(lang: Language, u: UOp, x: str) -> str:
-    """Floats become ints by dropping the fraction; nan becomes 0, what is too large the largest."""
+    """Floats are truncated to ints; nan becomes 0, overflow the nearest bound."""
     before, after = u.src[0].dtype, u.dtype
-    plain = f"(({lang.type_name(after)}){guarded(x)})"
-    if not _is_bounded_cast(u):
+    plain = f"(({lang.type_name(after)}){avoid_double_minus(x)})"
+    if not _needs_cast_bounds(u):
         return plain
     least, most = int(dtypes.min(after)), int(dtypes.max(after))
     low, high = lang.number(least, after), lang.number(most, after)
@@ -194,7 +198,7 @@ def _cast(lang: Language, u: UOp, x: str) -> str:
 
 def _bitcast(lang: Language, u: UOp, x: str) -> str:
     if u.dtype.kind == "bool" or u.src[0].dtype.kind == "bool":
-        return f"(({lang.type_name(u.dtype)}){guarded(x)})"
+        return f"(({lang.type_name(u.dtype)}){avoid_double_minus(x)})"
     return lang.bits(u.dtype, u.src[0].dtype, x)
 
 
@@ -215,8 +219,8 @@ VALUES: dict[Ops, Row] = {
     Ops.FDIV: _infix("/"),
     Ops.CDIV: _divide("/", lambda x: f"(-{x})"),
     Ops.CMOD: _divide("%", lambda x: "0"),
-    Ops.MAX: _extreme(">", "|"),
-    Ops.MIN: _extreme("<", "&"),
+    Ops.MAX: _min_max(">", "|"),
+    Ops.MIN: _min_max("<", "&"),
     Ops.SHL: _shift_left,
     Ops.SHR: _shift_right,
     Ops.AND: _infix("&"),

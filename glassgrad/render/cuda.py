@@ -1,4 +1,4 @@
-"""Program -> CUDA C++: kernels of NVIDIA's GPUs."""
+"""Program -> CUDA C++ for NVIDIA GPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad.render.cstyle import XYZW, CStyleRenderer
 from glassgrad.render.cstyle_body import Body
 
 INCLUDES = {dtypes.float16: "cuda_fp16.h", dtypes.bfloat16: "cuda_bf16.h"}
-BUILT_IN = {  # the vectors that CUDA has, by their elements
+BUILT_IN_VECTORS = {  # CUDA's vector types, by element
     dtypes.int8: "char",
     dtypes.uint8: "uchar",
     dtypes.int16: "short",
@@ -24,7 +24,7 @@ BUILT_IN = {  # the vectors that CUDA has, by their elements
     dtypes.uint64: "ulonglong",
     dtypes.float64: "double",
 }
-LARGEST_VECTOR = 16  # bytes: what one load takes
+MAX_LOAD_BYTES = 16  # of one load instruction
 
 BITCAST = (
     "template <class To, class From> __device__ __forceinline__ To bitcast(From from) "
@@ -33,7 +33,7 @@ BITCAST = (
 
 
 def cuda_target(arch: str) -> Target:
-    """What every chip has; bfloat16 came with sm_80."""
+    """The common features of all chips; bfloat16 requires sm_80."""
     digits = "".join(letter for letter in arch if letter.isdigit())
     missing = {*dtypes.fp8s} | (set() if int(digits or 0) >= 80 else {dtypes.bfloat16})
     return Target(
@@ -54,7 +54,7 @@ def cuda_target(arch: str) -> Target:
 
 
 class CUDARenderer(CStyleRenderer):
-    """Writes programs in CUDA C++ for an architecture such as sm_80."""
+    """Renders programs as CUDA C++ for an architecture such as sm_80."""
 
     types: ClassVar[dict[DType, str]] = {
         **CStyleRenderer.types,
@@ -78,13 +78,17 @@ class CUDARenderer(CStyleRenderer):
             "#define NAN (__int_as_float(0x7fffffff))",
             *(f"#include <{name}>" for dtype, name in INCLUDES.items() if dtype in scalars),
             *([BITCAST] if body.has(Ops.BITCAST) else []),
-            *(self.structure(dtype) for dtype in found if dtype.count > 1 and is_missing(dtype)),
+            *(
+                self.structure(dtype)
+                for dtype in found
+                if dtype.count > 1 and needs_definition(dtype)
+            ),
         ]
 
     def structure(self, dtype: DType) -> str:
         """struct __align__(8) half4 { half x, y, z, w; };"""
         fields = ", ".join(self.field(number, dtype) for number in range(dtype.count))
-        align = min(dtype.itemsize, LARGEST_VECTOR)
+        align = min(dtype.itemsize, MAX_LOAD_BYTES)
         scalar = self.type_name(dtype.scalar)
         return f"struct __align__({align}) {self.type_name(dtype)} {{ {scalar} {fields}; }};"
 
@@ -95,11 +99,11 @@ class CUDARenderer(CStyleRenderer):
         return f"{'blockIdx' if name[0] == 'g' else 'threadIdx'}.{XYZW[int(name[4:])]}"
 
     def vector_name(self, dtype: DType) -> str:
-        return f"{BUILT_IN.get(dtype.scalar, dtype.scalar.alias)}{dtype.count}"
+        return f"{BUILT_IN_VECTORS.get(dtype.scalar, dtype.scalar.alias)}{dtype.count}"
 
     def vector(self, dtype: DType, parts: list[str]) -> str:
         name, inside = self.type_name(dtype), ",".join(parts)
-        return f"{name}{{{inside}}}" if is_missing(dtype) else f"make_{name}({inside})"
+        return f"{name}{{{inside}}}" if needs_definition(dtype) else f"make_{name}({inside})"
 
     def field(self, number: int, dtype: DType) -> str:
         return XYZW[number] if dtype.count <= 4 else f"s{number:x}"
@@ -111,7 +115,7 @@ class CUDARenderer(CStyleRenderer):
         return f"bitcast<{self.type_name(dtype)}>({self.type_name(source)}({x}))"
 
 
-def is_missing(dtype: DType) -> bool:
-    """CUDA has vectors of up to four numbers, and of two where those are 64 bits wide."""
+def needs_definition(dtype: DType) -> bool:
+    """True for vectors that CUDA lacks: it has up to 4 lanes, or 2 of 64 bits."""
     most = 2 if dtype.bits == 64 else 4
-    return dtype.scalar not in BUILT_IN or dtype.count > most
+    return dtype.scalar not in BUILT_IN_VECTORS or dtype.count > most

@@ -1,9 +1,9 @@
-"""Program -> LLVM IR: loops become blocks with phis, pointers getelementptrs, vectors stay vectors.
+"""Program -> LLVM IR: loops are blocks with phis, pointers getelementptrs, vectors stay vectors.
 
 The function is `void name(ptr args, ptr scratch, i64 begin, i64 end)`. args[i] is the pointer of
-PARAM i; behind the pointers stand the VARIABLEs as 64-bit integers, in order of name. The CORE
-range runs from begin to end. No optimisation pass sees this text, so it is written the way the
-code generator likes it: accumulators are phis, loops are tested at the bottom.
+PARAM i, followed by the VARIABLEs as 64-bit integers in order of name. The CORE range runs from
+begin to end. No optimisation pass runs on this text, so it has the form that the code generator
+prefers: accumulators are phis, loops are tested at the bottom.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from glassgrad.base.fast_dataclasses import field, mutable
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
-from glassgrad.render.cores import steps_of_cores
+from glassgrad.render.cores import steps_per_iteration
 from glassgrad.render.llvm_memory import MEMORY, MemoryRow
-from glassgrad.render.llvm_pointers import further, start_of, walking
-from glassgrad.render.llvm_streaming import FENCE, METADATA, Streams
+from glassgrad.render.llvm_non_temporal import FENCE, METADATA, NonTemporalStores
+from glassgrad.render.llvm_pointers import advancing_indices, next_pointer, start_pointer
 from glassgrad.render.llvm_values import (
     VALUES,
     Row,
     constant,
     llvm_type,
 )  # fmt: skip
-from glassgrad.render.llvm_vectors import VECTORS, is_shuffled
+from glassgrad.render.llvm_vectors import VECTORS, is_shuffle
 
 RANGE, END, IF, ENDIF, ACC, ASSIGN = (
     Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.ACC, Ops.ASSIGN
@@ -33,18 +33,18 @@ RANGE, END, IF, ENDIF, ACC, ASSIGN = (
 PARAM, VARIABLE, STACK = Ops.PARAM, Ops.VARIABLE, Ops.STACK
 OPENS = {END: RANGE, ENDIF: IF}
 
-# Processors fetch code by lines: a short loop that lies in one more than it must takes up to a
-# fifth longer, most of all where two threads share a core.
+# Align innermost loops with cache lines: a short loop that spans one line more than necessary takes
+# up to a fifth longer, most of all where two threads share a core.
 ALIGNED = '!1 = !{!"llvm.loop.align", i32 64}'
 
-# Vectors as wide as the machine's widest registers, also where the code generator prefers less.
+# Use the widest vector registers even where the code generator prefers narrower ones.
 ATTRIBUTES = (
     'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 )
 
 
 class LLVMRenderer:
-    """Writes programs for LLVM's code generator."""
+    """Renders programs for LLVM's code generator."""
 
     def __init__(self, target: Target | None = None) -> None:
         self.target = target
@@ -52,48 +52,50 @@ class LLVMRenderer:
     def render(self, name: str, uops: tuple[UOp, ...] | list[UOp]) -> str:
         function = Function(tuple(uops))
         for uop in function.uops:
-            if uop not in function.unneeded:
+            if uop not in function.unused:
                 function.write(uop)
         return function.text(name)
 
 
 @mutable
-class Opened:
-    """A loop or condition whose end has not been written: what the blocks behind it must know."""
+class OpenBlock:
+    """A loop or condition whose end is not written yet."""
 
     label: str
-    before: str  # the block that jumps here
-    starts: dict[UOp, str]  # accumulators written inside, with their values before
+    before: str  # the predecessor block
+    starts: dict[UOp, str]  # accumulators assigned inside, with their values before
     phis: dict[UOp, str] = field(default_factory=dict)
-    walkers: dict[UOp, str] = field(default_factory=dict)  # INDEX that walks, and its beginning
-    place: int = 0  # where in the text the phis go, once their other halves are known
+    advancing: dict[UOp, str] = field(
+        default_factory=dict
+    )  # INDEX that advances in the loop -> its start pointer
+    place: int = 0  # line at which the phis are inserted at the end of the loop
     index: str = ""
     first: str = "0"
     last: str = ""
-    is_guarded: bool = False
+    may_be_skipped: bool = False
     is_innermost: bool = True
 
 
 class Function:
-    """One function being written: names, lines, open blocks, each accumulator's value now."""
+    """One function being written: names, lines, open blocks, current values of accumulators."""
 
     def __init__(self, uops: tuple[UOp, ...]) -> None:
         self.uops = uops
         self.names: dict[UOp, str] = {}
-        self.values: dict[UOp, str] = {}  # ACC -> the name of its value at this point
-        self.opened: dict[UOp, Opened] = {}
+        self.values: dict[UOp, str] = {}  # ACC -> the name of its current value
+        self.opened: dict[UOp, OpenBlock] = {}
         self.lines: list[str] = []
         self.block = "entry"
         self.declared: dict[str, str] = {}
         self.zero_bytes = 0
         self.counts: defaultdict[str, int] = defaultdict(int)
-        self.written = written_inside(uops)
-        self.streams = Streams(uops)
-        self.walking = walking(uops)
-        self.cores = steps_of_cores(uops)
-        self.notes: list[str] = []
-        walkers = {index for steps in self.walking.values() for index in steps}
-        self.unneeded = unneeded(uops, walkers)
+        self.assigned = assigned_inside(uops)
+        self.non_temporal = NonTemporalStores(uops)
+        self.advancing_indices = advancing_indices(uops)
+        self.cores = steps_per_iteration(uops)
+        self.metadata: list[str] = []
+        advancing = {index for steps in self.advancing_indices.values() for index in steps}
+        self.unused = unused(uops, advancing)
         params = [uop.arg.slot for uop in uops if uop.op is PARAM]
         self.slots = max(params, default=-1) + 1
         variables = sorted((uop for uop in uops if uop.op is VARIABLE), key=lambda u: u.arg[0])
@@ -110,14 +112,14 @@ class Function:
             size = self.zero_bytes
             head.insert(0, f"@zeros = private constant [{size} x i8] zeroinitializer, align 64")
         signature = f'define void @"{name}"(ptr %args, ptr %scratch, i64 %begin, i64 %end) #0 {{'
-        fence, note = ([FENCE], [METADATA]) if self.streams.runs else ([], [])
+        fence, note = ([FENCE], [METADATA]) if self.non_temporal.runs else ([], [])
         body = [signature, "entry:", *self.lines, *fence, "  ret void", "}"]
-        return "\n".join([*head, *body, ATTRIBUTES, *note, *self.notes, ""])
+        return "\n".join([*head, *body, ATTRIBUTES, *note, *self.metadata, ""])
 
-    # ------------------------------------------------------------------ what rows use
+    # ------------------------------------------------------------------ used by rows
 
     def name(self, uop: UOp) -> str:
-        """The value of a uop here: an accumulator's is the last one written."""
+        """The name of a uop's value here; for an accumulator, of its current value."""
         return self.values[uop] if uop.op is ACC else self.names[uop]
 
     def fresh(self, stem: str) -> str:
@@ -138,11 +140,11 @@ class Function:
         self.block = label
 
     def aligned_loop(self) -> str:
-        """What is said at the end of a loop whose code is to begin with a line of memory."""
-        if not self.notes:
-            self.notes.append(ALIGNED)
-        number = len(self.notes) + 1
-        self.notes.append(f"!{number} = distinct !{{!{number}, !1}}")
+        """Metadata for the end of a loop whose code is aligned with a cache line."""
+        if not self.metadata:
+            self.metadata.append(ALIGNED)
+        number = len(self.metadata) + 1
+        self.metadata.append(f"!{number} = distinct !{{!{number}, !1}}")
         return f", !llvm.loop !{number}"
 
     def intrinsic(self, result: str, name: str, *arguments: str) -> str:
@@ -156,32 +158,34 @@ def _type_of(argument: str) -> str:
     return argument[: argument.index(">") + 1] if argument[0] == "<" else argument.split()[0]
 
 
-def written_inside(uops: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
-    """For every RANGE and IF: the accumulators made before it and assigned inside it."""
+def assigned_inside(uops: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
+    """For every RANGE and IF: the accumulators created before it and assigned inside it."""
     place = {uop: i for i, uop in enumerate(uops)}
-    written: dict[UOp, list[UOp]] = {}
+    assigned: dict[UOp, list[UOp]] = {}
     open_now: list[UOp] = []
     for uop in uops:
         if uop.op is RANGE or uop.op is IF:
-            written[uop] = []
+            assigned[uop] = []
             open_now.append(uop)
         elif uop.op in OPENS:
             open_now.remove(uop.src[0])
         elif uop.op is ASSIGN:
             acc = uop.src[0]
             for opener in open_now:
-                if place[acc] < place[opener] and acc not in written[opener]:
-                    written[opener].append(acc)
-    return written
+                if place[acc] < place[opener] and acc not in assigned[opener]:
+                    assigned[opener].append(acc)
+    return assigned
 
 
-def unneeded(uops: tuple[UOp, ...], walkers: set[UOp]) -> set[UOp]:
-    """What nobody asks for: products of places that walk, elements of vectors that are shuffled."""
-    shuffled = {uop for uop in uops if uop.op is STACK and is_shuffled(uop)}
-    spared = {index.src[1] for index in walkers}.union(*[stack.src for stack in shuffled])
+def unused(uops: tuple[UOp, ...], advancing: set[UOp]) -> set[UOp]:
+    """Values that need no instruction: offsets of advancing pointers, elements of shuffled
+    vectors.
+    """
+    shuffled = {uop for uop in uops if uop.op is STACK and is_shuffle(uop)}
+    spared = {index.src[1] for index in advancing}.union(*[stack.src for stack in shuffled])
     if not spared:
         return spared
-    users = [uop for uop in uops if uop not in walkers and uop not in shuffled]
+    users = [uop for uop in uops if uop not in advancing and uop not in shuffled]
     return {uop for uop in spared if not uop.is_const}.difference(*[user.src for user in users])
 
 
@@ -199,7 +203,7 @@ def _slot(f: Function, kind: str, slot: int, stem: str) -> str:
 
 def _param(f: Function, u: UOp) -> str:
     pointer = _slot(f, "ptr", u.arg.slot, "param")
-    f.streams.look_at(f, u, pointer)
+    f.non_temporal.test_alignment(f, u, pointer)
     return pointer
 
 
@@ -229,7 +233,7 @@ def _assign(f: Function, u: UOp) -> str:
 
 
 def _after(f: Function, u: UOp) -> str:
-    """Everything stands in order already; what is read is the value at this point."""
+    """Lines are already in order; the value is the current one."""
     return f.name(u.src[0])
 
 
@@ -241,12 +245,14 @@ def _range(f: Function, u: UOp) -> str:
     kind = llvm_type(u.dtype)
     for outer in f.opened.values():
         outer.is_innermost = False
-    loop = Opened(f.fresh("loop"), f.block, {acc: f.values[acc] for acc in f.written[u]})
+    loop = OpenBlock(f.fresh("loop"), f.block, {acc: f.values[acc] for acc in f.assigned[u]})
     loop.first, loop.last = _part_of_job(f, u) if u in f.cores else ("0", f.name(u.src[0]))
-    loop.is_guarded = u in f.cores or u.src[0].vmin < 1
-    steps = f.walking.get(u, {})
-    loop.walkers = {index: start_of(f, index, step, loop.first) for index, step in steps.items()}
-    if loop.is_guarded:
+    loop.may_be_skipped = u in f.cores or u.src[0].vmin < 1
+    steps = f.advancing_indices.get(u, {})
+    loop.advancing = {
+        index: start_pointer(f, index, step, loop.first) for index, step in steps.items()
+    }
+    if loop.may_be_skipped:
         some = f.line("some", f"icmp slt {kind} {loop.first}, {loop.last}")
         f.do(f"br i1 {some}, label %{loop.label}, label %{loop.label}.done")
     else:
@@ -255,14 +261,14 @@ def _range(f: Function, u: UOp) -> str:
     loop.place = len(f.lines)
     loop.index = f"%{f.fresh('i')}"
     loop.phis = {acc: f"%{f.fresh('acc')}" for acc in loop.starts}
-    f.names |= {index: f"%{f.fresh('at')}" for index in loop.walkers}
+    f.names |= {index: f"%{f.fresh('at')}" for index in loop.advancing}
     f.values |= loop.phis
     f.opened[u] = loop
     return loop.index
 
 
 def _part_of_job(f: Function, u: UOp) -> tuple[str, str]:
-    """Where a loop over cores begins and ends: at `begin` and `end`, seen from where it is."""
+    """The bounds of a loop over cores: `begin` and `end`, relative to the outer loops."""
     begin, end, inside = "%begin", "%end", f.cores[u]
     outer = [loop for loop in f.opened if loop in f.cores]
     for loop in outer:
@@ -281,18 +287,21 @@ def _part_of_job(f: Function, u: UOp) -> tuple[str, str]:
 
 
 def _end(f: Function, u: UOp) -> str:
-    """i + 1 < size: again; the phis at the top get their other halves"""
+    """if (i + 1 < size) repeat; completes the phis at the top"""
     opener = u.src[0]
     loop = f.opened.pop(opener)
     kind = llvm_type(opener.dtype)
     latch = f.block
-    steps = {index: further(f, index, f.walking[opener][index]) for index in loop.walkers}
+    steps = {
+        index: next_pointer(f, index, f.advancing_indices[opener][index])
+        for index in loop.advancing
+    }
     following = f.line("next", f"add nsw {kind} {loop.index}, 1")
     more = f.line("more", f"icmp slt {kind} {following}, {loop.last}")
     note = f.aligned_loop() if loop.is_innermost else ""
     f.do(f"br i1 {more}, label %{loop.label}, label %{loop.label}.done{note}")
     phis = [_phi(loop.index, kind, (loop.first, loop.before), (following, latch))]
-    for index, start in loop.walkers.items():
+    for index, start in loop.advancing.items():
         phis.append(_phi(f.names[index], "ptr", (start, loop.before), (steps[index], latch)))
     for acc, name in loop.phis.items():
         was = (loop.starts[acc], loop.before)
@@ -307,10 +316,10 @@ def _phi(name: str, kind: str, *sources: tuple[str, str]) -> str:
     return f"  {name} = phi {kind} {pairs}"
 
 
-def _close(f: Function, opened: Opened, last_block: str) -> None:
-    """Start the block behind; where it can be reached past the body, accumulators need a phi."""
+def _close(f: Function, opened: OpenBlock, last_block: str) -> None:
+    """Start the block after; if the body may be skipped, accumulators need a phi."""
     f.start_block(f"{opened.label}.done")
-    if not opened.is_guarded:
+    if not opened.may_be_skipped:
         return
     for acc, start in opened.starts.items():
         name = f"%{f.fresh('acc')}"
@@ -320,8 +329,8 @@ def _close(f: Function, opened: Opened, last_block: str) -> None:
 
 
 def _if(f: Function, u: UOp) -> str:
-    opened = Opened(f.fresh("if"), f.block, {acc: f.values[acc] for acc in f.written[u]})
-    opened.is_guarded = True
+    opened = OpenBlock(f.fresh("if"), f.block, {acc: f.values[acc] for acc in f.assigned[u]})
+    opened.may_be_skipped = True
     f.do(f"br i1 {f.name(u.src[0])}, label %{opened.label}, label %{opened.label}.done")
     f.start_block(opened.label)
     f.opened[u] = opened
@@ -336,8 +345,8 @@ def _endif(f: Function, u: UOp) -> str:
     return ""
 
 
-def _nothing(f: Function, u: UOp) -> str:
-    """One core runs its part alone: there is nobody to wait for."""
+def _no_op(f: Function, u: UOp) -> str:
+    """Each core runs its part alone: nothing to synchronize with."""
     return ""
 
 
@@ -360,5 +369,5 @@ ROWS: dict[Ops, FunctionRow | MemoryRow | Row] = {
     Ops.ENDIF: _endif,
     **MEMORY,
     **VECTORS,
-    Ops.BARRIER: _nothing,
+    Ops.BARRIER: _no_op,
 }

@@ -1,4 +1,4 @@
-"""INDEX, LOAD, STORE -> LLVM: places in memory, what is there, and what goes there."""
+"""INDEX, LOAD, STORE -> LLVM: addresses, loads and stores."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import Protocol
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import NON_TEMPORAL, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.render.llvm_streaming import Blocks, Streams
-from glassgrad.render.llvm_values import constant, llvm_type, memory_type, short_type
+from glassgrad.render.llvm_non_temporal import BlockWriter, NonTemporalStores
+from glassgrad.render.llvm_values import constant, llvm_type, mangled_type, memory_type
 
-ZERO_BYTES = 64  # what a load reads whose gate is false; wider loads make it longer
+ZERO_BYTES = 64  # read by loads whose gate is false; wider loads enlarge it
 
 
-class MemoryWriter(Blocks, Protocol):
+class MemoryWriter(BlockWriter, Protocol):
     """What these rows need besides."""
 
     names: dict[UOp, str]
     zero_bytes: int
-    streams: Streams
+    non_temporal: NonTemporalStores
 
 
 MemoryRow = Callable[[MemoryWriter, UOp], str]
 
 
 def _index(w: MemoryWriter, u: UOp) -> str:
-    if u in w.names:  # it walks
+    if u in w.names:  # advances with its loop
         return w.names[u]
-    base, place = u.src[0], u.src[1]
-    element, kind = memory_type(u.dtype.scalar), llvm_type(place.dtype)
-    return w.line("at", f"getelementptr {element}, ptr {w.name(base)}, {kind} {w.name(place)}")
+    base, index = u.src[0], u.src[1]
+    element, kind = memory_type(u.dtype.scalar), llvm_type(index.dtype)
+    return w.line("at", f"getelementptr {element}, ptr {w.name(base)}, {kind} {w.name(index)}")
 
 
 def _load(w: MemoryWriter, u: UOp) -> str:
-    place = u.src[0]
-    gate, pointer = place.gate, w.name(place)
+    index = u.src[0]
+    gate, pointer = index.gate, w.name(index)
     kind, align = memory_type(u.dtype), u.dtype.scalar.itemsize
     if gate is not None and gate.dtype.count > 1:
         loaded = w.line("load", _masked_load(w, kind, pointer, align, gate))
     else:
-        if gate is not None:  # reading zeros elsewhere is cheaper than a branch
+        if gate is not None:  # loading from a block of zeros is cheaper than a branch
             w.zero_bytes = max(w.zero_bytes, ZERO_BYTES, u.dtype.itemsize)
             pointer = w.line("at", f"select i1 {w.name(gate)}, ptr {pointer}, ptr @zeros")
         loaded = w.line("load", f"load {kind}, ptr {pointer}, align {align}")
@@ -52,7 +52,7 @@ def _load(w: MemoryWriter, u: UOp) -> str:
 
 
 def _masked_load(w: MemoryWriter, kind: str, pointer: str, align: int, gate: UOp) -> str:
-    name = f"masked.load.{short_type(kind)}.p0"
+    name = f"masked.load.{mangled_type(kind)}.p0"
     mask = f"{llvm_type(gate.dtype)} {w.name(gate)}"
     return w.intrinsic(
         kind, name, f"ptr {pointer}", f"i32 {align}", mask, f"{kind} zeroinitializer"
@@ -60,13 +60,13 @@ def _masked_load(w: MemoryWriter, kind: str, pointer: str, align: int, gate: UOp
 
 
 def _store(w: MemoryWriter, u: UOp) -> str:
-    place, value = u.src[0], u.src[1]
-    gate, pointer, name = place.gate, w.name(place), w.name(value)
+    index, value = u.src[0], u.src[1]
+    gate, pointer, name = index.gate, w.name(index), w.name(value)
     kind, align = memory_type(value.dtype), value.dtype.scalar.itemsize
     if value.dtype.kind == "bool":
         name = w.line("byte", f"zext {llvm_type(value.dtype)} {name} to {kind}")
     if u.arg is NON_TEMPORAL:
-        w.streams.write(w, u)
+        w.non_temporal.write(w, u)
     elif gate is None:
         w.do(f"store {kind} {name}, ptr {pointer}, align {align}")
     elif gate.dtype.count > 1:
@@ -84,7 +84,7 @@ def _store(w: MemoryWriter, u: UOp) -> str:
 def _masked_store(
     w: MemoryWriter, kind: str, name: str, pointer: str, align: int, gate: UOp
 ) -> None:
-    """Some machines take ten times as long with a mask, and most vectors lie inside."""
+    """Masked stores can be ten times slower, and most vectors are fully inside: branch on that."""
     flags, count, label = llvm_type(gate.dtype), gate.dtype.count, w.fresh("store")
     bits = w.line("bits", f"bitcast {flags} {w.name(gate)} to i{count}")
     every = w.line("every", f"icmp eq i{count} {bits}, -1")
@@ -94,13 +94,13 @@ def _masked_store(
     w.do(f"br label %{label}.done")
     w.start_block(f"{label}.some")
     arguments = f"{kind} {name}", f"ptr {pointer}", f"i32 {align}", f"{flags} {w.name(gate)}"
-    w.do(w.intrinsic("void", f"masked.store.{short_type(kind)}.p0", *arguments))
+    w.do(w.intrinsic("void", f"masked.store.{mangled_type(kind)}.p0", *arguments))
     w.do(f"br label %{label}.done")
     w.start_block(f"{label}.done")
 
 
 def _prefetch(w: MemoryWriter, u: UOp) -> str:
-    """Into the nearest cache, of data."""
+    """Prefetch data into L1."""
     arguments = f"ptr {w.name(u.src[0])}", f"i32 {int(u.arg)}", "i32 3", "i32 1"
     w.do(w.intrinsic("void", "prefetch.p0", *arguments))
     return ""

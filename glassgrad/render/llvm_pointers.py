@@ -1,8 +1,8 @@
-"""Program -> pointers that walk: what a loop adds to an address, it adds once per step.
+"""Program -> induction pointers: an address that depends on a loop advances once per iteration.
 
-`base + i·stride` in a loop over i becomes a pointer that starts at base and moves by stride. LLVM
-has a pass that finds this out for itself, which takes a third of the time of compiling; here it is
-known from the start, so that pass is left out (devices/cpu/native.py).
+`base + i·stride` in a loop over i becomes a pointer that starts at base and advances by stride.
+LLVM has a pass for this, loop strength reduction, which takes a third of the compile time; here the
+strides are known, so the pass is disabled (devices/cpu/llvm.py).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from glassgrad.ir.uop import UOp
 from glassgrad.render.llvm_values import Writer, llvm_type, memory_type
 
 RANGE, INDEX, MUL, SHL = Ops.RANGE, Ops.INDEX, Ops.MUL, Ops.SHL
-MOST = 6  # each has a register; where there are more, they share the one that counts
+MAX_ADVANCING = 6  # per loop, as each takes a register; beyond, they share the loop counter
 
-Steps = dict[UOp, int]  # INDEX -> how many elements further it is after each step of a loop
+Steps = dict[UOp, int]  # INDEX -> elements that it advances per iteration
 
 
-def walking(uops: tuple[UOp, ...]) -> dict[UOp, Steps]:
-    """For every loop: the places that move by a constant, from a place known before it."""
+def advancing_indices(uops: tuple[UOp, ...]) -> dict[UOp, Steps]:
+    """For every loop: the INDEXes that advance by a constant from a base before the loop."""
     found: dict[UOp, Steps] = {}
     before = {uop: number for number, uop in enumerate(uops)}
     for uop in uops:
@@ -28,29 +28,29 @@ def walking(uops: tuple[UOp, ...]) -> dict[UOp, Steps]:
             loop = uop.src[1].src[0]
             if before[uop.src[0]] < before[loop]:
                 found[loop][uop] = step
-    return {loop: steps for loop, steps in found.items() if 0 < len(steps) <= MOST}
+    return {loop: steps for loop, steps in found.items() if 0 < len(steps) <= MAX_ADVANCING}
 
 
-def _step(place: UOp) -> int:
-    """How much a product with a loop's number grows in each step; 0 for anything else."""
-    if place.op not in (MUL, SHL) or place.src[0].op is not RANGE or not place.src[1].is_const:
+def _step(offset: UOp) -> int:
+    """The growth per iteration of a product with a loop counter; 0 for anything else."""
+    if offset.op not in (MUL, SHL) or offset.src[0].op is not RANGE or not offset.src[1].is_const:
         return 0
-    amount = int(place.src[1].arg)
-    return amount if place.op is MUL else 1 << amount
+    amount = int(offset.src[1].arg)
+    return amount if offset.op is MUL else 1 << amount
 
 
-def start_of(w: Writer, index: UOp, step: int, first: str) -> str:
-    """Where a pointer stands before its loop, which counts from `first`."""
+def start_pointer(w: Writer, index: UOp, step: int, first: str) -> str:
+    """The pointer before its loop, which counts from `first`."""
     base, kind = w.name(index.src[0]), llvm_type(index.src[1].dtype)
     if first == "0":
         return base
-    away = w.line("mul", f"mul {kind} {first}, {step}")
+    distance = w.line("mul", f"mul {kind} {first}, {step}")
     return w.line(
-        "at", f"getelementptr {memory_type(index.dtype.scalar)}, ptr {base}, {kind} {away}"
+        "at", f"getelementptr {memory_type(index.dtype.scalar)}, ptr {base}, {kind} {distance}"
     )
 
 
-def further(w: Writer, index: UOp, step: int) -> str:
-    """Where a pointer stands in the next step."""
+def next_pointer(w: Writer, index: UOp, step: int) -> str:
+    """The pointer in the next iteration."""
     element = memory_type(index.dtype.scalar)
     return w.line("at", f"getelementptr {element}, ptr {w.name(index)}, i64 {step}")

@@ -1,7 +1,7 @@
-"""elementwise uop -> LLVM instructions: how each op, cast and constant is said, one row per op.
+"""Elementwise uop -> LLVM instructions: ops, casts and constants, one row per op.
 
-A row is a function of a Writer, which names values and collects lines, and the uop. Every
-instruction works on vectors as on scalars, so no row asks how many lanes there are.
+A row is a function of a Writer, which names values and collects lines, and the uop. Instructions
+work on vectors as on scalars, so no row depends on the number of lanes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SCALARS = {
     dtypes.float64: "double",
 } | {dtype: f"i{dtype.bits}" for dtype in dtypes.ints}
 
-SHORT = {"half": "f16", "float": "f32", "double": "f64"}
+MANGLED_SCALARS = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 class Writer(Protocol):
-    """What a row needs: names for values, and somewhere to put lines."""
+    """What a row needs: names of values, and output lines."""
 
     def name(self, uop: UOp) -> str: ...
 
@@ -53,19 +53,19 @@ def memory_type(dtype: DType) -> str:
     return llvm_type(dtypes.uint8.vec(dtype.count) if dtype.kind == "bool" else dtype)
 
 
-def short_type(text: str) -> str:
-    """<8 x float> as it stands in the names of intrinsics: v8f32."""
+def mangled_type(text: str) -> str:
+    """The name of a type in intrinsics: v8f32 for <8 x float>."""
     if not text.startswith("<"):
-        return SHORT.get(text, text)
+        return MANGLED_SCALARS.get(text, text)
     count, _, scalar = text[1:-1].split()
-    return f"v{count}{SHORT.get(scalar, scalar)}"
+    return f"v{count}{MANGLED_SCALARS.get(scalar, scalar)}"
 
 
 # ---------------------------------------------------------------------- constants
 
 
 def constant(value: ConstType, dtype: DType) -> str:
-    """A number as LLVM writes it; for a vector, the same number in every lane."""
+    """A literal; for a vector, a splat."""
     one = _scalar_constant(value, dtype.scalar)
     if dtype.count == 1:
         return one
@@ -82,18 +82,18 @@ def _scalar_constant(value: ConstType, dtype: DType) -> str:
     if dtype is dtypes.float16:
         return f"0xH{struct.unpack('<H', _half_bytes(float(value)))[0]:04X}"
     if dtype is dtypes.float32:
-        value = ctypes.c_float(value).value  # LLVM wants a double that a float can hold
+        value = ctypes.c_float(value).value  # LLVM writes floats as exactly equal doubles
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def number(u: UOp) -> ConstType | None:
-    """The constant that a value is, in all its lanes; None if it is not one."""
+def constant_of(u: UOp) -> ConstType | None:
+    """The constant that a value has in all lanes; None if it is not constant."""
     one = u.src[0] if u.op is Ops.STACK and len(set(u.src)) == 1 else u
     return one.arg if one.is_const else None
 
 
-def _is_number(value: ConstType | None) -> bool:
-    """Is it known, and not nan?"""
+def _is_known_number(value: ConstType | None) -> bool:
+    """True for a constant other than nan."""
     return value is not None and value == value
 
 
@@ -141,17 +141,17 @@ def _reciprocal(w: Writer, u: UOp) -> str:
 
 def _call(name: str) -> Row:
     def row(w: Writer, u: UOp) -> str:
-        if u.dtype.kind != "float":  # a whole number rounded is itself
+        if u.dtype.kind != "float":  # integers are already rounded
             return w.name(u.src[0])
         kind = llvm_type(u.dtype)
-        call = w.intrinsic(kind, f"{name}.{short_type(kind)}", f"{kind} {w.name(u.src[0])}")
+        call = w.intrinsic(kind, f"{name}.{mangled_type(kind)}", f"{kind} {w.name(u.src[0])}")
         return w.line(_stem(u), call)
 
     return row
 
 
 def _mulacc(w: Writer, u: UOp) -> str:
-    """`contract` lets the compiler round once if the machine can; llvm.fma would call a library."""
+    """`contract` allows fusing if the machine can; llvm.fma could call a library."""
     x, y, z = map(w.name, u.src)
     kind = llvm_type(u.dtype)
     mul, add = ("fmul contract", "fadd contract") if u.dtype.kind == "float" else ("mul", "add")
@@ -160,7 +160,7 @@ def _mulacc(w: Writer, u: UOp) -> str:
 
 
 def _dot(w: Writer, u: UOp) -> str:
-    """The machine's own instruction, by the name that LLVM has for it."""
+    """The machine's instruction, by LLVM's name for it."""
     dot, kind = u.arg, llvm_type(u.dtype)
     *factors, total = [w.name(source) for source in u.src]
     taken = llvm_type(u.src[0].dtype)
@@ -181,11 +181,11 @@ def _where(w: Writer, u: UOp) -> str:
     return w.line("where", f"select {text}, {kind} {w.name(no)}")
 
 
-def _extreme(ordered: str, signed: str, unsigned: str, bools: str) -> Row:
+def _min_max(ordered: str, signed: str, unsigned: str, bools: str) -> Row:
     """MAX and MIN. Floats take one machine instruction and, unless one is constant, two for nan.
 
-    select(a > b, a, b) gives b when either is nan, as x86's maxps does. So a nan in b comes out by
-    itself; only a needs a look, and a is the newcomer of an accumulation, off its critical path.
+    select(a > b, a, b) gives b when either is nan, as x86's maxps does, so nan in b propagates.
+    Only a needs a test, and a is the new term of an accumulation, off its critical path.
     """
 
     def row(w: Writer, u: UOp) -> str:
@@ -197,11 +197,11 @@ def _extreme(ordered: str, signed: str, unsigned: str, bools: str) -> Row:
             word = unsigned if u.dtype.kind == "uint" else signed
             test = w.line("test", f"icmp {word} {kind} {w.name(x)}, {w.name(y)}")
             return w.line(_stem(u), _select(flags, test, kind, w.name(x), w.name(y)))
-        first, second = (x, y) if _is_number(number(x)) else (y, x)
+        first, second = (x, y) if _is_known_number(constant_of(x)) else (y, x)
         a, b = w.name(first), w.name(second)
         test = w.line("test", f"fcmp {ordered} {kind} {a}, {b}")
         found = w.line(_stem(u), _select(flags, test, kind, a, b))
-        if _is_number(number(first)):
+        if _is_known_number(constant_of(first)):
             return found
         isnan = w.line("isnan", f"fcmp uno {kind} {a}, {a}")
         return w.line(_stem(u), _select(flags, isnan, kind, a, found))
@@ -213,18 +213,18 @@ def _select(flags: str, test: str, kind: str, yes: str, no: str) -> str:
     return f"select {flags} {test}, {kind} {yes}, {kind} {no}"
 
 
-# ---------------------------------------------------------------------- where machines trap
+# ---------------------------------------------------------------------- cases that trap
 
 
 def _divide(signed: str, unsigned: str, by_minus_one: Callable[[Writer, str, str], str]) -> Row:
-    """Division by 0 gives 0 and by -1 wraps: the machine's own instruction traps at both."""
+    """x / 0 is 0 and x / -1 wraps: the machine's instruction traps at both."""
 
     def row(w: Writer, u: UOp) -> str:
         x, y = u.src
         kind, flags = llvm_type(u.dtype), llvm_type(dtypes.bool.vec(u.dtype.count))
         is_signed = u.dtype.kind == "int"
         word = signed if is_signed else unsigned
-        if number(y) not in (None, 0, -1):
+        if constant_of(y) not in (None, 0, -1):
             return w.line(_stem(u), f"{word} {kind} {w.name(x)}, {w.name(y)}")
         zero, one = constant(0, u.dtype), constant(1, u.dtype)
         is_zero = w.line("zero", f"icmp eq {kind} {w.name(y)}, {zero}")
@@ -248,18 +248,18 @@ def _negated(w: Writer, kind: str, x: str) -> str:
     )
 
 
-def _nothing(w: Writer, kind: str, x: str) -> str:
+def _no_op(w: Writer, kind: str, x: str) -> str:
     return "zeroinitializer" if "x" in kind else "0"
 
 
 def _shift(signed: str, unsigned: str) -> Row:
-    """Shifting everything out leaves 0, or the sign of a signed number going right."""
+    """Shifting out all bits gives 0, or the sign bits for a signed right shift."""
 
     def row(w: Writer, u: UOp) -> str:
         x, y = u.src
         bits, kind = u.dtype.bits, llvm_type(u.dtype)
         word = signed if u.dtype.kind == "int" else unsigned
-        if (amount := number(y)) is not None and 0 <= amount < bits:
+        if (amount := constant_of(y)) is not None and 0 <= amount < bits:
             return w.line(_stem(u), f"{word} {kind} {w.name(x)}, {w.name(y)}")
         flags = llvm_type(dtypes.bool.vec(u.dtype.count))
         fits = w.line("fits", f"icmp ult {kind} {w.name(y)}, {constant(bits, u.dtype)}")
@@ -277,7 +277,7 @@ def _shift(signed: str, unsigned: str) -> Row:
 
 
 def _cast(w: Writer, u: UOp) -> str:
-    """Floats become ints by dropping the fraction; nan becomes 0, what is too large the largest."""
+    """Floats are truncated to ints; nan becomes 0, overflow the nearest bound."""
     source = u.src[0]
     before, after = source.dtype.kind, u.dtype.kind
     if after == "bool":
@@ -296,7 +296,7 @@ def _convert(w: Writer, word: str, source: UOp, dtype: DType) -> str:
 
 
 def _conversion(before: DType, after: DType) -> str:
-    """The LLVM instruction between two dtypes; nothing if registers look the same."""
+    """The LLVM instruction between two dtypes; empty if registers are the same."""
     wider = after.bits > before.bits
     if before.kind == "float":
         same = before.scalar is after.scalar
@@ -319,7 +319,7 @@ def _not_zero(w: Writer, source: UOp) -> str:
 
 
 def _to_int(w: Writer, source: UOp, dtype: DType) -> str:
-    """llvm.fptosi.sat takes vectors apart on x86; a conversion and three selects do not."""
+    """llvm.fptosi.sat splits vectors on x86; a conversion and three selects do not."""
     x, kind = w.name(source), llvm_type(source.dtype)
     flags, result = llvm_type(dtypes.bool.vec(dtype.count)), llvm_type(dtype)
     found = _convert(w, "fptosi" if dtype.kind == "int" else "fptoui", source, dtype)
@@ -355,9 +355,9 @@ VALUES: dict[Ops, Row] = {
     Ops.MUL: _binary("fmul", "mul", bools="and"),
     Ops.FDIV: _binary("fdiv", "sdiv", "udiv"),
     Ops.CDIV: _divide("sdiv", "udiv", _negated),
-    Ops.CMOD: _divide("srem", "urem", _nothing),
-    Ops.MAX: _extreme("ogt", "sgt", "ugt", "or"),
-    Ops.MIN: _extreme("olt", "slt", "ult", "and"),
+    Ops.CMOD: _divide("srem", "urem", _no_op),
+    Ops.MAX: _min_max("ogt", "sgt", "ugt", "or"),
+    Ops.MIN: _min_max("olt", "slt", "ult", "and"),
     Ops.SHL: _shift("shl", "shl"),
     Ops.SHR: _shift("ashr", "lshr"),
     Ops.AND: _binary("and", "and"),

@@ -1,4 +1,4 @@
-"""STACK, GEP, SHUFFLE -> LLVM: vectors made of scalars, their elements, those in another order."""
+"""STACK, GEP, SHUFFLE -> LLVM: vectors built from scalars, their elements, and shuffles."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ def _stack(w: Writer, u: UOp) -> str:
     kind, scalar, count = llvm_type(u.dtype), llvm_type(u.dtype.scalar), u.dtype.count
     if all(source.is_const for source in u.src):
         return f"<{', '.join(f'{scalar} {w.name(source)}' for source in u.src)}>"
-    vector = _rearranged(u)
+    vector = _shuffled_vector(u)
     if vector is not None:
         return _shuffle(w, u, vector)
     if all(source is u.src[0] for source in u.src):
         one = w.line("splat", f"insertelement {kind} poison, {scalar} {w.name(u.src[0])}, i64 0")
         lanes = f"<{count} x i32> zeroinitializer"
         return w.line("splat", f"shufflevector {kind} {one}, {kind} poison, {lanes}")
-    made = "poison"
+    vector_so_far = "poison"
     for lane, source in enumerate(u.src):
         element = f"{scalar} {w.name(source)}"
-        made = w.line("stack", f"insertelement {kind} {made}, {element}, i64 {lane}")
-    return made
+        vector_so_far = w.line(
+            "stack", f"insertelement {kind} {vector_so_far}, {element}, i64 {lane}"
+        )
+    return vector_so_far
 
 
-def is_shuffled(u: UOp) -> bool:
-    """Is a STACK made of a vector, not of its elements?"""
-    return _rearranged(u) is not None
+def is_shuffle(u: UOp) -> bool:
+    """True if a STACK reorders the elements of one vector."""
+    return _shuffled_vector(u) is not None
 
 
-def _rearranged(u: UOp) -> UOp | None:
-    """The vector of which a STACK only reorders the elements, beside constants."""
+def _shuffled_vector(u: UOp) -> UOp | None:
+    """The vector whose elements a STACK reorders, apart from constants."""
     vectors = {source.src[0] for source in u.src if source.op is Ops.GEP}
     known = all(source.op is Ops.GEP or source.is_const for source in u.src)
     vector = vectors.pop() if known and len(vectors) == 1 else None
@@ -41,15 +43,15 @@ def _rearranged(u: UOp) -> UOp | None:
 def _shuffle(w: Writer, u: UOp, vector: UOp) -> str:
     kind, scalar, count = llvm_type(u.dtype), llvm_type(u.dtype.scalar), u.dtype.count
     numbers = [f"{scalar} {w.name(s) if s.is_const else 'poison'}" for s in u.src]
-    places = [count + i if s.is_const else s.arg for i, s in enumerate(u.src)]
-    order = f"<{count} x i32> <{', '.join(f'i32 {place}' for place in places)}>"
+    lanes = [count + i if s.is_const else s.arg for i, s in enumerate(u.src)]
+    order = f"<{count} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
     rest = f"{kind} <{', '.join(numbers)}>"
     return w.line("shuffle", f"shufflevector {kind} {w.name(vector)}, {rest}, {order}")
 
 
 def _shuffled(w: Writer, u: UOp) -> str:
     kind, (one, two) = llvm_type(u.dtype), u.src
-    order = f"<{len(u.arg)} x i32> <{', '.join(f'i32 {place}' for place in u.arg)}>"
+    order = f"<{len(u.arg)} x i32> <{', '.join(f'i32 {lane}' for lane in u.arg)}>"
     vectors = f"{kind} {w.name(one)}, {kind} {w.name(two)}"
     return w.line("shuffle", f"shufflevector {vectors}, {order}")
 

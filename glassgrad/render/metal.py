@@ -1,4 +1,4 @@
-"""Program -> Metal: kernels of Apple's GPUs."""
+"""Program -> Metal for Apple GPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glassgrad.render.cstyle_body import Body
 
 
 def metal_target() -> Target:
-    """What every Apple GPU has. There are no doubles."""
+    """The common features of Apple GPUs, which have no float64."""
     return Target(
         name="METAL",
         language="metal",
@@ -31,7 +31,7 @@ def metal_target() -> Target:
 
 
 class MetalRenderer(CStyleRenderer):
-    """Writes programs in Metal's dialect of C++."""
+    """Renders programs in the Metal shading language."""
 
     types: ClassVar[dict[DType, str]] = {
         **{dtype: dtype.alias for dtype in dtypes.ints},
@@ -44,7 +44,7 @@ class MetalRenderer(CStyleRenderer):
     shared = "threadgroup"
     shared_memory = "threadgroup "
     barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-    # By default Metal's functions are fast and rough; those of this name space are not.
+    # Metal's default functions are fast but inaccurate.
     functions: ClassVar[dict[Ops, str]] = {
         op: f"precise::{name}" for op, name in CStyleRenderer.functions.items()
     }

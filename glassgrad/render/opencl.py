@@ -1,4 +1,4 @@
-"""Program -> OpenCL C: kernels for whatever has a driver."""
+"""Program -> OpenCL C for any GPU with a driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTENSIONS = {dtypes.float16: "cl_khr_fp16", dtypes.float64: "cl_khr_fp64"}
 
 
 def opencl_target() -> Target:
-    """What most drivers have. Arithmetic on halves is an extension that many of them lack."""
+    """The common features of drivers; float16 arithmetic is an extension that many lack."""
     return Target(
         name="OPENCL",
         language="opencl",
@@ -32,7 +32,7 @@ def opencl_target() -> Target:
 
 
 class OpenCLRenderer(CStyleRenderer):
-    """Writes programs in OpenCL C."""
+    """Renders programs as OpenCL C."""
 
     types: ClassVar[dict[DType, str]] = {
         **{dtype: dtype.alias for dtype in dtypes.ints},
@@ -62,7 +62,7 @@ class OpenCLRenderer(CStyleRenderer):
         return f"{word}({int(name[4:])})"
 
     def element_name(self, dtype: DType) -> str:
-        """There are no bools in memory, and no vectors of them."""
+        """OpenCL has no bool in memory, and no vectors of bool."""
         is_bool = dtype.kind == "bool"
         return self.type_name(dtypes.uint8.vec(dtype.count) if is_bool else dtype)
 

@@ -1,4 +1,4 @@
-"""Program -> its own uops as text: what the python device carries out, for people to read."""
+"""Program -> a listing of its uops, which the PYTHON device interprets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassgrad.ir.uop import UOp
 
 
 class PythonRenderer:
-    """Writes programs as the list of uops that they are."""
+    """Renders programs as the list of their uops."""
 
     def __init__(self, target: Target | None = None) -> None:
         self.target = target

@@ -16,7 +16,7 @@ from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.stages import Program
 from glassgrad.ir.uop import UOp
 from glassgrad.render import render
-from glassgrad.render.cores import steps_of_cores
+from glassgrad.render.cores import steps_per_iteration
 
 CORE = AxisKind.CORE
 has_compiler = any(shutil.which(name) for name in COMPILERS)
@@ -73,5 +73,5 @@ def test_every_part_of_a_job_is_done_once_in_c(sizes: tuple[int, ...]) -> None:
 
 
 def test_a_loop_is_as_many_steps_as_are_inside_of_it() -> None:
-    found = steps_of_cores(counting(2, 3, 5).uops)
+    found = steps_per_iteration(counting(2, 3, 5).uops)
     assert [(loop.size, steps) for loop, steps in found.items()] == [(2, 15), (3, 5), (5, 1)]

@@ -121,7 +121,7 @@ def test_numbers_have_the_fewest_digits_that_are_read_back() -> None:
 
 def test_a_dtype_that_the_language_lacks_is_refused() -> None:
     x = number(1.0, dtypes.double)
-    with pytest.raises(DTypeError, match="metal has no float64"):
+    with pytest.raises(DTypeError, match="metal has no dtype float64"):
         metal([x, x + x])
 
 

@@ -13,7 +13,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.render import CUDARenderer
-from glassgrad.render.cuda import cuda_target, is_missing
+from glassgrad.render.cuda import cuda_target, needs_definition
 
 
 def test_bfloat16_came_with_a_later_architecture() -> None:
@@ -41,7 +41,7 @@ def test_vectors_that_cuda_lacks_are_structures() -> None:
     + [(dtypes.long.vec(4), True), (dtypes.bool.vec(4), True), (dtypes.uchar.vec(4), False)],
 )
 def test_which_vectors_cuda_has(dtype: dtypes, missing: bool) -> None:
-    assert is_missing(dtype) is missing
+    assert needs_definition(dtype) is missing
 
 
 def test_long_numbers_have_the_suffix_of_64_bits() -> None:

@@ -109,10 +109,10 @@ def test_accumulators_live_through_nested_loops_and_start_again_outside() -> Non
     outer = lines.end(i)
     lines.store(total.index(integer(0)), lines.after(everything, outer))
     data = RANDOM.integers(0, 9, (rows, columns, depth, 4)).astype(np.float32)
-    sums, whole = np.zeros((rows, 4), np.float32), np.zeros(4, np.float32)
-    run(lines.program(), sums, whole, data)
+    sums, total = np.zeros((rows, 4), np.float32), np.zeros(4, np.float32)
+    run(lines.program(), sums, total, data)
     assert np.array_equal(sums, data.sum((1, 2)))
-    assert np.array_equal(whole, data.sum((0, 1, 2)))
+    assert np.array_equal(total, data.sum((0, 1, 2)))
 
 
 def test_a_loop_whose_size_is_bound_at_launch_may_run_not_at_all() -> None:

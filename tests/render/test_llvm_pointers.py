@@ -9,7 +9,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Program
 from glassgrad.ir.uop import UOp
-from glassgrad.render.llvm_pointers import MOST, walking
+from glassgrad.render.llvm_pointers import MAX_ADVANCING, advancing_indices
 
 F32 = dtypes.float32
 
@@ -31,7 +31,9 @@ def test_a_product_with_the_loop_is_a_pointer_that_walks(
     step: UOp | int, elements: int, kind: AxisKind
 ) -> None:
     program = copy(step, kind=kind)
-    assert sorted(walking(program.uops)[program.uops[3]].values()) == sorted((8, elements))
+    assert sorted(advancing_indices(program.uops)[program.uops[3]].values()) == sorted(
+        (8, elements)
+    )
     text = source_of(program).text
     assert text.count("phi ptr") == 2 and f"i64 {elements}\n" in text
     assert " shl " not in text and text.count(" = mul ") == 2 * (kind is AxisKind.CORE)
@@ -50,7 +52,7 @@ def test_a_place_inside_of_the_loop_does_not_walk() -> None:
     lines.store(out.index(loop), lines.add(load(twice)))
     lines.end(loop)
     program = lines.program()
-    (steps,) = walking(program.uops).values()
+    (steps,) = advancing_indices(program.uops).values()
     assert list(steps.values()) == [2] and twice not in steps
     assert " = mul " in source_of(program).text
     data, got = np.arange(20, dtype=np.float32), np.zeros(5, np.float32)
@@ -72,14 +74,14 @@ def test_a_product_that_is_a_value_too_is_still_computed() -> None:
 
 def test_many_places_share_the_register_that_counts() -> None:
     lines = Lines()
-    buffers = [lines.param(slot, F32) for slot in range(MOST + 1)]
+    buffers = [lines.param(slot, F32) for slot in range(MAX_ADVANCING + 1)]
     loop = lines.loop(0, 4)
     far = lines.add(loop * integer(3))
     for buffer in buffers:
         lines.store(lines.add(buffer.index(far)), UOp(Ops.CONST, F32, (), 1.0))
     lines.end(loop)
     program = lines.program()
-    assert walking(program.uops) == {} and "phi ptr" not in source_of(program).text
+    assert advancing_indices(program.uops) == {} and "phi ptr" not in source_of(program).text
 
 
 def test_pointers_walk_anew_in_every_round_of_the_loop_around() -> None:
@@ -97,6 +99,9 @@ def test_pointers_walk_anew_in_every_round_of_the_loop_around() -> None:
     lines.end(i)
     data, got = np.arange(12, dtype=np.float32).reshape(4, 3), np.zeros((3, 4), np.float32)
     program = lines.program()
-    assert [list(steps.values()) for steps in walking(program.uops).values()] == [[4], [3]]
+    assert [list(steps.values()) for steps in advancing_indices(program.uops).values()] == [
+        [4],
+        [3],
+    ]
     cpu().compile(source_of(program))((address(got), address(data)))
     assert np.array_equal(got, data.T)

@@ -10,7 +10,7 @@ from glassgrad.ir.fold import fold
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import numpy_dtype
-from glassgrad.render.llvm_values import constant, llvm_type, short_type
+from glassgrad.render.llvm_values import constant, llvm_type, mangled_type
 
 name_of = lambda value: getattr(value, "name", str(value))  # noqa: E731
 
@@ -102,6 +102,6 @@ def test_constants_are_written_exactly() -> None:
 def test_types_have_the_names_that_intrinsics_want() -> None:
     assert llvm_type(dtypes.float32.vec(8)) == "<8 x float>"
     assert llvm_type(dtypes.bool.vec(4)) == "<4 x i1>"
-    assert short_type("<8 x float>") == "v8f32"
-    assert short_type("double") == "f64"
-    assert short_type("i16") == "i16"
+    assert mangled_type("<8 x float>") == "v8f32"
+    assert mangled_type("double") == "f64"
+    assert mangled_type("i16") == "i16"

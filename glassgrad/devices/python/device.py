@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace, unique
 from glassgrad.devices.protocol import Call, PythonBatch
-from glassgrad.devices.python.interpreter import Launch
+from glassgrad.devices.python.interpreter import ProgramRun
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Source, Target
 from glassgrad.memory.allocator import Allocator, allocator_for
@@ -39,7 +39,7 @@ class Interpreted:
     address: int = 0
 
     def __call__(self, pointers: tuple[int, ...], values: tuple[int, ...] = ()) -> None:
-        Launch(self.source.program, pointers, values).run()
+        ProgramRun(self.source.program, pointers, values).run()
 
 
 class PythonDevice:

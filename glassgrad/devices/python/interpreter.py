@@ -61,7 +61,7 @@ class Thread:
 
     def __init__(
         self,
-        run: Launch,
+        run: ProgramRun,
         state: ThreadState,
         position: Mapping[str, int],
         shared: Shared,
@@ -94,7 +94,7 @@ class Thread:
 Shared = dict[UOp, Memory]  # SCRATCH -> the memory that a group shares
 
 
-class Launch:
+class ProgramRun:
     """One launch of a program: its arguments, and the grid of threads."""
 
     def __init__(self, program: Program, pointers: Sequence[int], values: Sequence[int]) -> None:

@@ -8,7 +8,7 @@ from support.values.interesting import CASES, pairs, same
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.devices.python.device import PythonDevice
-from glassgrad.devices.python.interpreter import Launch
+from glassgrad.devices.python.interpreter import ProgramRun
 from glassgrad.devices.python.memory import AccessError
 from glassgrad.ir.fold import fold
 from glassgrad.ir.ops import AxisKind, OpGroup, Ops
@@ -19,7 +19,7 @@ F32 = dtypes.float32
 
 
 def execute(lines: Lines, *arrays: np.ndarray, values: tuple[int, ...] = ()) -> None:
-    Launch(lines.program(), [address(array) for array in arrays], values).run()
+    ProgramRun(lines.program(), [address(array) for array in arrays], values).run()
 
 
 def special(lines: Lines, name: str, size: int) -> UOp:

@@ -14,7 +14,7 @@ from support.compiler.schedules import memory
 from glassgrad import Tensor
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.devices.python.interpreter import STEPS, Run
+from glassgrad.devices.python.interpreter import STEPS, ProgramRun
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.spec import check
@@ -113,7 +113,7 @@ class Watch:
         )
         params = {u.arg.slot: u.arg.numel for u in program.uops if u.op is Ops.PARAM}
         arrays = [np.zeros(params[slot], np.float32) for slot in sorted(params)]
-        Run(program, [array.ctypes.data for array in arrays], ()).run()
+        ProgramRun(program, [array.ctypes.data for array in arrays], ()).run()
 
     def ask(self, uop: UOp, at: int) -> None:
         self.asked.setdefault(_slot(uop), set()).add(at // LINE)
