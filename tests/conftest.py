@@ -41,7 +41,7 @@ def nothing_was_recorded_before() -> None:
     """
     for module, name in (
         ("tensor.lazy.composite", "COMPOSITES"),
-        ("tensor.memo.scalar_arguments", "OPERATORS"),
+        ("tensor.memo.scalar_arguments", "OPERATOR_SITES"),
         ("tensor.lazy.carried_state", "CARRIED_LINES"),
         ("tensor.lazy.carried_state", "GROWTH_BY_LINE"),
         ("engine.plan.lifting", "HISTORIES"),

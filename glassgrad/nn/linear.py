@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.nn.initial import uniform
-from glassgrad.tensor.extension import axis_of, check_index, checked, taken
+from glassgrad.tensor.extension import axis_of, check_index, checked_index, take_rows
 from glassgrad.tensor.tensor import Tensor
 
 
@@ -40,7 +40,9 @@ class Embedding:
     def __call__(self, idx: Tensor) -> Tensor:
         check_index(idx)
         # Not weight[idx]: a negative index is a mistake, not a row counted from the end.
-        rows = taken(self.weight, checked(idx, int(self.weight.shape[0]), 0, can_wrap=False))
+        rows = take_rows(
+            self.weight, checked_index(idx, int(self.weight.shape[0]), 0, can_wrap=False)
+        )
         if self.padding_idx is None:
             return rows
         return idx.ne(self.padding_idx).unsqueeze(-1).where(rows, rows.detach())

@@ -11,7 +11,7 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.in_place_writes import make_writable, write
 from glassgrad.tensor.lazy.unrealized import set_node
-from glassgrad.tensor.ops.indexing import looked_up, plan_of, replaced
+from glassgrad.tensor.ops.indexing import gather_indexed, plan_index, scatter_indexed
 from glassgrad.tensor.record import SCALARS, can_expand, cast_to, expanded
 
 
@@ -61,15 +61,15 @@ class Assignment(TensorCore):
         if isinstance(indices, TensorCore) and indices.dtype is dtypes.bool and _is_number(value):
             self._fill(indices, value)
             return
-        plan = plan_of(self._tensors(indices), self.uop.shape)
+        plan = plan_index(self._tensors(indices), self.uop.shape)
         make_writable(self)
         place = self._wrap_raw(self.uop)._stepped(plan.steps)
         if plan.lookups:
-            wanted = looked_up(place, plan).uop.shape
+            wanted = gather_indexed(place, plan).uop.shape
             if 0 in wanted or 0 in place.uop.shape:
                 return
             new = self._from_uop(self._value_to_write(value, wanted))
-            result = replaced(place, plan, new).uop
+            result = scatter_indexed(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.uop.shape)
         del place  # it holds what is about to be overwritten

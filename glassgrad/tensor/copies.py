@@ -28,7 +28,7 @@ def copy_of(tensor: T) -> T:
     return made
 
 
-def own(value: UOp) -> UOp:
+def copy_if_shared(value: UOp) -> UOp:
     """A copy of memory that others may write to, as an array's: a tensor that takes it over would
     write to it, too.
     """

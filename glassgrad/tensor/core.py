@@ -19,7 +19,15 @@ from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.lazy.unrealized import UNREALIZED, IdentityRef, mark_parameter
 from glassgrad.tensor.lazy.views import DETACHED, Step, Steps, ViewGroup
 from glassgrad.tensor.modes import Modes
-from glassgrad.tensor.record import SCALARS, axis_of, cast_to, meet, record, scalar, weak_dtype
+from glassgrad.tensor.record import (
+    SCALARS,
+    axis_of,
+    cast_to,
+    promote_pair,
+    record,
+    scalar,
+    weak_dtype,
+)
 
 if TYPE_CHECKING:
     from glassgrad.tensor.interface import TensorInterface
@@ -241,11 +249,11 @@ class TensorCore(TensorInterface, metaclass=Modes):
         """This value and another in one dtype; Python numbers take this one's if they can."""
         mine = self.uop
         if isinstance(other, TensorCore):
-            return meet(mine, other.uop)
+            return promote_pair(mine, other.uop)
         if not isinstance(other, (int, float)):
             other = self._number(other, what)
             if isinstance(other, TensorCore):
-                return meet(mine, other.uop)
+                return promote_pair(mine, other.uop)
         dtype = weak_dtype(other, mine.dtype)
         return cast_to(mine, dtype), scalar(other, dtype)
 

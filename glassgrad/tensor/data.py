@@ -26,7 +26,7 @@ from glassgrad.tensor.record import cast_to, record, scalar
 
 BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
 MAX_PLAIN_LIST = 1024  # numbers; for more, NumPy is worth its loading
-ARRAY_LETTERS = frozenset("?bBhHiIqQfd")  # formats that Python's array has, and bool
+ARRAY_TYPECODES = frozenset("?bBhHiIqQfd")  # formats that Python's array has, and bool
 UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 _names = count(1)
 
@@ -52,13 +52,13 @@ def node_from_data(data: Any, dtype: DType | None, device: str) -> UOp:
         number = scalar(data, dtypes.from_py(data) if dtype is None else dtype)
         return unique_node(copy_to_device(number, device))
     if isinstance(data, (list, tuple)):
-        return _of_list(data, dtype, device)
+        return _from_list(data, dtype, device)
     if isinstance(data, (bytes, bytearray)):
-        return _of_memory(bytes(data), dtype, device)
+        return _from_bytes(bytes(data), dtype, device)
     if hasattr(data, "__array_interface__") and hasattr(data, "__array__"):  # NumPy's
-        return _of_array(data, dtype, device)
+        return _from_array(data, dtype, device)
     if available(data):
-        uop = _of_exporter(data, device)
+        uop = _from_exporter(data, device)
         return uop if dtype is None else cast_to(uop, dtype)
     raise DTypeError(
         f"cannot make a Tensor of {'None' if data is None else f'a {type(data).__name__}'}",
@@ -76,7 +76,7 @@ def buffer_of(exporter: Any, device: str, dtype: DType | None = None, shape: Any
     return copy_to_device(made, device)
 
 
-def _of_exporter(data: Any, device: str) -> UOp:
+def _from_exporter(data: Any, device: str) -> UOp:
     """A copy, made now, of memory that an object lends: a memoryview, a tensor of PyTorch."""
     view = View.from_host(data, device=host_device(device))
     finish_writes_to(view.storage)
@@ -86,14 +86,14 @@ def _of_exporter(data: Any, device: str) -> UOp:
     return buffer_of(bits.numpy().copy(order="C"), device, view.dtype)
 
 
-def _of_memory(data: bytes, dtype: DType | None, device: str) -> UOp:
+def _from_bytes(data: bytes, dtype: DType | None, device: str) -> UOp:
     """Bytes are read as the dtype's items; uint8 if none is given."""
     wanted = dtypes.uint8 if dtype is None else dtype
-    _whole_items(len(data), wanted)
+    _item_count(len(data), wanted)
     return buffer_of(data, device, wanted)
 
 
-def _whole_items(nbytes: int, dtype: DType) -> int:
+def _item_count(nbytes: int, dtype: DType) -> int:
     if nbytes % dtype.itemsize:
         raise ShapeError(f"{nbytes} bytes are no whole number of {dtype.name} items")
     return nbytes // dtype.itemsize
@@ -102,12 +102,12 @@ def _whole_items(nbytes: int, dtype: DType) -> int:
 def file_node(path: PathLike[str], dtype: DType | None) -> UOp:
     """A file's bytes as the dtype's items; writing to the tensor leaves the file alone."""
     wanted, size = dtypes.uint8 if dtype is None else dtype, os.stat(path).st_size
-    count = _whole_items(size, wanted)
+    count = _item_count(size, wanted)
     storage = Storage(f"DISK:{os.fspath(path)}", count, wanted, readonly=True)
     return UOp(BUFFER, wanted, (), View(storage, wanted, (count,), (1,)))
 
 
-def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
+def _from_array(data: Any, dtype: DType | None, device: str) -> UOp:
     """A copy of the array, whatever happens to it afterwards; another dtype is a cast."""
     import numpy as np
 
@@ -121,10 +121,10 @@ def _of_array(data: Any, dtype: DType | None, device: str) -> UOp:
     return uop if dtype is None else cast_to(uop, dtype)
 
 
-def _of_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str) -> UOp:
+def _from_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str) -> UOp:
     """A nested list of numbers: ints are the default int, floats the default float."""
-    check_even(data)
-    small = _of_few_numbers(data, dtype, device)
+    refuse_ragged(data)
+    small = _from_short_list(data, dtype, device)
     if small is not None:
         return small
     import numpy as np
@@ -148,7 +148,7 @@ def _of_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str
     return cast_to(buffer_of(numbers, device), wanted)
 
 
-def _of_few_numbers(
+def _from_short_list(
     data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str
 ) -> UOp | None:
     """A short list of plain numbers, without loading NumPy for it; None if it is not that."""
@@ -164,11 +164,11 @@ def _of_few_numbers(
         return None
     found = dtypes.default_float if float in kinds else dtypes.default_int
     wanted = dtype or (dtypes.bool if kinds == {bool} else found)
-    if wanted.kind != "float" and (float in kinds or not _fit(flat, wanted)):
+    if wanted.kind != "float" and (float in kinds or not _all_fit(flat, wanted)):
         return None
     # Narrow floats are rounded once, from float64.
-    stored = wanted if wanted.format in ARRAY_LETTERS else dtypes.float64
-    if stored.kind != "float" and not _fit(flat, stored):
+    stored = wanted if wanted.format in ARRAY_TYPECODES else dtypes.float64
+    if stored.kind != "float" and not _all_fit(flat, stored):
         return None
     letter = "B" if stored.kind == "bool" else stored.format
     if stored.kind == "float":
@@ -185,7 +185,7 @@ def _stored_array(found: Any, wanted: DType) -> DType:
     return whole.get(found.dtype.kind, dtypes.float64)
 
 
-def _fit(numbers: list[Any], dtype: DType) -> bool:
+def _all_fit(numbers: list[Any], dtype: DType) -> bool:
     return bool(dtypes.min(dtype) <= min(numbers) and max(numbers) <= dtypes.max(dtype))
 
 
@@ -198,7 +198,7 @@ def _check_range(array: Any, dtype: DType) -> None:
         raise DTypeError(f"{bad} does not fit {dtype.name}", hint="pass dtype=dtypes.int64")
 
 
-def check_even(data: list[Any] | tuple[Any, ...]) -> None:
+def refuse_ragged(data: list[Any] | tuple[Any, ...]) -> None:
     """Refuse lists of lists that have different lengths, and say where they differ."""
     stack: list[tuple[Any, tuple[int, ...]]] = [(data, ())]
     sizes: dict[int, int | None] = {}

@@ -11,7 +11,7 @@ from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.in_place_writes import write
 from glassgrad.tensor.lazy.realize import realized_view
 from glassgrad.tensor.lazy.unrealized import unrealized_holders
-from glassgrad.tensor.ops.indexing import check_index, checked, taken
+from glassgrad.tensor.ops.indexing import check_index, checked_index, take_rows
 from glassgrad.tensor.ops.random import GENERATOR
 from glassgrad.tensor.record import axis_of, dtype_of
 
@@ -20,12 +20,12 @@ __all__ = [
     "axis_of",
     "canonical_device",
     "check_index",
-    "checked",
+    "checked_index",
     "defer",
     "dtype_of",
     "exclusive",
     "realized_view",
-    "taken",
+    "take_rows",
     "unrealized_holders",
     "write",
 ]

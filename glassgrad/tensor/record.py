@@ -27,12 +27,12 @@ from glassgrad.ir.uop import UOp
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 CONST, CAST, RESHAPE, EXPAND = Ops.CONST, Ops.CAST, Ops.RESHAPE, Ops.EXPAND
 BIND = Ops.BIND
-SIZED = frozenset((Ops.RESHAPE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.IOTA))
+SHAPED_OPS = frozenset((Ops.RESHAPE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.IOTA))
 BOOL = dtypes.bool
 SIZES = (Size, SymbolicInt)
 SCALARS = (int, float, SymbolicInt)  # what a tensor is combined with as a single number
 
-WORDS = {  # how people call what an op does to its sources
+OP_VERBS = {  # how people call what an op does to its sources
     Ops.ADD: "add", Ops.SUB: "subtract", Ops.MUL: "multiply", Ops.FDIV: "divide",
     Ops.FLOORDIV: "floor-divide", Ops.FLOORMOD: "take the remainder of", Ops.POW: "raise",
     Ops.MAX: "take the maximum of", Ops.MIN: "take the minimum of", Ops.CMPLT: "compare",
@@ -49,24 +49,24 @@ def record(
     Sizes that are known only at launch bring the values of their variables along as sources. The
     user's line is looked for, unless it is given.
     """
-    if Sizes.exist and op in SIZED:
+    if Sizes.exist and op in SHAPED_OPS:
         arg = internal(arg)
-        src += bound(bindings(arg))
+        src += bind_nodes(bindings(arg))
     try:
         uop = UOp(op, dtype, src, arg)
     except ValueError:
-        raise clash(WORDS[op], *[source.shape for source in src]) from None
+        raise shape_mismatch(OP_VERBS[op], *[source.shape for source in src]) from None
     if uop.origin is None:
         uop.origin = origin or here(2)
     return uop
 
 
-def bound(values: Bound) -> tuple[UOp, ...]:
+def bind_nodes(values: Bound) -> tuple[UOp, ...]:
     """Variables with their values, as nodes."""
     return tuple([UOp(BIND, found.dtype, (found,), value) for found, value in values.items()])
 
 
-def marked(root: UOp, origin: Origin | None = None) -> UOp:
+def mark_origin(root: UOp, origin: Origin | None = None) -> UOp:
     """Nodes that were made together: those without a line get this one, or the user's."""
     origin, stack = origin or here(), [root]
     while stack:
@@ -77,7 +77,7 @@ def marked(root: UOp, origin: Origin | None = None) -> UOp:
     return root
 
 
-def clash(word: str, *shapes: Shape) -> ShapeError:
+def shape_mismatch(word: str, *shapes: Shape) -> ShapeError:
     """What to say when shapes do not broadcast."""
     wide = [shape for shape in shapes if shape]
     pairs = [(one, other) for i, one in enumerate(wide) for other in wide[i + 1 :]]
@@ -102,14 +102,14 @@ def scalar(value: ConstType | SymbolicInt, dtype: DType) -> UOp:
     if isinstance(value, SIZES):
         return variable_value(cast(Size, internal(value)), dtype)
     # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
-    return _remembered(value, dtype) if value else _scalar(value, dtype)
+    return _cached_scalar(value, dtype) if value else _scalar(value, dtype)
 
 
 def variable_value(size: Size, dtype: DType) -> UOp:
     """What a size is at launch, as a value."""
     for end in (size.vmin, size.vmax):
         _check_range(end, dtype, f"{size}, which may be {end},")
-    values = dict(zip(size.bound, bound(size.bound), strict=True))
+    values = dict(zip(size.bound, bind_nodes(size.bound), strict=True))
     return record(CAST, dtype, (size.uop.substitute(values),))
 
 
@@ -125,7 +125,7 @@ def _check_range(value: ConstType, dtype: DType, name: str) -> None:
         )
 
 
-_remembered = lru_cache(maxsize=1024, typed=True)(_scalar)
+_cached_scalar = lru_cache(maxsize=1024, typed=True)(_scalar)
 
 
 def number_dtype(value: Any) -> DType:
@@ -147,7 +147,7 @@ def cast_to(uop: UOp, dtype: DType) -> UOp:
     return uop if uop.dtype is dtype else record(CAST, dtype, (uop,))
 
 
-def meet(left: UOp, right: UOp) -> tuple[UOp, UOp]:
+def promote_pair(left: UOp, right: UOp) -> tuple[UOp, UOp]:
     """Both in the dtype that holds both."""
     if left.dtype is right.dtype:
         return left, right
@@ -170,7 +170,7 @@ def dtype_of(like: DTypeLike) -> DType:
         raise DTypeError(f"there is no dtype {like!r}", hint=f"one of {names}") from None
 
 
-def need(uop: UOp, kinds: tuple[str, ...], what: str, hint: str | None = None) -> None:
+def require_kinds(uop: UOp, kinds: tuple[str, ...], what: str, hint: str | None = None) -> None:
     """Refuse dtypes that an operation has no meaning for."""
     if uop.dtype.kind not in kinds:
         raise DTypeError(f"cannot {what} {uop.dtype.name}", hint)
@@ -222,19 +222,19 @@ def sizes_of(shape: Sequence[Any], what: str = "shape") -> tuple[int, ...]:
     return tuple([size.__index__() for size in shape])
 
 
-def whole(value: Any, what: str, least: int = 0) -> int:
+def whole_number(value: Any, what: str, least: int = 0) -> int:
     """An argument that must be a whole number and large enough."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ShapeError(f"{what} must be a whole number, not {value!r}")
     if isinstance(value, SIZES):
-        return cast(int, _whole_at_launch(shown_size(internal(value)), what, least))
+        return cast(int, _symbolic_whole_number(shown_size(internal(value)), what, least))
     number: int = value.__index__()
     if number < least:
         raise ShapeError(f"{what} must be at least {least}, not {number}")
     return number
 
 
-def _whole_at_launch(value: Any, what: str, least: int) -> Any:
+def _symbolic_whole_number(value: Any, what: str, least: int) -> Any:
     """A SymbolicInt that is large enough for every value of its variables."""
     if value.vmin < least:
         raise ShapeError(

@@ -15,10 +15,10 @@ from glassgrad.ir.size import Size
 from glassgrad.ir.symbolic import SymbolicInt, internal
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.record import expanded, record, whole
+from glassgrad.tensor.record import expanded, record, whole_number
 
-WORDS = {
-    "_continued": "pad",
+METHOD_NAMES = {
+    "_padded_by_mode": "pad",
     "_with_rows": "writing rows",
 }
 P = ParamSpec("P")
@@ -30,7 +30,7 @@ def is_symbolic(*values: Any) -> bool:
     return Sizes.exist and any(isinstance(value, (Size, SymbolicInt)) for value in values)
 
 
-def known(size: Any, what: str) -> Any:
+def require_concrete(size: Any, what: str) -> Any:
     """A number that the structure of a graph depends on."""
     if is_symbolic(size):
         raise ShapeError(
@@ -40,9 +40,9 @@ def known(size: Any, what: str) -> Any:
     return size
 
 
-def cut(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
+def checked_cut(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
     """Two ends of a cut, at least one of which is known only at launch."""
-    start, stop = (internal(whole(end, "the end of a cut")) for end in (start, stop))
+    start, stop = (internal(whole_number(end, "the end of a cut")) for end in (start, stop))
     check_slice(start, stop, internal(size), axis)
     return start, stop
 
@@ -65,7 +65,7 @@ def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
             raise AxisError(
                 f"cannot slice axis {axis} by {text}", hint="bounds of a slice are whole numbers"
             )
-    start, stop = (_from_the_front(end, size) for end in (start, stop))
+    start, stop = (_from_start(end, size) for end in (start, stop))
     check_slice(start, stop, size, axis)
     return start, stop, 1
 
@@ -73,18 +73,18 @@ def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
 def index_at_launch(at: Any, size: Any, axis: int) -> int:
     """An index that variables decide, or into an axis whose size they decide."""
     size = internal(size)
-    place = _from_the_front(internal(at), size)
+    place = _from_start(internal(at), size)
     check_slice(place, place + 1, size, axis, is_index=True)
     return place
 
 
-def _from_the_front(end: int, size: int) -> int:
+def _from_start(end: int, size: int) -> int:
     """Negative ends count from the end of the axis."""
     is_negative = end.vmax < 0 if isinstance(end, Size) else end < 0
     return end + size if is_negative else end
 
 
-def with_known_sizes(method: Callable[P, R]) -> Callable[P, R]:
+def with_concrete_arguments(method: Callable[P, R]) -> Callable[P, R]:
     """Let a method see sizes as numbers: its structure depends on them.
 
     Outside of captures it gets the values of SymbolicInts, and tensors that have been computed.
@@ -95,40 +95,40 @@ def with_known_sizes(method: Callable[P, R]) -> Callable[P, R]:
     def call(*args: Any, **options: Any) -> Any:
         if not Sizes.are_shown:
             return method(*args, **options)
-        found = [value for value in (*args, *options.values()) if _has_sizes(value)]
+        found = [value for value in (*args, *options.values()) if _is_symbolic(value)]
         if found and recorder() is not None:
             try:
                 return method(*args, **options)
             except (ShapeError, CaptureError, TypeError, AttributeError) as error:
-                raise _needs_known_sizes(method.__name__, found[0]) from error
+                raise _symbolic_size_error(method.__name__, found[0]) from error
         if found:
-            args = tuple([_settled(value) for value in args])
-            options = {name: _settled(value) for name, value in options.items()}
+            args = tuple([_concrete(value) for value in args])
+            options = {name: _concrete(value) for name, value in options.items()}
         return method(*args, **options)
 
     return cast(Callable[P, R], call)
 
 
-def with_values(name: str, given: Any) -> Any:
+def with_concrete_sizes(name: str, given: Any) -> Any:
     """Arguments with sizes as numbers, for a method whose structure depends on them."""
     if recorder() is not None:
-        raise _needs_known_sizes(name, given[0] if isinstance(given, tuple) else given)
-    return _settled(given)
+        raise _symbolic_size_error(name, given[0] if isinstance(given, tuple) else given)
+    return _concrete(given)
 
 
-def _has_sizes(value: Any) -> bool:
+def _is_symbolic(value: Any) -> bool:
     if isinstance(value, TensorCore):
         return is_symbolic(*value.uop.shape)
     if isinstance(value, (tuple, list)):
-        return any(map(_has_sizes, value))
+        return any(map(_is_symbolic, value))
     return isinstance(value, (Size, SymbolicInt))
 
 
-def _needs_known_sizes(name: str, value: Any) -> CaptureError:
+def _symbolic_size_error(name: str, value: Any) -> CaptureError:
     what = f"a tensor of shape {value.shape}" if isinstance(value, TensorCore) else value
+    method = METHOD_NAMES.get(name, name)
     return CaptureError(
-        f"a captured function cannot call {WORDS.get(name, name)} of {what}, which is known only "
-        "at launch",
+        f"a captured function cannot call {method} of {what}, which is known only at launch",
         hint="pad to the largest size, or call it outside of the captured function",
     )
 
@@ -136,30 +136,32 @@ def _needs_known_sizes(name: str, value: Any) -> CaptureError:
 def refuse_in_captures(name: str, shape: Any) -> None:
     """A replay would draw as many random numbers as the capture, not as many as its shape has."""
     if recorder() is not None and is_symbolic(*shape):
-        raise _needs_known_sizes(name, tuple(shape))
+        raise _symbolic_size_error(name, tuple(shape))
 
 
-def _settled(value: Any) -> Any:
+def _concrete(value: Any) -> Any:
     """The same, with its sizes as numbers."""
     if isinstance(value, TensorCore) and is_symbolic(*value.uop.shape):
-        return _computed(value)
+        return _realized_concrete(value)
     if isinstance(value, (tuple, list)):
-        return type(value)([_settled(part) for part in value])
+        return type(value)([_concrete(part) for part in value])
     if isinstance(value, Size):
         return value.val
     return int(value) if isinstance(value, SymbolicInt) else value
 
 
-def _computed(tensor: TensorCore) -> TensorCore:
+def _realized_concrete(tensor: TensorCore) -> TensorCore:
     """The tensor in memory, in the shape of its values; gradients flow on to what it was."""
     node = tensor.uop
     held = tensor._wrap(record(Ops.DETACH, node.dtype, (node,))).realize()
     if node.dtype.kind != "float":
         return held
-    return tensor._wrap(record(Ops.CUSTOM, node.dtype, (held.uop, node), known_to_symbolic))
+    return tensor._wrap(
+        record(Ops.CUSTOM, node.dtype, (held.uop, node), concrete_to_symbolic_gradient)
+    )
 
 
-def known_to_symbolic(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+def concrete_to_symbolic_gradient(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
     """The gradient of a value in the shape that has SymbolicInts: cut out of the largest shape."""
     found, source = node.src
     room = [(0, int(size) - n) for size, n in zip(source.shape, found.shape, strict=True)]

@@ -84,7 +84,7 @@ def outcome(seed: int) -> list[np.ndarray]:
 def test_recognised_loops_do_what_others_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outcome(seed)
     monkeypatch.setattr(glassgrad.tensor.lazy.realize, "look_up", lambda *_: None)
-    monkeypatch.setattr(glassgrad.tensor.autograd.backward, "can_wait", lambda _: False)
+    monkeypatch.setattr(glassgrad.tensor.autograd.backward, "can_defer_gradients", lambda _: False)
     wanted = outcome(seed)
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):

@@ -17,10 +17,10 @@ from glassgrad.tensor.record import (
     axis_of,
     can_expand,
     cast_to,
-    clash,
     dtype_of,
     expanded,
     scalar,
+    shape_mismatch,
     sizes_of,
     weak_dtype,
 )
@@ -46,7 +46,7 @@ def test_a_clash_names_two_sizes_that_differ(one: tuple[int, ...], other: tuple[
     try:
         wide = np.broadcast_shapes(one, other)
     except ValueError:
-        words = clash("add", one, other).message
+        words = shape_mismatch("add", one, other).message
         axis = int(words.partition(": axis ")[2].split()[0])
         ndim = max(len(one), len(other))
         sizes = {shape[axis - ndim] for shape in (one, other)}

@@ -11,7 +11,11 @@ from glassgrad.base.errors import GradientError, ShapeError
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.tensor.autograd.gradient import gradients, is_usual, reached
+from glassgrad.tensor.autograd.gradient import (
+    gradients,
+    has_structural_gradient,
+    inputs_with_gradient,
+)
 from glassgrad.tensor.autograd.history import with_history
 from glassgrad.tensor.core import TensorCore, live_tensors
 from glassgrad.tensor.lazy.buffer_versions import PRESERVED, current_buffer
@@ -42,8 +46,8 @@ class Autograd(TensorCore):
                 raise GradientError(f"target {number} is a {type(tensor).__name__}, not a Tensor")
             _need_float(tensor, f"target {number}")
         value, _ = _differentiable(self)
-        nodes = _written_nodes(value)
-        same = _same_values(nodes)
+        nodes = _expanded_nodes(value)
+        same = _nodes_by_value(nodes)
         inputs = [node for tensor in targets for node in same.get(tensor.uop, ())]
         found = gradients(value.uop, inputs, self._seed(gradient))
         for number, tensor in enumerate(targets):
@@ -53,7 +57,7 @@ class Autograd(TensorCore):
                     hint="was it made before the value, and not detached?",
                 )
         _check_contents(found)
-        return [self._wrap(_total(same[tensor.uop], found)) for tensor in targets]
+        return [self._wrap(_sum_gradients(same[tensor.uop], found)) for tensor in targets]
 
     @exclusive
     def backward(self, gradient: Self | None = None) -> Self:
@@ -71,16 +75,16 @@ class Autograd(TensorCore):
         """
         seed = self._seed(gradient)
         value, nodes = _differentiable(self)
-        waits = can_wait(nodes)
+        waits = can_defer_gradients(nodes)
         if not waits:
-            nodes = _written_nodes(value)
-            waits = can_wait(nodes)
-        same = _same_values(nodes)
+            nodes = _expanded_nodes(value)
+            waits = can_defer_gradients(nodes)
+        same = _nodes_by_value(nodes)
         params = [t for t in live_tensors() if t.is_param and t.uop in same and _is_float(t)]
         params = [tensor for tensor in params if tensor._requires_grad] or params
         inputs = dict.fromkeys([node for tensor in params for node in same[tensor.uop]])
         if waits:
-            found = _later_gradients(value.uop, nodes, inputs, seed)
+            found = _deferred_gradients(value.uop, nodes, inputs, seed)
         else:
             found = gradients(value.uop, inputs, seed)
             _check_contents(found)
@@ -93,7 +97,7 @@ class Autograd(TensorCore):
             watching.grad_changes += map(ref, params)
         for tensor in params:
             if not found.keys().isdisjoint(same[tensor.uop]):
-                total = _total(same[tensor.uop], found)
+                total = _sum_gradients(same[tensor.uop], found)
                 _add_gradient(tensor, self._wrap(record(DETACH, total.dtype, (total,))))
         return self
 
@@ -155,7 +159,7 @@ def _differentiable(tensor: TensorCore) -> tuple[TensorCore, list[UOp]]:
     return tensor, toposort((tensor.uop,))
 
 
-def _same_values(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
+def _nodes_by_value(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
     """For what a tensor may hold, the nodes of a graph with the same value: itself, and those that
     were computed into that buffer after they had been used.
     """
@@ -167,7 +171,7 @@ def _same_values(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
     return same
 
 
-def _total(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
+def _sum_gradients(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
     """The gradients of several nodes that are one value."""
     first, *others = [found[node] for node in nodes if node in found]
     for part in others:
@@ -175,7 +179,7 @@ def _total(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
     return first
 
 
-def _written_nodes(value: TensorCore) -> list[UOp]:
+def _expanded_nodes(value: TensorCore) -> list[UOp]:
     """All nodes that a value is made of; gradients among them are written out."""
     nodes = toposort((value.uop,))
     if any(node.op is DEFERRED for node in nodes):
@@ -184,14 +188,14 @@ def _written_nodes(value: TensorCore) -> list[UOp]:
     return nodes
 
 
-def can_wait(nodes: Iterable[UOp]) -> bool:
+def can_defer_gradients(nodes: Iterable[UOp]) -> bool:
     """Whether gradients need not be written before they are computed.
 
     They must be where functions of the user make them, where they move between devices or have
     sizes that variables decide, and where it must be seen whether they need what was overwritten.
     Whether there is one must be known from the nodes, which gradients of gradients do not tell.
     """
-    if recorder() is not None or not all(map(is_usual, nodes)):
+    if recorder() is not None or not all(map(has_structural_gradient, nodes)):
         return False
     deferred = [node for node in nodes if node.op is DEFERRED]
     if not all(isinstance(node.arg, Composite) for node in deferred):
@@ -199,15 +203,15 @@ def can_wait(nodes: Iterable[UOp]) -> bool:
     return overwritten_buffer(nodes) is None
 
 
-def _later_gradients(
+def _deferred_gradients(
     value: UOp, nodes: list[UOp], inputs: Iterable[UOp], seed: UOp
 ) -> dict[UOp, UOp]:
     """A node for the gradient of each input that has one."""
-    known = reached(value, nodes, frozenset(inputs))
+    known = inputs_with_gradient(value, nodes, frozenset(inputs))
     wanted = [node for node in inputs if node in known]
     if not wanted:
         return {}
-    results = record(DEFERRED, dtypes.void, (value, seed, *wanted), GRADIENTS)
+    results = record(DEFERRED, dtypes.void, (value, seed, *wanted), DEFERRED_GRADIENTS)
     return {node: choose_result(results, number, node) for number, node in enumerate(wanted)}
 
 
@@ -226,7 +230,7 @@ def _add_gradient(tensor: TensorCore, made: Any) -> None:
         tensor.grad.assign(tensor.grad + made)
 
 
-GRADIENTS = DeferredFunction(_gradients, sees_graph=True)
+DEFERRED_GRADIENTS = DeferredFunction(_gradients, sees_graph=True)
 
 
 def _check_contents(found: dict[UOp, UOp]) -> None:

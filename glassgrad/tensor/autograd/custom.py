@@ -37,7 +37,7 @@ def custom_gradient(rule: Function) -> Callable[[Function], Function]:
         def call(*arguments: Any) -> Any:
             result = _one_tensor(function(*arguments), function)
             inputs = tuple([x.uop for x in arguments if isinstance(x, TensorCore)])
-            return _custom(result, inputs, _Rule(rule, function, arguments, type(result)))
+            return _custom(result, inputs, _BoundRule(rule, function, arguments, type(result)))
 
         return call
 
@@ -63,7 +63,7 @@ def recompute(function: Function) -> Function:
         inputs = tuple(
             [x.uop for x in (*arguments, *options.values()) if isinstance(x, TensorCore)]
         )
-        return _custom(result, inputs, _computed_again)
+        return _custom(result, inputs, _recomputed_gradient)
 
     return call
 
@@ -82,7 +82,7 @@ def _one_tensor(result: Any, function: Function) -> TensorCore:
     return result
 
 
-class _Rule:
+class _BoundRule:
     """A user's rule with the arguments of the call that it belongs to."""
 
     def __init__(
@@ -124,20 +124,20 @@ class _Rule:
         return made if known is None else known + made
 
 
-def _computed_again(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
+def _recomputed_gradient(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
     """Gradients through another copy of the nodes between the result and the inputs.
 
     What does not depend on the inputs, as weights, is the same in both and gets its gradient too.
     """
     value, *inputs = node.src
     before = set(toposort((value, *inputs)))
-    again = value.substitute({x: _after(x, g) for x in inputs})
+    again = value.substitute({x: _depend_on(x, g) for x in inputs})
     copies = [found for found in toposort((again,), before.__contains__) if found not in before]
     shared = {source for copy in copies for source in copy.src if source in before}
     return gradients(again, shared & depends, g, are_ends=True)
 
 
-def _after(x: UOp, g: UOp) -> UOp:
+def _depend_on(x: UOp, g: UOp) -> UOp:
     """x as another node, that cannot be computed before g: where(g[0] == g[0], x, x)
 
     Equal nodes are one node, so a plain copy would be what it should replace. The kernel that

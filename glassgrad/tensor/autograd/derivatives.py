@@ -43,11 +43,11 @@ def reshape(x: UOp, shape: Shape) -> UOp:
     return x if x.shape == shape else UOp(RESHAPE, x.dtype, (x,), shape)
 
 
-def total(x: UOp, axes: tuple[int, ...]) -> UOp:
+def reduce_sum(x: UOp, axes: tuple[int, ...]) -> UOp:
     return UOp(REDUCE, x.dtype, (x,), (ADD, axes)) if axes else x
 
 
-def full(x: UOp, shape: Shape) -> UOp:
+def broadcast_to(x: UOp, shape: Shape) -> UOp:
     """x repeated to a shape that it broadcasts to."""
     if x.shape == shape:
         return x
@@ -55,7 +55,7 @@ def full(x: UOp, shape: Shape) -> UOp:
     return UOp(EXPAND, x.dtype, (reshape(x, lead + x.shape),), shape)
 
 
-def fit(x: UOp, wide: Shape, shape: Shape) -> UOp:
+def sum_to_shape(x: UOp, wide: Shape, shape: Shape) -> UOp:
     """x, a gradient of a value of shape `wide`, summed to the shape that was broadcast to it."""
     if wide == shape:
         return x
@@ -65,7 +65,7 @@ def fit(x: UOp, wide: Shape, shape: Shape) -> UOp:
     count = prod([wide[axis] for axis in repeated if own[axis] == 1])
     axes = tuple([axis for axis in repeated if own[axis] != 1])
     kept = [1 if axis in axes else n for axis, n in enumerate(own)]
-    summed = reshape(total(reshape(x, own), axes), tuple(kept[lead:]))
+    summed = reshape(reduce_sum(reshape(x, own), axes), tuple(kept[lead:]))
     return summed if count == 1 else summed * float(count)
 
 
@@ -79,7 +79,7 @@ def _cosine(x: UOp) -> UOp:
     return (x + math.pi / 2).alu(SIN)
 
 
-def _largest(node: UOp, g: UOp, mine: int) -> UOp:
+def _extreme(node: UOp, g: UOp, mine: int) -> UOp:
     """All to the winner; half each if they tie; a constant takes all of a tie (relu).
 
     Whether x beat a constant the result tells as well, and x itself need not be kept for that.
@@ -120,40 +120,40 @@ def _cast(node: UOp, g: UOp) -> UOp:
 def _permute(node: UOp, g: UOp) -> UOp:
     order = node.arg
     back = tuple(sorted(range(len(order)), key=order.__getitem__))
-    return UOp(PERMUTE, g.dtype, (full(g, node.shape),), back)
+    return UOp(PERMUTE, g.dtype, (broadcast_to(g, node.shape),), back)
 
 
 def _pad(node: UOp, g: UOp) -> UOp:
     inner = node.src[0].shape
     box = tuple((before, before + n) for n, (before, _) in zip(inner, node.arg, strict=True))
-    return UOp(SHRINK, g.dtype, (full(g, node.shape), *node.src[1:]), box)
+    return UOp(SHRINK, g.dtype, (broadcast_to(g, node.shape), *node.src[1:]), box)
 
 
 def _shrink(node: UOp, g: UOp) -> UOp:
     outer = node.src[0].shape
     around = tuple((start, n - stop) for n, (start, stop) in zip(outer, node.arg, strict=True))
-    return UOp(PAD, g.dtype, (full(g, node.shape), *node.src[1:]), around)
+    return UOp(PAD, g.dtype, (broadcast_to(g, node.shape), *node.src[1:]), around)
 
 
 def _flip(node: UOp, g: UOp) -> UOp:
-    return UOp(FLIP, g.dtype, (full(g, node.shape),), node.arg)
+    return UOp(FLIP, g.dtype, (broadcast_to(g, node.shape),), node.arg)
 
 
 def _window(node: UOp, g: UOp) -> UOp:
     """Each element collects from the windows that it is in."""
     axis, _, stride, dilation = node.arg
     arg = (axis, node.src[0].shape[axis], stride, dilation)
-    sheared = UOp(WINDOW_ADJOINT, g.dtype, (full(g, node.shape),), arg)
-    return total(sheared, (len(sheared.shape) - 1,))
+    sheared = UOp(WINDOW_ADJOINT, g.dtype, (broadcast_to(g, node.shape),), arg)
+    return reduce_sum(sheared, (len(sheared.shape) - 1,))
 
 
-def _shear(node: UOp, g: UOp) -> UOp:
+def _window_adjoint(node: UOp, g: UOp) -> UOp:
     """y[i, k] = x[(i - k·dilation)/stride, k]  ->  dx[o, k] = dy[o·stride + k·dilation, k]"""
     axis, size, stride, dilation = node.arg
     shape = node.src[0].shape
     steps, width = shape[axis], shape[-1]
     reach = (steps - 1) * stride + (width - 1) * dilation + 1
-    g = full(g, node.shape)
+    g = broadcast_to(g, node.shape)
     if reach < size:
         box = tuple((0, reach if i == axis else n) for i, n in enumerate(g.shape))
         g = UOp(SHRINK, g.dtype, (g,), box)
@@ -161,7 +161,7 @@ def _shear(node: UOp, g: UOp) -> UOp:
     # windows[o, …, k, j] has both the old k and the place j in the window: keep k = j.
     line = UOp(IOTA, dtypes.int32, (), width)
     same = reshape(line, (width, 1)).eq(line)
-    return total(same.where(windows, g.const_like(0)), (len(windows.shape) - 2,))
+    return reduce_sum(same.where(windows, g.const_like(0)), (len(windows.shape) - 2,))
 
 
 def _gather(node: UOp, g: UOp) -> UOp:
@@ -172,27 +172,27 @@ def _gather(node: UOp, g: UOp) -> UOp:
     before, after = index.shape[: axis + 1], index.shape[axis + 1 :]
     line = reshape(UOp(IOTA, index.dtype, (), size), (size, *(1,) * len(after)))
     hit = reshape(index, (*before, 1, *after)).eq(line)
-    spread = reshape(full(g, node.shape), (*before, 1, *after))
-    return total(hit.where(spread, g.const_like(0)), (axis,))
+    spread = reshape(broadcast_to(g, node.shape), (*before, 1, *after))
+    return reduce_sum(hit.where(spread, g.const_like(0)), (axis,))
 
 
 # ---------------------------------------------------------------------- reductions and places
 
 
-def _kept(node: UOp, x: UOp) -> UOp:
+def _with_reduced_axes(node: UOp, x: UOp) -> UOp:
     """A value of the reduced shape with the reduced axes back, of size 1."""
     axes = node.arg[1]
     shape = tuple([1 if i in axes else n for i, n in enumerate(node.src[0].shape)])
-    return reshape(full(x, node.shape), shape)
+    return reshape(broadcast_to(x, node.shape), shape)
 
 
 def _reduce_extreme(node: UOp, g: UOp) -> UOp:
     """Those that are the extreme share the gradient evenly."""
     x = node.src[0]
-    hit = x.eq(_kept(node, node))
+    hit = x.eq(_with_reduced_axes(node, node))
     one, zero = g.const_like(1), g.const_like(0)
-    count = total(hit.where(one, zero), node.arg[1])
-    return hit.where(_kept(node, g.alu(FDIV, count)), zero)
+    count = reduce_sum(hit.where(one, zero), node.arg[1])
+    return hit.where(_with_reduced_axes(node, g.alu(FDIV, count)), zero)
 
 
 def _reduce_product(node: UOp, g: UOp) -> UOp:
@@ -201,27 +201,27 @@ def _reduce_product(node: UOp, g: UOp) -> UOp:
     one, zero = x.const_like(1), x.const_like(0)
     is_zero = x.eq(zero)
     safe = is_zero.where(one, x)
-    others = _kept(node, UOp(REDUCE, x.dtype, (safe,), (MUL, axes)))
-    zeros = _kept(node, total(is_zero.where(one, zero), axes))
+    others = _with_reduced_axes(node, UOp(REDUCE, x.dtype, (safe,), (MUL, axes)))
+    zeros = _with_reduced_axes(node, reduce_sum(is_zero.where(one, zero), axes))
     alone = zeros.eq(one).where(others, zero)
     slope = is_zero.where(alone, zeros.eq(zero).where(others.alu(FDIV, safe), zero))
-    return _kept(node, g) * slope
+    return _with_reduced_axes(node, g) * slope
 
 
 def _reduce(node: UOp, g: UOp) -> UOp:
     op = node.arg[0]
     if op is ADD:
-        return _kept(node, g)
+        return _with_reduced_axes(node, g)
     return _reduce_product(node, g) if op is MUL else _reduce_extreme(node, g)
 
 
 def _copy(node: UOp, g: UOp) -> UOp:
-    return UOp(COPY, g.dtype, (full(g, node.shape),), device_of(node.src[0]))
+    return UOp(COPY, g.dtype, (broadcast_to(g, node.shape),), device_of(node.src[0]))
 
 
 def _assigned_value(node: UOp, g: UOp) -> UOp:
     """What was written gets the gradient of the place where it was written."""
-    g = full(g, node.shape)
+    g = broadcast_to(g, node.shape)
     for op, arg in node.arg or ():
         g = UOp(op, g.dtype, (g,), arg)
     return g
@@ -230,29 +230,33 @@ def _assigned_value(node: UOp, g: UOp) -> UOp:
 def _assigned_target(node: UOp, g: UOp) -> UOp:
     """What was there before counts only where nothing was written."""
     zero = g.const_like(0)
-    return _written(node.shape, node.arg, g.const_like(1)).eq(zero).where(full(g, node.shape), zero)
+    return (
+        _scattered(node.shape, node.arg, g.const_like(1))
+        .eq(zero)
+        .where(broadcast_to(g, node.shape), zero)
+    )
 
 
-def _written(shape: Shape, chain: Sequence[tuple[Ops, Any]], value: UOp) -> UOp:
+def _scattered(shape: Shape, chain: Sequence[tuple[Ops, Any]], value: UOp) -> UOp:
     """A value at the elements that a chain of movements leads to; 0 at all others."""
-    moved = [full(value.const_like(0), shape)]
+    moved = [broadcast_to(value.const_like(0), shape)]
     for op, arg in chain:
         moved.append(UOp(op, value.dtype, (moved[-1],), arg))
-    value = full(value, moved[-1].shape)
+    value = broadcast_to(value, moved[-1].shape)
     for view in reversed(moved[1:]):
         back = RULES[view.op][0]
         assert back is not None, view
         value = back(view, value)
-    return full(value, shape)
+    return broadcast_to(value, shape)
 
 
 def after_write(target: UOp, value: UOp, chain: Sequence[tuple[Ops, Any]]) -> UOp:
     """The value of ASSIGN(target, value; chain) as an expression, which writes nothing."""
     if not chain:
-        return full(value, target.shape)
+        return broadcast_to(value, target.shape)
     zero = value.const_like(0)
-    is_old = _written(target.shape, chain, value.const_like(1)).eq(zero)
-    return is_old.where(target, _written(target.shape, chain, value))
+    is_old = _scattered(target.shape, chain, value.const_like(1)).eq(zero)
+    return is_old.where(target, _scattered(target.shape, chain, value))
 
 
 RULES: dict[Ops, tuple[Rule | None, ...]] = {
@@ -270,27 +274,27 @@ RULES: dict[Ops, tuple[Rule | None, ...]] = {
     Ops.LOG2: (lambda node, g: (g * (1 / LN_2)).alu(FDIV, node.src[0]),),
     Ops.SIN: (lambda node, g: g * _cosine(node.src[0]),),
     Ops.POW: (_power_base, _power_exponent),
-    Ops.MAX: (lambda node, g: _largest(node, g, 0), lambda node, g: _largest(node, g, 1)),
-    Ops.MIN: (lambda node, g: _largest(node, g, 0), lambda node, g: _largest(node, g, 1)),
+    Ops.MAX: (lambda node, g: _extreme(node, g, 0), lambda node, g: _extreme(node, g, 1)),
+    Ops.MIN: (lambda node, g: _extreme(node, g, 0), lambda node, g: _extreme(node, g, 1)),
     Ops.WHERE: (
         None,
         lambda node, g: node.src[0].where(g, g.const_like(0)),
         lambda node, g: node.src[0].where(g.const_like(0), g),
     ),
     Ops.CAST: (_cast,),
-    Ops.RESHAPE: (lambda node, g: reshape(full(g, node.shape), node.src[0].shape),),
+    Ops.RESHAPE: (lambda node, g: reshape(broadcast_to(g, node.shape), node.src[0].shape),),
     Ops.EXPAND: (lambda _, g: g,),
     Ops.PERMUTE: (_permute,),
     Ops.PAD: (_pad,),
     Ops.SHRINK: (_shrink,),
     Ops.FLIP: (_flip,),
     Ops.WINDOW: (_window,),
-    Ops.WINDOW_ADJOINT: (_shear,),
+    Ops.WINDOW_ADJOINT: (_window_adjoint,),
     Ops.GATHER: (_gather, None),
     Ops.REDUCE: (_reduce,),
     Ops.SCAN: (
-        lambda node, g: source_gradient(node, full(g, node.shape)),
-        lambda node, g: factor_gradient(node, full(g, node.shape)),
+        lambda node, g: source_gradient(node, broadcast_to(g, node.shape)),
+        lambda node, g: factor_gradient(node, broadcast_to(g, node.shape)),
     ),
     Ops.CONTIGUOUS: (lambda _, g: g,),
     Ops.COPY: (_copy,),

@@ -7,11 +7,17 @@ from typing import NamedTuple
 
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.tensor.autograd.derivatives import BROADCASTING, RULES, Rule, fit, full
-from glassgrad.tensor.record import marked
+from glassgrad.tensor.autograd.derivatives import (
+    BROADCASTING,
+    RULES,
+    Rule,
+    broadcast_to,
+    sum_to_shape,
+)
+from glassgrad.tensor.record import mark_origin
 
 ASSIGN, COPY, CUSTOM, DEFERRED = Ops.ASSIGN, Ops.COPY, Ops.CUSTOM, Ops.DEFERRED
-UNUSUAL = frozenset((COPY, CUSTOM, Ops.BIND))
+OPAQUE_GRADIENT = frozenset((COPY, CUSTOM, Ops.BIND))
 ALL_ELEMENTS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
 FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {ASSIGN}  # to all sources
 
@@ -33,11 +39,11 @@ class Derivative(NamedTuple):
         return {y.src[1]: self.rule(y, g, *self.options)}
 
 
-def is_usual(node: UOp) -> bool:
+def has_structural_gradient(node: UOp) -> bool:
     """Whether gradients through a node depend on nothing but nodes: on no function of the user, no
     other device, no size that a variable decides.
     """
-    return node.op not in UNUSUAL or isinstance(node.arg, Derivative)
+    return node.op not in OPAQUE_GRADIENT or isinstance(node.arg, Derivative)
 
 
 def gradients(
@@ -57,20 +63,20 @@ def gradients(
         if g is None:
             continue
         if node in wanted:
-            result[node] = marked(full(g, node.shape), node.origin)
+            result[node] = mark_origin(broadcast_to(g, node.shape), node.origin)
             if are_ends:
                 continue
-        for source, part in _parts(node, g, depends):
+        for source, part in _source_gradients(node, g, depends):
             known = found.get(source)
-            found[source] = marked(part if known is None else known + part, node.origin)
+            found[source] = mark_origin(part if known is None else known + part, node.origin)
     return result
 
 
-def _parts(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UOp, UOp]]:
+def _source_gradients(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UOp, UOp]]:
     """What the gradient of a node adds to those of its sources."""
     if node.op is CUSTOM:
         custom: CustomRule = node.arg
-        made = custom(node, full(g, node.shape), depends)
+        made = custom(node, broadcast_to(g, node.shape), depends)
         yield from [(source, part) for source, part in made.items() if source in depends]
         return
     sums = node.op in BROADCASTING
@@ -78,10 +84,10 @@ def _parts(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UOp, UOp]]:
         if rule is None or source not in depends:
             continue
         part = rule(node, g)
-        yield source, fit(part, node.shape, source.shape) if sums else part
+        yield source, sum_to_shape(part, node.shape, source.shape) if sums else part
 
 
-def reached(target: UOp, nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
+def inputs_with_gradient(target: UOp, nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
     """Those of the wanted nodes that have a gradient; `nodes` are all under the target, in order.
 
     This is what `gradients` gives, without the graphs.

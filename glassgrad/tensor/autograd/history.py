@@ -48,7 +48,7 @@ class History(NamedTuple):
         """The operation as a node over these sources. Its value is in the buffer, unless that was
         overwritten.
         """
-        made = _again(self.op, buffer.dtype, src, self.arg)
+        made = _functional(self.op, buffer.dtype, src, self.arg)
         made.origin = made.origin or self.origin
         if made.op is not BUFFER and buffer.arg not in OVERWRITTEN:
             note(made, buffer)
@@ -107,7 +107,7 @@ def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp
 def with_history(value: UOp) -> UOp:
     """A graph in which computed buffers are the operations that computed them."""
     done: dict[UOp, UOp] = {}
-    for node in _with_histories(value):
+    for node in _nodes_with_history(value):
         history: History | None = node.history
         old = node.src if history is None else history.src
         src = tuple([done.get(source, source) for source in old])
@@ -116,7 +116,7 @@ def with_history(value: UOp) -> UOp:
         elif (copy := surviving_copy(node)) is not None:
             done[node] = copy
         elif src != old:
-            done[node] = made = _again(node.op, node.dtype, src, node.arg)
+            done[node] = made = _functional(node.op, node.dtype, src, node.arg)
             made.origin = made.origin or node.origin
             if node.realized is not None and node.realized.arg not in OVERWRITTEN:
                 note(made, node.realized)
@@ -124,7 +124,7 @@ def with_history(value: UOp) -> UOp:
 
 
 @contextmanager
-def as_leaves(tensors: Sequence[TensorCore]) -> Iterator[None]:
+def treat_as_leaves(tensors: Sequence[TensorCore]) -> Iterator[None]:
     """Let tensors in memory be leaves for a while: nothing inside has gradients behind them."""
     hidden = [(tensor.uop, tensor.uop.history) for tensor in tensors]
     for buffer, _ in hidden:
@@ -152,7 +152,7 @@ def is_differentiable(holder: TensorCore | ViewGroup) -> bool:
     return holder._requires_grad is None or (holder._requires_grad and holder.uop.op is not ASSIGN)
 
 
-def _again(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+def _functional(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
     """An operation on other nodes of the same values; computing it a second time must not write."""
     if op is ASSIGN:
         target, value = src
@@ -168,7 +168,7 @@ def _sources(node: UOp) -> Sequence[UOp]:
     return flow_sources(node)
 
 
-def _with_histories(value: UOp) -> list[UOp]:
+def _nodes_with_history(value: UOp) -> list[UOp]:
     """All nodes under a value and under the histories of its buffers, sources first."""
     seen = {value}
     stack = [value]

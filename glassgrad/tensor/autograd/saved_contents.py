@@ -35,10 +35,12 @@ LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
     ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
 }  # fmt: skip
 VERSIONS = frozenset((Ops.BUFFER, ASSIGN))
-SAVED = "saved"  # no other copy of the same contents is the same node: others may write to theirs
+SAVED_COPY = (
+    "saved"  # no other copy of the same contents is the same node: others may write to theirs
+)
 NUMBER = attrgetter("number")
-CHECKED: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
-HELD: WeakKeyDictionary[UOp, TensorCore] = (
+CHECKED_WRITES: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
+SAVED_HOLDERS: WeakKeyDictionary[UOp, TensorCore] = (
     WeakKeyDictionary()
 )  # copy -> what holds it until it is made
 
@@ -49,7 +51,7 @@ def save_contents(lazy: Iterable[TensorCore | ViewGroup]) -> None:
     """
     parameters = Parameters()
     holders = _new_writes(lazy)
-    CHECKED.update(holders)
+    CHECKED_WRITES.update(holders)
     writes = sorted(holders, key=NUMBER)  # first ones first: each is changed once
     others = [not _is_trained(holders[write]) for write in writes]
     for i, write in enumerate(writes):
@@ -57,7 +59,7 @@ def save_contents(lazy: Iterable[TensorCore | ViewGroup]) -> None:
             old, value = write.src
             changed = {write: with_sources(write, (old, _with_copies(old, value)))}
             redirect_readers(changed)
-            CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
+            CHECKED_WRITES.update([made for made in changed.values() if made.op is ASSIGN])
             writes[i:] = [changed.get(later, later) for later in writes[i:]]
     replaced = [write.src[0] for write, is_other in zip(writes, others, strict=True) if is_other]
     for old in dict.fromkeys(replaced):
@@ -73,7 +75,7 @@ def _new_writes(lazy: Iterable[TensorCore | ViewGroup]) -> dict[UOp, TensorCore 
         node = holder.uop
         if node.op is ASSIGN and is_differentiable(holder):
             while node.op is ASSIGN and current_buffer(node) is None:
-                if node not in CHECKED:
+                if node not in CHECKED_WRITES:
                     found.setdefault(node, holder)
                 node = node.src[0]
     return found
@@ -106,9 +108,11 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
     """
     reads: dict[UOp, None] = {}
     for node in uncomputed_nodes([holder.uop for holder in unrealized_holders()]):
-        if _is(node, old):
+        if _is_version(node, old):
             reads[node] = None
-        elif current_buffer(node) is None and not (node.op is ASSIGN and _is(node.src[0], old)):
+        elif current_buffer(node) is None and not (
+            node.op is ASSIGN and _is_version(node.src[0], old)
+        ):
             if not reads.keys().isdisjoint(node.src):
                 reads[node] = None
     if not _are_needed(reads, parameters):
@@ -117,19 +121,19 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
         # What a gradient is a gradient of is changed as a whole once its graph is written.
         _save_for_readers(expand_deferred().get(old, old), parameters)
         return
-    copy = UOp(CONTIGUOUS, old.dtype, (old,), SAVED)
+    copy = UOp(CONTIGUOUS, old.dtype, (old,), SAVED_COPY)
     copy.origin = copy.origin or old.origin
-    versions = {node: copy for node in reads if _is(node, old)}
+    versions = {node: copy for node in reads if _is_version(node, old)}
     changed: dict[UOp, UOp] = {}
     for node in reads:
         if node not in versions:
             src = [changed.get(source) or versions.get(source, source) for source in node.src]
             changed[node] = with_sources(node, tuple(src))
-    CHECKED.update([made for made in changed.values() if made.op is ASSIGN])
+    CHECKED_WRITES.update([made for made in changed.values() if made.op is ASSIGN])
     redirect_holders(changed)
     if replaced := replaced_writes():
         redirect_readers(replaced)
-    HELD[copy] = TensorCore._wrap_raw(copy)
+    SAVED_HOLDERS[copy] = TensorCore._wrap_raw(copy)
 
 
 def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
@@ -137,12 +141,12 @@ def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
     found: dict[UOp, None] = {}
     for node in uncomputed_nodes((value,)):
         reads_old = current_buffer(node) is None and not found.keys().isdisjoint(node.src)
-        if reads_old or _is(node, old):
+        if reads_old or _is_version(node, old):
             found[node] = None
     return found
 
 
-def _is(node: UOp, old: UOp) -> bool:
+def _is_version(node: UOp, old: UOp) -> bool:
     """Whether a node is this version of a buffer. An operation whose value lies there is none: it
     can be computed again, and gradients flow through it.
     """
@@ -166,9 +170,9 @@ def _with_copies(old: UOp, value: UOp) -> UOp:
     parts: set[UOp] = set()
     done: dict[UOp, UOp] = {}
     for node in uncomputed_nodes((value,)):
-        if _is(node, old) or (node.op in SAME_SIZE and node.src[0] in parts):
+        if _is_version(node, old) or (node.op in SAME_SIZE and node.src[0] in parts):
             parts.add(node)
-            done[node] = copy = UOp(CONTIGUOUS, node.dtype, (node,), SAVED)
+            done[node] = copy = UOp(CONTIGUOUS, node.dtype, (node,), SAVED_COPY)
             copy.origin = copy.origin or node.origin
         elif current_buffer(node) is None and not done.keys().isdisjoint(node.src):
             src = tuple([done.get(source, source) for source in node.src])

@@ -20,33 +20,33 @@ def source_gradient(node: UOp, g: UOp) -> UOp:
     if op is ADD:
         return _flipped(UOp(SCAN, g.dtype, (_flipped(g, axis),), (ADD, axis)), axis)
     if op is MULACC:
-        return _collected(g, node.src[1], axis)
+        return _reverse_scan(g, node.src[1], axis)
     if op is not MUL:
-        kept = _kept_share(node, axis)
-        return (kept.const_like(1) - kept) * _collected(g, kept, axis)
-    before = _moved(node, axis, 1)
+        kept = _previous_share(node, axis)
+        return (kept.const_like(1) - kept) * _reverse_scan(g, kept, axis)
+    before = _shifted_by(node, axis, 1)
     start = _is_first(node, axis).where(before.const_like(1), before)
-    return start * _collected(g, node.src[0], axis)
+    return start * _reverse_scan(g, node.src[0], axis)
 
 
 def factor_gradient(node: UOp, g: UOp) -> UOp:
     """y = y before · b + x: of b, which multiplied what was there before."""
     axis = node.arg[1]
-    return _collected(g, node.src[1], axis) * _moved(node, axis, 1)
+    return _reverse_scan(g, node.src[1], axis) * _shifted_by(node, axis, 1)
 
 
-def _kept_share(node: UOp, axis: int) -> UOp:
+def _previous_share(node: UOp, axis: int) -> UOp:
     """1 where the extreme so far stays, 0 where an element takes its place, half where they tie."""
-    x, before = node.src[0], _moved(node, axis, 1)
+    x, before = node.src[0], _shifted_by(node, axis, 1)
     one, zero = x.const_like(1), x.const_like(0)
     stays = x < before if node.arg[0] is Ops.MAX else before < x
     share = stays.where(one, x.eq(before).where(x.const_like(0.5), zero))
     return _is_first(node, axis).where(zero, share)
 
 
-def _collected(g: UOp, factor: UOp, axis: int) -> UOp:
+def _reverse_scan(g: UOp, factor: UOp, axis: int) -> UOp:
     """h[i] = g[i] + factor[i+1] · h[i+1], from the end on"""
-    following = _flipped(_moved(factor, axis, -1), axis)
+    following = _flipped(_shifted_by(factor, axis, -1), axis)
     return _flipped(UOp(SCAN, g.dtype, (_flipped(g, axis), following), (MULACC, axis)), axis)
 
 
@@ -54,7 +54,7 @@ def _flipped(x: UOp, axis: int) -> UOp:
     return UOp(FLIP, x.dtype, (x,), (axis,))
 
 
-def _moved(x: UOp, axis: int, by: int) -> UOp:
+def _shifted_by(x: UOp, axis: int, by: int) -> UOp:
     """Everything one place on or back, with a 0 where nothing comes."""
     size = x.shape[axis]
     if size == 0:

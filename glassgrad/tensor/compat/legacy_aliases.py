@@ -13,7 +13,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.collect import uncomputed_nodes
 from glassgrad.tensor.record import cast_to, number_dtype, record, scalar
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 
 class LegacyAliases(TensorCore):
@@ -108,7 +108,7 @@ class LegacyAliases(TensorCore):
         return self._wrap(record(Ops.THREEFRY, dtypes.uint64, pair))
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def random_bits(cls, key: Self, counter: Self, num: int) -> Self:
         """`num` random words of 32 bits, from a key and a counter of two such words each.
 

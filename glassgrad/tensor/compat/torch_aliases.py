@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.ops.indexing import check_index, checked
+from glassgrad.tensor.ops.indexing import check_index, checked_index
 from glassgrad.tensor.record import axis_of, sizes_of
 from glassgrad.tensor.symbolic_sizes import is_symbolic
 
@@ -252,7 +252,7 @@ class TorchAliases(TensorCore):
         if index.ndim > 1:
             raise ShapeError(f"index_select by an index of shape {index.shape}; it takes a vector")
         axis, size = self._axis_to_cut(dim)
-        return self._along(axis, checked(index.reshape(-1), size, axis, can_wrap=False))
+        return self._along(axis, checked_index(index.reshape(-1), size, axis, can_wrap=False))
 
     def unbind(self, dim: int = 0) -> tuple[Self, ...]:
         """Every element of an axis by itself.

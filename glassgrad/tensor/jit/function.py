@@ -33,7 +33,7 @@ from glassgrad.engine.debug import report_capture
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, Size, bindings
-from glassgrad.tensor.autograd.history import as_leaves, forget_history
+from glassgrad.tensor.autograd.history import forget_history, treat_as_leaves
 from glassgrad.tensor.core import TensorCore, live_tensors
 from glassgrad.tensor.jit.argument_specs import shapes_dtypes_devices
 from glassgrad.tensor.jit.capture import CapturedGraph, settings_key
@@ -278,7 +278,7 @@ class TinyJit(Generic[P, R]):
         """Run the function, and record what it computes."""
         older = frozenset(map(id, live_tensors()))
         returned: list[TensorCore] = []
-        with recording(is_strict, older) as watching, as_leaves(call.tensors):
+        with recording(is_strict, older) as watching, treat_as_leaves(call.tensors):
             result = call.run()
             flatten(result, returned)
             realize(

@@ -71,19 +71,21 @@ def values_to_carry(values: set[UOp], nodes: set[UOp], lazy: Iterable[TensorCore
     """
     again = [node for node in INLINED.nodes() if node in nodes and _is_expensive(node)]
     for node in again:
-        _learn(node.origin)
+        _remember_line(node.origin)
     ASSIGNED.difference_update([node for node in ASSIGNED if node.realized is not None])
-    found = dict.fromkeys([*again, *(node for node in list(ASSIGNED) if _is_kept(node, nodes))])
+    found = dict.fromkeys(
+        [*again, *(node for node in list(ASSIGNED) if _is_assigned_state(node, nodes))]
+    )
     lazy = list(lazy)
     held = values.union([tensor.uop for tensor in lazy])
     dropped = {node for node in INLINED.nodes() if node in nodes and node not in held}
     for tensor in lazy:
         node = tensor.uop
         if node in nodes and node not in found:
-            if _is_kept_at_once(tensor):
+            if _is_carried_on_first_read(tensor):
                 found[node] = None
             elif dropped and not dropped.isdisjoint(_nodes_under(node)):
-                _learn(node.origin)
+                _remember_line(node.origin)
                 found[node] = None
             else:
                 INLINED.add(node)
@@ -99,7 +101,7 @@ def unrealized_tensors(holders: Iterable[TensorCore | ViewGroup]) -> list[Tensor
     return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
 
 
-def _is_kept_at_once(tensor: TensorCore) -> bool:
+def _is_carried_on_first_read(tensor: TensorCore) -> bool:
     if tensor.uop.origin in CARRIED_LINES:
         return True
     ops = _ops_under(tensor.uop) if tensor.is_param else frozenset()
@@ -124,7 +126,7 @@ def _nodes_under(value: UOp) -> Iterator[UOp]:
             seen.update(node.src)
 
 
-def _is_kept(updated: UOp, nodes: set[UOp]) -> bool:
+def _is_assigned_state(updated: UOp, nodes: set[UOp]) -> bool:
     """Whether contents that a tensor was given are read, and are no constants."""
     if updated not in nodes or updated.op in NOT_LAZY or updated.realized is not None:
         return False
@@ -154,7 +156,7 @@ def _ops_under(value: UOp) -> set[Ops]:
     return ops
 
 
-def _learn(line: Origin | None) -> None:
+def _remember_line(line: Origin | None) -> None:
     """What is made on this line is read again: the next time it is kept when it is first read."""
     if line is not None:
         if len(CARRIED_LINES) >= MAX_LINES:

@@ -23,7 +23,7 @@ from glassgrad.tensor.lazy.buffer_versions import (
 )
 from glassgrad.tensor.lazy.deferred import expand_deferred
 from glassgrad.tensor.lazy.unrealized import set_node
-from glassgrad.tensor.record import bound
+from glassgrad.tensor.record import bind_nodes
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
 NUMBER = attrgetter("number")
@@ -56,7 +56,7 @@ def collect_values(
     roots = dict.fromkeys([became.get(value, value) for value in values])
     nodes = uncomputed_nodes(roots)
     refuse_overwritten(nodes)
-    found = _unwritten(nodes)
+    found = _pending_writes(nodes)
     if not found:  # nothing changes, so nobody else is concerned
         return list(roots), [], nodes, became
     held = live_holders()
@@ -65,7 +65,7 @@ def collect_values(
         writes = dict.fromkeys(found)
         old = {write.src[0] for write in writes}
         old |= {now for target in old if (now := current_buffer(target)) is not None}
-        reads = _reads(nodes, writes, old)
+        reads = _readers(nodes, writes, old)
         for holder in [one for one in held if one.uop in reads]:
             if holder.uop in old:
                 roots.pop(holder.uop, None)
@@ -74,19 +74,19 @@ def collect_values(
                 set_node(holder, copy)
             roots[holder.uop] = None
         needed = uncomputed_nodes(roots)
-        found = _unwritten(needed)
+        found = _pending_writes(needed)
         if len(found) == len(writes):
             break
     last = [write for write in writes if write not in old]
     return list(dict.fromkeys([*roots, *last])), list(writes), needed, became
 
 
-def _unwritten(nodes: list[UOp]) -> list[UOp]:
+def _pending_writes(nodes: list[UOp]) -> list[UOp]:
     """The writes that did not happen yet."""
     return [node for node in nodes if node.op is ASSIGN and current_buffer(node) is None]
 
 
-def _reads(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]:
+def _readers(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]:
     """The nodes that read a version of a buffer that one of these writes replaces."""
     reads: set[UOp] = set()
     for node in nodes:
@@ -125,7 +125,7 @@ def graph_to_compute(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -
     for root in roots:
         value = done.get(root, root)
         times = seen[value] = seen.get(value, -1) + 1
-        if times or (value.op is not ASSIGN and _lies_in_buffer(value)):
+        if times or (value.op is not ASSIGN and _aliases_buffer(value)):
             value = UOp(CONTIGUOUS, value.dtype, (value,), times)
         values.append(value)
     return values
@@ -140,10 +140,10 @@ def _with_sizes(node: UOp, held: UOp) -> UOp:
     around = tuple([(0, int(size) - n) for size, n in zip(node.shape, held.shape, strict=True)])
     wide = UOp(Ops.PAD, node.dtype, (held,), around)
     pairs = tuple([(0, size) for size in node.shape])
-    return UOp(Ops.SHRINK, node.dtype, (wide, *bound(bindings(pairs))), pairs)
+    return UOp(Ops.SHRINK, node.dtype, (wide, *bind_nodes(bindings(pairs))), pairs)
 
 
-def _lies_in_buffer(value: UOp) -> bool:
+def _aliases_buffer(value: UOp) -> bool:
     """Is a value nothing but what a buffer holds, or will hold when it is written? As a result it
     is memory of its own: nothing would order later writes to the buffer and reads of the result.
     """

@@ -21,7 +21,7 @@ from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.memory.view import View
-from glassgrad.tensor.autograd.gradient import is_usual, reached
+from glassgrad.tensor.autograd.gradient import has_structural_gradient, inputs_with_gradient
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.deferred import DEFERRED, EXPANDING, expanding
 from glassgrad.tensor.record import record
@@ -73,13 +73,13 @@ class Composite:
         with expanding():
             (result,) = self.function(*inputs)
         nodes = toposort((result,))
-        found = reached(result, nodes, frozenset(inputs))
+        found = inputs_with_gradient(result, nodes, frozenset(inputs))
         self.shape, self.dtype = result.shape, result.dtype
         self.flows = tuple([number for number, node in enumerate(inputs) if node in found])
         others = {node for node in nodes if node.op is BUFFER}.difference(
             [node.src[0] for node in inputs]
         )
-        return not others and result not in inputs and all(map(is_usual, nodes))
+        return not others and result not in inputs and all(map(has_structural_gradient, nodes))
 
 
 def _like(node: UOp, number: int) -> UOp:

@@ -94,12 +94,12 @@ def defer(
 ) -> UOp:
     """function(*options, *tensors), which has this shape, as this dtype."""
     src = tuple([tensor.uop for tensor in tensors])
-    arg = _expression(function, options, dtype, type(tensors[0]), shape)
+    arg = _cached_expression(function, options, dtype, type(tensors[0]), shape)
     return record(DEFERRED, dtype, src, arg, origin)
 
 
 @lru_cache(maxsize=4096)
-def _expression(
+def _cached_expression(
     function: Callable[..., TensorCore],
     options: tuple[Hashable, ...],
     dtype: DType,
@@ -126,7 +126,7 @@ def expand_deferred(
     from then on. What changed is given back, and what it became. With `only`, others than functions
     of this class stay.
     """
-    changed = _changed([*values, *[holder.uop for holder in unrealized_holders()]], graphs, only)
+    changed = _expand([*values, *[holder.uop for holder in unrealized_holders()]], graphs, only)
     if changed:
         redirect_holders(changed)
     return changed
@@ -138,7 +138,7 @@ def redirect_readers(changed: dict[UOp, UOp], spares_gradients: bool = False) ->
     With `spares_gradients`, what gradients are gradients of that are not written yet stays as it
     is: through the other nodes none would flow.
     """
-    nodes, under = _nodes([holder.uop for holder in unrealized_holders()], [])
+    nodes, under = _pending_and_graphs([holder.uop for holder in unrealized_holders()], [])
     for node in nodes:
         if node in changed or changed.keys().isdisjoint(node.src):
             continue
@@ -153,7 +153,7 @@ def redirect_readers(changed: dict[UOp, UOp], spares_gradients: bool = False) ->
 
 def pending_nodes(values: Iterable[UOp]) -> list[UOp]:
     """What is to be computed under these, and what gradients are gradients of, sources first."""
-    return _nodes(values, [])[0]
+    return _pending_and_graphs(values, [])[0]
 
 
 def redirect_holders(changed: dict[UOp, UOp]) -> None:
@@ -164,8 +164,8 @@ def redirect_holders(changed: dict[UOp, UOp]) -> None:
     track_replacements(changed)
 
 
-def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UOp, UOp]:
-    nodes, under = _nodes(values, list(graphs))
+def _expand(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UOp, UOp]:
+    nodes, under = _pending_and_graphs(values, list(graphs))
     changed: dict[UOp, UOp] = {}
     results: dict[UOp, Sequence[UOp]] = {}
     for node in nodes if any(node.op is DEFERRED for node in nodes) else ():
@@ -176,7 +176,7 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
             if isinstance(node.arg, ResultChoice):
                 made = results[node.src[0]][node.arg.number]
             else:
-                results[node] = _results(node, src)
+                results[node] = _expand_node(node, src)
                 made = results[node][0]
                 if node.dtype is VOID:
                     continue
@@ -191,7 +191,7 @@ def _changed(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[U
     return changed
 
 
-def _results(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
+def _expand_node(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
     """What the function of a DEFERRED makes; all of it was made on the line of the DEFERRED."""
     first = next_number()
     with expanding():
@@ -211,7 +211,7 @@ def with_sources(node: UOp, src: tuple[UOp, ...]) -> UOp:
     return made
 
 
-def _nodes(values: Iterable[UOp], graphs: list[UOp]) -> tuple[list[UOp], set[UOp]]:
+def _pending_and_graphs(values: Iterable[UOp], graphs: list[UOp]) -> tuple[list[UOp], set[UOp]]:
     """What is to be computed under these, with everything under the graphs and under what gradients
     are gradients of; the latter once more.
     """

@@ -20,7 +20,7 @@ from glassgrad.memory.allocator import is_file
 from glassgrad.memory.sharing import SEEN, touch
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
-from glassgrad.tensor.copies import own
+from glassgrad.tensor.copies import copy_if_shared
 from glassgrad.tensor.core import TensorCore, device_of, live_holders, live_tensors
 from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.lazy.buffer_versions import (
@@ -65,24 +65,24 @@ def write(
     if 0 in value.shape:  # no element: a version of the buffer that writes nothing has no kernel
         refuse_overlapping_write((*view_steps(tensor), *steps), tensor.shape)
         return
-    if (part := _writable_part(tensor.uop)) is not None:
-        after = _written(part, value, tuple(steps), origin)
+    if (part := _writable_file_part(tensor.uop)) is not None:
+        after = _write_to_buffer(part, value, tuple(steps), origin)
         if view_steps(tensor):
             set_node(tensor, after)
         else:
-            _show(tensor, after)
+            _set_group_contents(tensor, after)
         return
     before, chain = base_node(tensor), (*view_steps(tensor), *steps)
     if chain:
         refuse_overlapping_write(chain, tensor.shape)
         value, chain = _through_bitcasts(before, value, chain)
-    target = _target(tensor, before)
+    target = _writable_target(tensor, before)
     if target is None and not chain:
-        after = own(value)
+        after = copy_if_shared(value)
         ASSIGNED.add(after)
     else:
-        after = _written(target or _made_writable(tensor), value, chain, origin)
-    _show(tensor, after)
+        after = _write_to_buffer(target or _copy_to_writable(tensor), value, chain, origin)
+    _set_group_contents(tensor, after)
 
 
 @exclusive
@@ -90,32 +90,32 @@ def make_writable(tensor: TensorCore) -> UOp:
     """The version of a buffer that a write to this tensor replaces. What is only computed, or in
     memory that is not this tensor's to write to, gets memory of its own first.
     """
-    return _target(tensor, base_node(tensor)) or _made_writable(tensor)
+    return _writable_target(tensor, base_node(tensor)) or _copy_to_writable(tensor)
 
 
-def _made_writable(tensor: TensorCore) -> UOp:
+def _copy_to_writable(tensor: TensorCore) -> UOp:
     before = base_node(tensor)
     device = device_of(before)
     if is_file(device) and current_buffer(before) is None:
         file = TensorCore._wrap_raw(before)
         realize((file,))
-        _show(tensor, file.uop)
+        _set_group_contents(tensor, file.uop)
         return make_writable(tensor)
     device = canonical_device(None) if is_file(device) else device
     view = View.empty(device, before.shape, before.dtype)
     target = record_write(UOp(BUFFER, before.dtype, (), view), before)
-    _show(tensor, target)
+    _set_group_contents(tensor, target)
     return target
 
 
-def _show(tensor: TensorCore, uop: UOp) -> None:
+def _set_group_contents(tensor: TensorCore, uop: UOp) -> None:
     if tensor._view_group is None:
         set_node(tensor, uop)
     else:
         tensor._view_group.set_contents(uop)
 
 
-def _target(tensor: TensorCore, before: UOp) -> UOp | None:
+def _writable_target(tensor: TensorCore, before: UOp) -> UOp | None:
     """The version that a write may replace: in memory, writable, and not somebody else's."""
     target = writable_version(before)
     if target is None:
@@ -144,7 +144,7 @@ def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool
     )
 
 
-def _writable_part(uop: UOp) -> UOp | None:
+def _writable_file_part(uop: UOp) -> UOp | None:
     """The part of a file that this value is, if it may be written: the file is its own version."""
     if uop.op is BUFFER and not is_file(uop.arg.storage.device):
         return None
@@ -152,20 +152,20 @@ def _writable_part(uop: UOp) -> UOp | None:
     return None if part is None or part.readonly else UOp(BUFFER, uop.dtype, (), part)
 
 
-def _written(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UOp:
+def _write_to_buffer(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UOp:
     """The next version, at once where memory is seen more than once."""
     storage = target_storage(target)
     others = SEEN.sharing(storage)
     if not others and not is_file(storage.device):
         return record_write(target, value, chain, origin)
-    value = _settled({storage, *others}, value)
+    value = _compute_readers_first({storage, *others}, value)
     done = proxy_tensor(record_write(current_buffer(target) or target, value, chain, origin))
     realize((done,))
-    _renew(others)
+    _renew_versions(others)
     return done.uop
 
 
-def _renew(storages: Iterable[Storage]) -> None:
+def _renew_versions(storages: Iterable[Storage]) -> None:
     """Bytes of these storages were written through another one: they hold another version now."""
     old = [
         one for one in live_holders() if one.uop.op is BUFFER and one.uop.arg.storage in storages
@@ -201,11 +201,11 @@ def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]
 @exclusive
 def finish_writes_to(storage: Storage) -> None:
     """Memory is looked at that a write may be waiting for: it is done now."""
-    touched = [write for write in _waiting() if _meet(target_storage(write), storage)]
+    touched = [write for write in _pending_writes() if _overlap(target_storage(write), storage)]
     compute([TensorCore._from_uop(write) for write in touched])
 
 
-def _waiting() -> list[UOp]:
+def _pending_writes() -> list[UOp]:
     """The writes that did not happen yet."""
     if not WRITERS:
         return []
@@ -214,11 +214,11 @@ def _waiting() -> list[UOp]:
     return [write for one in held if (write := one()) is not None and current_buffer(write) is None]
 
 
-def _meet(one: Storage, other: Storage) -> bool:
+def _overlap(one: Storage, other: Storage) -> bool:
     return one.is_allocated() and other.is_allocated() and touch(one, other)
 
 
-def _settled(storages: set[Storage], value: UOp) -> UOp:
+def _compute_readers_first(storages: set[Storage], value: UOp) -> UOp:
     """Compute whatever still needs what these storages hold; the value comes back apart of them."""
     held = live_holders()
     reads = _readers(uncomputed_nodes([value, *[holder.uop for holder in held]]), storages)

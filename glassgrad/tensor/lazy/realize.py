@@ -69,7 +69,7 @@ from glassgrad.tensor.memo.step_cache import (
     look_up,
     store,
 )
-from glassgrad.tensor.record import bound, record
+from glassgrad.tensor.record import bind_nodes, record
 
 if TYPE_CHECKING:
     pass
@@ -96,7 +96,7 @@ def record_write(
 ) -> UOp:
     """The next version: the target after a value was written into it."""
     if Sizes.exist and (values := bindings(chain)):  # where it is written may depend on variables
-        value = UOp(RESHAPE, value.dtype, (value, *bound(values)), value.shape)
+        value = UOp(RESHAPE, value.dtype, (value, *bind_nodes(values)), value.shape)
     write = record(ASSIGN, target.dtype, (target, value), chain, origin)
     WRITERS[target] = ref(write)
     return write
@@ -114,7 +114,7 @@ def existing_buffer(uop: UOp) -> UOp | None:
 @exclusive
 def realize(tensors: Iterable[TensorCore]) -> None:
     """Compute these tensors, and whatever must be computed with them; all become buffers."""
-    compute([tensor for tensor in tensors if not _settle(tensor)])
+    compute([tensor for tensor in tensors if not _realize_without_kernels(tensor)])
 
 
 @exclusive
@@ -127,16 +127,16 @@ def realized_view(tensor: TensorCore) -> View:
         )
     held = existing_buffer(tensor.uop)
     if held is None or views_shared_memory(tensor):
-        if not _settle(tensor):
+        if not _realize_without_kernels(tensor):
             compute([tensor])
-        held = current_buffer(tensor.uop) or _copied_now(tensor.uop)
+        held = current_buffer(tensor.uop) or _copy_shared_view(tensor.uop)
     refuse_overwritten((held,))
     view: View = held.arg
     return view
 
 
 @exclusive
-def _copied_now(uop: UOp) -> UOp:
+def _copy_shared_view(uop: UOp) -> UOp:
     """A copy of what a view shows of memory that others write to. It is nobody's value: the next
     one who looks is given another.
     """
@@ -159,7 +159,7 @@ def all_in_memory(tensors: Iterable[TensorCore]) -> Iterator[None]:
         yield
         return
     with GRAPHS:
-        copies = [_copied_now(uop) for _, uop in shown]
+        copies = [_copy_shared_view(uop) for _, uop in shown]
         for (tensor, _), copy in zip(shown, copies, strict=True):
             set_node(tensor, copy)
         try:
@@ -201,17 +201,17 @@ def compute(wanted: Sequence[TensorCore]) -> None:
         save_contents(lazy)
         lazy = unrealized_holders()
     values = [tensor.uop for tensor in wanted]
-    more = _carried(values, lazy)
+    more = _values_to_carry(values, lazy)
     try:
         _compute(wanted, [*values, *more])
     except OutOfRangeError as error:
         undo_failed_writes(error.check)
         raise
     if more:
-        _cut_at(more)
+        _cut_graph_at(more)
 
 
-def _carried(values: list[UOp], lazy: Iterable[TensorCore | ViewGroup]) -> list[UOp]:
+def _values_to_carry(values: list[UOp], lazy: Iterable[TensorCore | ViewGroup]) -> list[UOp]:
     """The values under these that later computations will read again."""
     own = set(values)
     others = [holder for holder in lazy if holder.uop not in own]
@@ -220,7 +220,7 @@ def _carried(values: list[UOp], lazy: Iterable[TensorCore | ViewGroup]) -> list[
     return values_to_carry(own, set(uncomputed_nodes(values)), unrealized_tensors(others))
 
 
-def _cut_at(nodes: Sequence[UOp]) -> None:
+def _cut_graph_at(nodes: Sequence[UOp]) -> None:
     """Let lazy tensors read computed values from memory, and nothing of what those were made of:
     a loop would hold the values of all its steps.
     """
@@ -252,7 +252,7 @@ def _compute_with(windows: SliceWindows, wanted: Sequence[TensorCore], values: l
         found = look_up(values, _held_values, windows)
     if found is None or not isinstance(found.course, CachedStep):
         with collector_paused():
-            _settle_all(wanted, values, _compute_anew(values, found))
+            _publish_wanted(wanted, values, _plan_and_compute(values, found))
         return
     outline, course = found.outline, found.course
     nodes, leaves = list(outline.numbers), outline.leaves
@@ -264,20 +264,22 @@ def _compute_with(windows: SliceWindows, wanted: Sequence[TensorCore], values: l
         buffer = _buffer(nodes[numbers[0]], view, is_same)
         for number in numbers:
             held[nodes[number]] = buffer
-    _hold(held, [leaves[i] for i in course.ended], given)
-    _settle_all(wanted, values, held)
+    _publish(held, [leaves[i] for i in course.ended], given)
+    _publish_wanted(wanted, values, held)
 
 
-def _settle_all(wanted: Sequence[TensorCore], values: Sequence[UOp], held: dict[UOp, UOp]) -> None:
+def _publish_wanted(
+    wanted: Sequence[TensorCore], values: Sequence[UOp], held: dict[UOp, UOp]
+) -> None:
     """Another thread may have written the graphs of tensors: they then hold other nodes now."""
     for tensor, value in zip(wanted, values, strict=False):
         if current_buffer(tensor.uop) is None and value in held:
-            if not _shows_lent_memory(tensor.uop):
+            if not _reads_shared_memory(tensor.uop):
                 note(tensor.uop, held[value])
             set_node(tensor, held[value])
 
 
-def _compute_anew(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, UOp]:
+def _plan_and_compute(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, UOp]:
     """Find out what must be computed together, and how; remember it for what looks the same. The
     values come back with their buffers.
     """
@@ -292,13 +294,15 @@ def _compute_anew(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, UOp]
     graph = graph_to_compute(roots, nodes)
     views, made = plan_and_run(graph)
     rows = zip(roots, graph, views, strict=True)
-    ends = {root: root.op is ASSIGN and view is _base(value).arg for root, value, view in rows}
-    ended = [_base(_resolved_target(write)) for write in writes]
+    ends = {
+        root: root.op is ASSIGN and view is _written_buffer(value).arg for root, value, view in rows
+    }
+    ended = [_written_buffer(_resolved_target(write)) for write in writes]
     if found is not None and made is not None:
         store(found, ComputedStep(made, ends, ended, became, bool(wider)))
     pairs = zip(ends.items(), views, strict=True)
     held = {root: _buffer(root, view, is_same) for (root, is_same), view in pairs}
-    _hold(held, ended, [leaf for node in nodes if (leaf := current_buffer(node)) is not None])
+    _publish(held, ended, [leaf for node in nodes if (leaf := current_buffer(node)) is not None])
     return {value: held[root] for value in values if (root := became.get(value, value)) in held}
 
 
@@ -309,11 +313,11 @@ def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
     return buffer
 
 
-def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> None:
+def _publish(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> None:
     """Let live tensors hold what was computed from the leaves. The contents of ended buffers are
     gone.
     """
-    lent = {root for root in held if _shows_lent_memory(root)}
+    lent = {root for root in held if _reads_shared_memory(root)}
     pairs = [
         (holder, buffer)
         for holder in unrealized_holders()
@@ -339,7 +343,7 @@ def _hold(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> 
         note_preserved_copy(root, buffer)
 
 
-def _shows_lent_memory(node: UOp) -> bool:
+def _reads_shared_memory(node: UOp) -> bool:
     """Whether a node is elements of memory that others may write to: what was read of them once is
     the value of the tensor that asked, and not of the views that hold the same node.
     """
@@ -353,12 +357,12 @@ def _held_values() -> list[UOp]:
     return [holder.uop for holder in live_holders()]
 
 
-def _settle(tensor: TensorCore) -> bool:
+def _realize_without_kernels(tensor: TensorCore) -> bool:
     """Whether the tensor is in memory already, or needs none that was written to."""
     if views_shared_memory(tensor):
         watching = recorder()
         if watching is None or id(tensor) in watching.preexisting:
-            _look_through(tensor)
+            _show_shared_memory(tensor)
             return True
         if tensor.uop.op is not BUFFER:
             set_node(tensor, UOp(CONTIGUOUS, tensor.dtype, (tensor.uop,)))  # replays copy it, too
@@ -383,7 +387,7 @@ def _settle(tensor: TensorCore) -> bool:
     return True
 
 
-def _look_through(view: TensorCore) -> None:
+def _show_shared_memory(view: TensorCore) -> None:
     """Let a view of memory that others see hold a window on it. A copy would not show what they
     write; where strides cannot say which elements these are, the view stays what it is.
     """
@@ -393,7 +397,7 @@ def _look_through(view: TensorCore) -> None:
         compute([TensorCore._wrap_raw(whole.uop)])
     held = current_buffer(whole.uop)
     assert held is not None, whole.uop
-    if view.uop.op is BUFFER and _root(view.uop) is _root(held):
+    if view.uop.op is BUFFER and _root_of_buffer(view.uop) is _root_of_buffer(held):
         return
     shown = apply_steps(held, view._view_steps)
     window = window_of(shown)
@@ -407,11 +411,11 @@ def _look_through(view: TensorCore) -> None:
     set_node(view, buffer)
 
 
-def _root(buffer: UOp) -> Storage:
+def _root_of_buffer(buffer: UOp) -> Storage:
     return root_storage(buffer.arg.storage)
 
 
-def _base(uop: UOp) -> UOp:
+def _written_buffer(uop: UOp) -> UOp:
     """The buffer under a chain of writes."""
     while uop.op is ASSIGN:
         uop = uop.src[0]

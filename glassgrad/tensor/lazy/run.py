@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glassgrad.engine.pipeline import BoundPlan
 
 BUFFER = Ops.BUFFER
-MOST_NAMED = 8  # tensors in a message about memory
+MAX_NAMED_TENSORS = 8  # tensors in a message about memory
 
 
 def plan_and_run(values: Sequence[UOp]) -> tuple[tuple[View, ...], BoundPlan | None]:
@@ -27,7 +27,7 @@ def plan_and_run(values: Sequence[UOp]) -> tuple[tuple[View, ...], BoundPlan | N
     try:
         made: BoundPlan = pipeline().bind_plan(values)
     except OutOfMemoryError as error:  # of what comes from another device
-        raise _with_largest(error) from None
+        raise _with_largest_tensors(error) from None
     return run_plan(made, lambda: values), made
 
 
@@ -36,7 +36,7 @@ def run_plan(made: BoundPlan, values: Callable[[], Sequence[UOp]]) -> tuple[View
     try:
         views: tuple[View, ...] = pipeline().launch_plan(made, values)
     except OutOfMemoryError as error:
-        raise _with_largest(error) from None
+        raise _with_largest_tensors(error) from None
     return views
 
 
@@ -54,10 +54,10 @@ def pipeline() -> ModuleType:
     return pipeline
 
 
-def _with_largest(error: OutOfMemoryError) -> OutOfMemoryError:
+def _with_largest_tensors(error: OutOfMemoryError) -> OutOfMemoryError:
     """The error, and who has the memory: the largest tensors with the lines that made them."""
     held = {t.uop.arg.storage: t for t in live_tensors() if t.uop.op is BUFFER}
-    largest = sorted(held.items(), key=lambda pair: -pair[0].nbytes)[:MOST_NAMED]
+    largest = sorted(held.items(), key=lambda pair: -pair[0].nbytes)[:MAX_NAMED_TENSORS]
     rows = [
         f"  {storage.nbytes:>15,} bytes  {tensor.shape} {tensor.dtype.name}"
         f"{'' if tensor.uop.origin is None else f'   {tensor.uop.origin}'}"

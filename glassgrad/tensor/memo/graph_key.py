@@ -20,8 +20,8 @@ from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN, current_buffer, t
 BUFFER, CONST, ASSIGN, COPY = Ops.BUFFER, Ops.CONST, Ops.ASSIGN, Ops.COPY
 DETACH, CUSTOM, BIND, DEFERRED = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.DEFERRED
 SHRINK = Ops.SHRINK
-UNUSUAL = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, DEFERRED))
-HELD = "held"  # a node whose value is in the buffer that follows
+SPECIAL_OPS = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, DEFERRED))
+IN_MEMORY = "held"  # a node whose value is in the buffer that follows
 
 
 class GraphKey:
@@ -65,13 +65,13 @@ class GraphKey:
             if op is BUFFER:
                 self._write_buffer(node)
             elif node.realized is not None and current_buffer(node) is not None:
-                write(HELD)
+                write(IN_MEMORY)
                 self.held.add(node)
                 stack.append(node.realized)
             elif op is CONST:  # there is one node for each number, and the key keeps it
                 write(node)
             else:
-                if op in UNUSUAL:
+                if op in SPECIAL_OPS:
                     self._write_unusual(node)
                 elif op is SHRINK:
                     self.slices.append(node)
@@ -128,7 +128,7 @@ class GraphKey:
             seen.add(node)
             if node in self.held:
                 self.words.append(self.numbers[node])
-                self._write_unusual(node) if node.op in UNUSUAL else self.words.append(
+                self._write_unusual(node) if node.op in SPECIAL_OPS else self.words.append(
                     (node.op, node.dtype, node.arg, len(node.src))
                 )
                 self.add(node.src)

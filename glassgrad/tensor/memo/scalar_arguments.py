@@ -20,8 +20,8 @@ from glassgrad.memory.view import View
 from glassgrad.tensor.core import device_of
 
 MAX_CHANGES = 2  # of a number, before it is read from memory
-MAXOPERATORS = 10_000
-METHODS = frozenset(
+MAX_SITES = 10_000
+OPERATOR_MODULES = frozenset(
     f"glassgrad.tensor.{name}"
     for name in (
         "ops.operators",
@@ -30,10 +30,10 @@ METHODS = frozenset(
         "compat.torch_aliases",
     )
 )
-FORMATS = {"float32": "f", "float64": "d"}
+STRUCT_FORMATS = {"float32": "f", "float64": "d"}
 
 
-class _Operator:
+class _OperatorSite:
     """An instruction of the user's program that takes a number; the code keeps its id its own."""
 
     __slots__ = ("changes", "code", "value")
@@ -44,7 +44,7 @@ class _Operator:
         self.changes = 0
 
 
-OPERATORS: dict[tuple[int, int], _Operator] = {}
+OPERATOR_SITES: dict[tuple[int, int], _OperatorSite] = {}
 
 
 def as_argument(number: UOp, other: UOp) -> UOp:
@@ -52,17 +52,17 @@ def as_argument(number: UOp, other: UOp) -> UOp:
 
     `other` is what it is combined with.
     """
-    if number.dtype.name not in FORMATS or recorder() is not None:
+    if number.dtype.name not in STRUCT_FORMATS or recorder() is not None:
         return number
-    frame = _caller()
+    frame = _user_frame()
     if is_in_package(frame):
         return number
     key = (id(frame.f_code), frame.f_lasti)
-    known = OPERATORS.get(key)
+    known = OPERATOR_SITES.get(key)
     if known is None:
-        if len(OPERATORS) >= MAXOPERATORS:
-            OPERATORS.clear()
-        OPERATORS[key] = _Operator(frame.f_code, number.arg)
+        if len(OPERATOR_SITES) >= MAX_SITES:
+            OPERATOR_SITES.clear()
+        OPERATOR_SITES[key] = _OperatorSite(frame.f_code, number.arg)
         return number
     if known.value != number.arg:
         known.value = number.arg
@@ -70,18 +70,18 @@ def as_argument(number: UOp, other: UOp) -> UOp:
     if known.changes < MAX_CHANGES:
         return number
     device = device_of(other)
-    return _in_memory(number, device) if is_host(device) and not is_file(device) else number
+    return _scalar_buffer(number, device) if is_host(device) and not is_file(device) else number
 
 
-def _caller() -> FrameType:
+def _user_frame() -> FrameType:
     """Who used the operator."""
     frame = sys._getframe(2)
-    while frame.f_globals.get("__name__") in METHODS and frame.f_back is not None:
+    while frame.f_globals.get("__name__") in OPERATOR_MODULES and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
-def _in_memory(number: UOp, device: str) -> UOp:
-    raw = bytearray(struct.pack(FORMATS[number.dtype.name], number.arg))
+def _scalar_buffer(number: UOp, device: str) -> UOp:
+    raw = bytearray(struct.pack(STRUCT_FORMATS[number.dtype.name], number.arg))
     view = View.from_host(raw, number.dtype, (), device)
     return UOp(Ops.BUFFER, number.dtype, (), view)

@@ -34,7 +34,7 @@ class SliceWindows:
         self.tried.update(new)
         before = len(self.found)
         for node in new:
-            base = _base(node)
+            base = _base_buffer(node)
             if base is not None and (view := window_of(node)) is not None:
                 self.found[node] = window = UOp(BUFFER, node.dtype, (), view)
                 note(node, window)
@@ -61,7 +61,7 @@ class SliceWindows:
         return (storages & others) | many
 
 
-def _base(node: UOp) -> UOp | None:
+def _base_buffer(node: UOp) -> UOp | None:
     """The buffer that a slice is cut from, if gradients do not flow on to it."""
     while node.realized is None and node.op in MOVEMENTS and len(node.src) == 1:
         node = node.src[0]

@@ -59,12 +59,12 @@ def look_up(
     None if what is to be done cannot be known from an outline. `holders` gives what every living
     tensor holds. Slices become windows where nothing else of their storage is read.
     """
-    found = _looked_up(values, holders, windows)
+    found = _look_up_once(values, holders, windows)
     if windows.open(found.outline.slices):
-        found = _looked_up(values, holders, windows)
+        found = _look_up_once(values, holders, windows)
     if windows.found and (storages := windows.ambiguous(found.outline.leaves)):
         windows.close(storages)
-        found = _looked_up(values, holders, windows)
+        found = _look_up_once(values, holders, windows)
     outline, course = found.outline, found.course
     if not outline.is_plain or not outline.is_sound():
         return None
@@ -73,7 +73,7 @@ def look_up(
     return found._replace(course=None)
 
 
-def _looked_up(
+def _look_up_once(
     values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: SliceWindows
 ) -> Lookup:
     outline = GraphKey()
@@ -82,21 +82,21 @@ def _looked_up(
         outline.add_holders(holders())
     outline.add_graphs(windows.found)
     key = outline.key()
-    course = _known(key)
+    course = _cached(key)
     if course is NEEDS_HOLDERS:
         outline.add_holders(holders())
         outline.add_graphs(windows.found)
         key = outline.key()
-        course = _known(key)
+        course = _cached(key)
     return Lookup(outline, key, course)
 
 
-def _known(key: Key) -> CachedStep | str | None:
+def _cached(key: Key) -> CachedStep | str | None:
     found = STEPS.get(hash(key))
     return found[1] if found is not None and found[0] == key else None
 
 
-def _remember(key: Key, course: CachedStep | str) -> None:
+def _put(key: Key, course: CachedStep | str) -> None:
     STEPS[hash(key)] = (key, course)
 
 
@@ -125,7 +125,7 @@ def store(found: Lookup, done: ComputedStep) -> None:
     """Do the same next time."""
     outline, made = found.outline, done.made
     if done.needs_holders and not outline.has_holders:
-        _remember(found.key, NEEDS_HOLDERS)
+        _put(found.key, NEEDS_HOLDERS)
         return
     places = {leaf: place for place, leaf in enumerate(outline.leaves)}
     numbers: dict[UOp, list[int]] = {}
@@ -133,7 +133,7 @@ def store(found: Lookup, done: ComputedStep) -> None:
         numbers.setdefault(done.became.get(node, node), []).append(number)
     is_known = done.ends.keys() <= numbers.keys()
     if not is_known and any(isinstance(node.arg, Composite) for node in outline.numbers):
-        _remember(found.key, NEEDS_EXPANSION)
+        _put(found.key, NEEDS_EXPANSION)
         return
     # Otherwise it is a copy of what is overwritten, or on whichever device is the usual one.
     if made.leaves and is_known and {*made.leaves, *done.ended} <= places.keys():
@@ -146,4 +146,4 @@ def store(found: Lookup, done: ComputedStep) -> None:
             PLANS.clear_count,
             made.values,
         )
-        _remember(found.key, course)
+        _put(found.key, course)

@@ -11,7 +11,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
-from glassgrad.tensor.ops.functions import LOG2_E, LOGISTIC_SLOPE, with_slope
+from glassgrad.tensor.ops.functions import LOG2_E, LOGISTIC_DERIVATIVE, with_derivative
 from glassgrad.tensor.ops.series import expm1
 
 MAX = Ops.MAX
@@ -101,8 +101,8 @@ class Activations(TensorCore):
             power = (tail.where(x * -0.5, x) * -LOG2_E)._unary(Ops.EXP2)
             share = tail.where(power, (power + 1.0).reciprocal())
             rest = tail.where(power, 1.0)
-            whole = with_slope(share * rest, x, LOGISTIC_SLOPE)
-            return with_slope(x * share * rest, x, Derivative(_silu_slope), whole)
+            whole = with_derivative(share * rest, x, LOGISTIC_DERIVATIVE)
+            return with_derivative(x * share * rest, x, Derivative(_silu_derivative), whole)
 
         return self._smooth(gated)
 
@@ -129,7 +129,7 @@ class Activations(TensorCore):
         def gated(x: Self) -> Self:
             # (1 + tanh(u)) / 2 is sigmoid(2u), which does not cancel where u is negative.
             share = (x * (x * x * GELU_CUBIC + 1.0) * GELU_SCALE).sigmoid()
-            return with_slope(x * share, x, Derivative(_gelu_slope), share)
+            return with_derivative(x * share, x, Derivative(_gelu_derivative), share)
 
         return self._smooth(gated)
 
@@ -174,9 +174,9 @@ class Activations(TensorCore):
             usual = (x < 0).where(part / (part + 2.0), above)
             steepness = _logistic(x, tail, small)
             share = tail.where(small * small, usual)
-            share = with_slope(share, x, Derivative(_mish_share_slope), steepness)
+            share = with_derivative(share, x, Derivative(_mish_share_derivative), steepness)
             value = tail.where(x * small * small, x * usual)
-            return with_slope(value, x, Derivative(_mish_slope), share, steepness)
+            return with_derivative(value, x, Derivative(_mish_derivative), share, steepness)
 
         return self._smooth(gated)
 
@@ -229,27 +229,27 @@ def _small_exp(x: T) -> tuple[T, T]:
 def _logistic(x: T, tail: T, small: T) -> T:
     """sigmoid(x), from what `_small_exp` gives."""
     usual = (x < 0).where(small, 1.0) / (small + 1.0)
-    return with_slope(tail.where(small * small, usual), x, LOGISTIC_SLOPE)
+    return with_derivative(tail.where(small * small, usual), x, LOGISTIC_DERIVATIVE)
 
 
-def _mish_share_slope(y: UOp, g: UOp) -> UOp:
+def _mish_share_derivative(y: UOp, g: UOp) -> UOp:
     """t = tanh(softplus(x)) has the slope (1 - t²)·sigmoid(x)."""
     return g * ((y.const_like(1.0) - y * y) * y.src[2])
 
 
-def _mish_slope(y: UOp, g: UOp) -> UOp:
+def _mish_derivative(y: UOp, g: UOp) -> UOp:
     """x·t with t = tanh(softplus(x)) has the slope x·(1 - t²)·sigmoid(x) + t."""
     _, x, share, steepness = y.src
     return g * (x * ((share.const_like(1.0) - share * share) * steepness) + share)
 
 
-def _silu_slope(y: UOp, g: UOp) -> UOp:
+def _silu_derivative(y: UOp, g: UOp) -> UOp:
     """x·s with s = sigmoid(x) has the slope s·(1 - s)·x + s."""
     _, x, share = y.src
     return g * (share * (share.const_like(1.0) - share) * x + share)
 
 
-def _gelu_slope(y: UOp, g: UOp) -> UOp:
+def _gelu_derivative(y: UOp, g: UOp) -> UOp:
     """x·s with s = sigmoid(u) has the slope s·(1 - s)·x·u' + s; u' is scale·(1 + 3·cubic·x²)."""
     _, x, share = y.src
     steepness = x * x * (3 * GELU_CUBIC * GELU_SCALE) + GELU_SCALE

@@ -9,10 +9,12 @@ from typing import Any, Self
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import axis_of
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|1|[A-Za-z_]\w*)")
-ALONE = "... alone"  # outside of brackets it stands for several axes, inside for their product
+ELLIPSIS_ALONE = (
+    "... alone"  # outside of brackets it stands for several axes, inside for their product
+)
 Groups = list[list[str]]
 
 
@@ -21,7 +23,7 @@ class Arrangement(TensorCore):
 
     __slots__ = ()
 
-    @with_known_sizes
+    @with_concrete_arguments
     def roll(
         self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None
     ) -> Self:
@@ -55,7 +57,7 @@ class Arrangement(TensorCore):
         pairs[axis] = (size - shift, 2 * size - shift)
         return self.repeat(tuple(times)).shrink(pairs)
 
-    @with_known_sizes
+    @with_concrete_arguments
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
         """The elements x[i, i + offset] of two axes, as a new last axis.
 
@@ -78,7 +80,7 @@ class Arrangement(TensorCore):
         square = x[..., top : top + size, left : left + size]
         return square.flatten(-2)[..., :: size + 1]
 
-    @with_known_sizes
+    @with_concrete_arguments
     def diag(self) -> Self:
         """A vector as the diagonal of a matrix of zeros; the diagonal of a matrix.
 
@@ -124,10 +126,10 @@ class Arrangement(TensorCore):
         left, arrow, right = str(formula).partition("->")
         if not arrow:
             raise ShapeError(f"rearrange by {formula!r} has no arrow", hint="such as 'a b -> b a'")
-        old = _named(_groups(left, formula), self.ndim, formula)
+        old = _name_axes(_groups(left, formula), self.ndim, formula)
         dots = [name for group in old for name in group if name.startswith("...")]
-        new = [part for group in _groups(right, formula) for part in _spelt(group, dots)]
-        known = _known(old, self.shape, sizes, formula)
+        new = [part for group in _groups(right, formula) for part in _expand_ellipsis(group, dots)]
+        known = _axis_sizes(old, self.shape, sizes, formula)
         names = [name for group in old for name in group]
         unused = sizes.keys() - set(names)
         if unused:
@@ -165,16 +167,16 @@ def _groups(side: str, formula: str) -> Groups:
         elif inside is not None:
             inside += [] if token == "1" else [token]
         else:
-            groups.append([] if token == "1" else [ALONE if token == "..." else token])
+            groups.append([] if token == "1" else [ELLIPSIS_ALONE if token == "..." else token])
     if inside is not None:
         raise ShapeError(f"a bracket of {formula!r} is not closed")
     return groups
 
 
-def _named(groups: Groups, ndim: int, formula: str) -> Groups:
+def _name_axes(groups: Groups, ndim: int, formula: str) -> Groups:
     """The left side with a name of its own for every axis that ... stands for."""
-    rest = ndim - sum(group != [ALONE] for group in groups)
-    dots = sum(group == [ALONE] for group in groups)
+    rest = ndim - sum(group != [ELLIPSIS_ALONE] for group in groups)
+    dots = sum(group == [ELLIPSIS_ALONE] for group in groups)
     is_inside = any("..." in group for group in groups)
     if rest < 0 or (rest and not dots) or dots > 1 or is_inside:
         raise ShapeError(
@@ -183,18 +185,18 @@ def _named(groups: Groups, ndim: int, formula: str) -> Groups:
         )
     found: Groups = []
     for group in groups:
-        found += [[f"...{i}"] for i in range(rest)] if group == [ALONE] else [group]
+        found += [[f"...{i}"] for i in range(rest)] if group == [ELLIPSIS_ALONE] else [group]
     return found
 
 
-def _spelt(group: list[str], dots: list[str]) -> Groups:
+def _expand_ellipsis(group: list[str], dots: list[str]) -> Groups:
     """A group of the right side with ... written out; alone, ... is several axes."""
-    if group == [ALONE]:
+    if group == [ELLIPSIS_ALONE]:
         return [[name] for name in dots]
     return [[name for token in group for name in (dots if token == "..." else [token])]]
 
 
-def _known(groups: Groups, shape: Any, sizes: dict[str, int], formula: str) -> dict[str, int]:
+def _axis_sizes(groups: Groups, shape: Any, sizes: dict[str, int], formula: str) -> dict[str, int]:
     """The size of every name; one per group is found by division."""
     known = dict(sizes)
     for group, size in zip(groups, shape, strict=True):

@@ -13,13 +13,21 @@ from glassgrad.ir.symbolic import SymbolicInt, internal, shown_size
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.movement import is_pair
-from glassgrad.tensor.record import axis_of, cast_to, expanded, marked, record, scalar, whole
-from glassgrad.tensor.symbolic_sizes import is_symbolic, with_known_sizes
+from glassgrad.tensor.record import (
+    axis_of,
+    cast_to,
+    expanded,
+    mark_origin,
+    record,
+    scalar,
+    whole_number,
+)
+from glassgrad.tensor.symbolic_sizes import is_symbolic, with_concrete_arguments
 
-MOST_AT_ONCE = 32  # tensors that one kernel joins
-GROUP = 16
+MAX_CONCAT_OPERANDS = 32  # tensors that one kernel joins
+CONCAT_GROUP = 16
 CONTIGUOUS = Ops.CONTIGUOUS
-MODES = ("constant", "reflect", "replicate", "circular")
+PAD_MODES = ("constant", "reflect", "replicate", "circular")
 T = TypeVar("T", bound=TensorCore)
 
 
@@ -39,7 +47,7 @@ class Concatenation(TensorCore):
         """
         pairs = _pairs(padding, self.ndim)
         if mode != "constant":
-            return self._wrap(_continued(self, pairs, mode).uop)
+            return self._wrap(_padded_by_mode(self, pairs, mode).uop)
         moved = self._padded(pairs)
         if not is_symbolic(value) and value == 0:
             return moved
@@ -56,7 +64,7 @@ class Concatenation(TensorCore):
         if len(sizes) != self.ndim:
             raise ShapeError(f"pad_to of {self.shape} needs {self.ndim} sizes, not {len(sizes)}")
         grown = [
-            (0, 0 if to is None else whole(to, "a size to pad to", least=n) - n)
+            (0, 0 if to is None else whole_number(to, "a size to pad to", least=n) - n)
             for n, to in zip(self.shape, sizes, strict=True)
         ]
         return self.pad(tuple(grown), value=value)
@@ -67,7 +75,7 @@ class Concatenation(TensorCore):
         >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
         [1, 2, 3]
         """
-        tensors: list[Self] = _listed(self, args)
+        tensors: list[Self] = _tensor_list(self, args)
         first, *others = tensors
         axis = axis_of(dim, first.ndim)
         if first.ndim == 0:
@@ -83,7 +91,7 @@ class Concatenation(TensorCore):
                     f"cannot join {first.shape} and {tensor.shape} along axis {axis}",
                     hint="all other axes must be equal",
                 )
-        return _joined(tensors, axis)
+        return _concatenated(tensors, axis)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
         """Several tensors of one shape along a new axis.
@@ -91,7 +99,7 @@ class Concatenation(TensorCore):
         >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
         [[1, 2], [3, 4]]
         """
-        tensors: list[Self] = _listed(self, args)
+        tensors: list[Self] = _tensor_list(self, args)
         first, *others = tensors
         for tensor in others:
             if tensor.uop.shape != first.uop.shape:
@@ -102,7 +110,7 @@ class Concatenation(TensorCore):
         return first.unsqueeze(axis).cat(*[tensor.unsqueeze(axis) for tensor in others], dim=axis)
 
 
-def _listed(first: Any, others: tuple[Any, ...]) -> list[Any]:
+def _tensor_list(first: Any, others: tuple[Any, ...]) -> list[Any]:
     """The tensors to join. `Tensor.cat([x, y])` means `x.cat(y)`, as in PyTorch."""
     is_list = isinstance(first, (list, tuple)) and first and not others
     tensors = list(first) if is_list else [first, *others]
@@ -112,17 +120,17 @@ def _listed(first: Any, others: tuple[Any, ...]) -> list[Any]:
     return tensors
 
 
-def _joined(tensors: list[T], axis: int) -> T:
+def _concatenated(tensors: list[T], axis: int) -> T:
     """Many are joined in groups first: the groups are one kernel, which runs many times."""
     dtype = promote(*{tensor.dtype for tensor in tensors})
     parts = [cast_to(tensor.uop, dtype) for tensor in tensors]
-    while len(parts) > MOST_AT_ONCE:
-        groups = [parts[i : i + GROUP] for i in range(0, len(parts), GROUP)]
-        parts = [UOp(CONTIGUOUS, dtype, (_chosen(group, axis),)) for group in groups]
-    return tensors[0]._wrap(marked(_chosen(parts, axis)))
+    while len(parts) > MAX_CONCAT_OPERANDS:
+        groups = [parts[i : i + CONCAT_GROUP] for i in range(0, len(parts), CONCAT_GROUP)]
+        parts = [UOp(CONTIGUOUS, dtype, (_select_parts(group, axis),)) for group in groups]
+    return tensors[0]._wrap(mark_origin(_select_parts(parts, axis)))
 
 
-def _chosen(parts: list[UOp], axis: int) -> UOp:
+def _select_parts(parts: list[UOp], axis: int) -> UOp:
     """Each padded with zeros to the whole, and at each place the one that lies there.
 
     Adding them up would turn -0.0 into 0.0.
@@ -177,11 +185,11 @@ def _width(value: Any) -> int:
     return value if isinstance(value, Size) else int(value)
 
 
-@with_known_sizes
-def _continued(x: TensorCore, pairs: tuple[tuple[int, int], ...], mode: str) -> TensorCore:
+@with_concrete_arguments
+def _padded_by_mode(x: TensorCore, pairs: tuple[tuple[int, int], ...], mode: str) -> TensorCore:
     """The values themselves go on around: axis by axis, so that corners come from both."""
-    if mode not in MODES:
-        raise ValueError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
+    if mode not in PAD_MODES:
+        raise ValueError(f"mode is one of {', '.join(PAD_MODES)}, not {mode!r}")
     pairs = tuple([(shown_size(before), shown_size(after)) for before, after in pairs])
     x = x._padded(tuple((min(before, 0), min(after, 0)) for before, after in pairs))
     for axis, pair in enumerate(pairs):
@@ -193,12 +201,12 @@ def _continued(x: TensorCore, pairs: tuple[tuple[int, int], ...], mode: str) -> 
                 f"cannot pad axis {axis} of size {size} by {(before, after)} in mode {mode!r}",
                 hint=f"at most {most} on each side",
             )
-        parts = [_part(x, axis, mode, -before), x, _part(x, axis, mode, after)]
-        x = _joined([part for part in parts if part.shape[axis]], axis) if size else x
+        parts = [_padding_part(x, axis, mode, -before), x, _padding_part(x, axis, mode, after)]
+        x = _concatenated([part for part in parts if part.shape[axis]], axis) if size else x
     return x
 
 
-def _part(x: TensorCore, axis: int, mode: str, width: int) -> TensorCore:
+def _padding_part(x: TensorCore, axis: int, mode: str, width: int) -> TensorCore:
     """What goes on before (width < 0) or after an axis."""
     size, count = int(x.shape[axis]), abs(width)
     pairs: list[tuple[int, int] | None] = [None] * x.ndim

@@ -10,9 +10,9 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
-from glassgrad.tensor.ops.reductions import accumulator, folded
-from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole
-from glassgrad.tensor.symbolic_sizes import cut, is_symbolic
+from glassgrad.tensor.ops.reductions import accumulator, reduce_axes
+from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole_number
+from glassgrad.tensor.symbolic_sizes import checked_cut, is_symbolic
 
 ADD, PERMUTE = Ops.ADD, Ops.PERMUTE
 T = TypeVar("T", bound=TensorCore)
@@ -65,7 +65,7 @@ class Contraction(TensorCore):
         out = wanted if dtype is None else dtype_of(dtype)
         wide = accumulator(out) if out.kind == "float" else out
         product = self._wrap(cast_to(left, wide)) * self._wrap(cast_to(right, wide))
-        total = folded(product.uop, ADD, (product.ndim - 1,), keepdim=False)
+        total = reduce_axes(product.uop, ADD, (product.ndim - 1,), keepdim=False)
         return self._wrap(cast_to(total, out))
 
     def matmul(
@@ -131,7 +131,7 @@ class Contraction(TensorCore):
         for number, (size, step, spread) in enumerate(steps):
             reach = spread * (size - 1) + 1
             if is_symbolic(length := self.shape[first + number]):
-                cut(0, reach, length, first + number)
+                checked_cut(0, reach, length, first + number)
             elif reach > length:
                 raise ShapeError(
                     f"a window of {reach} does not fit axis {first + number} of {self.shape}",
@@ -198,7 +198,7 @@ def _check_convolution(x: TensorCore, weight: TensorCore, groups: int) -> None:
 def each(value: Any, count: int, what: str, least: int = 1) -> tuple[int, ...]:
     """One number for all axes, or one per axis."""
     row = value if isinstance(value, (tuple, list)) else (value,) * count
-    found = tuple(whole(number, what, least) for number in row)
+    found = tuple(whole_number(number, what, least) for number in row)
     if what != "kernel_size" and len(found) != count:
         raise ShapeError(f"{what} {found} needs {count} numbers")
     return found
@@ -207,8 +207,8 @@ def each(value: Any, count: int, what: str, least: int = 1) -> tuple[int, ...]:
 def around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
     """(before, after) per axis from one number, one per axis, or two per axis, last axis first."""
     if not isinstance(padding, (tuple, list)):
-        padding = (whole(padding, "padding"),) * count
-    widths = [whole(width, "padding") for width in padding]
+        padding = (whole_number(padding, "padding"),) * count
+    widths = [whole_number(width, "padding") for width in padding]
     if len(widths) == count:
         return tuple((width, width) for width in widths)
     if len(widths) == 2 * count:

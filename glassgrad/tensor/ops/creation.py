@@ -24,9 +24,9 @@ from glassgrad.tensor.record import (
     record,
     scalar,
     sizes_of,
-    whole,
+    whole_number,
 )
-from glassgrad.tensor.symbolic_sizes import is_symbolic, known, with_known_sizes
+from glassgrad.tensor.symbolic_sizes import is_symbolic, require_concrete, with_concrete_arguments
 
 
 def checked_shape(shape: tuple[Any, ...]) -> Shape:
@@ -58,7 +58,7 @@ class Creation(TensorCore):
     __slots__ = ()
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def empty(
         cls,
         *shape: Any,
@@ -177,7 +177,7 @@ class Creation(TensorCore):
         first, last, step = numbers
         if not all(isinstance(number, (int, SymbolicInt)) for number in numbers):
             raise DTypeError(f"arange takes whole numbers beside a SymbolicInt, not {numbers}")
-        if known(step, "how many numbers there are") == 0:
+        if require_concrete(step, "how many numbers there are") == 0:
             raise ShapeError("arange with step 0 never ends", hint="use a step that is not 0")
         count = shown_size(greatest(internal(-((first - last) // step)), 0))
         if isinstance(count, int) and count == 0:
@@ -199,7 +199,7 @@ class Creation(TensorCore):
         >>> Tensor.linspace(0, 1, 5).tolist()
         [0.0, 0.25, 0.5, 0.75, 1.0]
         """
-        steps = whole(steps, "the number of steps")
+        steps = whole_number(steps, "the number of steps")
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         if is_symbolic(start, stop, steps):
             line = cls.arange(steps, dtype=dtypes.float64, **kwargs)

@@ -12,7 +12,7 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.reductions import accumulator
 from glassgrad.tensor.record import dtype_of
 
-DOTS = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯"  # letters for the axes that ... stands for
+ELLIPSIS_LETTERS = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯"  # letters for the axes that ... stands for
 
 
 class Einsum(TensorCore):
@@ -53,8 +53,8 @@ class Einsum(TensorCore):
         total, letters = parts[0]
         for number, (tensor, own) in enumerate(parts[1:], start=2):
             later = set(output).union(*terms[number:])
-            total, letters = _contracted(total, letters, tensor, own, later)
-        total, letters = _without(total, letters, set(output))
+            total, letters = _contract(total, letters, tensor, own, later)
+        total, letters = _sum_unneeded(total, letters, set(output))
         ordered: Self = total.permute(tuple(letters.index(letter) for letter in output))
         return ordered.cast(wanted)
 
@@ -76,12 +76,14 @@ def _terms(formula: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], str]
                 f"{term!r} of einsum {formula!r} does not fit {shape}",
                 hint="one letter for each axis, or ...",
             )
-        full.append(term.replace("...", DOTS[most - n : most]))
+        full.append(term.replace("...", ELLIPSIS_LETTERS[most - n : most]))
     counts = "".join(full)
     alone = sorted(letter for letter in set(counts) if counts.count(letter) == 1)
-    output = right.replace("...", DOTS[:most])
+    output = right.replace("...", ELLIPSIS_LETTERS[:most])
     if not arrow:
-        output = DOTS[:most] + "".join(letter for letter in alone if letter not in DOTS)
+        output = ELLIPSIS_LETTERS[:most] + "".join(
+            letter for letter in alone if letter not in ELLIPSIS_LETTERS
+        )
     _check_letters(formula, full, output, shapes)
     return full, output
 
@@ -101,7 +103,7 @@ def _check_letters(
                 )
             sizes[letter] = size if known == 1 else known
     strange = [letter for letter in output if letter not in sizes or output.count(letter) > 1]
-    if strange or not all(letter.isalpha() or letter in DOTS for letter in sizes):
+    if strange or not all(letter.isalpha() or letter in ELLIPSIS_LETTERS for letter in sizes):
         raise ShapeError(
             f"cannot read einsum {formula!r}",
             hint="such as 'ij,jk->ik'; the result names letters of the operands, once each",
@@ -122,7 +124,7 @@ def _unique(x: TensorCore, letters: str) -> tuple[Any, str]:
     return x, letters
 
 
-def _without(x: Any, letters: str, needed: set[str]) -> tuple[Any, str]:
+def _sum_unneeded(x: Any, letters: str, needed: set[str]) -> tuple[Any, str]:
     """Summed over the letters that nobody needs."""
     axes = tuple(i for i, letter in enumerate(letters) if letter not in needed)
     if not axes:
@@ -130,24 +132,24 @@ def _without(x: Any, letters: str, needed: set[str]) -> tuple[Any, str]:
     return x._reduced(Ops.ADD, axes, keepdim=False), "".join(c for c in letters if c in needed)
 
 
-def _contracted(x: Any, left: str, y: Any, right: str, needed: set[str]) -> tuple[Any, str]:
+def _contract(x: Any, left: str, y: Any, right: str, needed: set[str]) -> tuple[Any, str]:
     """(batch, left, 1, k) * (batch, 1, right, k), summed over k."""
-    x, left = _without(x, left, needed | set(right))
-    y, right = _without(y, right, needed | set(left))
+    x, left = _sum_unneeded(x, left, needed | set(right))
+    y, right = _sum_unneeded(y, right, needed | set(left))
     both = [letter for letter in left if letter in right]
     batch = [letter for letter in both if letter in needed]
     rest = [letter for letter in left if letter not in right]
     others = [letter for letter in right if letter not in left]
     summed = [letter for letter in both if letter not in needed]
     order = [*batch, *rest, *others, *summed]
-    product = _spread(x, left, order) * _spread(y, right, order)
+    product = _aligned(x, left, order) * _aligned(y, right, order)
     if not summed:
         return product, "".join(order)
     axes = tuple(range(len(order) - len(summed), len(order)))
     return product._reduced(Ops.ADD, axes, keepdim=False), "".join([*batch, *rest, *others])
 
 
-def _spread(x: Any, letters: str, order: list[str]) -> Any:
+def _aligned(x: Any, letters: str, order: list[str]) -> Any:
     """Axes in an order of letters, with 1 for those that are missing."""
     own = [letter for letter in order if letter in letters]
     moved = x.permute(tuple(letters.index(letter) for letter in own))

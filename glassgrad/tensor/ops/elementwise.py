@@ -14,7 +14,7 @@ from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.views import DETACHED
 from glassgrad.tensor.ops.remainder import downwards, floor_quotient, towards_zero
-from glassgrad.tensor.record import BOOL, as_float, marked, need, record
+from glassgrad.tensor.record import BOOL, as_float, mark_origin, record, require_kinds
 
 # Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
 FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC
@@ -24,14 +24,14 @@ NUMBERS = ("int", "uint", "float", "index")
 SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 
 
-def _abs_slope(y: UOp, g: UOp) -> UOp:
+def _abs_derivative(y: UOp, g: UOp) -> UOp:
     """1 or -1; at 0, where both are slopes, 0."""
     x = y.src[1]
     zero = x.const_like(0)
     return x.eq(zero).where(zero, (x < 0).where(-g, g))
 
 
-ABS_SLOPE = Derivative(_abs_slope)
+ABS_DERIVATIVE = Derivative(_abs_derivative)
 
 
 class Elementwise(TensorCore):
@@ -51,7 +51,7 @@ class Elementwise(TensorCore):
             return self.__rfloordiv__(x) if reverse else self // x
         left, right = self._pair(x, "divide")
         if rounding_mode == "trunc" and left.dtype.kind != "float":
-            need(left, NUMBERS, "divide towards zero")
+            require_kinds(left, NUMBERS, "divide towards zero")
             return self._divided_towards_zero(*((right, left) if reverse else (left, right)))
         if rounding_mode not in (None, "trunc"):
             raise ValueError(f'rounding_mode is "trunc" or "floor", not {rounding_mode!r}')
@@ -75,7 +75,7 @@ class Elementwise(TensorCore):
         return self._floor_divided(*self._pair(x, "floor-divide")[::-1])
 
     def _floor_divided(self, left: UOp, right: UOp) -> Self:
-        need(left, NUMBERS, "floor-divide")
+        require_kinds(left, NUMBERS, "floor-divide")
         if left.dtype.kind == "float":
             return floor_quotient(self._wrap(left), self._wrap(right))
         return self._wrap(record(FLOORDIV, left.dtype, (left, right)))
@@ -88,7 +88,7 @@ class Elementwise(TensorCore):
         """
         pair = self._pair(x, "take the remainder of")
         left, right = pair[::-1] if reverse else pair
-        need(left, NUMBERS, "take the remainder of")
+        require_kinds(left, NUMBERS, "take the remainder of")
         if left.dtype.kind == "float":
             return downwards(self._wrap(left), self._wrap(right))
         return self._wrap(record(FLOORMOD, left.dtype, (left, right)))
@@ -171,7 +171,7 @@ class Elementwise(TensorCore):
         x, dtype = self.uop, self.uop.dtype
         bits = SIGNED[dtype.bits]
         size = (x.bitcast(bits) & dtypes.max(bits)).bitcast(dtype)
-        return self._wrap(record(CUSTOM, dtype, (marked(size), x), ABS_SLOPE))
+        return self._wrap(record(CUSTOM, dtype, (mark_origin(size), x), ABS_DERIVATIVE))
 
     def sign(self) -> Self:
         """-1, 0 or 1; nan stays nan.

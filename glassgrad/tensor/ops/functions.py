@@ -203,7 +203,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).tan().item(), 5)
         1.55741
         """
-        return self._smooth(lambda x: with_slope(x.sin() / _cos(x), x, TAN_SLOPE))
+        return self._smooth(lambda x: with_derivative(x.sin() / _cos(x), x, TAN_DERIVATIVE))
 
     def sinh(self) -> Self:
         """The hyperbolic sine.
@@ -211,7 +211,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).sinh().item(), 5)
         1.1752
         """
-        return self._smooth(lambda x: with_slope(sinh(x), x, PART_SLOPE, cosh(x)))
+        return self._smooth(lambda x: with_derivative(sinh(x), x, PART_DERIVATIVE, cosh(x)))
 
     def cosh(self) -> Self:
         """The hyperbolic cosine.
@@ -219,7 +219,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).cosh().item(), 5)
         1.54308
         """
-        return self._smooth(lambda x: with_slope(cosh(x), x, PART_SLOPE, sinh(x)))
+        return self._smooth(lambda x: with_derivative(cosh(x), x, PART_DERIVATIVE, sinh(x)))
 
     # ------------------------------------------------------------------ bends
 
@@ -234,7 +234,9 @@ class MathFunctions(TensorCore):
             is_negative = x < 0
             # One constant factor: lowering then knows an exp, and rounds its argument only once.
             small = (is_negative.where(x, -x) * LOG2_E)._unary(EXP2)
-            return with_slope(is_negative.where(small, 1.0) / (small + 1.0), x, LOGISTIC_SLOPE)
+            return with_derivative(
+                is_negative.where(small, 1.0) / (small + 1.0), x, LOGISTIC_DERIVATIVE
+            )
 
         return self._smooth(logistic)
 
@@ -244,7 +246,7 @@ class MathFunctions(TensorCore):
         >>> Tensor([-1000.0, 0.0, 1e-20]).tanh().tolist()
         [-1.0, 0.0, 9.999999682655225e-21]
         """
-        return self._smooth(lambda x: with_slope(_tanh(x), x, TANH_SLOPE))
+        return self._smooth(lambda x: with_derivative(_tanh(x), x, TANH_DERIVATIVE))
 
     def erf(self) -> Self:
         """The error function, to about 2 units in the last place.
@@ -252,7 +254,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(0.5).erf().item(), 5)
         0.5205
         """
-        return self._smooth(lambda x: with_slope(_erf(x, ERF[x.uop.dtype]), x, ERF_SLOPE))
+        return self._smooth(lambda x: with_derivative(_erf(x, ERF[x.uop.dtype]), x, ERF_DERIVATIVE))
 
     def lerp(self, end: Any, weight: Any) -> Self:
         """Between this (weight 0) and end (weight 1).
@@ -271,7 +273,7 @@ def _logaddexp(x: T, y: T) -> T:
     return top + log1p(distance.exp())
 
 
-def with_slope(y: T, x: T, slope: Derivative, *parts: T) -> T:
+def with_derivative(y: T, x: T, slope: Derivative, *parts: T) -> T:
     """y, whose gradient is known better than the parts that it is computed from would tell.
 
     `parts` are sources of the node as well, for a rule that is made of them.
@@ -280,7 +282,7 @@ def with_slope(y: T, x: T, slope: Derivative, *parts: T) -> T:
     return y._wrap(record(Ops.CUSTOM, y.uop.dtype, sources, slope))
 
 
-def slope_of(rule: Callable[[UOp, UOp], UOp]) -> Derivative:
+def derivative_of(rule: Callable[[UOp, UOp], UOp]) -> Derivative:
     """How gradients flow through CUSTOM(y, x) where dy/dx is rule(y, x)."""
     return Derivative(lambda y, g: g * rule(y, y.src[1]))
 
@@ -289,11 +291,11 @@ def _cos(x: T) -> T:
     return (x + math.pi / 2)._unary(SIN)
 
 
-PART_SLOPE = Derivative(lambda y, g: g * y.src[2])  # the derivative is the node's third source
-TAN_SLOPE = slope_of(lambda y, x: y * y + 1.0)
-LOGISTIC_SLOPE = slope_of(lambda y, x: y * (y.const_like(1.0) - y))
-TANH_SLOPE = slope_of(lambda y, x: y.const_like(1.0) - y * y)
-ERF_SLOPE = slope_of(lambda y, x: (x * x * -LOG2_E).alu(EXP2) * (2 / math.sqrt(math.pi)))
+PART_DERIVATIVE = Derivative(lambda y, g: g * y.src[2])  # the derivative is the node's third source
+TAN_DERIVATIVE = derivative_of(lambda y, x: y * y + 1.0)
+LOGISTIC_DERIVATIVE = derivative_of(lambda y, x: y * (y.const_like(1.0) - y))
+TANH_DERIVATIVE = derivative_of(lambda y, x: y.const_like(1.0) - y * y)
+ERF_DERIVATIVE = derivative_of(lambda y, x: (x * x * -LOG2_E).alu(EXP2) * (2 / math.sqrt(math.pi)))
 
 
 def _tanh(x: T) -> T:

@@ -13,13 +13,13 @@ from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.memory.allocator import is_host
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole
+from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole_number
 from glassgrad.tensor.symbolic_sizes import (
-    cut,
+    checked_cut,
     index_at_launch,
     is_symbolic,
     slice_at_launch,
-    with_values,
+    with_concrete_sizes,
 )
 
 SHRINK, FLIP, WINDOW, RESHAPE = Ops.SHRINK, Ops.FLIP, Ops.WINDOW, Ops.RESHAPE
@@ -27,7 +27,7 @@ GATHER, CHECK = Ops.GATHER, Ops.CHECK
 INDEX_DTYPES = dict.fromkeys((dtypes.int64, dtypes.uint64, dtypes.uint32), dtypes.int64)
 Step = tuple[Ops, Any]
 REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
-MOST_CHECKED = 1 << 20  # reading more indices than this would be felt
+MAX_EAGERLY_CHECKED = 1 << 20  # reading more indices than this would be felt
 T = TypeVar("T", bound=TensorCore)
 
 
@@ -40,7 +40,7 @@ class Lookup(NamedTuple):
 
 
 @mutable
-class Plan:
+class IndexPlan:
     """What an index does: movement steps, then lookups by tensors at axes of the moved shape."""
 
     steps: list[Step] = field(default_factory=list)
@@ -48,14 +48,14 @@ class Plan:
     is_apart: bool = False  # something else stands between the numbers and tensors
 
 
-def plan_of(index: Any, shape: Shape) -> Plan:
+def plan_index(index: Any, shape: Shape) -> IndexPlan:
     """Read an index the way NumPy does."""
-    parts = _full_parts(index if isinstance(index, tuple) else (index,), shape)
+    parts = _one_part_per_axis(index if isinstance(index, tuple) else (index,), shape)
     pairs: list[tuple[int, int]] = []
     flips: list[int] = []
     strides: list[tuple[int, int]] = []
     kept: list[int] = []  # the shape after ints are gone and Nones are in
-    plan = Plan(is_apart=_are_apart(parts))
+    plan = IndexPlan(is_apart=_are_separated(parts))
     axis = 0
     for part in parts:
         if part is None:
@@ -73,21 +73,21 @@ def plan_of(index: Any, shape: Shape) -> Plan:
             pairs.append((0, size))
             kept.append(size)
         else:
-            at = _at(part, axis, size)
+            at = _int_index(part, axis, size)
             pairs.append((at, at + 1))
         axis += 1
     _add_steps(plan, shape, tuple(pairs), tuple(flips), strides, tuple(kept))
     return plan
 
 
-def _are_apart(parts: list[Any]) -> bool:
+def _are_separated(parts: list[Any]) -> bool:
     """Whether slices or Nones part the numbers and tensors; NumPy then puts the result first."""
     at = [i for i, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
     return bool(at) and at[-1] - at[0] != len(at) - 1
 
 
 def _add_steps(
-    plan: Plan,
+    plan: IndexPlan,
     shape: Shape,
     pairs: tuple[tuple[int, int], ...],
     flips: tuple[int, ...],
@@ -108,7 +108,7 @@ def _add_steps(
         plan.steps.append((RESHAPE, kept))
 
 
-def _full_parts(parts: tuple[Any, ...], shape: Shape) -> list[Any]:
+def _one_part_per_axis(parts: tuple[Any, ...], shape: Shape) -> list[Any]:
     """One part per axis, with the Ellipsis filled in."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
     dots = sum(part is Ellipsis for part in parts)
@@ -142,7 +142,7 @@ def _slice(part: slice, size: int, axis: int) -> tuple[int, int, int]:
     return last, start + 1, step
 
 
-def _at(part: Any, axis: int, size: int) -> int:
+def _int_index(part: Any, axis: int, size: int) -> int:
     if isinstance(part, bool) or not hasattr(part, "__index__"):
         raise AxisError(
             f"cannot index axis {axis} by {part!r}",
@@ -165,12 +165,12 @@ class Indexing(TensorCore):
     __slots__ = ()
 
     def __getitem__(self, indices: Any) -> Self:
-        plan = plan_of(self._tensors(indices), self.uop.shape)
+        plan = plan_index(self._tensors(indices), self.uop.shape)
         if Sizes.are_shown and any(is_symbolic(self.shape[at.axis]) for at in plan.lookups):
-            x, known = with_values("indexing", (self, indices))
+            x, known = with_concrete_sizes("indexing", (self, indices))
             return x[known]  # type: ignore[no-any-return]
         moved = self._stepped(plan.steps)
-        return looked_up(moved, plan) if plan.lookups else moved
+        return gather_indexed(moved, plan) if plan.lookups else moved
 
     @exclusive
     def _stepped(self, steps: list[Step]) -> Self:
@@ -220,24 +220,24 @@ class Indexing(TensorCore):
         axis = axis_of(dim, self.ndim)
         check_index(index)
         if is_symbolic(self.shape[axis] if self.shape else 1):
-            x, places = with_values("gather", (self, index))
+            x, places = with_concrete_sizes("gather", (self, index))
             return x.gather(axis, places)  # type: ignore[no-any-return]
         if index.ndim != self.ndim:
             raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
         pairs = []
         for place, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
             if place != axis and is_symbolic(wanted, size):
-                cut(0, wanted, size, place)
+                checked_cut(0, wanted, size, place)
             elif place != axis and wanted > size:
                 raise ShapeError(
                     f"gather from {self.shape} by {index.shape}: axis {place} is too long",
                     hint="only the gathered axis may be longer",
                 )
             pairs.append((0, size if place == axis else wanted))
-        safe = checked(index, self.shape[axis], axis, can_wrap=False)
-        return self._shrunk(tuple(pairs))._at(axis, safe)
+        safe = checked_index(index, self.shape[axis], axis, can_wrap=False)
+        return self._shrunk(tuple(pairs))._gather_unchecked(axis, safe)
 
-    def _at(self, dim: int, index: Self) -> Self:
+    def _gather_unchecked(self, dim: int, index: Self) -> Self:
         """Like gather, for indices that are known to be right; shapes are equal but at the axis."""
         src = (self.uop, index.uop)
         return self._wrap(record(GATHER, self.uop.dtype, src, axis_of(dim, self.ndim)))
@@ -249,7 +249,7 @@ class Indexing(TensorCore):
         [[0, 0, 1], [1, 0, 0]]
         """
         check_index(self)
-        classes = self._line(whole(num_classes, "the number of classes", 1), self.uop.dtype)
+        classes = self._line(whole_number(num_classes, "the number of classes", 1), self.uop.dtype)
         return self.unsqueeze(-1).eq(classes).cast(dtypes.default_int)
 
     def __len__(self) -> int:
@@ -275,7 +275,7 @@ def _ndim(value: Any) -> int:
     return found
 
 
-def checked(index: T, size: int, axis: int, can_wrap: bool) -> T:
+def checked_index(index: T, size: int, axis: int, can_wrap: bool) -> T:
     """Indices from 0 to size-1: others end in an IndexError, now or when they are computed.
 
     If they can wrap, negative ones count from the end.
@@ -296,7 +296,7 @@ def check_range(index: TensorCore, least: int, size: int, axis: int) -> None:
     uop = index.uop
     while uop.op in REORDERING:
         uop = uop.src[0]
-    if uop.op is not Ops.BUFFER or not 0 < uop.arg.numel <= MOST_CHECKED:
+    if uop.op is not Ops.BUFFER or not 0 < uop.arg.numel <= MAX_EAGERLY_CHECKED:
         return
     view = uop.arg
     if not is_host(view.device) or not view.storage.is_allocated():
@@ -322,25 +322,25 @@ def check_index(index: Any) -> None:
         )
 
 
-def looked_up(x: T, plan: Plan) -> T:
+def gather_indexed(x: T, plan: IndexPlan) -> T:
     """Several index tensors act together, as one index into their flattened axes."""
     axes = [lookup.place for lookup in plan.lookups]
     chosen = _flat_index(x, plan.lookups)
-    found = taken(_in_front(x, axes), chosen)
-    return _placed(found, chosen.ndim, 0 if plan.is_apart else axes[0])
+    found = take_rows(_flattened_in_front(x, axes), chosen)
+    return _axes_moved_to(found, chosen.ndim, 0 if plan.is_apart else axes[0])
 
 
-def _in_front(x: T, axes: list[int]) -> T:
+def _flattened_in_front(x: T, axes: list[int]) -> T:
     """Some axes flattened to one, and moved to the front."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     return x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
 
 
-def replaced(x: Any, plan: Plan, value: Any) -> Any:
+def scatter_indexed(x: Any, plan: IndexPlan, value: Any) -> Any:
     """x with a value at the places that its index tensors name."""
     axes = [lookup.place for lookup in plan.lookups]
     chosen = _flat_index(x, plan.lookups)
-    front = _in_front(x, axes)
+    front = _flattened_in_front(x, axes)
     place, count = 0 if plan.is_apart else axes[0], chosen.ndim
     wide = value.permute(
         (*range(place, place + count), *range(place), *range(place + count, value.ndim))
@@ -357,7 +357,7 @@ def _flat_index(x: T, lookups: list[Lookup]) -> T:
     """One index per place into the flattened axes."""
     sizes: list[int] = [x.shape[place] for place, _, _ in lookups]
     found = [
-        checked(x._wrap(tensor.uop), size, axis, can_wrap=True)
+        checked_index(x._wrap(tensor.uop), size, axis, can_wrap=True)
         for (_, tensor, axis), size in zip(lookups, sizes, strict=True)
     ]
     flat, *others = found[0]._broadcasted(*found[1:])
@@ -368,7 +368,7 @@ def _flat_index(x: T, lookups: list[Lookup]) -> T:
     return flat
 
 
-def taken(x: T, index: T) -> T:
+def take_rows(x: T, index: T) -> T:
     """Rows of x (n, …) by an index (…): (index…, …)."""
     rest = x.shape[1:]
     count = prod(index.shape)
@@ -378,7 +378,7 @@ def taken(x: T, index: T) -> T:
     return found.reshape((*index.shape, *rest))
 
 
-def _placed(x: T, count: int, place: int) -> T:
+def _axes_moved_to(x: T, count: int, place: int) -> T:
     """The first `count` axes moved to begin at `place`."""
     if not place:
         return x

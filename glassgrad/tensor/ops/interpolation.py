@@ -9,7 +9,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.record import sizes_of
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 MODES = ("linear", "cubic", "nearest", "nearest-exact")
 SHARPNESS = -0.75  # of cubic interpolation: the slope at the neighbours
@@ -20,7 +20,7 @@ class Interpolation(TensorCore):
 
     __slots__ = ()
 
-    @with_known_sizes
+    @with_concrete_arguments
     def interpolate(
         self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False
     ) -> Self:
@@ -64,7 +64,7 @@ def _computed_in(dtype: DType) -> DType:
 def _at(x: Any, axis: int, index: Any) -> Any:
     """x at places along an axis, none of them outside."""
     shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
-    return x._at(axis, index.reshape((-1, *(1,) * (x.ndim - 1 - axis))).expand(shape))
+    return x._gather_unchecked(axis, index.reshape((-1, *(1,) * (x.ndim - 1 - axis))).expand(shape))
 
 
 def _line(x: Any, wanted: int, size: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.ops.functions import slope_of, with_slope
+from glassgrad.tensor.ops.functions import derivative_of, with_derivative
 from glassgrad.tensor.ops.series import odd, of_atanh
 from glassgrad.tensor.record import as_float
 
@@ -32,7 +32,7 @@ class InverseFunctions(TensorCore):
         >>> round(Tensor(1.0).atan().item(), 5)
         0.7854
         """
-        return self._smooth(lambda x: with_slope(_atan(x), x, ATAN_SLOPE))
+        return self._smooth(lambda x: with_derivative(_atan(x), x, ATAN_DERIVATIVE))
 
     def asin(self) -> Self:
         """The angle whose sine this is.
@@ -42,7 +42,7 @@ class InverseFunctions(TensorCore):
         """
 
         def arcsine(x: Self) -> Self:
-            return with_slope(_atan(x / ((1.0 - x) * (1.0 + x)).sqrt()), x, ASIN_SLOPE)
+            return with_derivative(_atan(x / ((1.0 - x) * (1.0 + x)).sqrt()), x, ASIN_DERIVATIVE)
 
         return self._smooth(arcsine)
 
@@ -54,7 +54,7 @@ class InverseFunctions(TensorCore):
         """
 
         def arccosine(x: Self) -> Self:
-            return with_slope(_atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0, x, ACOS_SLOPE)
+            return with_derivative(_atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0, x, ACOS_DERIVATIVE)
 
         return self._smooth(arccosine)
 
@@ -64,7 +64,7 @@ class InverseFunctions(TensorCore):
         >>> round(Tensor(1.0).asinh().item(), 5)
         0.88137
         """
-        return self._smooth(lambda x: with_slope(_asinh(x), x, ASINH_SLOPE))
+        return self._smooth(lambda x: with_derivative(_asinh(x), x, ASINH_DERIVATIVE))
 
     def acosh(self) -> Self:
         """The positive number whose hyperbolic cosine this is.
@@ -74,7 +74,7 @@ class InverseFunctions(TensorCore):
         """
 
         def area_cosine(x: Self) -> Self:
-            return with_slope(_asinh(((x - 1.0) * 0.5).sqrt()) * 2.0, x, ACOSH_SLOPE)
+            return with_derivative(_asinh(((x - 1.0) * 0.5).sqrt()) * 2.0, x, ACOSH_DERIVATIVE)
 
         return self._smooth(area_cosine)
 
@@ -84,7 +84,7 @@ class InverseFunctions(TensorCore):
         >>> round(Tensor(0.5).atanh().item(), 5)
         0.54931
         """
-        return self._smooth(lambda x: with_slope(_atanh(x), x, ATANH_SLOPE))
+        return self._smooth(lambda x: with_derivative(_atanh(x), x, ATANH_DERIVATIVE))
 
     def copysign(self, other: Any) -> Self:
         """The size of this with the sign of another, also that of -0.0.
@@ -163,9 +163,11 @@ def _asinh_derivative(x: UOp) -> UOp:
     return (x.const_like(HUGE) < size).where(far, _inverse_root(x, some * some + 1.0))
 
 
-ATAN_SLOPE = slope_of(lambda y, x: (x * x + 1.0).alu(Ops.RECIPROCAL))
-ASIN_SLOPE = slope_of(lambda y, x: _circular(x))
-ACOS_SLOPE = slope_of(lambda y, x: -_circular(x))
-ASINH_SLOPE = slope_of(lambda y, x: _asinh_derivative(x))
-ACOSH_SLOPE = slope_of(lambda y, x: _inverse_root(x, x - 1.0, x + 1.0))
-ATANH_SLOPE = slope_of(lambda y, x: ((x.const_like(1.0) - x) * (x + 1.0)).alu(Ops.RECIPROCAL))
+ATAN_DERIVATIVE = derivative_of(lambda y, x: (x * x + 1.0).alu(Ops.RECIPROCAL))
+ASIN_DERIVATIVE = derivative_of(lambda y, x: _circular(x))
+ACOS_DERIVATIVE = derivative_of(lambda y, x: -_circular(x))
+ASINH_DERIVATIVE = derivative_of(lambda y, x: _asinh_derivative(x))
+ACOSH_DERIVATIVE = derivative_of(lambda y, x: _inverse_root(x, x - 1.0, x + 1.0))
+ATANH_DERIVATIVE = derivative_of(
+    lambda y, x: ((x.const_like(1.0) - x) * (x + 1.0)).alu(Ops.RECIPROCAL)
+)

@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar
 
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 # Rotations converge quadratically: a few sweeps, and one more whenever the columns double.
 SWEEPS = {32: 4, 64: 6}
@@ -18,7 +18,7 @@ class LinearAlgebra(TensorCore):
 
     __slots__ = ()
 
-    @with_known_sizes
+    @with_concrete_arguments
     def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1e-7) -> Self:
         """Singular values pushed towards 1 by an odd polynomial: x (p0 + p1 x'x + p2 (x'x)² + …).
 
@@ -39,7 +39,7 @@ class LinearAlgebra(TensorCore):
             x = total.contiguous()
         return x.transpose(-2, -1) if is_tall else x
 
-    @with_known_sizes
+    @with_concrete_arguments
     def qr(self) -> tuple[Self, Self]:
         """An orthogonal matrix and an upper triangular one, whose product this is.
 
@@ -57,7 +57,7 @@ class LinearAlgebra(TensorCore):
             q = (q - q.dot(mirror) * mirror.transpose(-2, -1) * 2.0).contiguous()
         return q, r.triu()
 
-    @with_known_sizes
+    @with_concrete_arguments
     def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
         """Orthogonal u and v' and falling singular values s, with u @ diag(s) @ v' = this.
 
@@ -148,4 +148,4 @@ def _rotated(x: T, cosine: T, sine: T) -> T:
 def _columns_at(x: T, order: Any) -> T:
     """Columns of each matrix in an order of its own."""
     shape = (*x.shape[:-1], order.shape[-1])
-    return x._at(-1, order.unsqueeze(-2).expand(shape))
+    return x._gather_unchecked(-1, order.unsqueeze(-2).expand(shape))

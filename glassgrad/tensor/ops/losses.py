@@ -14,7 +14,7 @@ from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.lazy.composite import composite
-from glassgrad.tensor.ops.functions import with_slope
+from glassgrad.tensor.ops.functions import with_derivative
 from glassgrad.tensor.ops.indexing import check_range
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
@@ -31,17 +31,17 @@ def _sum_along(x: UOp, axis: int) -> UOp:
     return UOp(Ops.RESHAPE, x.dtype, (total,), (*x.shape[:place], 1, *x.shape[place + 1 :]))
 
 
-def _softmax_slope(y: UOp, g: UOp, axis: int) -> UOp:
+def _softmax_derivative(y: UOp, g: UOp, axis: int) -> UOp:
     """Only the result is needed, not what it was made of."""
     return y * (g - _sum_along(g * y, axis))
 
 
-def _log_softmax_slope(y: UOp, g: UOp, axis: int) -> UOp:
+def _log_softmax_derivative(y: UOp, g: UOp, axis: int) -> UOp:
     shares = (y * math.log2(math.e)).alu(Ops.EXP2)
     return g - shares * _sum_along(g, axis)
 
 
-def _log_slope(y: UOp, g: UOp) -> UOp:
+def _log_derivative(y: UOp, g: UOp) -> UOp:
     return g.alu(Ops.FDIV, y.src[1].maximum(STEEPEST))
 
 
@@ -77,7 +77,7 @@ class Losses(TensorCore):
                 return x
             powers = (x - x._reduced(Ops.MAX, axes_of(axis, x.ndim), keepdim=True).detach()).exp()
             shares = powers / powers.sum(axis, keepdim=True)
-            return with_slope(shares, x, Derivative(_softmax_slope, (axis,)))
+            return with_derivative(shares, x, Derivative(_softmax_derivative, (axis,)))
 
         return self._floats(dtype)._smooth(normalized)
 
@@ -104,7 +104,7 @@ class Losses(TensorCore):
                 return x
             shifted = x - x._reduced(Ops.MAX, axes_of(axis, x.ndim), keepdim=True).detach()
             y = shifted - shifted.exp().sum(axis, keepdim=True).log()
-            return with_slope(y, x, Derivative(_log_softmax_slope, (axis,)))
+            return with_derivative(y, x, Derivative(_log_softmax_derivative, (axis,)))
 
         return self._floats(dtype)._smooth(logarithms)
 
@@ -196,7 +196,7 @@ class Losses(TensorCore):
     def _bounded_log(self) -> Self:
         """0 times log(0) must be 0, so it ends at -100, and its slope somewhere, as in PyTorch."""
         x = self._wrap(as_float(self.uop))
-        return with_slope(x.log().maximum(-100.0), x, Derivative(_log_slope))
+        return with_derivative(x.log().maximum(-100.0), x, Derivative(_log_derivative))
 
     @composite
     def binary_crossentropy_logits(

@@ -17,15 +17,20 @@ from glassgrad.tensor.record import (
     axes_of,
     axis_of,
     can_expand,
-    clash,
     expanded,
     missing_size,
     record,
     reshaped,
+    shape_mismatch,
     sizes_of,
-    whole,
+    whole_number,
 )
-from glassgrad.tensor.symbolic_sizes import cut, is_symbolic, known, with_values
+from glassgrad.tensor.symbolic_sizes import (
+    checked_cut,
+    is_symbolic,
+    require_concrete,
+    with_concrete_sizes,
+)
 
 PERMUTE, FLIP, SHRINK, PAD, WINDOW = Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.PAD, Ops.WINDOW
 RESHAPE, EXPAND = Ops.RESHAPE, Ops.EXPAND
@@ -154,12 +159,14 @@ class Movement(TensorCore):
                 f"shrink of {self.shape} needs {self.ndim} pairs (start, stop) or None, not {arg!r}"
             )
         pairs = tuple(
-            (0, size) if pair is None else (whole(pair[0], "a start"), whole(pair[1], "a stop"))
+            (0, size)
+            if pair is None
+            else (whole_number(pair[0], "a start"), whole_number(pair[1], "a stop"))
             for pair, size in zip(arg, self.shape, strict=True)
         )
         for axis, ((start, stop), size) in enumerate(zip(pairs, self.shape, strict=True)):
             if is_symbolic(start, stop, size):
-                cut(start, stop, size, axis)
+                checked_cut(start, stop, size, axis)
             elif not 0 <= start <= stop <= size:
                 raise ShapeError(
                     f"cannot shrink axis {axis} of {self.shape} to {start}…{stop}",
@@ -178,13 +185,13 @@ class Movement(TensorCore):
         """Zeros around; negative widths cut off."""
         pairs = internal(pairs)
         shape = self.uop.shape
-        cut = tuple(
+        box = tuple(
             (greatest(-before, 0), size - greatest(-after, 0))
             for size, (before, after) in zip(shape, pairs, strict=True)
         )
-        if not all(at_most(start, stop) for start, stop in cut):
+        if not all(at_most(start, stop) for start, stop in box):
             raise ShapeError(f"padding {pairs} takes away more than {self.shape} has")
-        kept = self._shrunk(cut)
+        kept = self._shrunk(box)
         around = tuple((greatest(before, 0), greatest(after, 0)) for before, after in pairs)
         if all(pair == (0, 0) for pair in around):
             return self._wrap(kept.uop)
@@ -193,7 +200,12 @@ class Movement(TensorCore):
     @exclusive
     def _window(self, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Self:
         """Sliding windows along an axis; the place in the window is a new last axis."""
-        arg = (axis, known(size, "windows"), known(stride, "windows"), known(dilation, "windows"))
+        arg = (
+            axis,
+            require_concrete(size, "windows"),
+            require_concrete(stride, "windows"),
+            require_concrete(dilation, "windows"),
+        )
         return self._as_view(record(WINDOW, self.uop.dtype, (self.uop,), arg), (WINDOW, arg))
 
     # ------------------------------------------------------------------ made of them
@@ -282,11 +294,11 @@ class Movement(TensorCore):
         """
         axis, total = self._axis_to_cut(dim)
         if isinstance(sizes, (tuple, list)):
-            sizes = [whole(size, "the size of a part") for size in sizes]
+            sizes = [whole_number(size, "the size of a part") for size in sizes]
         else:
             if is_symbolic(total, sizes):
-                return with_values("split", self).split(int(cast(Any, sizes)), axis)  # type: ignore[no-any-return]
-            step = whole(sizes, "the size of the parts", least=1)
+                return with_concrete_sizes("split", self).split(int(cast(Any, sizes)), axis)  # type: ignore[no-any-return]
+            step = whole_number(sizes, "the size of the parts", least=1)
             sizes = [min(step, total - start) for start in range(0, max(total, 1), step)]
         if sum(sizes) != total:
             raise ShapeError(f"sizes {tuple(sizes)} do not add up to {total} on axis {axis}")
@@ -311,10 +323,10 @@ class Movement(TensorCore):
         >>> [part.tolist() for part in Tensor.arange(5).chunk(2)]
         [[0, 1, 2], [3, 4]]
         """
-        count = whole(chunks, "the number of chunks", least=1)
+        count = whole_number(chunks, "the number of chunks", least=1)
         size = self._axis_to_cut(dim)[1]
         if is_symbolic(size, count):
-            return with_values("chunk", self).chunk(int(count), dim)  # type: ignore[no-any-return]
+            return with_concrete_sizes("chunk", self).chunk(int(count), dim)  # type: ignore[no-any-return]
         return list(self.split(-(-size // count) or 1, dim))
 
     def repeat(self, repeats: Any, *args: int) -> Self:
@@ -330,11 +342,11 @@ class Movement(TensorCore):
             raise ShapeError(f"repeat of {self.shape} needs at least {self.ndim} numbers")
         base = (1,) * (len(times) - self.ndim) + self.uop.shape
         if any(is_symbolic(n) and t != 1 for t, n in zip(times, base, strict=True)):
-            return with_values("repeat", self).repeat(times)  # type: ignore[no-any-return]
-        apart = tuple(size for n in base for size in (1, n))
-        wide = tuple(size for t, n in zip(times, base, strict=True) for size in (t, n))
-        whole = tuple(t * n for t, n in zip(times, base, strict=True))
-        return self._wrap(self.reshape(apart).expand(wide).reshape(whole).uop)
+            return with_concrete_sizes("repeat", self).repeat(times)  # type: ignore[no-any-return]
+        split = tuple(size for n in base for size in (1, n))
+        repeated = tuple(size for t, n in zip(times, base, strict=True) for size in (t, n))
+        joined = tuple(t * n for t, n in zip(times, base, strict=True))
+        return self._wrap(self.reshape(split).expand(repeated).reshape(joined).uop)
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element repeated next to itself.
@@ -342,7 +354,7 @@ class Movement(TensorCore):
         >>> Tensor([1, 2]).repeat_interleave(2).tolist()
         [1, 1, 2, 2]
         """
-        repeats = whole(repeats, "the number of repeats")
+        repeats = whole_number(repeats, "the number of repeats")
         base = self.flatten() if dim is None else self
         axis = 0 if dim is None else axis_of(dim, self.ndim)
         shape = base.shape
@@ -358,9 +370,12 @@ class Movement(TensorCore):
         [[0, 1, 2], [2, 3, 4]]
         """
         axis, total = self._axis_to_cut(dim)
-        size, step = whole(size, "the size of windows"), whole(step, "the step of windows")
+        size, step = (
+            whole_number(size, "the size of windows"),
+            whole_number(step, "the step of windows"),
+        )
         if is_symbolic(total):
-            cut(0, known(size, "a window"), total, axis)
+            checked_cut(0, require_concrete(size, "a window"), total, axis)
         elif not 0 < size <= total or step < 1:
             raise ShapeError(f"cannot unfold windows of {size} every {step} from {total} elements")
         return self._window(axis, size, step)
@@ -389,7 +404,7 @@ class Movement(TensorCore):
         try:
             wide = broadcast(*shapes)
         except ValueError:
-            raise clash("combine", *shapes) from None
+            raise shape_mismatch("combine", *shapes) from None
         return tuple(self._wrap(expanded(tensor.uop, wide)) for tensor in tensors)
 
 

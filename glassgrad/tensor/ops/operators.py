@@ -16,10 +16,10 @@ from glassgrad.tensor.record import (
     as_float,
     cast_to,
     dtype_of,
-    meet,
-    need,
     number_dtype,
+    promote_pair,
     record,
+    require_kinds,
     scalar,
     weak_dtype,
 )
@@ -92,7 +92,7 @@ class Operators(TensorCore):
         >>> (-Tensor([5, -7])).tolist()
         [-5, 7]
         """
-        need(self.uop, NUMBERS, "negate", hint="use ~ for bools")
+        require_kinds(self.uop, NUMBERS, "negate", hint="use ~ for bools")
         return self._wrap(record(NEG, self.uop.dtype, (self.uop,)))
 
     def maximum(self, x: Any) -> Self:
@@ -124,7 +124,7 @@ class Operators(TensorCore):
 
     def _bits(self, op: Ops, x: Any, what: str, reverse: bool = False) -> Self:
         left, right = self._pair(x, what)
-        need(left, WHOLE, what, hint="cast to an int dtype first")
+        require_kinds(left, WHOLE, what, hint="cast to an int dtype first")
         return self._wrap(record(op, left.dtype, (right, left) if reverse else (left, right)))
 
     def bitwise_and(self, x: Any, reverse: bool = False) -> Self:
@@ -159,7 +159,7 @@ class Operators(TensorCore):
         """
         if self.uop.dtype is BOOL:
             return self.logical_not()
-        need(self.uop, WHOLE, "turn the bits of", hint="cast to an int dtype first")
+        require_kinds(self.uop, WHOLE, "turn the bits of", hint="cast to an int dtype first")
         ones = dtypes.max(self.uop.dtype) if self.uop.dtype.kind == "uint" else -1
         return self._bits(XOR, ones, "turn the bits of")
 
@@ -181,7 +181,7 @@ class Operators(TensorCore):
 
     def _shifted(self, op: Ops, x: Any, reverse: bool) -> Self:
         made = self._bits(op, x, "shift", reverse)
-        need(made.uop, SIGNS, "shift", hint="cast to an int dtype first")
+        require_kinds(made.uop, SIGNS, "shift", hint="cast to an int dtype first")
         return made
 
     def logical_not(self) -> Self:
@@ -363,4 +363,4 @@ def _selected(mask: TensorCore, x: Any, y: Any) -> tuple[UOp, UOp]:
     if is_number[1]:
         dtype = weak_dtype(y, first.dtype)
         return cast_to(first, dtype), scalar(y, dtype)
-    return meet(first, mask._operand(y, "select between"))
+    return promote_pair(first, mask._operand(y, "select between"))

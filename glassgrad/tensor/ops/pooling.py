@@ -13,14 +13,14 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.contraction import around, each
 from glassgrad.tensor.record import sizes_of
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 MAX = Ops.MAX
 Pairs = tuple[tuple[int, int], ...]
 T = TypeVar("T", bound=TensorCore)
 
 
-class _Plan(NamedTuple):
+class _PoolPlan(NamedTuple):
     """Which windows are cut out of the last axes."""
 
     kernel: tuple[int, ...]
@@ -48,7 +48,7 @@ def _plan(
     dilation: Any,
     padding: Any,
     ceil_mode: bool = False,
-) -> _Plan:
+) -> _PoolPlan:
     kernel = each(kernel_size, 2, "kernel_size")
     count = len(kernel)
     if x.ndim < count:
@@ -57,7 +57,7 @@ def _plan(
     spreads = each(dilation, count, "dilation")
     given = around(padding, count)
     if not ceil_mode:
-        return _Plan(kernel, steps, spreads, given, given)
+        return _PoolPlan(kernel, steps, spreads, given, given)
     found = []
     rows = zip(x.shape[-count:], kernel, steps, spreads, given, strict=True)
     for size, k, s, d, (before, after) in rows:
@@ -65,7 +65,7 @@ def _plan(
         last = -(-room // s) * s  # where a window that reaches beyond the end would start
         extra = max(last - room, 0) if last < size + before else 0
         found.append((before, after + extra))
-    return _Plan(kernel, steps, spreads, given, tuple(found))
+    return _PoolPlan(kernel, steps, spreads, given, tuple(found))
 
 
 class Pooling(TensorCore):
@@ -129,7 +129,7 @@ class Pooling(TensorCore):
         extra = tuple((0, b[1] - a[1]) for a, b in zip(plan.given, plan.pads, strict=True))
         return total / plan.cut(counted._padded(plan.around(self, extra))).sum(axes)
 
-    @with_known_sizes
+    @with_concrete_arguments
     def max_unpool2d(
         self,
         indices: Self,

@@ -25,7 +25,7 @@ from glassgrad.tensor.data import buffer_of
 from glassgrad.tensor.device_names import canonical_device
 from glassgrad.tensor.ops.creation import checked_shape
 from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
-from glassgrad.tensor.symbolic_sizes import refuse_in_captures, with_known_sizes
+from glassgrad.tensor.symbolic_sizes import refuse_in_captures, with_concrete_arguments
 
 WORD, HALF = 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF  # all bits of 64 and of 32
 
@@ -105,7 +105,7 @@ class Random(TensorCore):
         return cls._from_uop(record(Ops.THREEFRY, dtypes.uint64, (places, GENERATOR.key(device))))
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def rand(
         cls,
         *shape: Any,
@@ -130,7 +130,7 @@ class Random(TensorCore):
         return cls._leaf(uop, requires_grad)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def randn(
         cls,
         *shape: Any,
@@ -157,7 +157,7 @@ class Random(TensorCore):
         return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def randint(
         cls,
         *shape: Any,
@@ -192,7 +192,7 @@ class Random(TensorCore):
         return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def uniform(
         cls,
         *shape: Any,
@@ -214,7 +214,7 @@ class Random(TensorCore):
         return cls._leaf((value * (high - low) + low).uop, value._requires_grad)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
         """Normal, with a mean and a standard deviation.
 
@@ -225,7 +225,7 @@ class Random(TensorCore):
         return cls._leaf((value * std + mean).uop, value._requires_grad)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
         """Uniform between -1 and 1, over the square root of the number of elements.
 
@@ -236,7 +236,7 @@ class Random(TensorCore):
         return cls.uniform(*shape, low=-scale, high=scale, **kwargs)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
         """Uniform, scaled by the number of inputs and outputs.
 
@@ -248,7 +248,7 @@ class Random(TensorCore):
         return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
         """Uniform, scaled for layers that are followed by a (leaky) relu.
 
@@ -260,7 +260,7 @@ class Random(TensorCore):
         return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
         """Normal, scaled for layers that are followed by a (leaky) relu.
 

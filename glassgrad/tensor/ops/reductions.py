@@ -22,13 +22,13 @@ from glassgrad.tensor.record import (
     record,
     reshaped,
     scalar,
-    whole,
+    whole_number,
 )
-from glassgrad.tensor.symbolic_sizes import cut
+from glassgrad.tensor.symbolic_sizes import checked_cut
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
-MANY = 4096  # values whose mean is off by more than a few roundings
+MIN_CORRECTED_COUNT = 4096  # values whose mean is off by more than a few roundings
 PAIR = "PyTorch gives values and their places for it; here max(axis=…) and argmax(axis=…) do"
 
 
@@ -37,7 +37,7 @@ def accumulator(dtype: DType) -> DType:
     return dtypes.float32 if dtype.kind == "float" and dtype.bits < 32 else sum_dtype(dtype)
 
 
-def reduced(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
+def reduce_node(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
     """REDUCE, unless the axes have one element each."""
     shape = uop.shape
     if all(shape[axis] == 1 for axis in axes):
@@ -46,9 +46,9 @@ def reduced(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
     return record(REDUCE, uop.dtype, (uop,), (op, axes))
 
 
-def folded(uop: UOp, op: Ops, axes: tuple[int, ...], keepdim: bool) -> UOp:
+def reduce_axes(uop: UOp, op: Ops, axes: tuple[int, ...], keepdim: bool) -> UOp:
     """A reduction whose axes are gone, or kept with size 1."""
-    result = reduced(uop, op, axes)
+    result = reduce_node(uop, op, axes)
     if not keepdim:
         return result
     return reshaped(result, tuple([1 if i in axes else n for i, n in enumerate(uop.shape)]))
@@ -60,7 +60,7 @@ class Reductions(TensorCore):
     __slots__ = ()
 
     def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
-        return self._wrap(folded(self.uop, op, axes, keepdim))
+        return self._wrap(reduce_axes(self.uop, op, axes, keepdim))
 
     @keyword_aliases(dim="axis")
     def sum(
@@ -101,7 +101,7 @@ class Reductions(TensorCore):
     def _accumulated(self, op: Ops, axis: Axes, keepdim: bool, dtype: DTypeLike | None) -> Self:
         axes = axes_of(axis, self.ndim)
         wanted = sum_dtype(self.uop.dtype) if dtype is None else dtype_of(dtype)
-        wide = folded(cast_to(self.uop, accumulator(wanted)), op, axes, keepdim)
+        wide = reduce_axes(cast_to(self.uop, accumulator(wanted)), op, axes, keepdim)
         return self._wrap(cast_to(wide, wanted))
 
     @refused_keywords(dim=PAIR)
@@ -129,7 +129,7 @@ class Reductions(TensorCore):
         if Sizes.exist:
             for one in axes:  # of no elements there is no extreme
                 if self.ndim:
-                    cut(0, 1, self.shape[one], one)
+                    checked_cut(0, 1, self.shape[one], one)
         if self.uop.dtype is BOOL:
             return self.cast(dtypes.uint8)._reduced(op, axes, keepdim).cast(BOOL)
         return self._reduced(op, axes, keepdim)
@@ -173,7 +173,7 @@ class Reductions(TensorCore):
         """
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
-        total = folded(cast_to(self.uop, accumulator(dtype)), ADD, axes, keepdim)
+        total = reduce_axes(cast_to(self.uop, accumulator(dtype)), ADD, axes, keepdim)
         count = scalar(prod(self.shape[one] for one in axes), total.dtype)
         return self._wrap(cast_to(record(Ops.FDIV, total.dtype, (total, count)), dtype))
 
@@ -207,7 +207,7 @@ class Reductions(TensorCore):
         The mean of many values is off by some rounding errors; the sum of distances, which would
         be 0, tells by how much, and what that adds to their squares is subtracted.
         """
-        correction = whole(correction, "the correction")
+        correction = whole_number(correction, "the correction")
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
         axes = axes_of(axis, self.ndim)
         wide = self.cast(accumulator(dtype))
@@ -216,7 +216,11 @@ class Reductions(TensorCore):
         distance = wide - mean
         total = (distance * distance)._reduced(ADD, axes, keepdim)
         kept = mean if keepdim else mean._wrap(reshaped(mean.uop, total.shape))
-        if count >= MANY if isinstance(count, int) else count.vmax >= MANY:
+        if (
+            count >= MIN_CORRECTED_COUNT
+            if isinstance(count, int)
+            else count.vmax >= MIN_CORRECTED_COUNT
+        ):
             off = distance.detach()._reduced(ADD, axes, keepdim) / count
             total, kept = total - off * off * count, kept + off
         if isinstance(count, int):

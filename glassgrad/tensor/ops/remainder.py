@@ -16,7 +16,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.gradient import Derivative
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.record import marked, record
+from glassgrad.tensor.record import mark_origin, record
 
 T = TypeVar("T", bound=TensorCore)
 
@@ -64,7 +64,7 @@ def _times(x: T, y: T, rest: T) -> T:
     times = ((x.cast(rest.dtype) - rest) / y.cast(rest.dtype)).round()
     if y.dtype is not dtypes.float64:
         return times
-    return x._wrap(marked(_corrected(times.uop, x.uop, y.uop, rest.uop)))
+    return x._wrap(mark_origin(_corrected(times.uop, x.uop, y.uop, rest.uop)))
 
 
 def _times_down(x: T, y: T) -> T:
@@ -83,7 +83,7 @@ def _rest(x: T, y: T) -> T:
     """The remainder towards zero, as a float64."""
     digits = MANTISSA if y.dtype is dtypes.float64 else FLOAT32_MANTISSA
     left, right = [value.uop.cast(dtypes.float64) for value in (x, y)]
-    return x._wrap(marked(_fmod(left, right, digits)))
+    return x._wrap(mark_origin(_fmod(left, right, digits)))
 
 
 # ---------------------------------------------------------------------- whole numbers

@@ -8,8 +8,8 @@ from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import ShapeError
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.device_names import canonical_device
-from glassgrad.tensor.record import dtype_of, whole
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.record import dtype_of, whole_number
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 
 class Sampling(TensorCore):
@@ -18,7 +18,7 @@ class Sampling(TensorCore):
     __slots__ = ()
 
     @classmethod
-    @with_known_sizes
+    @with_concrete_arguments
     def randperm(
         cls,
         n: int,
@@ -32,7 +32,7 @@ class Sampling(TensorCore):
         >>> sorted(Tensor.randperm(4).tolist())
         [0, 1, 2, 3]
         """
-        n = whole(n, "the size of a permutation")
+        n = whole_number(n, "the size of a permutation")
         wanted = dtype_of(dtype)
         if n == 0:
             return cls.empty(0, dtype=wanted, device=device)
@@ -40,7 +40,7 @@ class Sampling(TensorCore):
         order = bits.cast(dtypes.uint32).argsort().cast(wanted)
         return cls._leaf(order.uop, requires_grad)
 
-    @with_known_sizes
+    @with_concrete_arguments
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
         """Places drawn with probabilities in proportion to these weights, per row.
 

@@ -92,7 +92,11 @@ class Scan(TensorCore):
         line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - place)))
         index = is_best.where(line, 0)._scanned(MAX, axis)
         # Looked up again, so that the gradient goes to where the value was.
-        values = self._at(place, index) if self.is_floating_point() else best.cast(self.dtype)
+        values = (
+            self._gather_unchecked(place, index)
+            if self.is_floating_point()
+            else best.cast(self.dtype)
+        )
         return values, index
 
     def _scanned(self, op: Ops, axis: int, factor: Self | None = None) -> Self:

@@ -10,9 +10,9 @@ from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.core import TensorCore
-from glassgrad.tensor.ops.indexing import check_index, checked, taken
+from glassgrad.tensor.ops.indexing import check_index, checked_index, take_rows
 from glassgrad.tensor.record import BOOL, axis_of, record
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 ADD, MUL, MAX, MIN = Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 REDUCTIONS = {"sum": ADD, "mean": ADD, "prod": MUL, "amax": MAX, "amin": MIN}
@@ -24,7 +24,7 @@ class Scatter(TensorCore):
 
     __slots__ = ()
 
-    @with_known_sizes
+    @with_concrete_arguments
     def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
         """A copy with y[index[i][j]][j] = src[i][j] for dim 0, and so on; the last one stays.
 
@@ -53,7 +53,7 @@ class Scatter(TensorCore):
         is_there = self._wrap(found.full_like(True, dtype=BOOL).uop).pad_to(self.shape)
         return is_there.where(found.pad_to(self.shape), self)
 
-    @with_known_sizes
+    @with_concrete_arguments
     def scatter_reduce(
         self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
     ) -> Self:
@@ -79,17 +79,17 @@ class Scatter(TensorCore):
         parts = (count + int(include_self)).maximum(1)
         return result / parts if self.is_floating_point() else result // parts.cast(self.dtype)
 
-    @with_known_sizes
+    @with_concrete_arguments
     def _with_rows(self, places: Self, rows: Self) -> Self:
         """This tensor (n, …) with rows (k, …) at places (k); the last one stays."""
         last = _winners(places, int(self.shape[0]))
-        found = taken(rows, (last - 1).maximum(0))
+        found = take_rows(rows, (last - 1).maximum(0))
         is_new = (last > 0).reshape((-1, *(1,) * (self.ndim - 1)))
         return is_new.where(found, self)
 
     # ------------------------------------------------------------------ selection
 
-    @with_known_sizes
+    @with_concrete_arguments
     def nonzero(self, size: int | None = None, fill_value: ConstType = 0) -> Self:
         """The indices of elements that are not 0, one row each.
 
@@ -109,7 +109,7 @@ class Scatter(TensorCore):
         rows = columns[0].stack(*columns[1:], dim=-1)
         return is_there.unsqueeze(-1).where(rows, rows.const_like(int(fill_value)))
 
-    @with_known_sizes
+    @with_concrete_arguments
     def masked_select(self, mask: Self, size: int | None = None, fill_value: ConstType = 0) -> Self:
         """The elements where a mask is true, as a vector.
 
@@ -123,7 +123,7 @@ class Scatter(TensorCore):
         fill = bool(fill_value) if x.dtype is BOOL else fill_value  # 0 is no reason to widen bools
         if not x.numel():
             return x.flatten().pad_to(places.shape, value=fill)
-        return is_there.where(taken(x.flatten(), places), fill)
+        return is_there.where(take_rows(x.flatten(), places), fill)
 
 
 def _source(x: T, index: T, src: Any) -> T:
@@ -152,7 +152,7 @@ def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
                 "index is too long",
                 hint="an index is no longer than the source, nor than the target but on its axis",
             )
-    index = checked(index, int(x.shape[axis]), axis, can_wrap=False)
+    index = checked_index(index, int(x.shape[axis]), axis, can_wrap=False)
     values = src.shrink_to(index.shape).transpose(axis, -1)
     return index.transpose(axis, -1), values
 
@@ -178,7 +178,7 @@ def _combined(places: T, values: T, size: int, op: Ops) -> T:
     found = chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
     if not has_rule:
         return found
-    rule = _Shared(places, plain, found)
+    rule = _ExtremeGradient(places, plain, found)
     return values._wrap(record(Ops.CUSTOM, values.uop.dtype, (found.uop, values.uop), rule))
 
 
@@ -193,11 +193,11 @@ def _written(x: T, places: T, values: T, axis: int) -> T:
     found = body._reduced(Ops.ASSIGN, (x.ndim,), keepdim=False)
     if not x.is_floating_point():
         return found
-    rule = _Kept(places, axis, x)
+    rule = _ScatterGradient(places, axis, x)
     return x._wrap(record(Ops.CUSTOM, x.uop.dtype, (found.uop, x.uop, values.uop), rule))
 
 
-class _Kept:
+class _ScatterGradient:
     """The gradient of writing: it goes to what was written last, and to what was not written to."""
 
     def __init__(self, places: Any, axis: int, x: Any) -> None:
@@ -207,12 +207,15 @@ class _Kept:
         places, lines = self.places, self.x._wrap(g).transpose(self.axis, -1)
         last = _winners(places, int(self.x.shape[self.axis]))
         numbers = places._line(int(places.shape[-1])) + 1
-        is_last = last._at(-1, places).eq(numbers)
+        is_last = last._gather_unchecked(-1, places).eq(numbers)
         of_x = (last > 0).where(0, lines).transpose(self.axis, -1)
-        return {node.src[1]: of_x.uop, node.src[2]: is_last.where(lines._at(-1, places), 0).uop}
+        return {
+            node.src[1]: of_x.uop,
+            node.src[2]: is_last.where(lines._gather_unchecked(-1, places), 0).uop,
+        }
 
 
-class _Shared:
+class _ExtremeGradient:
     """The gradient of extremes: all elements that are as large as what is kept share it."""
 
     def __init__(self, places: Any, values: Any, found: Any) -> None:
@@ -220,9 +223,9 @@ class _Shared:
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
         places, values, found = self.places, self.values, self.found
-        is_kept = values.eq(found._at(-1, places))
+        is_kept = values.eq(found._gather_unchecked(-1, places))
         count = _combined(places, is_kept.cast(values.dtype), int(found.shape[-1]), ADD)
-        share = (values._wrap(g) / count.maximum(1))._at(-1, places)
+        share = (values._wrap(g) / count.maximum(1))._gather_unchecked(-1, places)
         return {node.src[1]: is_kept.where(share, 0).uop}
 
 
@@ -256,7 +259,7 @@ def _first_at_least(line: T, values: T) -> T:
     step = 1 << (size.bit_length() - 1)
     while step:
         further = place + step
-        there = line._at(-1, (further - 1).minimum(size - 1))
+        there = line._gather_unchecked(-1, (further - 1).minimum(size - 1))
         place = ((further <= size) & (there < values)).where(further, place)
         step //= 2
     return place

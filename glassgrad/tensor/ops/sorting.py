@@ -19,9 +19,12 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.ops.bitcasts import UNSIGNED
 from glassgrad.tensor.ops.sorting_network import Words, first_in_order
 from glassgrad.tensor.record import axis_of, record
-from glassgrad.tensor.symbolic_sizes import with_known_sizes
+from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
-MANY, FEW = 512, 32  # elements of which so small a part is asked for that most are left out
+MIN_PARTIAL_SORT_LENGTH, MIN_PARTIAL_SORT_RATIO = (
+    512,
+    32,
+)  # elements of which so small a part is asked for that most are left out
 SIGNED = {32: dtypes.int32, 64: dtypes.int64}
 
 
@@ -30,7 +33,7 @@ class Sorting(TensorCore):
 
     __slots__ = ()
 
-    @with_known_sizes
+    @with_concrete_arguments
     def argsort(self, dim: int = -1, descending: bool = False) -> Self:
         """The places of the elements in order; equal ones keep theirs, nan is the largest.
 
@@ -47,7 +50,7 @@ class Sorting(TensorCore):
         order: Self = _order(self.detach().transpose(axis, -1), count, descending)
         return order.transpose(axis, -1)
 
-    @with_known_sizes
+    @with_concrete_arguments
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
         """The elements in order, and their places.
 
@@ -61,11 +64,11 @@ class Sorting(TensorCore):
             return self._wrap(self.uop), index
         axis = axis_of(dim, self.ndim)
         found = _sorted(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
-        rule = _Lookup(index.uop, axis)
+        rule = _SortedGradient(index.uop, axis)
         made = record(Ops.CUSTOM, self.uop.dtype, (found.uop, self.uop), rule)
         return self._wrap(made), index
 
-    @with_known_sizes
+    @with_concrete_arguments
     def topk(
         self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True
     ) -> tuple[Self, Self]:
@@ -86,10 +89,10 @@ class Sorting(TensorCore):
             nothing = self.shrink(pairs)
             return nothing, nothing.cast(dtypes.int32)
         index = self._first(axis, k, largest)
-        return self._at(axis, index), index
+        return self._gather_unchecked(axis, index), index
 
 
-class _Lookup:
+class _SortedGradient:
     """The gradient of sorted values: they were looked up at these places."""
 
     def __init__(self, index: UOp, axis: int) -> None:
@@ -106,12 +109,12 @@ def _order(x: Any, count: int, descending: bool) -> Any:
     keys = _keys(x.eq(0).where(0, x) if x.dtype.kind == "float" else x)
     keys = keys.bitwise_not() if descending else keys
     size = int(x.shape[-1])
-    if size >= MANY and size >= FEW * count:
-        return _few_of_many(keys, count)
+    if size >= MIN_PARTIAL_SORT_LENGTH and size >= MIN_PARTIAL_SORT_RATIO * count:
+        return _partial_sort(keys, count)
     return first_in_order(_words(keys, x._line(size)), count, _places)
 
 
-def _few_of_many(keys: Any, count: int) -> Any:
+def _partial_sort(keys: Any, count: int) -> Any:
     """The same by groups of neighbours: those whose first elements are first hold all we look for,
     unless it is in the rest that makes no group.
 
@@ -124,7 +127,7 @@ def _few_of_many(keys: Any, count: int) -> Any:
     best = first_in_order(_words(grouped.min(-1), keys._line(groups)), count, _places)
     chosen = best.unsqueeze(-1).expand((*best.shape, width))
     places = (chosen * width + keys._line(width)).flatten(-2)
-    found = grouped._at(-2, chosen).flatten(-2)
+    found = grouped._gather_unchecked(-2, chosen).flatten(-2)
     if size > groups * width:
         rest = keys[..., groups * width :]
         found = found.cat(rest, dim=-1)

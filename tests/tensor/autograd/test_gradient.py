@@ -14,7 +14,7 @@ from support.values.arrays import distinct, positive
 from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.tensor.autograd.derivatives import RULES, fit, full
+from glassgrad.tensor.autograd.derivatives import RULES, broadcast_to, sum_to_shape
 from glassgrad.tensor.autograd.gradient import gradients
 
 X, Y = distinct((2, 3)), distinct((2, 3), seed=1) + 0.137
@@ -211,9 +211,9 @@ def test_gradient_nodes_carry_the_line_of_the_operation_they_come_from() -> None
 
 def test_fit_sums_what_broadcasting_repeated() -> None:
     one = UOp(Ops.CONST, dtypes.float64, (), 1.0)
-    assert evaluate(full(fit(one, (4, 3), (3,)), (3,))).tolist() == [4, 4, 4]
-    wide = full(one, (4, 3))
-    assert evaluate(fit(wide, (4, 3), (4, 1))).tolist() == [[3]] * 4
+    assert evaluate(broadcast_to(sum_to_shape(one, (4, 3), (3,)), (3,))).tolist() == [4, 4, 4]
+    wide = broadcast_to(one, (4, 3))
+    assert evaluate(sum_to_shape(wide, (4, 3), (4, 1))).tolist() == [[3]] * 4
 
 
 @pytest.mark.parametrize("seed", range(400))

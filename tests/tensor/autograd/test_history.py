@@ -16,7 +16,7 @@ from glassgrad.base.errors import GradientError, GraphWarning
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
 from glassgrad.tensor.autograd.history import MAX_DEPTH
-from glassgrad.tensor.autograd.saved_contents import HELD
+from glassgrad.tensor.autograd.saved_contents import SAVED_HOLDERS
 
 ON_BOTH_ROADS = True
 
@@ -303,5 +303,5 @@ def test_steps_of_training_copy_no_weights_for_losses_that_wait() -> None:
         w -= w.grad.detach() * 0.25
         w.grad = None
         w.realize()
-    assert not HELD
+    assert not SAVED_HOLDERS
     assert np.allclose([loss.item() for loss in losses], [14, 3.5, 0.875])
