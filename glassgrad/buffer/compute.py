@@ -104,7 +104,7 @@ def copy(view: View) -> View:
 
 
 def may_overlap(one: View, other: View) -> bool:
-    """Whether two windows may have a byte in common, in one storage or in two of one memory."""
+    """True if two windows may have a byte in common, in one storage or in two of one memory."""
     if not one.numel or not other.numel or not _same_kind(one, other):
         return False
     (low, high), (first, last) = _bytes(one), _bytes(other)

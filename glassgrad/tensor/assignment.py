@@ -21,9 +21,10 @@ class Assignment(TensorCore):
     __slots__ = ()
 
     def assign(self, x: Any) -> Self:
-        """Write new contents. Tensors made before see the old ones, tensors made later the new.
+        """Write new contents. Tensors made before the write read the old contents, tensors made
+        after it the new.
 
-        A slice or another part of a tensor in memory is written in that tensor.
+        Assigning to a view writes to the tensor that it is a view of.
 
         >>> x = Tensor([1, 2])
         >>> x.assign(x + 1).shape
@@ -36,7 +37,7 @@ class Assignment(TensorCore):
         return self
 
     def _value_to_write(self, x: Any, shape: tuple[int, ...]) -> UOp:
-        """What is written, in the shape and dtype of the place."""
+        """The value to write, in the target's shape and dtype."""
         if isinstance(x, TensorCore) and x.uop.dtype is self.uop.dtype and x.uop.shape == shape:
             return x.uop
         if isinstance(x, (list, tuple)):
@@ -72,11 +73,11 @@ class Assignment(TensorCore):
             result = scatter_indexed(place, plan, new).uop
         else:
             result = self._value_to_write(value, place.uop.shape)
-        del place  # it holds what is about to be overwritten
+        del place  # a live view would make the write copy the old contents
         write(self, result, plan.steps)
 
     def _fill(self, mask: TensorCore, value: Any) -> None:
-        """One number where a mask is true; how many places that are need not be known."""
+        """Write one number where a mask is true, without counting how many elements that are."""
         covered = self.uop.shape[: mask.ndim]
         if mask.uop.shape != covered or not mask.ndim:
             raise AxisError(f"a mask of shape {mask.shape} does not fit axes of shape {self.shape}")
@@ -86,7 +87,7 @@ class Assignment(TensorCore):
 
     @exclusive
     def replace(self, x: TensorCore) -> Self:
-        """Hold another tensor's value.
+        """Hold another tensor's value; nothing is written.
 
         >>> Tensor([1, 2]).replace(Tensor([3, 4])).tolist()
         [3, 4]
@@ -100,7 +101,7 @@ class Assignment(TensorCore):
         return self
 
     # ------------------------------------------------------------------ in-place operators
-    # Exclusive as a whole: no other thread writes between the read and the write.
+    # Under the graph lock as a whole: no other thread writes between the read and the write.
 
     @exclusive
     def __iadd__(self, x: Any) -> Self:

@@ -1,7 +1,7 @@
-"""Tensors that are copied and pickled: the same values in memory of their own.
+"""Tensors -> copies and pickles of them: the same values in memory of their own.
 
-`copy.deepcopy(model)` and `pickle.dumps(tensor)` compute what is not computed yet: a graph is no
-value, and memory that others see as well is none to take along.
+`copy.deepcopy(model)` and `pickle.dumps(tensor)` realize lazy tensors first. Only values are
+copied, never graphs or shared memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T", bound="Tensor")
 
 
 def copy_of(tensor: T) -> T:
-    """Values, gradient and what is to be trained, and nothing shared."""
+    """A copy of the value, the gradient and the flags that shares no memory with the tensor."""
     made = tensor.detach().clone().realize()
     made.is_param, made._requires_grad = tensor.is_param, tensor._requires_grad
     made.grad = None if tensor.grad is None else copy_of(tensor.grad)
@@ -29,8 +29,8 @@ def copy_of(tensor: T) -> T:
 
 
 def copy_if_shared(value: UOp) -> UOp:
-    """A copy of memory that others may write to, as an array's: a tensor that takes it over would
-    write to it, too.
+    """A copy if the value lies in memory that another library may write to, such as an array's: a
+    tensor that adopted that memory would write to it, too.
     """
     node = value
     while node.op is not Ops.BUFFER and len(node.src) == 1:
@@ -44,8 +44,8 @@ def copy_if_shared(value: UOp) -> UOp:
 
 
 def pickled(tensor: Tensor) -> tuple[Any, ...]:
-    """How to make it again: a function, and what it takes. Only what the tensor shows is copied,
-    not all of the memory that it is a part of.
+    """The `__reduce__` value of a tensor. Only the elements that the tensor shows are copied, not
+    the whole storage.
     """
     flags = tensor.is_param, tensor._requires_grad
     return unpickled, (type(tensor), realized_view(tensor.detach().clone()), flags)

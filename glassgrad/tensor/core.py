@@ -36,45 +36,45 @@ else:
 
 BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
 CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))
-ENDS = frozenset((BUFFER, CONST, DETACH))  # where no gradient flows on
+ENDS = frozenset((BUFFER, CONST, DETACH))  # gradients stop here
 
 
 class TensorRef(IdentityRef):
-    """A weak reference that knows which thread made its tensor."""
+    """A weak reference to a tensor that knows which thread made it."""
 
     __slots__ = ("thread",)
     thread: int
 
 
-# Assigning to a buffer must find the lazy tensors that still read what it held. In order of age:
-# what is computed together is then the same list in every run.
+# Every live tensor, oldest first. An in-place write must find the lazy tensors that still read the
+# old contents. The order makes every run compute the same list of tensors together.
 LIVE_TENSORS: dict[TensorRef, None] = {}
 _new = object.__new__
 
 
 def forget_tensor(held: TensorRef) -> None:
-    """A tensor is gone."""
+    """Callback of a tensor reference: the tensor was freed."""
     LIVE_TENSORS.pop(held, None)
     UNREALIZED.pop(held, None)
 
 
 def live_tensors() -> list[TensorCore]:
-    """Every tensor that somebody still holds."""
+    """Every tensor that is still referenced, oldest first."""
     return [tensor for held in list(LIVE_TENSORS) if (tensor := held()) is not None]
 
 
 def live_holders() -> list[TensorCore | ViewGroup]:
-    """Everything that holds a node whose value must not get lost: tensors, and what they share."""
+    """Everything whose node must not lose its value: live tensors and their view groups."""
     tensors = live_tensors()
     wholes = dict.fromkeys([t._view_group for t in tensors if t._view_group is not None])
     return [*tensors, *wholes]
 
 
 class TensorCore(TensorInterface, metaclass=Modes):
-    """A node of the graph with the facts that people ask for.
+    """A node of the graph with its gradient, its flags and the facts that users ask for.
 
-    `is_param` says whether `backward()` leaves a gradient here. It is true for tensors that were
-    made from data or by a creation function; for results of operations `is_param_()` turns it on.
+    `is_param` says whether `backward()` leaves a gradient here. It is true for tensors made from
+    data or by a creation function; `is_param_()` sets it for results of operations.
     `_requires_grad` is what the user said: True where a gradient was asked for (if any tensor has
     it, only such tensors get gradients), False after requires_grad=False, detach() or NO_GRAD, and
     None otherwise.
@@ -95,9 +95,9 @@ class TensorCore(TensorInterface, metaclass=Modes):
     grad: Self | None
     _is_param: bool
     _requires_grad: bool | None
-    _view_group: ViewGroup | None  # what it shares elements with others of; views.py
-    _view_steps: Steps  # from there to here
-    _share_token: object | None  # the same in all tensors that may write to memory which others see
+    _view_group: ViewGroup | None  # the tensors that alias this one; lazy/views.py
+    _view_steps: Steps  # from the base value of the group to this view
+    _share_token: object | None  # equals `storage.holder` if this tensor may write to shared memory
 
     def _init_fields(self, uop: UOp, is_param: bool) -> None:
         self.uop = uop
@@ -113,7 +113,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
             mark_parameter(self)
 
     def _wrap(self, uop: UOp) -> Self:
-        """The tensor of a node that an operation on this one made."""
+        """A tensor for a node that an operation on this tensor made."""
         kind = type(self)
         made = kind._from_uop(uop) if NO_GRAD.is_touched else kind._wrap_raw(uop)
         if self._requires_grad is False and _depends_only_on(uop, self.uop):
@@ -121,10 +121,10 @@ class TensorCore(TensorInterface, metaclass=Modes):
         return made
 
     def _as_view(self, uop: UOp, *steps: Step) -> Self:
-        """The tensor of a node that shows elements of this one: these steps lead to it.
+        """A view of this tensor: `uop` is what the movement `steps` give for this tensor's node.
 
-        Whoever calls this is exclusive from reading this tensor's node on: a write by another
-        thread between the two would leave a view that shows the old contents.
+        The caller holds the graph lock (`exclusive`) from before it reads this tensor's node.
+        Otherwise a write by another thread in between would leave a view of the old contents.
         """
         made = self._wrap(uop)
         whole = self._view_group
@@ -148,7 +148,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
 
     @classmethod
     def _wrap_raw(cls, uop: UOp) -> Self:
-        """The tensor of a node, where nobody asked for NO_GRAD."""
+        """A tensor for a node, without the NO_GRAD check of `_from_uop`."""
         made = _new(cls)
         made.uop = uop
         made.grad = None
@@ -163,14 +163,14 @@ class TensorCore(TensorInterface, metaclass=Modes):
 
     @classmethod
     def _leaf(cls, uop: UOp, requires_grad: bool | None) -> Self:
-        """A tensor that no operation on others made."""
+        """A tensor that is no result of an operation on other tensors."""
         made = cls._from_uop(uop, requires_grad is not False)
         made._requires_grad = requires_grad
         return made
 
     @property
     def is_param(self) -> bool:
-        """Whether backward() leaves a gradient here."""
+        """True if backward() leaves a gradient here."""
         return self._is_param
 
     @is_param.setter
@@ -204,7 +204,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
         return device_of(self.uop)
 
     def numel(self) -> int:
-        """How many elements there are.
+        """The number of elements.
 
         >>> Tensor([[1, 2, 3]]).numel()
         3
@@ -212,7 +212,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
         return prod(self.shape)
 
     def nbytes(self) -> int:
-        """How many bytes the elements take.
+        """The size of all elements in bytes.
 
         >>> Tensor([[1, 2, 3]]).nbytes()
         12
@@ -220,7 +220,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
         return prod(self.shape) * self.uop.dtype.itemsize
 
     def element_size(self) -> int:
-        """How many bytes one element takes.
+        """The size of one element in bytes.
 
         >>> Tensor([1.5]).element_size()
         4
@@ -236,7 +236,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
         return self.shape if dim is None else self.shape[axis_of(dim, self.ndim)]
 
     def dim(self) -> int:
-        """How many axes there are.
+        """The number of axes.
 
         >>> Tensor([[1, 2, 3]]).dim()
         2
@@ -246,7 +246,9 @@ class TensorCore(TensorInterface, metaclass=Modes):
     # ------------------------------------------------------------------ operands
 
     def _pair(self, other: Any, what: str) -> tuple[UOp, UOp]:
-        """This value and another in one dtype; Python numbers take this one's if they can."""
+        """This node and another operand in one dtype; a Python number takes this tensor's dtype if
+        it can.
+        """
         mine = self.uop
         if isinstance(other, TensorCore):
             return promote_pair(mine, other.uop)
@@ -258,7 +260,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
         return cast_to(mine, dtype), scalar(other, dtype)
 
     def _number(self, other: Any, what: str) -> Any:
-        """NumPy scalars are Python numbers; NumPy arrays become tensors."""
+        """NumPy scalars become Python numbers, NumPy arrays become tensors."""
         if isinstance(other, SymbolicInt):
             return other
         if getattr(other, "shape", None) == () and hasattr(other, "item"):
@@ -266,12 +268,14 @@ class TensorCore(TensorInterface, metaclass=Modes):
         if hasattr(other, "__array_interface__"):
             return type(self)(other)
         raise DTypeError(
-            f"cannot {what} a tensor and {_named(other)}",
+            f"cannot {what} a tensor and {_type_name(other)}",
             hint="use a Tensor, a NumPy array or a Python number",
         )
 
     def _operand(self, other: Any, what: str) -> UOp:
-        """Another value alone, as it is; a Python number as a constant of its own dtype."""
+        """The node of another operand as it is; a Python number becomes a constant of its own
+        dtype.
+        """
         if isinstance(other, TensorCore):
             return other.uop
         if not isinstance(other, (int, float)):
@@ -283,15 +287,15 @@ class TensorCore(TensorInterface, metaclass=Modes):
         return UOp(CONST, dtypes.from_py(other), (), other)
 
     def _given(self, value: Any, what: str) -> Self:
-        """An argument that must be a tensor; arrays, lists and numbers become one."""
+        """An argument that must be a tensor; arrays, lists and numbers are converted."""
         if isinstance(value, TensorCore):
             return cast(Self, value)
         if isinstance(value, (list, tuple, *SCALARS)) or hasattr(value, "__array_interface__"):
             return type(self)(value)
-        raise DTypeError(f"{what} must be a tensor, not {_named(value)}")
+        raise DTypeError(f"{what} must be a tensor, not {_type_name(value)}")
 
     def const_like(self, b: ConstType, dtype: DType | None = None) -> Self:
-        """A single number of this tensor's dtype, or of another.
+        """A single number in this tensor's dtype, or in `dtype`.
 
         >>> Tensor([1.5]).const_like(2).item()
         2.0
@@ -300,7 +304,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
 
 
 def _depends_only_on(uop: UOp, source: UOp) -> bool:
-    """Whether a value is computed from the source and constants alone."""
+    """True if a value is computed from the source and constants alone."""
     stack, seen = [uop], {source}
     while stack:
         node = stack.pop()
@@ -312,14 +316,14 @@ def _depends_only_on(uop: UOp, source: UOp) -> bool:
     return True
 
 
-def _named(value: object) -> str:
+def _type_name(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
 def device_of(root: UOp) -> str:
-    """The device of the first buffer or copy that is met; the default one for pure constants.
+    """The device of the first buffer or copy under a node; the default device for constants.
 
-    A part of a file is in the file. What is computed from it is not.
+    A window of a file is on the file's device; what is computed from it is not.
     """
     part = file_window(root)
     if part is not None:

@@ -1,4 +1,4 @@
-"""numbers, nested lists, bytes, arrays -> a node: Python's data as buffers that the graph reads."""
+"""numbers, nested lists, bytes, arrays -> nodes: Python data as buffers of the graph."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from glassgrad.tensor.lazy.in_place_writes import finish_writes_to
 from glassgrad.tensor.record import cast_to, record, scalar
 
 BUFFER, DETACH = Ops.BUFFER, Ops.DETACH
-MAX_PLAIN_LIST = 1024  # numbers; for more, NumPy is worth its loading
-ARRAY_TYPECODES = frozenset("?bBhHiIqQfd")  # formats that Python's array has, and bool
+MAX_PLAIN_LIST = 1024  # elements; above this, NumPy repays its import time (about 100 ms)
+ARRAY_TYPECODES = frozenset("?bBhHiIqQfd")  # typecodes of array.array, and bool
 UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 _names = count(1)
 
 
 def unique_node(uop: UOp) -> UOp:
-    """The same value as a node of its own: two tensors of zeros are two parameters.
+    """The same value as a node that no other tensor shares, so that two tensors of zeros are two
+    parameters.
 
-    Equal nodes are one node, so without a name of its own the gradient of one would be the
-    gradient of both.
+    Equal nodes are one node. Without a unique DETACH around it, the gradient of one parameter would
+    be that of all equal ones.
     """
     return record(DETACH, uop.dtype, (uop,), next(_names))
 
 
 def node_from_data(data: Any, dtype: DType | None, device: str) -> UOp:
-    """Whatever a Tensor can be made of."""
+    """The node for anything that Tensor() accepts."""
     if isinstance(data, UOp):
         return data if dtype is None else cast_to(data, dtype)
     if isinstance(data, SymbolicInt):
@@ -67,27 +68,29 @@ def node_from_data(data: Any, dtype: DType | None, device: str) -> UOp:
 
 
 def buffer_of(exporter: Any, device: str, dtype: DType | None = None, shape: Any = None) -> UOp:
-    """Somebody's memory as a buffer, on a device; only devices with memory of their own copy."""
+    """The memory of `exporter` as a buffer on a device, copied only if the device has memory of its
+    own.
+    """
     view = View.from_host(exporter, dtype=dtype, shape=shape, device=host_device(device))
     finish_writes_to(view.storage)
     made = UOp(BUFFER, view.dtype, (), view)
-    if recorder() is not None:  # to be able to say where data got into a captured function
+    if recorder() is not None:  # errors name the line where data enters a captured function
         made.origin = here()
     return copy_to_device(made, device)
 
 
 def _from_exporter(data: Any, device: str) -> UOp:
-    """A copy, made now, of memory that an object lends: a memoryview, a tensor of PyTorch."""
+    """An immediate copy of memory that an object exports: a memoryview, a PyTorch tensor."""
     view = View.from_host(data, device=host_device(device))
     finish_writes_to(view.storage)
     bits = View(
         view.storage, UNSIGNED[view.dtype.itemsize], *view.window
-    )  # NumPy lacks some dtypes
+    )  # as unsigned ints: NumPy lacks some dtypes
     return buffer_of(bits.numpy().copy(order="C"), device, view.dtype)
 
 
 def _from_bytes(data: bytes, dtype: DType | None, device: str) -> UOp:
-    """Bytes are read as the dtype's items; uint8 if none is given."""
+    """Bytes as items of a dtype, uint8 by default."""
     wanted = dtypes.uint8 if dtype is None else dtype
     _item_count(len(data), wanted)
     return buffer_of(data, device, wanted)
@@ -100,7 +103,7 @@ def _item_count(nbytes: int, dtype: DType) -> int:
 
 
 def file_node(path: PathLike[str], dtype: DType | None) -> UOp:
-    """A file's bytes as the dtype's items; writing to the tensor leaves the file alone."""
+    """A file's bytes as items of a dtype. Writes to the tensor do not change the file."""
     wanted, size = dtypes.uint8 if dtype is None else dtype, os.stat(path).st_size
     count = _item_count(size, wanted)
     storage = Storage(f"DISK:{os.fspath(path)}", count, wanted, readonly=True)
@@ -108,7 +111,7 @@ def file_node(path: PathLike[str], dtype: DType | None) -> UOp:
 
 
 def _from_array(data: Any, dtype: DType | None, device: str) -> UOp:
-    """A copy of the array, whatever happens to it afterwards; another dtype is a cast."""
+    """A copy of the array, so that later changes of the array are not seen."""
     import numpy as np
 
     array = data
@@ -122,7 +125,9 @@ def _from_array(data: Any, dtype: DType | None, device: str) -> UOp:
 
 
 def _from_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str) -> UOp:
-    """A nested list of numbers: ints are the default int, floats the default float."""
+    """A nested list of numbers. Ints become the default int dtype, floats the default float
+    dtype.
+    """
     refuse_ragged(data)
     small = _from_short_list(data, dtype, device)
     if small is not None:
@@ -151,7 +156,9 @@ def _from_list(data: list[Any] | tuple[Any, ...], dtype: DType | None, device: s
 def _from_short_list(
     data: list[Any] | tuple[Any, ...], dtype: DType | None, device: str
 ) -> UOp | None:
-    """A short list of plain numbers, without loading NumPy for it; None if it is not that."""
+    """A short list of plain numbers, without importing NumPy; None if the list is longer or
+    mixed.
+    """
     shape: list[int] = []
     flat: Any = [data]
     while flat and isinstance(flat[0], (list, tuple)):
@@ -178,7 +185,9 @@ def _from_short_list(
 
 
 def _stored_array(found: Any, wanted: DType) -> DType:
-    """What NumPy stores numbers as, so that they are rounded once on their way to a dtype."""
+    """The dtype that NumPy stores numbers in, so that they are rounded once on the way to
+    `wanted`.
+    """
     if wanted.format is not None:
         return wanted
     whole = {"i": dtypes.int64, "u": dtypes.uint64, "b": dtypes.bool}
@@ -199,7 +208,7 @@ def _check_range(array: Any, dtype: DType) -> None:
 
 
 def refuse_ragged(data: list[Any] | tuple[Any, ...]) -> None:
-    """Refuse lists of lists that have different lengths, and say where they differ."""
+    """Raise an error for nested lists of different lengths, with the index where they differ."""
     stack: list[tuple[Any, tuple[int, ...]]] = [(data, ())]
     sizes: dict[int, int | None] = {}
     while stack:
@@ -226,7 +235,7 @@ def _length(size: int | None) -> str:
 
 
 def _bad_item(data: Any, place: str = "data") -> DTypeError:
-    """Find the item that is not a number."""
+    """The error for a list item that is not a number."""
     stack: list[tuple[Any, str]] = [(data, place)]
     while stack:
         item, name = stack.pop()

@@ -1,4 +1,4 @@
-"""a device's name as people write it -> the name that the registry knows."""
+"""a device's name as users write it -> its canonical name in the registry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from glassgrad.memory.allocator import is_file, is_host
 
 
 def canonical_device(device: object) -> str:
-    """None is the default device; "cpu" and "CPU:0" are "CPU". An unknown name is an error."""
+    """The canonical name: None is the default device, "cpu" and "CPU:0" are "CPU". An unknown name
+    raises an error.
+    """
     if device is None:
         return Device.DEFAULT
     if not isinstance(device, str):
@@ -19,12 +21,10 @@ def canonical_device(device: object) -> str:
     if is_file(name):
         return name
     if name.partition(":")[0] not in FAMILIES:
-        Device.get_class(name)  # says what there is
+        Device.get_class(name)  # raises an error that lists the known devices
     return name
 
 
 def host_device(device: str) -> str:
-    """The device itself, if it works in the memory of this process, and else the CPU: where memory
-    of this process can be looked at.
-    """
+    """The device itself if it uses host memory, else the CPU."""
     return device if is_host(device) and not is_file(device) else "CPU"

@@ -1,6 +1,6 @@
-"""a tensor -> HTML for notebooks: numbers in a table if they are known, else the graph as a tree.
+"""a tensor -> HTML for notebooks: a table of values if they are known, else the graph as a tree.
 
-Looking must not compute anything: a lazy tensor is shown as what it will be made of.
+Displaying never computes anything: a lazy tensor is shown as its graph.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.lazy.buffer_versions import current_buffer
 from glassgrad.tensor.lazy.deferred import expand_deferred
 
-MOST_CELLS = 10  # rows and columns; from the middle on, the rest is left out
-MOST_TABLES = 4
-MOST_NODES = 24
-MOST_BYTES = 1 << 24  # what is larger is not worth fetching for a glance
+MAX_CELLS = 10  # rows and columns of a table; the middle of longer axes is left out
+MAX_TABLES = 4
+MAX_NODES = 24
+MAX_SHOWN_BYTES = 1 << 24  # tensors above this size are not copied from their device for display
 CELL = "padding:1px 8px;text-align:right;font-family:monospace"
-GAP = "…"  # stands for what is left out
+GAP = "…"  # marks omitted rows and columns
 CONST, BUFFER = Ops.CONST, Ops.BUFFER
 
 
 def html(tensor: Any) -> str:
-    """What a notebook shows for a tensor."""
+    """The HTML of a tensor in a notebook."""
     place = f"on {tensor.device}"
-    if current_buffer(tensor.uop) is None or tensor.nbytes() > MOST_BYTES:
-        expand_deferred((tensor.uop,))  # one node may stand for many
+    if current_buffer(tensor.uop) is None or tensor.nbytes() > MAX_SHOWN_BYTES:
+        expand_deferred((tensor.uop,))  # show the operations inside of composites
         body = f"<pre>{escape(chr(10).join(tree(tensor.uop)))}</pre>"
         state = "not computed yet" if current_buffer(tensor.uop) is None else "in memory"
     else:
@@ -40,23 +40,25 @@ def html(tensor: Any) -> str:
 
 
 def _tables(tensor: Any) -> str:
-    """The last two axes as tables; of the axes before, the first few places."""
+    """The last two axes as tables, for the first few indices of the axes before them."""
     if 0 in tensor.shape:
         return ""
     readable = tensor.detach() if tensor.dtype.format is not None else tensor.detach().float()
     matrices = readable.numpy().reshape((-1, *((1, 1) + tensor.shape)[-2:]))
     lead = tensor.shape[:-2]
     found = []
-    for number in range(min(prod(lead), MOST_TABLES)):
-        title = f"<div>[{', '.join(map(str, _place(number, lead)))}, …]</div>" if lead else ""
+    for number in range(min(prod(lead), MAX_TABLES)):
+        title = (
+            f"<div>[{', '.join(map(str, _unflatten_index(number, lead)))}, …]</div>" if lead else ""
+        )
         found.append(title + _table(matrices[number]))
-    if prod(lead) > MOST_TABLES:
-        found.append(f"<div>… {prod(lead) - MOST_TABLES} more</div>")
+    if prod(lead) > MAX_TABLES:
+        found.append(f"<div>… {prod(lead) - MAX_TABLES} more</div>")
     return "".join(found)
 
 
-def _place(number: int, shape: tuple[int, ...]) -> list[int]:
-    """The number of a place in row-major order, as one index per axis."""
+def _unflatten_index(number: int, shape: tuple[int, ...]) -> list[int]:
+    """A flat row-major index as one index per axis."""
     found = []
     for size in reversed(shape):
         number, index = divmod(number, size)
@@ -65,7 +67,7 @@ def _place(number: int, shape: tuple[int, ...]) -> list[int]:
 
 
 def _table(matrix: Any) -> str:
-    rows, columns = (_shown(size) for size in matrix.shape)
+    rows, columns = (_shown_indices(size) for size in matrix.shape)
     lines = []
     for row in rows:
         cells = [
@@ -75,11 +77,11 @@ def _table(matrix: Any) -> str:
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 
-def _shown(size: int) -> list[Any]:
-    """The first and last places of an axis, with a gap between them if it is long."""
-    if size <= MOST_CELLS:
+def _shown_indices(size: int) -> list[Any]:
+    """The indices of an axis to show, with a gap in the middle if it is long."""
+    if size <= MAX_CELLS:
         return list(range(size))
-    half = MOST_CELLS // 2
+    half = MAX_CELLS // 2
     return [*range(half), GAP, *range(size - half, size)]
 
 
@@ -91,7 +93,7 @@ def _number(value: Any) -> str:
 
 
 def tree(root: UOp) -> list[str]:
-    """One line per node, sources below what they are used for; a node is drawn only once.
+    """One line per node, sources below their users; a node is drawn only once.
 
     REDUCE int32 () ADD over (0,)
     └ MUL int32 (2,)
@@ -103,7 +105,7 @@ def tree(root: UOp) -> list[str]:
     stack: list[tuple[UOp, str, str]] = [(root, "", "")]
     while stack:
         node, mark, indent = stack.pop()
-        if len(lines) == MOST_NODES:
+        if len(lines) == MAX_NODES:
             lines.append(f"{mark}…")
             break
         if node in names and node.src:

@@ -1,4 +1,6 @@
-"""Tensor <-> other libraries: their memory as tensors, and tensors as memory that they see."""
+"""Tensor <-> other libraries without a copy: the buffer protocol, DLPack, Arrow, NumPy and raw
+pointers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ BUFFER = Ops.BUFFER
 
 
 class Interop(TensorCore):
-    """What comes in and goes out without a copy."""
+    """from_memory, from_blob, from_dlpack, and the export protocols of other libraries."""
 
     __slots__ = ()
 
@@ -32,7 +34,7 @@ class Interop(TensorCore):
     def from_memory(
         cls, obj: Any, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Self:
-        """See the memory of anything the hub knows; with a dtype, read the bytes as its items.
+        """A tensor over the memory of any object that exports it. A dtype reinterprets the bytes.
 
         >>> raw = bytearray(8)
         >>> x = Tensor.from_memory(raw, dtype="int32")
@@ -53,7 +55,8 @@ class Interop(TensorCore):
         device: str | None = None,
         owner: object = None,
     ) -> Self:
-        """See elements at an address, which must stay valid; it does while `owner` lives.
+        """A tensor over elements at an address, which must stay valid; `owner` is kept alive for
+        that.
 
         >>> import ctypes
         >>> raw = (ctypes.c_float * 2)(1.5, 2.5)
@@ -72,7 +75,7 @@ class Interop(TensorCore):
 
     @classmethod
     def from_dlpack(cls, x: Any, device: str | None = None) -> Self:
-        """See the memory of a tensor of PyTorch, JAX, NumPy and others that speak DLPack.
+        """A tensor over the memory of a tensor of PyTorch, JAX, NumPy or another DLPack library.
 
         >>> import numpy
         >>> Tensor.from_dlpack(numpy.arange(3)).tolist()
@@ -83,7 +86,7 @@ class Interop(TensorCore):
     # ------------------------------------------------------------------ going out
 
     def _shared(self) -> MemoryView:
-        """The memory that holds this tensor's value, computed now if it is not there yet."""
+        """The memory of this tensor's value, which is realized first if necessary."""
         return lend_memory(self).shared()
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -99,7 +102,9 @@ class Interop(TensorCore):
         return self._shared().__buffer__(flags)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """NumPy's look at the value: shared, unless another dtype or a copy is wanted."""
+        """The value as a NumPy array that shares memory, unless another dtype or a copy is asked
+        for.
+        """
         import numpy
 
         view = lend_memory(self)

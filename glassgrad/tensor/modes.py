@@ -1,4 +1,6 @@
-"""Modes: what scripts read and set on the class itself, Tensor.training and Tensor.no_grad."""
+"""The metaclass of Tensor: Tensor.training and Tensor.no_grad, which scripts read and set on the
+class.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from glassgrad.base.config import NO_GRAD, TRAINING, Context
 
 
 class NoGrad:
-    """`with Tensor.no_grad():`, `@Tensor.no_grad()`, `Tensor.no_grad = True`: NO_GRAD is set."""
+    """`with Tensor.no_grad():`, `@Tensor.no_grad()` and `Tensor.no_grad = True`: the setting
+    NO_GRAD.
+    """
 
     def __call__(self) -> Context:
         return Context(NO_GRAD=1)
@@ -16,11 +20,11 @@ class NoGrad:
 
 
 class Modes(type):
-    """The class of the Tensor class: its properties are Tensor's own attributes."""
+    """The metaclass of Tensor, whose properties are attributes of the class itself."""
 
     @property
     def training(cls) -> bool:
-        """Whether dropout and batch norm work as in training; the setting TRAINING."""
+        """True if dropout and batch norm work as in training: the setting TRAINING."""
         return bool(TRAINING.value)
 
     @training.setter
@@ -29,7 +33,7 @@ class Modes(type):
 
     @property
     def no_grad(cls) -> NoGrad:
-        """Whether results of operations are constants to `backward()`; the setting NO_GRAD."""
+        """True if results of operations are constants to `backward()`: the setting NO_GRAD."""
         return NoGrad()
 
     @no_grad.setter

@@ -1,4 +1,4 @@
-"""one primitive of the user's program -> a UOp: checked, and marked with the user's line."""
+"""one primitive of the user's program -> a UOp with checked shapes and the user's source line."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ BIND = Ops.BIND
 SHAPED_OPS = frozenset((Ops.RESHAPE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.IOTA))
 BOOL = dtypes.bool
 SIZES = (Size, SymbolicInt)
-SCALARS = (int, float, SymbolicInt)  # what a tensor is combined with as a single number
+SCALARS = (int, float, SymbolicInt)  # operands that stand for a single number
 
-OP_VERBS = {  # how people call what an op does to its sources
+OP_VERBS = {  # the verb of each op in error messages
     Ops.ADD: "add", Ops.SUB: "subtract", Ops.MUL: "multiply", Ops.FDIV: "divide",
     Ops.FLOORDIV: "floor-divide", Ops.FLOORMOD: "take the remainder of", Ops.POW: "raise",
     Ops.MAX: "take the maximum of", Ops.MIN: "take the minimum of", Ops.CMPLT: "compare",
@@ -44,10 +44,10 @@ OP_VERBS = {  # how people call what an op does to its sources
 def record(
     op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None, origin: Origin | None = None
 ) -> UOp:
-    """The node; shapes of elementwise ops are checked here.
+    """The node of one operation; shapes of elementwise ops are checked here.
 
-    Sizes that are known only at launch bring the values of their variables along as sources. The
-    user's line is looked for, unless it is given.
+    Sizes that are known only at launch add the values of their variables as sources. Without an
+    `origin`, the user's line is looked up.
     """
     if Sizes.exist and op in SHAPED_OPS:
         arg = internal(arg)
@@ -62,12 +62,12 @@ def record(
 
 
 def bind_nodes(values: Bound) -> tuple[UOp, ...]:
-    """Variables with their values, as nodes."""
+    """BIND nodes: variables with their values."""
     return tuple([UOp(BIND, found.dtype, (found,), value) for found, value in values.items()])
 
 
 def mark_origin(root: UOp, origin: Origin | None = None) -> UOp:
-    """Nodes that were made together: those without a line get this one, or the user's."""
+    """Give an origin to all nodes under a root that have none: this one, or the user's line."""
     origin, stack = origin or here(), [root]
     while stack:
         node = stack.pop()
@@ -78,7 +78,7 @@ def mark_origin(root: UOp, origin: Origin | None = None) -> UOp:
 
 
 def shape_mismatch(word: str, *shapes: Shape) -> ShapeError:
-    """What to say when shapes do not broadcast."""
+    """The error for shapes that do not broadcast."""
     wide = [shape for shape in shapes if shape]
     pairs = [(one, other) for i, one in enumerate(wide) for other in wide[i + 1 :]]
     for one, other in pairs:
@@ -98,7 +98,7 @@ def shape_mismatch(word: str, *shapes: Shape) -> ShapeError:
 
 
 def scalar(value: ConstType | SymbolicInt, dtype: DType) -> UOp:
-    """A Python number as a constant that takes the dtype of what it meets."""
+    """A Python number as a constant of a dtype."""
     if isinstance(value, SIZES):
         return variable_value(cast(Size, internal(value)), dtype)
     # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
@@ -106,7 +106,7 @@ def scalar(value: ConstType | SymbolicInt, dtype: DType) -> UOp:
 
 
 def variable_value(size: Size, dtype: DType) -> UOp:
-    """What a size is at launch, as a value."""
+    """The value that a size has at launch."""
     for end in (size.vmin, size.vmax):
         _check_range(end, dtype, f"{size}, which may be {end},")
     values = dict(zip(size.bound, bind_nodes(size.bound), strict=True))
@@ -129,12 +129,12 @@ _cached_scalar = lru_cache(maxsize=1024, typed=True)(_scalar)
 
 
 def number_dtype(value: Any) -> DType:
-    """The dtype that a number has by itself."""
+    """The default dtype of a Python number."""
     return dtypes.default_int if isinstance(value, SymbolicInt) else dtypes.from_py(value)
 
 
 def weak_dtype(value: ConstType, dtype: DType) -> DType:
-    """The dtype in which a tensor and a Python number meet: the number only decides the kind."""
+    """The common dtype of a tensor and a Python number: the number can only change the kind."""
     kind = dtype.kind
     if kind == "float" or type(value) is bool:
         return dtype
@@ -148,7 +148,7 @@ def cast_to(uop: UOp, dtype: DType) -> UOp:
 
 
 def promote_pair(left: UOp, right: UOp) -> tuple[UOp, UOp]:
-    """Both in the dtype that holds both."""
+    """Both nodes in their common dtype."""
     if left.dtype is right.dtype:
         return left, right
     dtype = promote(left.dtype, right.dtype)
@@ -156,7 +156,7 @@ def promote_pair(left: UOp, right: UOp) -> tuple[UOp, UOp]:
 
 
 def as_float(uop: UOp) -> UOp:
-    """Floats stay as they are; ints and bools become the default float."""
+    """Floats as they are; ints and bools in the default float dtype."""
     return uop if uop.dtype.kind == "float" else cast_to(uop, promote_float(uop.dtype))
 
 
@@ -171,7 +171,7 @@ def dtype_of(like: DTypeLike) -> DType:
 
 
 def require_kinds(uop: UOp, kinds: tuple[str, ...], what: str, hint: str | None = None) -> None:
-    """Refuse dtypes that an operation has no meaning for."""
+    """Raise an error for dtypes that an operation is not defined for."""
     if uop.dtype.kind not in kinds:
         raise DTypeError(f"cannot {what} {uop.dtype.name}", hint)
 
@@ -180,7 +180,7 @@ def require_kinds(uop: UOp, kinds: tuple[str, ...], what: str, hint: str | None 
 
 
 def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
-    """A possibly negative axis as one from 0 to ndim-1."""
+    """An axis as a number from 0 to ndim-1; negative ones count from the end."""
     if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise AxisError(f"{what} must be a whole number, not {axis!r}")
     number = axis.__index__()
@@ -195,7 +195,7 @@ def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """None, one axis or several, as sorted axes."""
+    """None (all axes), one axis or several, as sorted axes."""
     if axis is None:
         return tuple(range(ndim))
     if ndim == 0:
@@ -211,7 +211,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def sizes_of(shape: Sequence[Any], what: str = "shape") -> tuple[int, ...]:
-    """`f(2, 3)` and `f((2, 3))` alike, as ints, or as SymbolicInts."""
+    """The sizes of `f(2, 3)` or `f((2, 3))`, as ints or SymbolicInts."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
     for size in shape:
@@ -223,7 +223,7 @@ def sizes_of(shape: Sequence[Any], what: str = "shape") -> tuple[int, ...]:
 
 
 def whole_number(value: Any, what: str, least: int = 0) -> int:
-    """An argument that must be a whole number and large enough."""
+    """An integer argument of at least `least`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ShapeError(f"{what} must be a whole number, not {value!r}")
     if isinstance(value, SIZES):
@@ -235,7 +235,7 @@ def whole_number(value: Any, what: str, least: int = 0) -> int:
 
 
 def _symbolic_whole_number(value: Any, what: str, least: int) -> Any:
-    """A SymbolicInt that is large enough for every value of its variables."""
+    """A SymbolicInt that is at least `least` for every value of its variables."""
     if value.vmin < least:
         raise ShapeError(
             f"{what} must be at least {least}, and {value} may be {value.vmin}",
@@ -245,7 +245,7 @@ def _symbolic_whole_number(value: Any, what: str, least: int) -> Any:
 
 
 def missing_size(source: Shape, shape: Shape) -> int:
-    """The size that -1 stands for; sizes that stand on both sides cancel, whatever they are."""
+    """The size that -1 stands for. Symbolic sizes on both sides cancel."""
     left, right = list(source), [size for size in shape if size != -1]
     for size in list(right):
         if isinstance(size, Size) and size in left:
@@ -256,7 +256,7 @@ def missing_size(source: Shape, shape: Shape) -> int:
 
 
 def reshaped(uop: UOp, shape: Shape) -> UOp:
-    """RESHAPE, unless nothing changes."""
+    """RESHAPE, or the node itself if the shape is the same."""
     shape = internal(shape)
     if uop.shape == shape:
         return uop
@@ -264,7 +264,7 @@ def reshaped(uop: UOp, shape: Shape) -> UOp:
 
 
 def expanded(uop: UOp, shape: Shape) -> UOp:
-    """The value repeated to a shape that it broadcasts to."""
+    """The value broadcast to a shape."""
     shape = internal(shape)
     if uop.shape == shape:
         return uop
@@ -273,7 +273,7 @@ def expanded(uop: UOp, shape: Shape) -> UOp:
 
 
 def can_expand(shape: Shape, wanted: Shape) -> bool:
-    """Whether a value of this shape broadcasts to exactly the wanted one."""
+    """True if a value of this shape broadcasts to exactly the wanted shape."""
     shape, wanted = internal(shape), internal(wanted)
     if len(shape) > len(wanted):
         return False

@@ -1,4 +1,6 @@
-"""SymbolicInts among the arguments of methods: which ones are allowed where, and what they cut."""
+"""SymbolicInt arguments of methods: which methods accept them, and the checks that slices of them
+need.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ R = TypeVar("R")
 
 
 def is_symbolic(*values: Any) -> bool:
-    """Whether one of them is known only at launch."""
+    """True if one of the values is known only at launch."""
     return Sizes.exist and any(isinstance(value, (Size, SymbolicInt)) for value in values)
 
 
 def require_concrete(size: Any, what: str) -> Any:
-    """A number that the structure of a graph depends on."""
+    """A number that the structure of the graph depends on; a SymbolicInt raises an error."""
     if is_symbolic(size):
         raise ShapeError(
             f"{what} cannot depend on {size}, which is known only at launch",
@@ -41,14 +43,14 @@ def require_concrete(size: Any, what: str) -> Any:
 
 
 def checked_cut(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
-    """Two ends of a cut, at least one of which is known only at launch."""
+    """The bounds of a slice, at least one of which is known only at launch."""
     start, stop = (internal(whole_number(end, "the end of a cut")) for end in (start, stop))
     check_slice(start, stop, internal(size), axis)
     return start, stop
 
 
 def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
-    """A slice whose bounds variables decide: from 0 or more to the size or less, one by one."""
+    """The bounds of a slice that depend on variables: 0 <= start <= stop <= size, with step 1."""
     size = internal(size)
     start = 0 if part.start is None else internal(part.start)
     stop = size if part.stop is None else internal(part.stop)
@@ -71,7 +73,7 @@ def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
 
 
 def index_at_launch(at: Any, size: Any, axis: int) -> int:
-    """An index that variables decide, or into an axis whose size they decide."""
+    """An index that depends on variables, or an index into an axis whose size does."""
     size = internal(size)
     place = _from_start(internal(at), size)
     check_slice(place, place + 1, size, axis, is_index=True)
@@ -79,16 +81,17 @@ def index_at_launch(at: Any, size: Any, axis: int) -> int:
 
 
 def _from_start(end: int, size: int) -> int:
-    """Negative ends count from the end of the axis."""
+    """A bound counted from the start of the axis; negative ones count from its end."""
     is_negative = end.vmax < 0 if isinstance(end, Size) else end < 0
     return end + size if is_negative else end
 
 
 def with_concrete_arguments(method: Callable[P, R]) -> Callable[P, R]:
-    """Let a method see sizes as numbers: its structure depends on them.
+    """Decorator for methods whose graph depends on the values of sizes.
 
-    Outside of captures it gets the values of SymbolicInts, and tensors that have been computed.
-    A captured function, whose replays have other values, can call it only if no size matters.
+    Outside of captures, SymbolicInts are replaced by their values and symbolic tensors are realized
+    first. A captured function, whose replays have other values, may call the method only with
+    concrete sizes.
     """
 
     @wraps(method)
@@ -110,7 +113,7 @@ def with_concrete_arguments(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def with_concrete_sizes(name: str, given: Any) -> Any:
-    """Arguments with sizes as numbers, for a method whose structure depends on them."""
+    """Arguments with concrete sizes, for a method whose graph depends on their values."""
     if recorder() is not None:
         raise _symbolic_size_error(name, given[0] if isinstance(given, tuple) else given)
     return _concrete(given)
@@ -134,13 +137,15 @@ def _symbolic_size_error(name: str, value: Any) -> CaptureError:
 
 
 def refuse_in_captures(name: str, shape: Any) -> None:
-    """A replay would draw as many random numbers as the capture, not as many as its shape has."""
+    """Raise an error in captures: a replay would draw the number of random numbers of the capture,
+    not that of its own shape.
+    """
     if recorder() is not None and is_symbolic(*shape):
         raise _symbolic_size_error(name, tuple(shape))
 
 
 def _concrete(value: Any) -> Any:
-    """The same, with its sizes as numbers."""
+    """The same value with its sizes as numbers."""
     if isinstance(value, TensorCore) and is_symbolic(*value.uop.shape):
         return _realized_concrete(value)
     if isinstance(value, (tuple, list)):
@@ -151,7 +156,7 @@ def _concrete(value: Any) -> Any:
 
 
 def _realized_concrete(tensor: TensorCore) -> TensorCore:
-    """The tensor in memory, in the shape of its values; gradients flow on to what it was."""
+    """The tensor in memory in its concrete shape; gradients flow on to the symbolic tensor."""
     node = tensor.uop
     held = tensor._wrap(record(Ops.DETACH, node.dtype, (node,))).realize()
     if node.dtype.kind != "float":
@@ -162,7 +167,9 @@ def _realized_concrete(tensor: TensorCore) -> TensorCore:
 
 
 def concrete_to_symbolic_gradient(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
-    """The gradient of a value in the shape that has SymbolicInts: cut out of the largest shape."""
+    """The gradient for a symbolic shape: padded to the largest shape and cut to the symbolic
+    one.
+    """
     found, source = node.src
     room = [(0, int(size) - n) for size, n in zip(source.shape, found.shape, strict=True)]
     wide = UOp(Ops.PAD, g.dtype, (expanded(g, found.shape),), tuple(room))

@@ -1,4 +1,4 @@
-"""Tensor: the class that people write; here it is made, assigned to, realised and looked at."""
+"""Tensor: the families of methods assembled, construction, copies, and access to values."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Tensor(
         return made
 
     def to(self, device: str | None) -> Self:
-        """The same values on a device.
+        """This tensor on a device.
 
         >>> Tensor([1, 2]).to("CPU").device
         'CPU'
@@ -161,7 +161,7 @@ class Tensor(
     def realize(self, *lst: Tensor, do_update_stats: bool = True) -> Self:
         """Compute this tensor, and others with it, now.
 
-        Gradients flow through computed values as through others; detach() ends them.
+        Gradients flow through realized values as through lazy ones; detach() stops them.
 
         >>> (Tensor([1, 2]) + 1).realize().tolist()
         [2, 3]
@@ -173,7 +173,7 @@ class Tensor(
         return [self, *(self._given(other, "what is computed") for other in others)]
 
     def schedule(self, *lst: Tensor) -> Any:
-        """The kernels that realize() would run, in order; nothing runs.
+        """The kernels that realize() would run, in order. Nothing runs.
 
         >>> len((Tensor.ones(4, 4) @ Tensor.ones(4, 4) + 1).schedule().kernels)
         1
@@ -189,7 +189,7 @@ class Tensor(
         return schedule(values, machine_of(leaves, None).target)
 
     def _row_major(self, find: Callable[[TensorCore], View] = realized_view) -> View:
-        """The memory that holds the values, row by row."""
+        """Host memory that holds the values in row-major order."""
         view = find(self)
         if view.is_contiguous and is_host(view.device):
             return view
@@ -204,7 +204,7 @@ class Tensor(
         return self._row_major(lend_memory).memoryview()
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """The values as a NumPy array that shares this tensor's memory; of a view, a copy.
+        """The values as a NumPy array that shares this tensor's memory; for a view, a copy.
 
         >>> Tensor([1.5, 2.5]).numpy()
         array([1.5, 2.5], dtype=float32)
@@ -226,7 +226,7 @@ class Tensor(
         return x._row_major().tolist()
 
     def item(self) -> Any:
-        """The value of a tensor that holds exactly one.
+        """The value of a tensor with exactly one element.
 
         >>> Tensor(2.5).item()
         2.5
@@ -244,7 +244,7 @@ class Tensor(
         return self.reshape(()).tolist()
 
     def _known(self) -> ConstType | None:
-        """The number, if this is a constant whose value no rounding could change."""
+        """The value of a constant, if no rounding could change it."""
         uop = self.uop
         while uop.op is DETACH:
             uop = uop.src[0]
@@ -258,11 +258,15 @@ class Tensor(
     def __int__(self) -> int:
         return int(self.item())
 
-    if not TYPE_CHECKING:  # type checkers know what there is
+    if not TYPE_CHECKING:  # else type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
-            """Called for names that are not there."""
-            from glassgrad.tensor.compat.attribute_hints import instead  # few programs ask
+            """The error for an attribute that does not exist, with a hint for names of other
+            libraries.
+            """
+            from glassgrad.tensor.compat.attribute_hints import (
+                instead,
+            )  # imported only for the error
 
             found = instead(type(self), name)
             words = f"'{type(self).__name__}' object has no attribute {name!r}"
@@ -270,7 +274,7 @@ class Tensor(
             raise AttributeError(f"{words}{hint}", name=name, obj=self)
 
     def __index__(self) -> int:
-        # Not of one element along an axis: bytes(x) would be so many zeros instead of that byte.
+        # Not for shape (1,): bytes(x) would be x[0] zero bytes instead of that one byte.
         if self.shape or self.dtype.kind not in ("int", "uint"):
             raise DTypeError(
                 f"only a whole number without axes is an index, not {self.dtype.name} {self.shape}"
@@ -301,7 +305,7 @@ class Tensor(
         return f"<Tensor {_short(self.uop)} on {self.device} with grad {grad}>"
 
     def _repr_html_(self) -> str:
-        from glassgrad.tensor.display import html  # only notebooks need it
+        from glassgrad.tensor.display import html  # imported only in notebooks
 
         return html(self)
 
@@ -311,7 +315,7 @@ def _item(item: Any) -> UOp:
 
 
 def _short(uop: UOp) -> str:
-    """One node on one line: device, shape, dtype, op, and its memory if it has some."""
+    """A node on one line: device, shape, dtype, op and its memory, if any."""
     held = current_buffer(uop)
     memory = None
     if held is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from glassgrad import Tensor
-from glassgrad.tensor.display import MOST_NODES, tree
+from glassgrad.tensor.display import MAX_NODES, tree
 
 
 def cells(html: str) -> list[list[str]]:
@@ -77,7 +77,7 @@ def test_shared_nodes_are_drawn_once_and_large_graphs_end() -> None:
         x = x * x
     lines = tree(x.uop)
     assert lines[2].endswith("MUL float32 (1,)")
-    assert len(lines) == MOST_NODES + 1
+    assert len(lines) == MAX_NODES + 1
     y = (Tensor([1.0]) + 1).exp2()
     assert tree((y * y).uop)[-1] == "└ the EXP2 of line 2"
 

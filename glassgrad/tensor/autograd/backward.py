@@ -189,7 +189,7 @@ def _expanded_nodes(value: TensorCore) -> list[UOp]:
 
 
 def can_defer_gradients(nodes: Iterable[UOp]) -> bool:
-    """Whether gradients need not be written before they are computed.
+    """True if gradients need not be written before they are computed.
 
     They must be where functions of the user make them, where they move between devices or have
     sizes that variables decide, and where it must be seen whether they need what was overwritten.

@@ -40,7 +40,7 @@ class Derivative(NamedTuple):
 
 
 def has_structural_gradient(node: UOp) -> bool:
-    """Whether gradients through a node depend on nothing but nodes: on no function of the user, no
+    """True if gradients through a node depend on nothing but nodes: on no function of the user, no
     other device, no size that a variable decides.
     """
     return node.op not in OPAQUE_GRADIENT or isinstance(node.arg, Derivative)

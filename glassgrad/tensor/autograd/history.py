@@ -62,7 +62,7 @@ class Parameters:
         self._unreached: set[UOp] = set()  # nodes from which no gradient gets to another parameter
 
     def are_behind(self, value: UOp) -> bool:
-        """Whether a gradient of this value flows to a parameter other than itself."""
+        """True if a gradient of this value flows to a parameter other than itself."""
         seen, stack = {value}, list(_sources(value))
         while stack:
             node = stack.pop()
@@ -79,7 +79,7 @@ class Parameters:
 
 
 def _holds_parameter(node: UOp) -> bool:
-    """Whether a parameter holds this value, or a copy of it that it was given before a write."""
+    """True if a parameter holds this value, or a copy of it that it was given before a write."""
     if is_parameter(node) or (node.realized is not None and is_parameter(node.realized)):
         return True
     given = PRESERVED.get(node)
@@ -144,7 +144,7 @@ def forget_history(first_number: int) -> None:
 
 
 def is_differentiable(holder: TensorCore | ViewGroup) -> bool:
-    """Whether gradients may flow on through what a tensor holds. A parameter that was written to is
+    """True if gradients may flow on through what a tensor holds. A parameter that was written to is
     a leaf again, as after every step of an optimiser.
     """
     if isinstance(holder, ViewGroup):

@@ -82,7 +82,7 @@ def _new_writes(lazy: Iterable[TensorCore | ViewGroup]) -> dict[UOp, TensorCore 
 
 
 def _is_trained(holder: TensorCore | ViewGroup) -> bool:
-    """Whether this is a parameter: after a step of an optimiser nobody asks for the gradients of
+    """True if this is a parameter: after a step of an optimiser nobody asks for the gradients of
     values that were computed before.
     """
     if isinstance(holder, ViewGroup) or not holder.is_param:
@@ -93,12 +93,12 @@ def _is_trained(holder: TensorCore | ViewGroup) -> bool:
 
 
 def _needs_contents(write: UOp, parameters: Parameters) -> bool:
-    """Whether a gradient will need what the write replaces."""
+    """True if a gradient will need what the write replaces."""
     return _are_needed(_reads(*write.src), parameters)
 
 
 def _are_needed(reads: dict[UOp, None], parameters: Parameters) -> bool:
-    """Whether the derivatives of nodes that are made of old contents consist of those."""
+    """True if the derivatives of nodes that are made of old contents consist of those."""
     return any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads)
 
 
@@ -147,7 +147,7 @@ def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
 
 
 def _is_version(node: UOp, old: UOp) -> bool:
-    """Whether a node is this version of a buffer. An operation whose value lies there is none: it
+    """True if a node is this version of a buffer. An operation whose value lies there is none: it
     can be computed again, and gradients flow through it.
     """
     if node is old:
@@ -157,7 +157,7 @@ def _is_version(node: UOp, old: UOp) -> bool:
 
 
 def _needs_value(node: UOp, reads: dict[UOp, None]) -> bool:
-    """Whether the derivative of an operation may consist of what it reads there."""
+    """True if the derivative of an operation may consist of what it reads there."""
     if node.op in LINEAR or not node.src or (node.op is REDUCE and node.arg[0] is ADD):
         return False
     if node.op is WHERE:

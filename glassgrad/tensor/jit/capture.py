@@ -202,7 +202,7 @@ class CapturedGraph:
     # ------------------------------------------------------------------ later calls
 
     def accepts(self, arguments: list[TensorCore]) -> bool:
-        """Whether the arguments lie in memory as those of the capture did."""
+        """True if the arguments lie in memory as those of the capture did."""
         uops = [tensor.uop for tensor in arguments]
         if uops == self.last_nodes:
             return True
@@ -216,7 +216,7 @@ class CapturedGraph:
         return True
 
     def _keep_aliasing(self, storages: list[Storage]) -> bool:
-        """Whether the arguments have no memory in common but what they had in the capture."""
+        """True if the arguments have no memory in common but what they had in the capture."""
         if any(storages[number] is not storage for number, storage in self.suspects.items()):
             return False
         written = [storages[number] for number in self.written]
@@ -225,7 +225,7 @@ class CapturedGraph:
         return self.outside.isdisjoint(storages) and shared.isdisjoint([*storages, *self.outside])
 
     def is_unchanged(self, arguments: Sequence[Any]) -> bool:
-        """Whether everything certainly is as in the last call; if not, it may be for all that."""
+        """True if everything certainly is as in the last call; if not, it may be for all that."""
         try:
             if list(map(UOP, arguments)) != self.last_nodes or self.lazy:
                 return False
@@ -237,7 +237,7 @@ class CapturedGraph:
             return False
 
     def is_valid(self) -> bool:
-        """Whether tensors outside are still what the capture found."""
+        """True if tensors outside are still what the capture found."""
         if not self._gradients_are_unchanged():
             return False
         if not all(
@@ -247,7 +247,7 @@ class CapturedGraph:
         return all((tensor := held()) is None or tensor.uop is old for held, old in self.lazy)
 
     def _gradients_are_unchanged(self) -> bool:
-        """Whether tensors have gradients where they had, and those that were read are the same."""
+        """True if tensors have gradients where they had, and those that were read are the same."""
         if self.gradients and not all(map(GradientEffect.is_unchanged, self.gradients)):
             return False
         return all(
@@ -314,7 +314,7 @@ class GradientEffect(NamedTuple):
     left: Output | UOp | None = None
 
     def is_unchanged(self) -> bool:
-        """Whether backward() meets a gradient to add to if it did in the capture."""
+        """True if backward() meets a gradient to add to if it did in the capture."""
         tensor = self.held()
         return tensor is None or (tensor.grad is not None) == self.was_there
 

@@ -29,7 +29,7 @@ class CapturedTensor:
     is_written: bool
 
     def is_held(self) -> bool:
-        """Whether all holders are where they were; one that moved may be the one that is read, and
+        """True if all holders are where they were; one that moved may be the one that is read, and
         where none is left nobody can tell what is read now.
         """
         here = moved = False

@@ -173,7 +173,7 @@ def pending_gradients(watching: Recorder, before: PriorState) -> list[TensorCore
 
 
 def computed_preexisting_tensors(before: PriorState) -> bool:
-    """Whether a call computed tensors of others, which it would find in memory the next time."""
+    """True if a call computed tensors of others, which it would find in memory the next time."""
     return any(held in before.lazy for _, held in _changed(before))
 
 

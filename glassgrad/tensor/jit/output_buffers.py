@@ -140,7 +140,7 @@ class Output(NamedTuple):
 
     @property
     def is_first_made(self) -> bool:
-        """Whether it is just the first window of the first memory that was made."""
+        """True if it is just the first window of the first memory that was made."""
         return self.argument is None and self.tensor is None and not (self.made or self.number)
 
     def tensor_of(self, kind: Any, made: list[list[UOp]], arguments: Sequence[TensorCore]) -> Any:

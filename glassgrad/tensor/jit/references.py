@@ -1,4 +1,4 @@
-"""Whether anybody but a tensor refers to its buffer.
+"""True if anybody but a tensor refers to its buffer.
 
 What the interpreter counts for its own sake differs from version to version. So a count is only
 compared with one that the same code took when nobody else could refer to the buffer.

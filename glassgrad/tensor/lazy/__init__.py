@@ -1,1 +1,1 @@
-"""Lazy values: what is pending, when it is computed, who shares elements, and in-place writes."""
+"""Lazy evaluation: pending values, when they are computed, aliasing views, and in-place writes."""

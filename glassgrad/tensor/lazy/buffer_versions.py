@@ -1,27 +1,34 @@
-"""a value -> the buffer that holds it, and whether what that held was overwritten since."""
+"""a value -> the buffer that holds it, and whether that buffer was overwritten since."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary, WeakSet, ref
 
+from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp
+from glassgrad.ir.shape import Sizes
+from glassgrad.ir.size import bindings
+from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.window import file_window
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
+from glassgrad.tensor.record import bind_nodes, record
 
 ASSIGN, BUFFER, CONTIGUOUS = Ops.ASSIGN, Ops.BUFFER, Ops.CONTIGUOUS
-OVERWRITTEN: WeakSet[View] = WeakSet()  # a View stands for one version of the contents
-WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> the write that ends it
-PRESERVED: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # old version -> its given copy
+RESHAPE = Ops.RESHAPE
+OVERWRITTEN: WeakSet[View] = WeakSet()  # a View object identifies one version
+WRITERS: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # version -> its next write
+PRESERVED: WeakKeyDictionary[UOp, ref[UOp]] = WeakKeyDictionary()  # old version -> copy of it
 REPLACED_WRITES: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()  # write -> its rebuilt node
 
 
-PRESERVED_COPY = "given"  # a copy for a tensor that did not ask for one; it is nobody else's
+# Argument of the CONTIGUOUS that copies a version for tensors which hold it when it is overwritten.
+PRESERVED_COPY = "given"
 
 
 def version_preserved_by(node: UOp) -> UOp | None:
-    """The version that a given copy is of; None if the node is no such copy."""
+    """The buffer version that a preserved copy is of; None for any other node."""
     if node.op is not CONTIGUOUS or node.arg != PRESERVED_COPY:
         return None
     source: UOp = node.src[0]
@@ -29,13 +36,13 @@ def version_preserved_by(node: UOp) -> UOp | None:
 
 
 def note_preserved_copy(copy: UOp, held: UOp) -> None:
-    """Remember where a given copy of a version is; other nodes are none."""
+    """Record which node is the preserved copy of a version."""
     if (version := version_preserved_by(copy)) is not None:
         PRESERVED[version] = ref(held)
 
 
 def surviving_copy(version: UOp) -> UOp | None:
-    """The buffer that contents which were overwritten were copied to, if it still holds them."""
+    """The buffer that an overwritten version was copied to, if it still holds those contents."""
     held = PRESERVED.get(version)
     found = None if held is None else held()
     if found is None or found.op is not BUFFER or found.arg in OVERWRITTEN:
@@ -44,8 +51,8 @@ def surviving_copy(version: UOp) -> UOp | None:
 
 
 def replace_write(write: UOp, made: UOp) -> None:
-    """Only one of two nodes of the same write may be carried out. Another thread may just now be
-    making something of the first: it will read the second instead.
+    """Make `made` the node of a write instead of `write`: only one of the two may run. Another
+    thread may still record uses of the old node; `replaced_writes` redirects them.
     """
     WRITERS[made.src[0]] = ref(made)
     REPLACED_WRITES.pop(made, None)
@@ -54,7 +61,7 @@ def replace_write(write: UOp, made: UOp) -> None:
 
 
 def replaced_writes() -> dict[UOp, UOp]:
-    """What became of the writes that somebody still reads and that were replaced."""
+    """Rebuilt writes whose old nodes are still read: old node -> newest node."""
     found: dict[UOp, UOp] = {}
     if not REPLACED_WRITES.data:  # type: ignore[attr-defined]
         return found
@@ -67,7 +74,7 @@ def replaced_writes() -> dict[UOp, UOp]:
 
 
 def target_storage(target: UOp) -> Storage:
-    """Where a chain of writes ends."""
+    """The storage at the end of a chain of writes."""
     while target.op is ASSIGN:
         target = target.src[0]
     return cast(Storage, target.arg.storage)
@@ -80,4 +87,36 @@ def current_buffer(uop: UOp) -> UOp | None:
     held: UOp | None = uop.realized
     if held is not None and held.arg in OVERWRITTEN:
         held = uop.realized = None
+    return held
+
+
+def writable_version(uop: UOp) -> UOp | None:
+    """The buffer version that a write to this value may replace; None if there is none.
+
+    Only one write replaces a version. A second tensor that holds it gets memory of its own.
+    """
+    held = current_buffer(uop) or (uop if uop.op is ASSIGN else None)
+    if held is None or (held.op is BUFFER and held.arg.readonly):
+        return None
+    writer = WRITERS.get(held)
+    return held if writer is None or writer() is None else None
+
+
+def record_write(
+    target: UOp, value: UOp, chain: tuple[Any, ...] = (), origin: Origin | None = None
+) -> UOp:
+    """The next version of a target: an ASSIGN of the value to it."""
+    if Sizes.exist and (values := bindings(chain)):  # the written window may depend on variables
+        value = UOp(RESHAPE, value.dtype, (value, *bind_nodes(values)), value.shape)
+    write = record(ASSIGN, target.dtype, (target, value), chain, origin)
+    WRITERS[target] = ref(write)
+    return write
+
+
+def existing_buffer(uop: UOp) -> UOp | None:
+    """The buffer that holds this value already, windows of files included."""
+    held = current_buffer(uop)
+    if held is None and (part := file_window(uop)) is not None:
+        held = UOp(BUFFER, uop.dtype, (), part)
+        note(uop, held)
     return held

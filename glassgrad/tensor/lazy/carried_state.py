@@ -1,12 +1,12 @@
-"""values to compute -> values on the way that are kept, because later computations read them again.
+"""values to compute -> intermediate values to materialize, because later computations read them.
 
-A value that is only a step on the way to another one is computed inside of that, and again for the
-next one that needs it. What a program carries from one computation to the next would then be
-computed again each time, from the beginning of the program on. So these are kept when they are
-read: parameters and tensors that were written to, random weights among them; and everything that
-takes long to compute, the second time that it is read. So is what was made of a value that a tensor
-held when it was read and that no tensor holds any more, as the next value of a running average is.
-A parameter that is not read itself, but is made of what is computed, is computed along with it.
+An intermediate value is computed inside of its consumer, and again inside of the next one. State
+that a program carries from one computation to the next would then be recomputed from the start of
+the program each time. So these values get memory when they are read: parameters and tensors that
+were written to, random weights included; every expensive value the second time it is read; and what
+was made of a value that was inlined while a tensor held it and that no tensor holds any more (the
+next value of a running average, say). A parameter that nothing reads, but that is made of values
+computed now, is computed with them.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.views import ViewGroup, views_shared_memory
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
-NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, no memory, or written in any case
+NOT_LAZY = frozenset((BUFFER, CONST, ASSIGN))  # in memory, without memory, or written in any case
 EXPENSIVE = frozenset((Ops.REDUCE, Ops.SCAN, Ops.DEFERRED, Ops.THREEFRY))
 NUMBER = attrgetter("number")
-MAX_CHEAP_NODES = 32  # elementwise operations on the way to a value that is computed twice
-ASSIGNED: WeakSet[UOp] = WeakSet()  # contents of tensors that were written to, without memory
-CARRIED_LINES: set[Origin] = set()  # where values were made that later computations read
+MAX_CHEAP_NODES = 32  # elementwise nodes that are cheaper to recompute than to store
+ASSIGNED: WeakSet[UOp] = WeakSet()  # assigned contents that have no memory yet
+CARRIED_LINES: set[Origin] = set()  # origins of values that later computations read
 MAX_LINES = 1000
 
 
 class InlinedValues:
-    """The values that were computed inside of others while a tensor held them."""
+    """Values that were computed inside of their consumers while a tensor held them."""
 
     def __init__(self) -> None:
         self._held: dict[ref[UOp], None] = {}
@@ -57,7 +57,7 @@ INLINED = InlinedValues()
 
 
 def track_replacements(changed: dict[UOp, UOp]) -> None:
-    """Nodes became others of the same value: what is known of them is known of those."""
+    """Nodes were replaced by equal ones: what is known of the old applies to the new."""
     for node in INLINED.nodes():
         if (now := changed.get(node)) is not None:
             INLINED.add(now)
@@ -65,7 +65,7 @@ def track_replacements(changed: dict[UOp, UOp]) -> None:
 
 
 def values_to_carry(values: set[UOp], nodes: set[UOp], lazy: Iterable[TensorCore]) -> list[UOp]:
-    """Those of the nodes under the values that are to be computed into memory with them.
+    """Nodes under the values to compute into memory together with them.
 
     `lazy` are tensors that hold other values which are not in memory.
     """
@@ -95,7 +95,7 @@ def values_to_carry(values: set[UOp], nodes: set[UOp], lazy: Iterable[TensorCore
 
 
 def unrealized_tensors(holders: Iterable[TensorCore | ViewGroup]) -> list[TensorCore]:
-    """The tensors among these whose value is not in memory, and may be kept there."""
+    """The tensors among the holders whose value is not in memory and may be stored there."""
     tensors = [holder for holder in holders if isinstance(holder, TensorCore)]
     tensors = [tensor for tensor in tensors if not views_shared_memory(tensor)]
     return [t for t in tensors if t.uop.op not in NOT_LAZY and t.uop.realized is None]
@@ -109,14 +109,14 @@ def _is_carried_on_first_read(tensor: TensorCore) -> bool:
 
 
 def _reads_expensive(parameter: UOp, nodes: set[UOp]) -> bool:
-    """Whether a lazy parameter is made of expensive values that are computed now: those of the
-    step before, as in `w = (w - rate * w.grad).detach()` before the loss is looked at.
+    """True if a lazy parameter is made of expensive values computed now, such as those of the
+    previous step in `w = (w - rate * w.grad).detach()` before the loss is read.
     """
     return any(node.op in EXPENSIVE and node in nodes for node in _nodes_under(parameter))
 
 
 def _nodes_under(value: UOp) -> Iterator[UOp]:
-    """All that is computed for a value."""
+    """All nodes that must be computed for a value."""
     seen, stack = {value}, [value]
     while stack:
         node = stack.pop()
@@ -127,7 +127,7 @@ def _nodes_under(value: UOp) -> Iterator[UOp]:
 
 
 def _is_assigned_state(updated: UOp, nodes: set[UOp]) -> bool:
-    """Whether contents that a tensor was given are read, and are no constants."""
+    """True if assigned contents are read by this computation and are not constant."""
     if updated not in nodes or updated.op in NOT_LAZY or updated.realized is not None:
         return False
     ops = _ops_under(updated)
@@ -139,7 +139,9 @@ def _is_expensive(node: UOp) -> bool:
 
 
 def _ops_under(value: UOp) -> set[Ops]:
-    """The operations between a value and memory; a chain of very many counts as expensive."""
+    """The ops between a value and memory; a graph of more than MAX_CHEAP_NODES counts as
+    expensive.
+    """
     ops: set[Ops] = set()
     seen, stack = {value}, [value]
     while stack:
@@ -157,7 +159,7 @@ def _ops_under(value: UOp) -> set[Ops]:
 
 
 def _remember_line(line: Origin | None) -> None:
-    """What is made on this line is read again: the next time it is kept when it is first read."""
+    """Values made on this line are read again: from now on they are stored at their first read."""
     if line is not None:
         if len(CARRIED_LINES) >= MAX_LINES:
             CARRIED_LINES.clear()
@@ -165,10 +167,10 @@ def _remember_line(line: Origin | None) -> None:
 
 
 class GraphGrowth:
-    """How large the graphs were that one line of the program had computed, one after the other."""
+    """The sizes of the graphs that one line of the program computed in successive steps."""
 
-    MAX_STEPS = 30  # that each computed a larger graph than the step before
-    MIN_NODES = 200  # of a graph that is worth a warning
+    MAX_STEPS = 30  # consecutive steps with a larger graph each, before the warning
+    MIN_NODES = 200  # smaller graphs give no warning
 
     def __init__(self) -> None:
         self.size = 0
@@ -193,7 +195,7 @@ GROWTH_BY_LINE: dict[Origin, GraphGrowth] = {}
 
 
 def warn_if_graph_grows(value: UOp, size: int) -> None:
-    """Warn where the graphs of one line grow from step to step."""
+    """Warn if the graphs computed by one line grow from step to step."""
     line = value.origin
     if line is not None:
         if len(GROWTH_BY_LINE) >= MAX_LINES and line not in GROWTH_BY_LINE:

@@ -1,7 +1,7 @@
-"""values -> the graphs to compute for them, with everything that a write concerns.
+"""values -> all values to compute in one call, with everything that their writes concern.
 
-An ASSIGN that is computed must never be computed again, and every living tensor that still reads
-what the buffer held before is computed in the same call, before the write.
+An ASSIGN runs once only. Every live tensor that still reads the version which it overwrites is
+computed in the same call, before the write.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
 
 
 def uncomputed_nodes(roots: Iterable[UOp]) -> list[UOp]:
-    """Everything that is still to compute under the roots, sources first; what is known ends it."""
+    """All nodes to compute under the roots, in topological order; nodes in memory end the walk."""
     seen: set[UOp] = set()
     stack = list(roots)
     while stack:
@@ -46,18 +46,18 @@ def uncomputed_nodes(roots: Iterable[UOp]) -> list[UOp]:
 def collect_values(
     values: Sequence[UOp],
 ) -> tuple[list[UOp], list[UOp], list[UOp], dict[UOp, UOp]]:
-    """All values to compute in one call, the writes among them, all nodes under them, and what
-    nodes became whose graphs had to be written.
+    """All values to compute in one call, the writes among them, all nodes under them, and which
+    nodes became which others when deferred nodes were expanded.
 
-    Of several writes to one buffer the last is a value of its own, and the others happen on the
-    way. Tensors that are nothing but a version that gets overwritten are given a copy of it.
+    Of several writes to one buffer only the last is a result; the others run on the way. Tensors
+    that hold a version which is overwritten get a copy of it.
     """
     became = expand_deferred(values)
     roots = dict.fromkeys([became.get(value, value) for value in values])
     nodes = uncomputed_nodes(roots)
     refuse_overwritten(nodes)
     found = _pending_writes(nodes)
-    if not found:  # nothing changes, so nobody else is concerned
+    if not found:  # without writes no other tensor is concerned
         return list(roots), [], nodes, became
     held = live_holders()
     nodes = uncomputed_nodes([holder.uop for holder in held])
@@ -82,12 +82,12 @@ def collect_values(
 
 
 def _pending_writes(nodes: list[UOp]) -> list[UOp]:
-    """The writes that did not happen yet."""
+    """The writes that have not run yet."""
     return [node for node in nodes if node.op is ASSIGN and current_buffer(node) is None]
 
 
 def _readers(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UOp]:
-    """The nodes that read a version of a buffer that one of these writes replaces."""
+    """The nodes that read a buffer version which one of these writes replaces."""
     reads: set[UOp] = set()
     for node in nodes:
         if node in old:
@@ -104,13 +104,14 @@ def _readers(nodes: list[UOp], writes: dict[UOp, None], old: set[UOp]) -> set[UO
 
 
 def graph_to_compute(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -> list[UOp]:
-    """The roots over buffers where values are in memory, without the names of constants.
+    """The roots as a graph over buffers: values in memory are replaced by their buffers, and the
+    DETACH nodes that make constants unique are removed.
 
-    `nodes` are all that is under them, sources first, if that is known.
+    `nodes` are all nodes under the roots in topological order, if the caller has them.
 
-    Different roots stay different: two parameters that begin as the same zeros get memory each.
+    Different roots stay different nodes: two parameters that start as equal zeros get memory each.
     """
-    done: dict[UOp, UOp] = {}  # only what changes
+    done: dict[UOp, UOp] = {}  # only the nodes that change
     for node in uncomputed_nodes(roots) if nodes is None else nodes:
         if node.realized is not None:
             done[node] = _with_sizes(node, node.realized) if Sizes.exist else node.realized
@@ -132,8 +133,8 @@ def graph_to_compute(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -
 
 
 def _with_sizes(node: UOp, held: UOp) -> UOp:
-    """A value whose sizes variables decide, read from memory whose shape has their values:
-    padded to the largest sizes, and cut to the real ones.
+    """A value of symbolic shape, read from memory of a concrete shape: padded to the largest sizes
+    and cut to the symbolic ones.
     """
     if not sizes_in(node.shape):
         return held
@@ -144,8 +145,8 @@ def _with_sizes(node: UOp, held: UOp) -> UOp:
 
 
 def _aliases_buffer(value: UOp) -> bool:
-    """Is a value nothing but what a buffer holds, or will hold when it is written? As a result it
-    is memory of its own: nothing would order later writes to the buffer and reads of the result.
+    """True if a value is just the contents of a buffer, now or after a write. As a result it needs
+    memory of its own, since nothing orders later writes to the buffer after reads of the result.
     """
     while value.op in UNCHANGED:
         value = value.src[0]
@@ -156,14 +157,16 @@ def _aliases_buffer(value: UOp) -> bool:
 
 
 def overwritten_buffer(nodes: Iterable[UOp]) -> UOp | None:
-    """A buffer among these nodes whose contents are gone, if there is one."""
+    """A buffer among these nodes whose contents were overwritten, if there is one."""
     if not OVERWRITTEN:
         return None
     return next((n for n in nodes if n.op is BUFFER and n.arg in OVERWRITTEN), None)
 
 
 def refuse_overwritten(nodes: Iterable[UOp]) -> None:
-    """Writes wait for their readers, but replays of a captured function know of none."""
+    """Raise an error for values that a replay overwrote: replays, unlike recorded writes, do not
+    wait for readers.
+    """
     lost = overwritten_buffer(nodes)
     if lost is not None:
         raise CaptureError(

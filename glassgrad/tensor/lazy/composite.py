@@ -29,15 +29,16 @@ from glassgrad.tensor.record import record
 BUFFER, CONTIGUOUS = Ops.BUFFER, Ops.CONTIGUOUS
 P = ParamSpec("P")
 R = TypeVar("R")
-TENSOR_ARGUMENT = object()  # stands for a tensor among the arguments
+TENSOR_ARGUMENT = object()  # placeholder for a tensor argument
 PLAIN = frozenset((int, float, bool, str, type(None), DType))
-RECORD_DIRECTLY = "direct"  # one node cannot stand for it
+RECORD_DIRECTLY = "direct"  # stored instead of a Composite: one node cannot represent the call
 
 
 class Composite:
-    """What a method does with arguments of some shapes and dtypes; one object for equal ones.
+    """A method applied to arguments of given shapes and dtypes; equal applications share one
+    object.
 
-    `flows` are the numbers of the tensors that a gradient of the result flows to.
+    `flows` are the numbers of the tensors that the gradient of the result flows to.
     """
 
     __slots__ = ("dtype", "flows", "given", "kind", "method", "names", "shape")
@@ -60,7 +61,7 @@ class Composite:
         self.names = names
 
     def function(self, *nodes: UOp) -> tuple[UOp]:
-        """All operations, on these nodes."""
+        """The expansion: the operations of the method on these nodes."""
         tensors = map(self.kind._from_uop, nodes)
         given = [next(tensors) if one is TENSOR_ARGUMENT else one for one in self.given]
         split = len(given) - len(self.names)
@@ -68,7 +69,9 @@ class Composite:
         return (self.method(*given[:split], **options).uop,)
 
     def is_traced(self, src: list[UOp]) -> bool:
-        """Find out what the result is like; False if one node cannot stand for it."""
+        """Find the shape, dtype and gradient flow of the result. False if one node cannot represent
+        it.
+        """
         inputs = [_like(node, number) for number, node in enumerate(src)]
         with expanding():
             (result,) = self.function(*inputs)
@@ -83,13 +86,15 @@ class Composite:
 
 
 def _like(node: UOp, number: int) -> UOp:
-    """Another node of this shape and dtype, different for every number."""
+    """A stand-in node of the same shape and dtype, different for every number."""
     memory = UOp(BUFFER, node.dtype, (), View.empty("CPU", node.shape, node.dtype))
     return UOp(CONTIGUOUS, node.dtype, (memory,), number)
 
 
 def _signature(given: tuple[Any, ...]) -> tuple[list[Any], list[UOp]] | None:
-    """What arguments are like, and the nodes of the tensors; None if it cannot be told."""
+    """A key for the arguments, and the nodes of the tensors among them; None if they have no
+    key.
+    """
     key: list[Any] = []
     src: list[UOp] = []
     for one in given:
@@ -114,10 +119,10 @@ COMPOSITES: Cache[Composite | str] = Cache(4096)
 
 
 def composite(method: Callable[P, R]) -> Callable[P, R]:
-    """Let one node stand for what a method records.
+    """Decorator: record one DEFERRED node for all that a method records.
 
-    It must give one tensor, and depend on nothing but its arguments: not on random numbers, on
-    settings or on what its tensors hold.
+    The method must return one tensor and depend on its arguments alone: not on random numbers,
+    settings or the contents of tensors.
     """
     recorded = cast(Callable[..., TensorCore], method)
 
@@ -126,7 +131,7 @@ def composite(method: Callable[P, R]) -> Callable[P, R]:
         if (
             THREAD.recorder is not None
             or get_ident() in EXPANDING
-            or args[0].uop.dtype.kind != "float"  # what ints become is a setting
+            or args[0].uop.dtype.kind != "float"  # the float dtype that ints become is a setting
         ):
             return recorded(*args, **options)
         given = (*args, *options.values())

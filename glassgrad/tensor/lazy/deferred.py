@@ -1,8 +1,8 @@
-"""a function of values -> a node that stands for its result, until somebody must know the graph.
+"""DEFERRED: a node for the result of a function, expanded only where its graph is needed.
 
-A step of a loop makes the same graph as the last one. Where a part of it is the result of a
-function of its own, as gradients and updates of parameters are, one node is enough to recognise
-it: DEFERRED(x, …; Later). Only where nothing like it was computed before, its graph is written.
+Every step of a loop makes the same graph. Where a part of the graph is the result of a function,
+such as the gradients or the updates of parameters, one node is enough to recognise it: DEFERRED(x,
+…; DeferredFunction). It is expanded only if no equal graph was computed before.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ NUMBER = attrgetter("number")
 GraphFunction = Callable[..., Sequence[UOp]]
 
 
-EXPANDING: list[int] = []  # the threads that write graphs, once for each
+EXPANDING: list[int] = []  # ids of threads that are recording an expansion
 
 
 @contextmanager
 def expanding() -> Iterator[None]:
-    """Write the graph of a DEFERRED: with gradients, and with no other DEFERRED in it."""
+    """Record the expansion of a DEFERRED node: gradients on, no composites inside."""
     EXPANDING.append(get_ident())
     try:
         with Context(NO_GRAD=0) if NO_GRAD.value else nullcontext():
@@ -50,11 +50,11 @@ def expanding() -> Iterator[None]:
 
 @unique
 class DeferredFunction:
-    """A function of the nodes it is given, which must depend on nothing else.
+    """A function of its source nodes, which must depend on nothing else.
 
-    There is one object for what is the same. A function that gives several results has a node of no
-    shape, and `chosen` a node for each of them. `sees_graph`: it looks at what its first argument
-    is made of, as gradients do, not only at its value.
+    Equal functions are one object. A function with several results has a node of dtype void and
+    shape (), and `choose_result` makes a node for each result. `sees_graph`: the function looks at
+    the graph of its first source, as gradients do, not only at its value.
     """
 
     function: GraphFunction
@@ -63,7 +63,7 @@ class DeferredFunction:
 
 
 class ResultChoice(NamedTuple):
-    """One of several results."""
+    """One result of a function that has several."""
 
     number: int
     shape: Shape
@@ -72,7 +72,7 @@ class ResultChoice(NamedTuple):
 
 @unique
 class TensorExpression:
-    """A function of options and of tensors that follow them."""
+    """A function of constant options followed by tensors."""
 
     function: Callable[..., TensorCore]
     options: tuple[Hashable, ...]
@@ -92,7 +92,7 @@ def defer(
     dtype: DType,
     origin: Origin | None = None,
 ) -> UOp:
-    """function(*options, *tensors), which has this shape, as this dtype."""
+    """function(*options, *tensors) as one node, cast to `dtype`."""
     src = tuple([tensor.uop for tensor in tensors])
     arg = _cached_expression(function, options, dtype, type(tensors[0]), shape)
     return record(DEFERRED, dtype, src, arg, origin)
@@ -111,7 +111,7 @@ def _cached_expression(
 
 
 def choose_result(results: UOp, number: int, like: UOp) -> UOp:
-    """One result of a function that gives several, of the shape and dtype of a node."""
+    """One result of a function that has several, with the shape and dtype of a node."""
     choice = ResultChoice(number, like.shape)
     return record(DEFERRED, like.dtype, (results,), choice, results.origin)
 
@@ -120,11 +120,10 @@ def choose_result(results: UOp, number: int, like: UOp) -> UOp:
 def expand_deferred(
     values: Sequence[UOp] = (), graphs: Sequence[UOp] = (), only: type = object
 ) -> dict[UOp, UOp]:
-    """Write the graphs of all DEFERRED under these values and under what living tensors hold.
+    """Expand every DEFERRED under these values and under the nodes of live tensors.
 
-    What is in memory needs no graph, but under `graphs` it gets one. The tensors hold the graphs
-    from then on. What changed is given back, and what it became. With `only`, others than functions
-    of this class stay.
+    Values in memory are not expanded, except under `graphs`. Live tensors hold the expanded nodes
+    afterwards. Returns old node -> new node. With `only`, deferred functions of other classes stay.
     """
     changed = _expand([*values, *[holder.uop for holder in unrealized_holders()]], graphs, only)
     if changed:
@@ -133,10 +132,10 @@ def expand_deferred(
 
 
 def redirect_readers(changed: dict[UOp, UOp], spares_gradients: bool = False) -> None:
-    """Let living tensors be made of other nodes of the same values.
+    """Make live tensors read other nodes of the same values.
 
-    With `spares_gradients`, what gradients are gradients of that are not written yet stays as it
-    is: through the other nodes none would flow.
+    With `spares_gradients`, graphs that deferred gradients differentiate stay as they are: no
+    gradient would flow through the new nodes.
     """
     nodes, under = _pending_and_graphs([holder.uop for holder in unrealized_holders()], [])
     for node in nodes:
@@ -152,12 +151,14 @@ def redirect_readers(changed: dict[UOp, UOp], spares_gradients: bool = False) ->
 
 
 def pending_nodes(values: Iterable[UOp]) -> list[UOp]:
-    """What is to be computed under these, and what gradients are gradients of, sources first."""
+    """The nodes to compute under these values and the graphs that their deferred gradients see, in
+    topological order.
+    """
     return _pending_and_graphs(values, [])[0]
 
 
 def redirect_holders(changed: dict[UOp, UOp]) -> None:
-    """Let living tensors hold what their nodes became."""
+    """Make live tensors hold the replacements of their nodes."""
     for holder in unrealized_holders():
         if (made := changed.get(holder.uop)) is not None:
             set_node(holder, made)
@@ -172,7 +173,7 @@ def _expand(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UO
         src = tuple([changed.get(source, source) for source in node.src])
         if node.op is DEFERRED and isinstance(node.arg, only):
             if node not in under and current_buffer(node) is not None:
-                continue  # only its value counts, which is there
+                continue  # in memory, and nothing differentiates its graph
             if isinstance(node.arg, ResultChoice):
                 made = results[node.src[0]][node.arg.number]
             else:
@@ -192,7 +193,7 @@ def _expand(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UO
 
 
 def _expand_node(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
-    """What the function of a DEFERRED makes; all of it was made on the line of the DEFERRED."""
+    """The results of a deferred function; new nodes get the origin of the DEFERRED node."""
     first = next_number()
     with expanding():
         results: Sequence[UOp] = node.arg.function(*src)
@@ -203,7 +204,7 @@ def _expand_node(node: UOp, src: tuple[UOp, ...]) -> Sequence[UOp]:
 
 
 def with_sources(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """The same operation on other nodes of the same values."""
+    """The same operation on other sources of the same values."""
     made = UOp(node.op, node.dtype, src, node.arg)
     made.origin = made.origin or node.origin
     if node.op is ASSIGN:
@@ -212,8 +213,8 @@ def with_sources(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def _pending_and_graphs(values: Iterable[UOp], graphs: list[UOp]) -> tuple[list[UOp], set[UOp]]:
-    """What is to be computed under these, with everything under the graphs and under what gradients
-    are gradients of; the latter once more.
+    """The nodes to compute under the values plus everything under the graphs that deferred
+    gradients see, in topological order; and the latter alone.
     """
     seen: set[UOp] = set()
     stack = list(values)

@@ -1,8 +1,8 @@
-"""One thread at a time changes what tensors hold; recording and kernels need no lock.
+"""The graph lock: one thread at a time changes what tensors hold; recording needs no lock.
 
-Computing a value changes tensors of all threads: they hold buffers afterwards, and those that read
-what is overwritten are computed first. So whatever looks at all living tensors, or replaces the
-node of one, is exclusive. An operation only reads the nodes of its operands and makes a new one.
+Computing a value changes tensors of all threads: they hold buffers afterwards, and readers of
+overwritten contents are computed first. So any function that looks at all live tensors, or replaces
+the node of one, holds the lock. Recording an operation only reads nodes and makes a new one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 GRAPHS = RLock()
-if hasattr(os, "register_at_fork"):  # a child must not inherit a lock that nobody releases
+if hasattr(os, "register_at_fork"):  # a forked child must not inherit a held lock
     os.register_at_fork(
         before=GRAPHS.acquire, after_in_parent=GRAPHS.release, after_in_child=GRAPHS.release
     )
 
 
 def exclusive(function: Callable[P, R]) -> Callable[P, R]:
-    """Let no other thread change what tensors hold while this runs."""
+    """Decorator: hold the graph lock, so that no other thread changes what tensors hold."""
 
     @wraps(function)
     def alone(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,7 +1,7 @@
-"""A bad index -> the writes that it made impossible are forgotten: tensors hold what they held.
+"""An index error in a pending write -> the writes that depend on it are undone.
 
-A write waits until somebody asks for it. One that fails then would fail again for everybody who has
-it done later, so it is reported once, and never was.
+A pending write that fails would fail again for every later reader, so the error is raised once and
+the tensors keep their old contents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ ASSIGN, CHECK = Ops.ASSIGN, Ops.CHECK
 
 
 def undo_failed_writes(check: Check) -> None:
-    """Let tensors be as they were before all writes of values that depend on this CHECK."""
+    """Make live tensors hold what they held before the writes of values that depend on this
+    CHECK.
+    """
     failed: dict[UOp, UOp] = {}
     depends: set[UOp] = set()
     for node in pending_nodes([holder.uop for holder in unrealized_holders()]):

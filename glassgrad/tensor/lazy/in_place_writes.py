@@ -1,9 +1,9 @@
-"""a place and a value -> the place's next version, at once where memory is seen more than once.
+"""a target and a value -> the next version of the target's buffer; at once if memory is aliased.
 
-A write waits until somebody asks for it, and its readers are ordered by the versions of its buffer.
-Where other storages have bytes in common with it, or where the place is a file, there are no such
-versions. There program order is kept by the clock: what was made before the write and still needs
-what was there is computed, the write is done, and whoever reads the memory later finds it done.
+A write is recorded and runs on demand; buffer versions order it and its readers. There are no such
+versions if other storages overlap the target's bytes or if the target is a file. Then program order
+is kept by running at once: readers of the old contents are computed, the write runs, and later
+readers of the memory find it done.
 """
 
 from __future__ import annotations
@@ -27,19 +27,15 @@ from glassgrad.tensor.lazy.buffer_versions import (
     OVERWRITTEN,
     WRITERS,
     current_buffer,
+    existing_buffer,
+    record_write,
     target_storage,
+    writable_version,
 )
 from glassgrad.tensor.lazy.carried_state import ASSIGNED
 from glassgrad.tensor.lazy.collect import uncomputed_nodes
 from glassgrad.tensor.lazy.exclusive import exclusive
-from glassgrad.tensor.lazy.realize import (
-    compute,
-    existing_buffer,
-    proxy_tensor,
-    realize,
-    record_write,
-    writable_version,
-)
+from glassgrad.tensor.lazy.realize import compute, proxy_tensor, realize
 from glassgrad.tensor.lazy.unrealized import set_node
 from glassgrad.tensor.lazy.views import (
     Step,
@@ -61,8 +57,8 @@ BITCAST = Ops.BITCAST
 def write(
     tensor: TensorCore, value: UOp, steps: Sequence[Step] = (), origin: Origin | None = None
 ) -> None:
-    """Write a value to a tensor, or to a part of it. Whoever shares elements with it sees them."""
-    if 0 in value.shape:  # no element: a version of the buffer that writes nothing has no kernel
+    """Write a value to a tensor or to a part of it. All tensors that alias the elements see it."""
+    if 0 in value.shape:  # a write of no elements has no kernel
         refuse_overlapping_write((*view_steps(tensor), *steps), tensor.shape)
         return
     if (part := _writable_file_part(tensor.uop)) is not None:
@@ -87,8 +83,8 @@ def write(
 
 @exclusive
 def make_writable(tensor: TensorCore) -> UOp:
-    """The version of a buffer that a write to this tensor replaces. What is only computed, or in
-    memory that is not this tensor's to write to, gets memory of its own first.
+    """The buffer version that a write to this tensor replaces. A lazy value, or memory that this
+    tensor may not write to, is copied to memory of its own first.
     """
     return _writable_target(tensor, base_node(tensor)) or _copy_to_writable(tensor)
 
@@ -116,23 +112,25 @@ def _set_group_contents(tensor: TensorCore, uop: UOp) -> None:
 
 
 def _writable_target(tensor: TensorCore, before: UOp) -> UOp | None:
-    """The version that a write may replace: in memory, writable, and not somebody else's."""
+    """The version that a write may replace: in memory, writable, and not shared with another
+    owner.
+    """
     target = writable_version(before)
     if target is None:
         return None
     holder = root_storage(target_storage(target)).holder
     if holder is not None and holder is not tensor._share_token:
         return None
-    # Elsewhere the other tensor may be given a copy instead, but a captured function must not move
-    # tensors that were there before.
+    # Outside of captures the other tensor gets a copy instead; a captured function must not move
+    # tensors that existed before.
     watching = recorder()
     is_kept = watching is not None and _is_held_before(watching, tensor, target)
     return None if is_kept else target
 
 
 def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool:
-    """Whether a tensor that was there before a captured call, and that shares no elements with this
-    one, has the same value in this memory.
+    """True if a tensor that existed before a captured call, and that does not alias this one, has
+    the same value in this memory.
     """
     held, whole = current_buffer(target) or target, tensor._view_group
     return any(
@@ -145,7 +143,7 @@ def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool
 
 
 def _writable_file_part(uop: UOp) -> UOp | None:
-    """The part of a file that this value is, if it may be written: the file is its own version."""
+    """The window of a file that this value is, if the file may be written."""
     if uop.op is BUFFER and not is_file(uop.arg.storage.device):
         return None
     part = file_window(uop)
@@ -153,7 +151,7 @@ def _writable_file_part(uop: UOp) -> UOp | None:
 
 
 def _write_to_buffer(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UOp:
-    """The next version, at once where memory is seen more than once."""
+    """The next version of a buffer; written at once where other storages overlap it."""
     storage = target_storage(target)
     others = SEEN.sharing(storage)
     if not others and not is_file(storage.device):
@@ -166,7 +164,7 @@ def _write_to_buffer(target: UOp, value: UOp, chain: Steps, origin: Origin | Non
 
 
 def _renew_versions(storages: Iterable[Storage]) -> None:
-    """Bytes of these storages were written through another one: they hold another version now."""
+    """Give new versions to storages whose bytes were written through an overlapping one."""
     old = [
         one for one in live_holders() if one.uop.op is BUFFER and one.uop.arg.storage in storages
     ]
@@ -181,13 +179,13 @@ def _renew_versions(storages: Iterable[Storage]) -> None:
 
 
 def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]:
-    """A write to a view in another dtype as one in the dtype of the whole."""
+    """A write to a bitcast view as a write in the dtype of the base value."""
     casts = [i for i, (op, _) in enumerate(chain) if op is BITCAST]
     while casts:
         last = casts.pop()
         before, after = chain[:last], chain[last + 1 :]
         source = apply_steps(whole, before)
-        if chain[last][1].itemsize == source.dtype.itemsize:  # it commutes with movement
+        if chain[last][1].itemsize == source.dtype.itemsize:  # commutes with movement
             value, chain = bitcast_node(value, source.dtype), before + after
             continue
         if after:
@@ -200,13 +198,13 @@ def _through_bitcasts(whole: UOp, value: UOp, chain: Steps) -> tuple[UOp, Steps]
 
 @exclusive
 def finish_writes_to(storage: Storage) -> None:
-    """Memory is looked at that a write may be waiting for: it is done now."""
+    """Run the pending writes to memory that is about to be exported or read."""
     touched = [write for write in _pending_writes() if _overlap(target_storage(write), storage)]
     compute([TensorCore._from_uop(write) for write in touched])
 
 
 def _pending_writes() -> list[UOp]:
-    """The writes that did not happen yet."""
+    """The writes that have not run yet."""
     if not WRITERS:
         return []
     # Iterating a WeakKeyDictionary itself fails when another thread adds to it.
@@ -219,7 +217,9 @@ def _overlap(one: Storage, other: Storage) -> bool:
 
 
 def _compute_readers_first(storages: set[Storage], value: UOp) -> UOp:
-    """Compute whatever still needs what these storages hold; the value comes back apart of them."""
+    """Compute every value that still reads the old contents of these storages. Returns the value to
+    write, copied if it reads them.
+    """
     held = live_holders()
     reads = _readers(uncomputed_nodes([value, *[holder.uop for holder in held]]), storages)
     early = [one for one in held if one.uop in reads and not _sees_writes(one, storages)]
@@ -238,7 +238,7 @@ def _compute_readers_first(storages: set[Storage], value: UOp) -> UOp:
 
 
 def _sees_writes(holder: TensorCore | ViewGroup, storages: set[Storage]) -> bool:
-    """Is this memory that is seen more than once, or a view of it, and no copy of it?"""
+    """True for aliased memory and views of it; False for copies of it."""
     whole = holder if isinstance(holder, ViewGroup) else holder._view_group
     held = current_buffer(holder.uop if whole is None else whole.uop)
     if held is None or held.arg.storage not in storages or _is_moved(held):
@@ -249,13 +249,13 @@ def _sees_writes(holder: TensorCore | ViewGroup, storages: set[Storage]) -> bool
 
 
 def _is_moved(uop: UOp) -> bool:
-    """Whether this is a window on a file that only stands for a copy of what is in it."""
+    """True for a window of a file that stands for a copy of its contents."""
     held = current_buffer(uop)
     return held is not None and isinstance(held.arg.storage.owner, Storage)
 
 
 def _readers(nodes: Iterable[UOp], storages: set[Storage]) -> set[UOp]:
-    """The nodes whose value depends on what these storages hold."""
+    """The nodes whose value depends on the contents of these storages."""
     reads: set[UOp] = set()
     for node in nodes:
         held = current_buffer(node)

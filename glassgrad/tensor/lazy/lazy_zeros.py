@@ -1,4 +1,4 @@
-"""a tensor of zeros -> memory that nobody has written to, which reads as zeros: no kernel."""
+"""Tensor.zeros -> fresh memory, which reads as zeros: no kernel runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ REPEATED = frozenset((Ops.EXPAND, Ops.RESHAPE))
 
 
 def fresh_zeros(uop: UOp) -> UOp | None:
-    """The buffer that a tensor of zeros becomes; None if this is none.
+    """The buffer for a tensor of zeros; None for any other value.
 
-    A captured function needs a kernel: its replays write zeros into the same memory again.
+    A captured function needs a kernel instead, as its replays write zeros to the same memory again.
     """
     if not is_zeros(uop) or sizes_in(uop.shape) or recorder() is not None:
         return None
@@ -29,7 +29,7 @@ def fresh_zeros(uop: UOp) -> UOp | None:
 
 
 def is_zeros(uop: UOp) -> bool:
-    """Whether it is as `Tensor.zeros` made it, on the device that is used unless asked."""
+    """True for the node that `Tensor.zeros` makes on the default device."""
     if uop.op is not DETACH or uop.arg is None:
         return False
     value = uop.src[0]

@@ -1,8 +1,8 @@
-"""Memory that others see, too: which tensor it belongs to, and what of it a view lends.
+"""Memory that is shared with other libraries: which tensors own it, and what a view exports.
 
-Memory of another library that a tensor shares, and memory of ours that was handed to one, changes
-under the tensor that it belongs to and under the views of that; only they may write to it. Every
-other tensor that happens to have its value there is given a copy before that could be noticed.
+Imported memory, and memory of ours that was exported, changes under the tensor that owns it and
+under its views; only these may write to it. Any other tensor whose value happens to lie there gets
+a copy before it could notice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T", bound=TensorCore)
 
 @exclusive
 def claim_memory(tensor: T) -> T:
-    """The memory that this tensor holds is its own, whoever else sees it."""
+    """Make a tensor the owner of the memory that it holds."""
     held = current_buffer(base_node(tensor))
     if held is not None:
         _claim(tensor, root_storage(held.arg.storage))
@@ -37,7 +37,7 @@ def claim_memory(tensor: T) -> T:
 
 @exclusive
 def claim_shared_memory(tensors: Iterable[TensorCore]) -> None:
-    """Tensors over the same memory that stand for one: all of them see and write it."""
+    """Make several tensors over one memory its common owners: all of them see and write it."""
     for tensor in tensors:
         storage = root_storage(tensor.uop.arg.storage)
         storage.holder = storage.holder or object()
@@ -46,10 +46,10 @@ def claim_shared_memory(tensors: Iterable[TensorCore]) -> None:
 
 @exclusive
 def lend_memory(tensor: TensorCore) -> View:
-    """The memory of a tensor, for others to read and to write.
+    """The memory of a tensor, for others to read and write.
 
-    A view lends a window on the memory of what it is a view of. Where strides cannot say that, as
-    for a transposed matrix that was flattened, others see a copy.
+    A view exports a window on the memory of its base. Where strides cannot express the window, as
+    for a flattened transposed matrix, it exports a copy.
     """
     if is_file(tensor.device):
         return realized_view(tensor)
@@ -60,7 +60,7 @@ def lend_memory(tensor: TensorCore) -> View:
 
 
 def _make_exclusive(tensor: TensorCore) -> None:
-    """Compute all of what a tensor is a view of, in memory that no other value lies in."""
+    """Realize the base value of a tensor in memory that no other value lies in."""
     whole = tensor._view_group
     base = tensor if whole is None else proxy_tensor(whole.uop)
     storage = root_storage(realized_view(base).storage)
@@ -75,7 +75,7 @@ def _make_exclusive(tensor: TensorCore) -> None:
         else:
             whole.set_contents(copy.uop)
     elif whole is not None:
-        whole.set_contents(node)  # without what was computed of its views before
+        whole.set_contents(node)  # drops windows that its views were computed into
     _claim(tensor, storage)
 
 
@@ -90,7 +90,7 @@ def _is_held_by_others(tensor: TensorCore, storage: Storage) -> bool:
     for other in live_tensors():
         if other is not tensor and (whole is None or other._view_group is not whole):
             held = current_buffer(other.uop)
-            if held is None and other.uop.op is Ops.ASSIGN:  # a write that waits
+            if held is None and other.uop.op is Ops.ASSIGN:  # a pending write
                 found = target_storage(other.uop)
             elif held is not None:
                 found = held.arg.storage

@@ -1,9 +1,9 @@
-"""values to compute -> values on the way that are kept: what living tensors would compute again.
+"""values to compute -> intermediate values to store, since live tensors would recompute them.
 
-Whoever realizes a part of what is built (a cache that is written to in every layer, say) has the
-rest computed later. Two kinds of values are then not computed twice: those that `contiguous()`
-asked memory for, and those that are small beside what is read to make them, like a matrix times a
-vector.
+A program may realize one part of a graph first (a cache that each layer writes to, say) and the
+rest later. Two kinds of intermediate values are then stored instead of computed twice: those that
+`contiguous()` asked memory for, and those that are small compared to what is read to compute them,
+such as a matrix times a vector.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ TRAVERSED = (
     }
 )
 KEPT_OPS = frozenset((CONTIGUOUS, REDUCE))
-MIN_REDUCTION_RATIO = 64  # times than what is read to make it
+MIN_REDUCTION_RATIO = 64  # elements read per element of the result
 
 
 def nodes_worth_keeping(nodes: Iterable[UOp], roots: set[UOp]) -> set[UOp]:
-    """Those of the nodes under the roots that should not be computed twice."""
+    """The nodes under the roots that should not be computed twice."""
     kinds = [node for node in nodes if node.op in KEPT_OPS and node.realized is None]
-    copied = {_unmoved(root.src[0]) for root in roots if root.op is CONTIGUOUS}  # they have memory
+    copied = {_unmoved(root.src[0]) for root in roots if root.op is CONTIGUOUS}  # stored already
     return {n for n in kinds if n not in roots and n not in copied and _is_worth_memory(n)}
 
 
 def values_to_materialize(
     wanted: set[UOp], live_tensors: Callable[[], Iterable[TensorCore]]
 ) -> list[UOp]:
-    """Those of these nodes that values which somebody holds are made of, too.
+    """The wanted nodes that live tensors are made of, too.
 
-    Where somebody holds one in another shape, as gradients often are, it is kept in that shape:
-    what a tensor holds is known again in the next step of a loop, what is under it may not be.
+    If a tensor holds one in another shape, as gradients often are, it is stored in that shape: the
+    next step of a loop recognises nodes that tensors hold, not those under them.
     """
     oldest = min(node.number for node in wanted)
     found: dict[UOp, None] = {}

@@ -1,25 +1,22 @@
-"""lazy tensors -> tensors in memory: values are computed, and live tensors hold their buffers.
+"""lazy tensors -> tensors in memory: compute values, and make live tensors hold their buffers.
 
-A View stands for one version of the contents of a buffer, so old versions are known by it.
+A View object identifies one version of the contents of a buffer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.gc_pause import collector_paused
-from glassgrad.base.origin import Origin
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.engine.launch.error_flags import OutOfRangeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
-from glassgrad.ir.size import bindings, sizes_in
+from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, note
-from glassgrad.ir.window import MOVEMENTS, file_window, window_of
+from glassgrad.ir.window import window_of
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.autograd.history import Parameters, is_differentiable, retain
@@ -29,6 +26,7 @@ from glassgrad.tensor.lazy.buffer_versions import (
     OVERWRITTEN,
     WRITERS,
     current_buffer,
+    existing_buffer,
     note_preserved_copy,
     replaced_writes,
 )
@@ -56,6 +54,7 @@ from glassgrad.tensor.lazy.unrealized import set_node, unrealized_holders
 from glassgrad.tensor.lazy.views import (
     ViewGroup,
     apply_steps,
+    reads_shared_memory,
     root_storage,
     share_token_of,
     views_shared_memory,
@@ -69,57 +68,21 @@ from glassgrad.tensor.memo.step_cache import (
     look_up,
     store,
 )
-from glassgrad.tensor.record import bind_nodes, record
-
-if TYPE_CHECKING:
-    pass
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
 MOST_NAMED = 8  # tensors in a message about memory
 
 
-def writable_version(uop: UOp) -> UOp | None:
-    """The version of a buffer that a write to this value may replace; None if there is none.
-
-    A version is replaced by one write only. A second tensor that holds it gets memory of its own.
-    """
-    held = current_buffer(uop) or (uop if uop.op is ASSIGN else None)
-    if held is None or (held.op is BUFFER and held.arg.readonly):
-        return None
-    writer = WRITERS.get(held)
-    return held if writer is None or writer() is None else None
-
-
-def record_write(
-    target: UOp, value: UOp, chain: tuple[Any, ...] = (), origin: Origin | None = None
-) -> UOp:
-    """The next version: the target after a value was written into it."""
-    if Sizes.exist and (values := bindings(chain)):  # where it is written may depend on variables
-        value = UOp(RESHAPE, value.dtype, (value, *bind_nodes(values)), value.shape)
-    write = record(ASSIGN, target.dtype, (target, value), chain, origin)
-    WRITERS[target] = ref(write)
-    return write
-
-
-def existing_buffer(uop: UOp) -> UOp | None:
-    """The buffer that holds this value without anything being computed: parts of files too."""
-    held = current_buffer(uop)
-    if held is None and (part := file_window(uop)) is not None:
-        held = UOp(BUFFER, uop.dtype, (), part)
-        note(uop, held)
-    return held
-
-
 @exclusive
 def realize(tensors: Iterable[TensorCore]) -> None:
-    """Compute these tensors, and whatever must be computed with them; all become buffers."""
+    """Compute these tensors and everything that must be computed with them."""
     compute([tensor for tensor in tensors if not _realize_without_kernels(tensor)])
 
 
 @exclusive
 def realized_view(tensor: TensorCore) -> View:
-    """The memory that holds a tensor's value."""
+    """The memory that holds a tensor's value, which is computed if necessary."""
     if (watching := recorder()) is not None and watching.is_strict:
         raise CaptureError(
             "a captured function looks at a value: replays would not look again",
@@ -137,8 +100,8 @@ def realized_view(tensor: TensorCore) -> View:
 
 @exclusive
 def _copy_shared_view(uop: UOp) -> UOp:
-    """A copy of what a view shows of memory that others write to. It is nobody's value: the next
-    one who looks is given another.
+    """A copy of a view of shared memory. It is not stored as the value of the view, so the next
+    read copies again.
     """
     copy = TensorCore._wrap_raw(UOp(CONTIGUOUS, uop.dtype, (uop,)))
     compute([copy])
@@ -149,8 +112,8 @@ def _copy_shared_view(uop: UOp) -> UOp:
 
 @contextmanager
 def all_in_memory(tensors: Iterable[TensorCore]) -> Iterator[None]:
-    """Compute tensors, as arguments of a captured function. Views of memory that others write to
-    hold copies only meanwhile, if no strides say where what they show lies.
+    """Realize tensors for use as arguments of a captured function. Views of shared memory that
+    strides cannot express hold copies for the duration of the context.
     """
     tensors = list(tensors)
     realize(tensors)
@@ -172,18 +135,18 @@ def all_in_memory(tensors: Iterable[TensorCore]) -> Iterator[None]:
 
 @exclusive
 def finish_writes() -> None:
-    """Do all writes that were asked for."""
+    """Run all pending writes."""
     realize(tensors_with_pending_writes())
 
 
 @exclusive
 def tensors_with_pending_writes() -> list[TensorCore]:
-    """The tensors whose writes may not have happened yet."""
+    """Proxies for all tensors whose writes may not have run yet."""
     return [proxy_tensor(held.uop) for held in unrealized_holders() if held.uop.op is ASSIGN]
 
 
 def proxy_tensor(uop: UOp) -> TensorCore:
-    """A tensor to compute what others hold; it sees the memory that others write to, as they do."""
+    """A tensor that computes the node of another holder and shares its access to shared memory."""
     made = TensorCore._wrap_raw(uop)
     made._share_token = share_token_of(uop)
     return made
@@ -191,7 +154,7 @@ def proxy_tensor(uop: UOp) -> TensorCore:
 
 @exclusive
 def compute(wanted: Sequence[TensorCore]) -> None:
-    """Compute tensors; they hold buffers from then on."""
+    """Compute tensors; they hold buffers afterwards."""
     if not wanted:
         return
     if replaced := replaced_writes():
@@ -221,13 +184,13 @@ def _values_to_carry(values: list[UOp], lazy: Iterable[TensorCore | ViewGroup]) 
 
 
 def _cut_graph_at(nodes: Sequence[UOp]) -> None:
-    """Let lazy tensors read computed values from memory, and nothing of what those were made of:
-    a loop would hold the values of all its steps.
+    """Make lazy tensors read computed values from memory and drop their graphs; a loop would
+    otherwise keep the values of all its steps alive.
     """
     parameters = Parameters()
     changed: dict[UOp, UOp] = {}
     computed = [node for node in nodes if current_buffer(node) is not None]
-    if Sizes.exist:  # memory has the values of sizes as its shape; what reads it has the sizes
+    if Sizes.exist:  # buffers have concrete shapes, their readers symbolic ones
         computed = [node for node in computed if not sizes_in(node.shape)]
     for node in computed:
         changed[node] = buffer = node.realized
@@ -236,7 +199,7 @@ def _cut_graph_at(nodes: Sequence[UOp]) -> None:
 
 
 def _compute(wanted: Sequence[TensorCore], values: list[UOp]) -> None:
-    """Compute values, of which the first are those of the tensors."""
+    """Compute values, the first of which belong to the tensors."""
     windows = SliceWindows()
     try:
         _compute_with(windows, wanted, values)
@@ -246,42 +209,44 @@ def _compute(wanted: Sequence[TensorCore], values: list[UOp]) -> None:
 
 def _compute_with(windows: SliceWindows, wanted: Sequence[TensorCore], values: list[UOp]) -> None:
     found = None if recorder() is not None else look_up(values, _held_values, windows)
-    if found is not None and found.course is NEEDS_EXPANSION:
+    if found is not None and found.step is NEEDS_EXPANSION:
         became = expand_deferred(values, only=Composite)
         values = [became.get(value, value) for value in values]
         found = look_up(values, _held_values, windows)
-    if found is None or not isinstance(found.course, CachedStep):
+    if found is None or not isinstance(found.step, CachedStep):
         with collector_paused():
             _publish_wanted(wanted, values, _plan_and_compute(values, found))
         return
-    outline, course = found.outline, found.course
-    nodes, leaves = list(outline.numbers), outline.leaves
-    given = [leaves[i] for i in course.leaves]
-    made = pipeline().BoundPlan(course.plan, given, course.device, course.bound)
+    graph_key, step = found.graph_key, found.step
+    nodes, leaves = list(graph_key.numbers), graph_key.leaves
+    given = [leaves[i] for i in step.leaves]
+    made = pipeline().BoundPlan(step.plan, given, step.device, step.bound)
     views = run_plan(made, lambda: graph_to_compute(collect_values(values)[0]))
     held: dict[UOp, UOp] = {}
-    for (numbers, is_same), view in zip(course.ends, views, strict=True):
+    for (numbers, is_same), view in zip(step.ends, views, strict=True):
         buffer = _buffer(nodes[numbers[0]], view, is_same)
         for number in numbers:
             held[nodes[number]] = buffer
-    _publish(held, [leaves[i] for i in course.ended], given)
+    _publish(held, [leaves[i] for i in step.ended], given)
     _publish_wanted(wanted, values, held)
 
 
 def _publish_wanted(
     wanted: Sequence[TensorCore], values: Sequence[UOp], held: dict[UOp, UOp]
 ) -> None:
-    """Another thread may have written the graphs of tensors: they then hold other nodes now."""
+    """Set the buffers of the wanted tensors, even if another thread expanded their nodes
+    meanwhile.
+    """
     for tensor, value in zip(wanted, values, strict=False):
         if current_buffer(tensor.uop) is None and value in held:
-            if not _reads_shared_memory(tensor.uop):
+            if not reads_shared_memory(tensor.uop):
                 note(tensor.uop, held[value])
             set_node(tensor, held[value])
 
 
 def _plan_and_compute(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, UOp]:
-    """Find out what must be computed together, and how; remember it for what looks the same. The
-    values come back with their buffers.
+    """Find what must be computed together, plan it and run it, and store the step for equal graphs.
+    Returns value -> buffer.
     """
     roots, writes, nodes, became = collect_values(values)
     warn_if_graph_grows(values[0], len(nodes))
@@ -307,17 +272,17 @@ def _plan_and_compute(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, 
 
 
 def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
-    """The node of the view that holds a value."""
+    """The BUFFER node for the view of a computed value."""
     buffer = UOp(BUFFER, root.dtype, (), view.renewed() if is_same else view)
     buffer.origin = root.origin
     return buffer
 
 
 def _publish(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> None:
-    """Let live tensors hold what was computed from the leaves. The contents of ended buffers are
-    gone.
+    """Make live tensors hold the computed buffers. The contents of `ended` buffers were
+    overwritten.
     """
-    lent = {root for root in held if _reads_shared_memory(root)}
+    lent = {root for root in held if reads_shared_memory(root)}
     pairs = [
         (holder, buffer)
         for holder in unrealized_holders()
@@ -343,40 +308,33 @@ def _publish(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) 
         note_preserved_copy(root, buffer)
 
 
-def _reads_shared_memory(node: UOp) -> bool:
-    """Whether a node is elements of memory that others may write to: what was read of them once is
-    the value of the tensor that asked, and not of the views that hold the same node.
-    """
-    first = node
-    while node.op in MOVEMENTS:
-        node = node.src[0]
-    return node is not first and share_token_of(node) is not None
-
-
 def _held_values() -> list[UOp]:
     return [holder.uop for holder in live_holders()]
 
 
 def _realize_without_kernels(tensor: TensorCore) -> bool:
-    """Whether the tensor is in memory already, or needs none that was written to."""
+    """True if the tensor is in memory, or can be without running a kernel."""
     if views_shared_memory(tensor):
         watching = recorder()
         if watching is None or id(tensor) in watching.preexisting:
             _show_shared_memory(tensor)
             return True
         if tensor.uop.op is not BUFFER:
-            set_node(tensor, UOp(CONTIGUOUS, tensor.dtype, (tensor.uop,)))  # replays copy it, too
+            set_node(tensor, UOp(CONTIGUOUS, tensor.dtype, (tensor.uop,)))  # for replays
             return False
     elif (whole := tensor._view_group) is not None and share_token_of(whole.uop) not in (
         None,
         tensor._share_token,
     ):
-        copy = UOp(CONTIGUOUS, whole.uop.dtype, (whole.uop,))  # the views are of a value
+        copy = UOp(CONTIGUOUS, whole.uop.dtype, (whole.uop,))  # the views become views of a value
         whole.set_contents(copy)
         compute([TensorCore._wrap_raw(copy)])
     found = existing_buffer(tensor.uop) or fresh_zeros(tensor.uop)
     node = found or tensor.uop
-    if share_token_of(node) not in (None, tensor._share_token):  # it would change under this value
+    if share_token_of(node) not in (
+        None,
+        tensor._share_token,
+    ):  # others may write
         set_node(tensor, UOp(CONTIGUOUS, node.dtype, (node,)))
         return False
     if found is None:
@@ -388,12 +346,12 @@ def _realize_without_kernels(tensor: TensorCore) -> bool:
 
 
 def _show_shared_memory(view: TensorCore) -> None:
-    """Let a view of memory that others see hold a window on it. A copy would not show what they
-    write; where strides cannot say which elements these are, the view stays what it is.
+    """Make a view of shared memory hold a window on it, since a copy would not show later writes by
+    others. Where strides cannot express the window, the view stays lazy.
     """
     whole = view._view_group
     assert whole is not None
-    if current_buffer(whole.uop) is None:  # a write waits
+    if current_buffer(whole.uop) is None:  # a pending write
         compute([TensorCore._wrap_raw(whole.uop)])
     held = current_buffer(whole.uop)
     assert held is not None, whole.uop
@@ -416,7 +374,7 @@ def _root_of_buffer(buffer: UOp) -> Storage:
 
 
 def _written_buffer(uop: UOp) -> UOp:
-    """The buffer under a chain of writes."""
+    """The buffer at the end of a chain of writes."""
     while uop.op is ASSIGN:
         uop = uop.src[0]
     return uop

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from glassgrad.engine.pipeline import BoundPlan
 
 BUFFER = Ops.BUFFER
-MAX_NAMED_TENSORS = 8  # tensors in a message about memory
+MAX_NAMED_TENSORS = 8  # tensors listed in an out-of-memory error
 
 
 def plan_and_run(values: Sequence[UOp]) -> tuple[tuple[View, ...], BoundPlan | None]:
-    """Walk the whole road; the views, and the plan that made them."""
+    """Plan and run a graph. Returns the views, and the plan."""
     try:
         made: BoundPlan = pipeline().bind_plan(values)
-    except OutOfMemoryError as error:  # of what comes from another device
+    except OutOfMemoryError as error:  # while copying from another device
         raise _with_largest_tensors(error) from None
     return run_plan(made, lambda: values), made
 
 
 def run_plan(made: BoundPlan, values: Callable[[], Sequence[UOp]]) -> tuple[View, ...]:
-    """Run a plan; `values` gives the graph that it is for, if an error must name its lines."""
+    """Run a plan; `values` gives its graph, for errors that name source lines."""
     try:
         views: tuple[View, ...] = pipeline().launch_plan(made, values)
     except OutOfMemoryError as error:
@@ -42,7 +42,7 @@ def run_plan(made: BoundPlan, values: Callable[[], Sequence[UOp]]) -> tuple[View
 
 @cache
 def pipeline() -> ModuleType:
-    """All stages, imported when the first value is computed."""
+    """engine/pipeline.py, imported with all stages when the first value is computed."""
     from glassgrad.devices.cpu import warm_up as ahead
 
     with collector_paused():
@@ -55,7 +55,7 @@ def pipeline() -> ModuleType:
 
 
 def _with_largest_tensors(error: OutOfMemoryError) -> OutOfMemoryError:
-    """The error, and who has the memory: the largest tensors with the lines that made them."""
+    """The out-of-memory error with a list of the largest tensors and the lines that made them."""
     held = {t.uop.arg.storage: t for t in live_tensors() if t.uop.op is BUFFER}
     largest = sorted(held.items(), key=lambda pair: -pair[0].nbytes)[:MAX_NAMED_TENSORS]
     rows = [

@@ -1,8 +1,8 @@
-"""Who holds a value that is not in memory: the few tensors that a computation concerns.
+"""The holders of values that are not in memory: the few tensors that a computation concerns.
 
 A program may hold thousands of tensors, and computing one value must not look at all of them. So
-whoever begins to hold a node that is no buffer is listed, and is taken off the list when it is met
-there with a buffer.
+every holder of a node other than a BUFFER is listed when it gets the node, and removed when it is
+found to hold a BUFFER.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BUFFER = Ops.BUFFER
 
 
 class IdentityRef(ref[Any]):
-    """A weak reference, equal to itself alone: tensors compare by their elements."""
+    """A weak reference that compares by identity: tensors themselves compare by elements."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -35,7 +35,7 @@ _marking = Lock()
 
 
 def set_node(holder: TensorCore | ViewGroup, uop: UOp) -> None:
-    """Let a tensor, or what tensors share, hold another node."""
+    """Set the node that a tensor or a view group holds."""
     holder.uop = uop
     if uop.op is not BUFFER:
         UNREALIZED[IdentityRef(holder, _forget)] = None
@@ -44,7 +44,7 @@ def set_node(holder: TensorCore | ViewGroup, uop: UOp) -> None:
 
 
 def unrealized_holders() -> list[TensorCore | ViewGroup]:
-    """Everything that holds a node which is no buffer."""
+    """Every tensor and view group that holds a node other than a BUFFER."""
     found: dict[int, TensorCore | ViewGroup] = {}
     for held in list(UNREALIZED):
         holder = held()
@@ -56,17 +56,17 @@ def unrealized_holders() -> list[TensorCore | ViewGroup]:
 
 
 def mark_parameter(tensor: TensorCore) -> None:
-    """Let the node that a parameter holds know of it."""
+    """Register a parameter with the node that it holds."""
     node = tensor.uop
     if node.parameters is None:
-        with _marking:  # zeros of two threads may be one node
+        with _marking:  # equal constants of two threads are one node
             if node.parameters is None:
                 node.parameters = {}
     node.parameters[IdentityRef(tensor, node.parameters.pop)] = None
 
 
 def is_parameter(node: UOp) -> bool:
-    """Whether a parameter that is alive holds this node."""
+    """True if a live parameter holds this node."""
     found = node.parameters
     return bool(found) and any(
         tensor.uop is node and tensor.is_param

@@ -15,6 +15,7 @@ from weakref import ref
 from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
+from glassgrad.ir.window import MOVEMENTS
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.unrealized import set_node
@@ -32,12 +33,12 @@ DETACHED: Step = (DETACH, None)
 
 
 class ViewGroup:
-    """What two or more living tensors share: they are views of it, or one of them is all of it."""
+    """A base value and the live tensors that alias it: views of it, and perhaps the base tensor."""
 
     __slots__ = ("__weakref__", "members", "uop")
 
     uop: UOp
-    _is_param = False  # tensors are
+    _is_param = False  # only tensors are parameters
 
     def __init__(self, first: TensorCore) -> None:
         set_node(self, first.uop)
@@ -49,8 +50,8 @@ class ViewGroup:
         self.members[ref(tensor, self._leave)] = None
 
     def _leave(self, member: ref[TensorCore]) -> None:
-        """A tensor is gone. One that is left alone shares nothing, and is a value again, unless it
-        shows a part of memory that others see.
+        """A member was freed. The last member left is no longer part of a group, unless it views
+        shared memory.
         """
         self.members.pop(member, None)
         if len(self.members) == 1:
@@ -61,7 +62,7 @@ class ViewGroup:
             self.members.clear()
 
     def leave(self, tensor: TensorCore) -> None:
-        """A tensor that lives on holds something else from now on."""
+        """Remove a live member, which holds something else from now on."""
         tensor._view_group = None
         for member in [held for held in self.members if held() is tensor]:
             self._leave(member)
@@ -71,14 +72,14 @@ class ViewGroup:
 
     @exclusive
     def set_contents(self, uop: UOp) -> None:
-        """New contents, which every member sees its part of."""
+        """Set new contents of the base value; every member shows its part."""
         set_node(self, uop)
         for tensor in self.tensors():
             set_node(tensor, apply_steps(uop, tensor._view_steps))
 
 
 def apply_steps(uop: UOp, steps: Sequence[Step]) -> UOp:
-    """What a view shows of a whole."""
+    """The node of a view: movement steps applied to the base node."""
     for op, arg in steps:
         if op is BITCAST:
             uop = bitcast_node(uop, arg)
@@ -88,14 +89,14 @@ def apply_steps(uop: UOp, steps: Sequence[Step]) -> UOp:
 
 
 def bitcast_node(uop: UOp, dtype: Any) -> UOp:
-    """The same bytes as another dtype, whatever the sizes of items."""
+    """The same bytes as another dtype, of any item size."""
     from glassgrad.tensor.tensor import Tensor
 
     return Tensor._wrap_raw(uop).bitcast(dtype).uop
 
 
 def set_contents(tensor: TensorCore, uop: UOp) -> None:
-    """New contents for a tensor that is all of a value; whoever views it sees them."""
+    """Set new contents of a tensor that is a base value; its views see them."""
     if tensor._view_group is None:
         set_node(tensor, uop)
     elif not tensor._view_steps:
@@ -106,7 +107,7 @@ def set_contents(tensor: TensorCore, uop: UOp) -> None:
 
 
 def base_node(tensor: TensorCore) -> UOp:
-    """All elements of what a tensor is a view of."""
+    """The node of the base value that a tensor views, or its own node."""
     return tensor.uop if tensor._view_group is None else tensor._view_group.uop
 
 
@@ -115,12 +116,12 @@ def view_steps(tensor: TensorCore) -> Steps:
 
 
 def root_storage(storage: Storage) -> Storage:
-    """The storage that a part of one lies in."""
+    """The storage that a sub-storage lies in."""
     return storage if storage.base is None else storage.base
 
 
 def views_shared_memory(tensor: TensorCore) -> bool:
-    """Whether a tensor is a view of memory that others see and may write to at any time."""
+    """True if a tensor views memory that another library may write to at any time."""
     whole, home = tensor._view_group, tensor._share_token
     if home is None or whole is None or not tensor._view_steps or 0 in tensor.uop.shape:
         return False
@@ -128,7 +129,7 @@ def views_shared_memory(tensor: TensorCore) -> bool:
 
 
 def leave_shared_memory(tensor: TensorCore) -> None:
-    """Let a view that a captured function returns be the copy that it holds: replays return one."""
+    """Make a view that a captured function returns a value of its own, as replays return copies."""
     whole = tensor._view_group
     if whole is not None and views_shared_memory(tensor):
         whole.leave(tensor)
@@ -136,15 +137,27 @@ def leave_shared_memory(tensor: TensorCore) -> None:
 
 
 def share_token_of(node: UOp) -> object | None:
-    """Who may write to the memory that a node is or is written to, if others see it."""
-    while node.op is ASSIGN and node.realized is None:  # a write that waits
+    """The token of the tensors that may write to the memory under a node; None if it is not
+    shared.
+    """
+    while node.op is ASSIGN and node.realized is None:  # a pending write
         node = node.src[0]
     held = node if node.op is BUFFER else node.realized
     return None if held is None else root_storage(held.arg.storage).holder
 
 
+def reads_shared_memory(node: UOp) -> bool:
+    """True if a node is a movement of shared memory. What was read there once is the value of the
+    tensor that was realized, not of other views with the same node.
+    """
+    first = node
+    while node.op in MOVEMENTS:
+        node = node.src[0]
+    return node is not first and share_token_of(node) is not None
+
+
 def refuse_overlapping_write(steps: Sequence[Step], shape: tuple[int, ...]) -> None:
-    """A write to an element that is shown more than once would have no meaning."""
+    """Raise an error for writes to views that show an element more than once."""
     for op, arg in steps:
         if op is EXPAND or (op is WINDOW and arg[1] > 1 and arg[1] > arg[2]):
             raise ShapeError(

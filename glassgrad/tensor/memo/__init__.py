@@ -1,1 +1,3 @@
-"""What a repeated computation reuses: graph keys, the step cache, numbers made arguments."""
+"""What repeated computations reuse: graph keys, cached steps, and arguments in place of
+constants.
+"""

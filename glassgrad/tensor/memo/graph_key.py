@@ -1,9 +1,9 @@
-"""values to compute -> Outline: one walk writes their structure down, to know them again.
+"""values to compute -> GraphKey: the structure of their graph, taken in one walk.
 
-What must be computed together, in which order and by which plan depends on the structure of the
-graph alone, and on which of the living tensors are made of what. So where a loop computes the same
-again, the outline is the same, and the course that the first time took is followed
-(tensor/memo/step_cache.py): nothing is collected, rebuilt or planned.
+What is computed together, in which order and with which plan depends only on the structure of the
+graph and on which live tensors read which of its nodes. So where a loop computes the same again,
+the keys are equal and the cached step runs (memo/step_cache.py): nothing is collected, rebuilt or
+planned.
 """
 
 from __future__ import annotations
@@ -21,18 +21,27 @@ BUFFER, CONST, ASSIGN, COPY = Ops.BUFFER, Ops.CONST, Ops.ASSIGN, Ops.COPY
 DETACH, CUSTOM, BIND, DEFERRED = Ops.DETACH, Ops.CUSTOM, Ops.BIND, Ops.DEFERRED
 SHRINK = Ops.SHRINK
 SPECIAL_OPS = frozenset((ASSIGN, COPY, DETACH, CUSTOM, BIND, DEFERRED))
-IN_MEMORY = "held"  # a node whose value is in the buffer that follows
+IN_MEMORY = "held"  # marks a node whose value is in the buffer that follows
 
 
 class GraphKey:
-    """A graph as a key: its nodes in the order of a walk, and as a number where one is met again.
+    """A graph as a key: its nodes in the order of a walk, with a number for each repeated node.
 
     `numbers` has the nodes in order, `leaves` are the buffers among them.
     """
 
     __slots__ = (
-        "graphs", "has_holders", "has_writes", "held", "is_plain", "leaves", "numbers",
-        "slices", "storages", "words", "written",
+        "graphs",
+        "has_holders",
+        "has_key",
+        "has_writes",
+        "held",
+        "leaves",
+        "numbers",
+        "parts",
+        "slices",
+        "storages",
+        "written",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -40,20 +49,20 @@ class GraphKey:
         self.leaves: list[UOp] = []
         self.has_writes = False
         self.has_holders = False
-        self.is_plain = True  # values of variables and other devices are not written
-        self.words: list[Any] = []
+        self.has_key = True  # not with bound variables or copies between devices
+        self.parts: list[Any] = []
         self.storages: dict[int, int] = {}
-        self.held: set[UOp] = set()  # nodes that are in memory
-        self.graphs: list[UOp] = []  # nodes whose graph counts, not only their value
+        self.held: set[UOp] = set()  # nodes whose values are in memory
+        self.graphs: list[UOp] = []  # nodes whose graphs gradients differentiate
         self.slices: list[UOp] = []
-        self.written: set[int] = set()  # storages, by their numbers
+        self.written: set[int] = set()  # numbers of storages that are written
 
     def add(self, roots: Iterable[UOp]) -> None:
-        """Write down everything under these."""
+        """Append everything under these roots to the key."""
         stack = list(roots)
-        words, numbers = self.words, self.numbers
-        words.append(len(stack))
-        write, take, put = words.append, stack.pop, stack.extend
+        parts, numbers = self.parts, self.numbers
+        parts.append(len(stack))
+        write, take, put = parts.append, stack.pop, stack.extend
         while stack:
             node = take()
             number = numbers.get(node)
@@ -68,11 +77,11 @@ class GraphKey:
                 write(IN_MEMORY)
                 self.held.add(node)
                 stack.append(node.realized)
-            elif op is CONST:  # there is one node for each number, and the key keeps it
+            elif op is CONST:  # constants are interned, and the key keeps the node alive
                 write(node)
             else:
                 if op in SPECIAL_OPS:
-                    self._write_unusual(node)
+                    self._write_special(node)
                 elif op is SHRINK:
                     self.slices.append(node)
                     write((op, node.dtype, node.arg, len(node.src)))
@@ -81,43 +90,45 @@ class GraphKey:
                 put(node.src)
 
     def _write_buffer(self, node: UOp) -> None:
-        """Write where a buffer lies: which storage it is of those that are met. Where it begins
-        there is an argument of the launch.
+        """Append a buffer: its layout and the number of its storage. Its offset is a launch
+        argument.
         """
         view, storages = node.arg, self.storages
         storage = view.storage
         number = storages.setdefault(id(storage), len(storages))
-        self.words.append((node.dtype, view.shape, view.strides, number, storage.device))
+        self.parts.append((node.dtype, view.shape, view.strides, number, storage.device))
         self.leaves.append(node)
 
-    def _write_unusual(self, node: UOp) -> None:
-        """Write a node of which something else counts than for most."""
+    def _write_special(self, node: UOp) -> None:
+        """Append a node of SPECIAL_OPS, of which other parts matter than op, dtype and arg."""
         op, arg = node.op, node.arg
         if op is DEFERRED:
             if arg.sees_graph:
                 self.graphs.append(node.src[0])
-        elif op is DETACH:  # if it has a name, only that it has one
+        elif op is DETACH:  # not which name makes it unique
             arg = arg is None
-        elif op is CUSTOM:  # other rules have made their gradients already
+        elif op is CUSTOM:  # the gradients of other rules are in the graph
             arg = arg if isinstance(arg, Derivative) else None
         elif op is ASSIGN:
             self.has_writes = True
             storage = target_storage(node)
             self.written.add(self.storages.setdefault(id(storage), len(self.storages)))
         else:
-            self.is_plain = False
-        self.words.append((op, node.dtype, arg, len(node.src)))
+            self.has_key = False
+        self.parts.append((op, node.dtype, arg, len(node.src)))
 
     def add_holders(self, values: Sequence[UOp]) -> None:
-        """Write down what living tensors hold. What is in memory matters if it may be written."""
+        """Append the nodes that live tensors hold. Values in memory matter only if they may be
+        written.
+        """
         self.has_holders = True
         self.add([value for value in values if current_buffer(value) is None])
         buffers = [held for value in values if (held := current_buffer(value)) is not None]
-        self.words.append(tuple([self.numbers[held] for held in buffers if held in self.numbers]))
+        self.parts.append(tuple([self.numbers[held] for held in buffers if held in self.numbers]))
 
     def add_graphs(self, windows: Container[UOp]) -> None:
-        """Write down what gradients are gradients of, also where it is in memory; no gradient flows
-        through windows.
+        """Append the graphs that deferred gradients differentiate, in memory or not; no gradient
+        flows through slice windows.
         """
         seen: set[UOp] = set()
         stack = list(self.graphs) if self.held else []
@@ -127,20 +138,20 @@ class GraphKey:
                 continue
             seen.add(node)
             if node in self.held:
-                self.words.append(self.numbers[node])
-                self._write_unusual(node) if node.op in SPECIAL_OPS else self.words.append(
+                self.parts.append(self.numbers[node])
+                self._write_special(node) if node.op in SPECIAL_OPS else self.parts.append(
                     (node.op, node.dtype, node.arg, len(node.src))
                 )
                 self.add(node.src)
             stack.extend(node.src)
 
     def key(self) -> tuple[Any, ...]:
-        """Equal where all is equal that decides on how to compute the first values."""
+        """The key: equal if everything is equal that decides how to compute the first values."""
         settings = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value)
-        return (*settings, *self._overlaps(), *self.words)
+        return (*settings, *self._overlaps(), *self.parts)
 
     def _overlaps(self) -> list[tuple[int, int]]:
-        """Where in a storage that is written to its buffers begin: some may lie in each other."""
+        """Relative offsets of buffers in written storages, which may overlap."""
         first: dict[int, int] = {}
         found = []
         for leaf in self.leaves if self.written else ():
@@ -150,6 +161,6 @@ class GraphKey:
                 found.append((number, leaf.arg.offset - start))
         return found
 
-    def is_sound(self) -> bool:
-        """Whether nothing of it was overwritten by a replay."""
+    def is_intact(self) -> bool:
+        """True if no leaf was overwritten by a replay."""
         return not OVERWRITTEN or not any(leaf.arg in OVERWRITTEN for leaf in self.leaves)

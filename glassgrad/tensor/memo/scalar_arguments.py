@@ -1,8 +1,8 @@
-"""a number that changes from call to call -> an argument of the launch, instead of a constant.
+"""a number that changes from call to call -> a launch argument instead of a constant.
 
-A constant is part of the code: `w -= rate * w.grad` with another rate in every step would be
-another kernel in every step. So an operator in the user's program whose number has changed twice
-reads it from memory from then on, and one kernel serves all of them.
+Constants are part of the code: `w -= rate * w.grad` with a new rate per step would compile a kernel
+per step. So once the number of an operator in the user's program has changed twice, the operator
+reads it from memory, and one kernel serves all values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassgrad.memory.allocator import is_file, is_host
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import device_of
 
-MAX_CHANGES = 2  # of a number, before it is read from memory
+MAX_CHANGES = 2  # of a number, before it becomes an argument
 MAX_SITES = 10_000
 OPERATOR_MODULES = frozenset(
     f"glassgrad.tensor.{name}"
@@ -34,7 +34,9 @@ STRUCT_FORMATS = {"float32": "f", "float64": "d"}
 
 
 class _OperatorSite:
-    """An instruction of the user's program that takes a number; the code keeps its id its own."""
+    """An instruction of the user's program with a number operand; holding the code object keeps its
+    id unique.
+    """
 
     __slots__ = ("changes", "code", "value")
 
@@ -48,9 +50,9 @@ OPERATOR_SITES: dict[tuple[int, int], _OperatorSite] = {}
 
 
 def as_argument(number: UOp, other: UOp) -> UOp:
-    """The constant itself, or a buffer with its value if it changes where the user wrote it.
+    """The constant itself, or a buffer with its value if it keeps changing at this instruction.
 
-    `other` is what it is combined with.
+    `other` is the operand that it is combined with.
     """
     if number.dtype.name not in STRUCT_FORMATS or recorder() is not None:
         return number
@@ -74,7 +76,7 @@ def as_argument(number: UOp, other: UOp) -> UOp:
 
 
 def _user_frame() -> FrameType:
-    """Who used the operator."""
+    """The frame of the user's code that called the operator."""
     frame = sys._getframe(2)
     while frame.f_globals.get("__name__") in OPERATOR_MODULES and frame.f_back is not None:
         frame = frame.f_back

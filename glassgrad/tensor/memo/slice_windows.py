@@ -1,8 +1,8 @@
-"""slices of buffers -> windows on their memory: where a slice begins is an argument of the launch.
+"""slices of buffers -> windows on their memory, so that their offsets are launch arguments.
 
-`X[i : i + 100]` is the same graph for every i if the slice is a buffer of its own, which lies
-somewhere in the memory of X. So for the time of a computation, slices of what is in memory are
-taken for such windows: one plan and one set of kernels serve all of them.
+`X[i : i + 100]` is the same graph for every i if the slice is a BUFFER that lies in the memory of
+X. So during a computation slices of realized values are replaced by such windows: one plan and one
+set of kernels serve all offsets.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from glassgrad.memory.storage import Storage
 from glassgrad.tensor.lazy.buffer_versions import OVERWRITTEN
 
 BUFFER = Ops.BUFFER
-MAX_WINDOWS = 4  # on one storage: each is an argument of every kernel that reads it
+MAX_WINDOWS = 4  # per storage: each is an argument of every kernel that reads it
 
 
 class SliceWindows:
-    """The slices that stand for windows during one computation."""
+    """The slices that are replaced by windows during one computation."""
 
     def __init__(self) -> None:
-        self.found: dict[UOp, UOp] = {}  # slice -> the buffer that it stands for
+        self.found: dict[UOp, UOp] = {}  # slice -> window
         self.tried: set[UOp] = set()
 
     def open(self, slices: Iterable[UOp]) -> bool:
-        """Let slices of buffers stand for windows; whether there was a new one."""
+        """Replace slices of buffers by windows; True if there was a new one."""
         new = [node for node in slices if node not in self.tried]
         self.tried.update(new)
         before = len(self.found)
@@ -41,17 +41,17 @@ class SliceWindows:
         return len(self.found) > before
 
     def close(self, storages: Iterable[Storage] | None = None) -> None:
-        """Let slices, or only those of these storages, be slices again."""
+        """Undo the replacement for all slices, or for those of these storages."""
         gone = None if storages is None else set(storages)
         for node, window in list(self.found.items()):
             if gone is None or window.arg.storage in gone:
                 del self.found[node]
-                if node.realized is window:  # and was not computed into memory of its own
+                if node.realized is window:  # else it was computed into memory of its own
                     node.realized = None
 
     def ambiguous(self, leaves: Iterable[UOp]) -> set[Storage]:
-        """The storages whose slices cannot be windows: these buffers of a graph read or write them
-        in another way, or there are many slices.
+        """Storages whose slices cannot be windows: they are also read or written as a whole, or
+        have more than MAX_WINDOWS slices.
         """
         own = {window: window.arg.storage for window in self.found.values()}
         storages = set(own.values())
@@ -62,7 +62,7 @@ class SliceWindows:
 
 
 def _base_buffer(node: UOp) -> UOp | None:
-    """The buffer that a slice is cut from, if gradients do not flow on to it."""
+    """The buffer that a slice is cut from, if no gradient flows to it."""
     while node.realized is None and node.op in MOVEMENTS and len(node.src) == 1:
         node = node.src[0]
     if node.op is not BUFFER or node.history is not None or 0 in node.shape:

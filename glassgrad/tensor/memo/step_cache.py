@@ -1,4 +1,4 @@
-"""an Outline -> the Course that was taken for the same one before: which plan, on which buffers."""
+"""a GraphKey -> the step that an equal graph took before: which plan, on which buffers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class CachedStep(NamedTuple):
-    """What was done for an outline, by the numbers of its nodes and leaves.
+    """How a graph was computed, in terms of the numbers of its key's nodes and leaves.
 
-    `ends` are the values that were computed: the nodes that stand for one, and whether its view is
-    the written buffer's own. `ended` are the leaves whose contents are overwritten, `bound` the
-    values of variables that numbers of the graph became.
+    `ends` are the computed values: the nodes with that value, and whether its view is the written
+    buffer's own. `ended` are the leaves that are overwritten, `bound` the values of variables that
+    replaced numbers of the graph.
     """
 
     plan: Plan
@@ -40,55 +40,55 @@ class CachedStep(NamedTuple):
 NEEDS_HOLDERS = "needs holders"  # add the nodes that live tensors hold to the key
 NEEDS_EXPANSION = "needs expansion"  # expand composites: a value inside of one is materialized
 Key = tuple[Any, ...]
-STEPS: Cache[tuple[Key, CachedStep | str]] = Cache(256)  # by hashes of keys, which are long
+STEPS: Cache[tuple[Key, CachedStep | str]] = Cache(256)  # by the hash of the key, as keys are long
 
 
 class Lookup(NamedTuple):
-    """An outline, its key, and what was done for the same key before, if something was."""
+    """A graph key and the step that is cached for it, if any."""
 
-    outline: GraphKey
+    graph_key: GraphKey
     key: Key
-    course: CachedStep | str | None
+    step: CachedStep | str | None
 
 
 def look_up(
     values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: SliceWindows
 ) -> Lookup | None:
-    """The outline of values, and the course that was taken for the same one before.
+    """The key of the graph of these values, with its cached step.
 
-    None if what is to be done cannot be known from an outline. `holders` gives what every living
-    tensor holds. Slices become windows where nothing else of their storage is read.
+    None if the key does not determine the computation. `holders` returns the nodes of all live
+    tensors. Slices become windows where nothing else of their storage is read.
     """
     found = _look_up_once(values, holders, windows)
-    if windows.open(found.outline.slices):
+    if windows.open(found.graph_key.slices):
         found = _look_up_once(values, holders, windows)
-    if windows.found and (storages := windows.ambiguous(found.outline.leaves)):
+    if windows.found and (storages := windows.ambiguous(found.graph_key.leaves)):
         windows.close(storages)
         found = _look_up_once(values, holders, windows)
-    outline, course = found.outline, found.course
-    if not outline.is_plain or not outline.is_sound():
+    graph_key, step = found.graph_key, found.step
+    if not graph_key.has_key or not graph_key.is_intact():
         return None
-    if course is NEEDS_EXPANSION or (isinstance(course, CachedStep) and _is_valid(course)):
+    if step is NEEDS_EXPANSION or (isinstance(step, CachedStep) and _is_valid(step)):
         return found
-    return found._replace(course=None)
+    return found._replace(step=None)
 
 
 def _look_up_once(
     values: Sequence[UOp], holders: Callable[[], list[UOp]], windows: SliceWindows
 ) -> Lookup:
-    outline = GraphKey()
-    outline.add(values)
-    if outline.has_writes:
-        outline.add_holders(holders())
-    outline.add_graphs(windows.found)
-    key = outline.key()
-    course = _cached(key)
-    if course is NEEDS_HOLDERS:
-        outline.add_holders(holders())
-        outline.add_graphs(windows.found)
-        key = outline.key()
-        course = _cached(key)
-    return Lookup(outline, key, course)
+    graph_key = GraphKey()
+    graph_key.add(values)
+    if graph_key.has_writes:
+        graph_key.add_holders(holders())
+    graph_key.add_graphs(windows.found)
+    key = graph_key.key()
+    step = _cached(key)
+    if step is NEEDS_HOLDERS:
+        graph_key.add_holders(holders())
+        graph_key.add_graphs(windows.found)
+        key = graph_key.key()
+        step = _cached(key)
+    return Lookup(graph_key, key, step)
 
 
 def _cached(key: Key) -> CachedStep | str | None:
@@ -96,22 +96,21 @@ def _cached(key: Key) -> CachedStep | str | None:
     return found[1] if found is not None and found[0] == key else None
 
 
-def _put(key: Key, course: CachedStep | str) -> None:
-    STEPS[hash(key)] = (key, course)
+def _put(key: Key, step: CachedStep | str) -> None:
+    STEPS[hash(key)] = (key, step)
 
 
-def _is_valid(course: CachedStep) -> bool:
-    """Whether plans were not forgotten since, and the device is still the one of its name."""
-    is_open = Device.opened.get(course.device.name) is course.device
-    return is_open and course.clear_count == PLANS.clear_count
+def _is_valid(step: CachedStep) -> bool:
+    """True if the plan cache was not cleared since and the device is still open under its name."""
+    is_open = Device.opened.get(step.device.name) is step.device
+    return is_open and step.clear_count == PLANS.clear_count
 
 
 class ComputedStep(NamedTuple):
-    """What was done to compute values.
+    """How values were computed.
 
-    `ends` are the nodes that were computed, with whether their view is the written buffer's own,
-    `ended` are the buffers that are overwritten, and `became` says what the nodes of the outline
-    became whose graphs were written.
+    `ends` are the computed nodes, with whether their view is the written buffer's own. `ended` are
+    the overwritten buffers. `became` maps nodes of the key to their expansions.
     """
 
     made: BoundPlan
@@ -122,22 +121,22 @@ class ComputedStep(NamedTuple):
 
 
 def store(found: Lookup, done: ComputedStep) -> None:
-    """Do the same next time."""
-    outline, made = found.outline, done.made
-    if done.needs_holders and not outline.has_holders:
+    """Cache a step for equal graphs."""
+    graph_key, made = found.graph_key, done.made
+    if done.needs_holders and not graph_key.has_holders:
         _put(found.key, NEEDS_HOLDERS)
         return
-    places = {leaf: place for place, leaf in enumerate(outline.leaves)}
+    places = {leaf: place for place, leaf in enumerate(graph_key.leaves)}
     numbers: dict[UOp, list[int]] = {}
-    for node, number in outline.numbers.items():
+    for node, number in graph_key.numbers.items():
         numbers.setdefault(done.became.get(node, node), []).append(number)
     is_known = done.ends.keys() <= numbers.keys()
-    if not is_known and any(isinstance(node.arg, Composite) for node in outline.numbers):
+    if not is_known and any(isinstance(node.arg, Composite) for node in graph_key.numbers):
         _put(found.key, NEEDS_EXPANSION)
         return
-    # Otherwise it is a copy of what is overwritten, or on whichever device is the usual one.
+    # Otherwise the plan copies what it overwrites, or runs on the default device of the moment.
     if made.leaves and is_known and {*made.leaves, *done.ended} <= places.keys():
-        course = CachedStep(
+        step = CachedStep(
             made.plan,
             made.device,
             tuple([places[leaf] for leaf in made.leaves]),
@@ -146,4 +145,4 @@ def store(found: Lookup, done: ComputedStep) -> None:
             PLANS.clear_count,
             made.values,
         )
-        _put(found.key, course)
+        _put(found.key, step)

@@ -316,7 +316,7 @@ class Elementwise(TensorCore):
         return self._wrap(self.uop)
 
     def is_floating_point(self) -> Any:
-        """Whether the dtype is a float.
+        """True if the dtype is a float.
 
         >>> Tensor([1]).is_floating_point(), Tensor([1.5]).is_floating_point()
         (False, True)

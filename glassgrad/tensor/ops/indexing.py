@@ -81,7 +81,7 @@ def plan_index(index: Any, shape: Shape) -> IndexPlan:
 
 
 def _are_separated(parts: list[Any]) -> bool:
-    """Whether slices or Nones part the numbers and tensors; NumPy then puts the result first."""
+    """True if slices or Nones part the numbers and tensors; NumPy then puts the result first."""
     at = [i for i, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
     return bool(at) and at[-1] - at[0] != len(at) - 1
 

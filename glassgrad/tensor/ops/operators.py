@@ -335,7 +335,7 @@ class Operators(TensorCore):
 
 
 def _loses_signs(one: DType, other: DType) -> bool:
-    """Whether the dtype that both meet in has no negative numbers, but one of them has."""
+    """True if the dtype that both meet in has no negative numbers, but one of them has."""
     return one.kind != other.kind and promote(one, other) is dtypes.uint64 and BOOL is not other
 
 

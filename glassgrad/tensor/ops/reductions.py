@@ -136,7 +136,7 @@ class Reductions(TensorCore):
 
     @keyword_aliases(dim="axis")
     def any(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
-        """Whether some value is true.
+        """True if some value is true.
 
         >>> Tensor([False, True]).any().item()
         True
@@ -146,7 +146,7 @@ class Reductions(TensorCore):
 
     @keyword_aliases(dim="axis")
     def all(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
-        """Whether every value is true.
+        """True if every value is true.
 
         >>> Tensor([False, True]).all().item()
         False
@@ -157,7 +157,7 @@ class Reductions(TensorCore):
     def allclose(
         self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
     ) -> Self:
-        """Whether `isclose` holds everywhere.
+        """True if `isclose` holds everywhere.
 
         >>> Tensor([1.0, 2.0]).allclose(Tensor([1.0, 2.0000001])).item()
         True

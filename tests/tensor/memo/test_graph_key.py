@@ -14,11 +14,11 @@ Make = Callable[[Tensor, Tensor], Tensor]
 
 
 def key(*tensors: Tensor, holders: tuple[Tensor, ...] = ()) -> tuple[object, ...]:
-    outline = GraphKey()
-    outline.add([tensor.uop for tensor in tensors])
-    outline.add_holders([tensor.uop for tensor in holders])
-    outline.add_graphs(())
-    return outline.key()
+    graph_key = GraphKey()
+    graph_key.add([tensor.uop for tensor in tensors])
+    graph_key.add_holders([tensor.uop for tensor in holders])
+    graph_key.add_graphs(())
+    return graph_key.key()
 
 
 def pair(*shape: int) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""What a loop computes again is known by its outline, and nothing is thought through twice."""
+"""What a loop computes again is known by its graph_key, and nothing is thought through twice."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MAX_ITEMS_COMPARED = 1000  # of a tuple that is compared by value
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value never changes and is known by its contents."""
+    """True if a value never changes and is known by its contents."""
     kind = type(value)
     if kind in PLAIN_TYPES or kind is range or kind is slice or kind is SymbolicInt:
         return True
@@ -41,7 +41,7 @@ def is_numpy_array(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value lends its memory, or gives it to NumPy: what is in it may change."""
+    """True if a value lends its memory, or gives it to NumPy: what is in it may change."""
     if is_numpy_array(value):
         return True
     if isinstance(value, (TensorCore, ref, type)):
@@ -58,7 +58,7 @@ def is_of_user(kind: type) -> bool:
 
 
 def is_equal(old: Any, new: Any) -> bool:
-    """Whether two plain values would make the same computation: 1, 1.0 and True would not."""
+    """True if two plain values would make the same computation: 1, 1.0 and True would not."""
     if type(old) is not type(new):
         return False
     if isinstance(old, (tuple, frozenset)):
@@ -86,7 +86,7 @@ def shown(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def is_library(module: str | None) -> bool:
-    """Whether a module is the standard library's, ours, or an installed one that knows nothing of
+    """True if a module is the standard library's, ours, or an installed one that knows nothing of
     tensors: what its functions return depends on their arguments alone.
     """
     if not module or module == "__main__":

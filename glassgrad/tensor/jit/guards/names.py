@@ -60,7 +60,7 @@ def _identifiers(constants: Iterable[Any]) -> Iterator[str]:
 
 
 def _computes_names(code: CodeType) -> bool:
-    """Whether getattr() is called with something else than a constant name."""
+    """True if getattr() is called with something else than a constant name."""
     if "getattr" not in code.co_names and "globals" not in code.co_names:
         return False
     steps = list(dis.get_instructions(code))
@@ -89,7 +89,7 @@ def line_of(code: CodeType, name: str) -> int:
 
 
 def is_only_updated(codes: Iterable[CodeType], name: str) -> bool:
-    """Whether every use of a name changes what it stands for, as `calls += 1` and
+    """True if every use of a name changes what it stands for, as `calls += 1` and
     `losses.append(x)` do: then nothing is computed from it.
     """
     found = [_uses(one, name) for code in codes for one in nested(code)]

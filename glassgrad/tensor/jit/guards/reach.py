@@ -384,7 +384,7 @@ VISITS: list[tuple[Any, Visit]] = [
 
 
 def _may_hold_code(value: Any) -> bool:
-    """Whether a wrapper of a library may call functions of the user through this."""
+    """True if a wrapper of a library may call functions of the user through this."""
     return callable(value) or type(value) is dict
 
 

@@ -54,7 +54,7 @@ class Change(NamedTuple):
         return f"{self.path}, which was {shown(self.old)} and is {shown(self.new)}"
 
     def replaces_an_object(self) -> bool:
-        """Whether an object or a tensor has gone, which is not to be kept alive any longer."""
+        """True if an object or a tensor has gone, which is not to be kept alive any longer."""
         kept = (FunctionType, BuiltinFunctionType, ModuleType, type)
         return not (is_plain(self.old) or self.old is NOTHING or isinstance(self.old, kept))
 
@@ -74,7 +74,7 @@ class Guards:
 
     @cached_property
     def compare(self) -> Callable[[], bool]:
-        """Whether every value is what it was; one of `GONE` is raised where something has gone."""
+        """True if every value is what it was; one of `GONE` is raised where something has gone."""
         code = GuardCode()
         pairs = zip(self._sources, self._saved, strict=True)
         return code.function(
@@ -82,7 +82,7 @@ class Guards:
         )
 
     def are_valid(self) -> bool:
-        """Whether every value is what it was."""
+        """True if every value is what it was."""
         try:
             return self.compare()
         except GONE:
@@ -105,7 +105,7 @@ class Guards:
                     yield Change(source.path(number), old, new)
 
     def keep_replaced_objects_alive(self) -> bool:
-        """Whether objects or tensors were replaced, which this would keep alive."""
+        """True if objects or tensors were replaced, which this would keep alive."""
         return any(change.replaces_an_object() for change in self.changes())
 
     # ------------------------------------------------------------------ what a function does

@@ -55,7 +55,7 @@ def is_equal_plain(new: Any, old: Any) -> bool:
 
 
 def all_same(now: Iterable[Any], saved: Sequence[Any]) -> bool:
-    """Whether items are those that were saved, or plain values equal to them."""
+    """True if items are those that were saved, or plain values equal to them."""
     found = list(now)
     if len(found) != len(saved):
         return False
