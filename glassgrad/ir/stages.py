@@ -204,4 +204,5 @@ class Launch:
     reference: Reference | None = None
 
 
-Choose = Callable[[Nest, Target], tuple[Any, ...]]
+# The recipe for a nest; or the nest after it, where the chooser has applied it already.
+Choose = Callable[[Nest, Target], Nest | tuple[Any, ...]]

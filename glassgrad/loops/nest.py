@@ -5,7 +5,7 @@ A *binder* is a STORE, STAGE, REDUCE or SCAN: a node whose loops run over ranges
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from glassgrad.base.fast_dataclasses import replace
@@ -162,3 +162,44 @@ def change_kind(nest: Nest, axis: UOp, kind: AxisKind) -> Nest:
     """The nest with this axis of another kind."""
     same = make_range(axis.axis, axis.src[0], kind)
     return substitute_axis(nest, axis, (same,), same)
+
+
+def enclosing_loops(nest: Nest, axis: UOp) -> set[UOp]:
+    """The loops open at the scratch copy: the axis and those outside of it, without unrolled
+    ones.
+    """
+    if axis in nest.outer:
+        inside = nest.outer[: nest.outer.index(axis) + 1]
+        return {r for r in inside if not r.kind.is_unrolled}
+    enclosing = {r for r in nest.outer if not r.kind.is_unrolled}
+    for block in binders_over(nest, axis):
+        bound = block.bound
+        enclosing.update(r for r in bound[: bound.index(axis) + 1] if not r.kind.is_unrolled)
+    return enclosing
+
+
+def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
+    """Ranges in the order in which the nest runs them: loops, then registers, then lanes."""
+    stages = [node for node in binders_of(nest.body) if node.op is Ops.STAGE]
+    carrying = {
+        r for node in stages for r in carried_loops(node)
+    }  # these run outside of the loops over carried scratch
+
+    reduce_order: dict[UOp, int] = {}
+    for block in binders_of(nest.body):
+        if block.op is Ops.REDUCE:
+            reduce_order |= {r: n for n, r in enumerate(block.bound)}
+
+    def key(r: UOp) -> tuple[bool, bool, int, bool, int, int]:
+        outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
+        position = reduce_order.get(r, 0)
+        return (
+            r.kind.is_unrolled,
+            r.kind is AxisKind.LANE,
+            outer,
+            r not in carrying,
+            position,
+            r.axis,
+        )
+
+    return sorted(ranges, key=key)

@@ -17,7 +17,7 @@ def test_the_stages_come_in_the_order_of_the_road() -> None:
     x = Tensor(np.ones((64, 64), np.float32)).realize()
     found = list(artefacts(kernel_of(x.sum(1)), Device["CPU"]))
     assert [one.stage for one in found] == ["kernel", "nest", "program", "source", "machine"]
-    assert "several steps of a reduction at once" in found[1].text
+    assert "unroll a reduction axis" in found[1].text
 
 
 def test_a_device_without_machine_code_ends_with_the_source() -> None:

@@ -1,9 +1,9 @@
 """A nest whose code is too long -> one with fewer unroll copies: compile time grows with code
 length.
 
-Strategies estimate the code that their moves generate (`MAX_UNROLLED` in
-loops/strategies/recipe_builder.py), so hardly any kernel exceeds the limit. Code that exceeds the
-instruction cache is slower, too.
+Strategies estimate the code that their moves generate (`MAX_UNROLLED_INSTRUCTIONS` in
+loops/strategies/shared/recipe_builder.py), so hardly any kernel exceeds the limit. Code that
+exceeds the instruction cache is slower, too.
 """
 
 from __future__ import annotations

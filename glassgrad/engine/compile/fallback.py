@@ -34,9 +34,10 @@ class RecipeAttempt:
     def __call__(self, kernel: Kernel, target: Target) -> Nest:
         return _optimize_with(self._choose)(kernel, target)
 
-    def _choose(self, nest: Nest, target: Target) -> tuple[object, ...]:
-        self.recipe = self.policy(nest, target)
-        return self.recipe
+    def _choose(self, nest: Nest, target: Target) -> Nest | tuple[object, ...]:
+        chosen = self.policy(nest, target)
+        self.recipe = chosen.recipe if isinstance(chosen, Nest) else chosen
+        return chosen
 
     def simpler_attempts(self, target: Target) -> Iterator[tuple[Optimize, Target]]:
         """What to try next, the fastest first."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.base.fast_dataclasses import field, frozen
-from glassgrad.ir.stages import Nest, Target
+from glassgrad.ir.stages import Choose, Nest, Target
 
 if TYPE_CHECKING:
     from glassgrad.loops.opts import Recipe
@@ -18,9 +17,9 @@ class OptimizerPolicy:
     """Chooses a recipe for a nest; `key` distinguishes policies in caches."""
 
     key: str
-    choose: Callable[[Nest, Target], Recipe] = field(repr=False)
+    choose: Choose = field(repr=False)
 
-    def __call__(self, nest: Nest, target: Target) -> Recipe:
+    def __call__(self, nest: Nest, target: Target) -> Nest | Recipe:
         return self.choose(nest, target)
 
 
@@ -33,14 +32,14 @@ def current_policy() -> OptimizerPolicy:
 
 
 def heuristic_policy() -> OptimizerPolicy:
-    return OptimizerPolicy("heuristic", _heuristic_recipe)
+    return OptimizerPolicy("heuristic", _heuristic_nest)
 
 
 def _empty_recipe(nest: Nest, target: Target) -> Recipe:
     return ()
 
 
-def _heuristic_recipe(nest: Nest, target: Target) -> Recipe:
+def _heuristic_nest(nest: Nest, target: Target) -> Nest:
     # Not needed where sources are on disk.
     from glassgrad.loops.strategies.heuristic import heuristic
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from time import perf_counter
 
 from glassgrad.base.config import BEAM_SECONDS, DEBUG
@@ -17,7 +16,7 @@ from glassgrad.devices.cpu.object_cache import object_key, read_object, write_ob
 from glassgrad.engine.cache.sources import CACHED_LANGUAGES, code_version, kernel_text, target_key
 from glassgrad.engine.debug import report_search
 from glassgrad.engine.tune.benchmark_client import BenchmarkClient
-from glassgrad.ir.stages import Nest, Source, Target
+from glassgrad.ir.stages import Choose, Nest, Source, Target
 from glassgrad.loops import finish
 from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import Opt, OptOps, Recipe
@@ -28,12 +27,12 @@ from glassgrad.lower import lower
 from glassgrad.render import render
 
 FINAL_ROUNDS = 7  # alternating measurements of the final comparison
-Heuristic = Callable[[Nest, Target], Recipe]
 
 
-def search(nest: Nest, target: Target, width: int, choose: Heuristic = heuristic) -> Recipe:
+def search(nest: Nest, target: Target, width: int, choose: Choose = heuristic) -> Recipe:
     """The recipe of a search of this width; stored on disk."""
-    usual = choose(nest, target)
+    chosen = choose(nest, target)
+    usual = chosen.recipe if isinstance(chosen, Nest) else chosen
     if target.language not in CACHED_LANGUAGES:
         return usual
     key = object_key("recipe", kernel_text(nest), target_key(target), str(width), code_version())

@@ -15,8 +15,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.moves.pack import reading_order
-from glassgrad.loops.nest import binders_of, binders_over, nodes_of
+from glassgrad.loops.nest import binders_of, binders_over, nodes_of, reading_order
 from glassgrad.loops.opts import IllegalMove, require
 
 

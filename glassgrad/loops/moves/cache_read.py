@@ -16,8 +16,8 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.proof import guard_unproved
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES, enclosing_loops, loads_under, packed_value
-from glassgrad.loops.nest import next_axis_number
+from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES, loads_under, packed_value
+from glassgrad.loops.nest import enclosing_loops, next_axis_number
 from glassgrad.loops.opts import IllegalMove
 
 Loops = set[UOp]

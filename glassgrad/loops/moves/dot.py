@@ -18,8 +18,8 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES, reading_order
-from glassgrad.loops.nest import next_axis_number, only_sum
+from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES
+from glassgrad.loops.nest import next_axis_number, only_sum, reading_order
 from glassgrad.loops.opts import IllegalMove
 
 SIGN_OFFSET = 128  # int8 value + 128 = uint8 value

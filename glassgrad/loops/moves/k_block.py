@@ -16,8 +16,15 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES, enclosing_loops, reading_order
-from glassgrad.loops.nest import find_axis, next_axis_number, only_sum, substitute_axis
+from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES
+from glassgrad.loops.nest import (
+    enclosing_loops,
+    find_axis,
+    next_axis_number,
+    only_sum,
+    reading_order,
+    substitute_axis,
+)
 from glassgrad.loops.opts import IllegalMove
 
 

@@ -5,7 +5,6 @@ Loads that are only packed_value to another dtype are packed_value while copying
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -13,10 +12,15 @@ from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.dots import dot_of
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
-from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.nest import binders_of, binders_over, next_axis_number, nodes_of
+from glassgrad.loops.nest import (
+    binders_of,
+    enclosing_loops,
+    next_axis_number,
+    nodes_of,
+    reading_order,
+)
 from glassgrad.loops.opts import IllegalMove
 
 MAX_SCRATCH_BYTES = 8 << 20  # bytes of one scratch buffer: about what L2 and a share of L3 hold
@@ -97,20 +101,6 @@ def _is_conversion(node: UOp) -> bool:
     return node.op in (Ops.CAST, Ops.BITCAST) and node.dtype.kind != "index"
 
 
-def enclosing_loops(nest: Nest, axis: UOp) -> set[UOp]:
-    """The loops open at the scratch copy: the axis and those outside of it, without unrolled
-    ones.
-    """
-    if axis in nest.outer:
-        inside = nest.outer[: nest.outer.index(axis) + 1]
-        return {r for r in inside if not r.kind.is_unrolled}
-    enclosing = {r for r in nest.outer if not r.kind.is_unrolled}
-    for block in binders_over(nest, axis):
-        bound = block.bound
-        enclosing.update(r for r in bound[: bound.index(axis) + 1] if not r.kind.is_unrolled)
-    return enclosing
-
-
 def _loops_over(nest: Nest, load: UOp) -> set[UOp]:
     """All loops that enclose a load, including those it does not depend on."""
     found = set(nest.outer)
@@ -123,33 +113,6 @@ def _loops_over(nest: Nest, load: UOp) -> set[UOp]:
         if node.op in (Ops.STORE, Ops.STAGE, Ops.REDUCE) and not dependents.isdisjoint(computed):
             found.update(node.bound)
     return found
-
-
-def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
-    """Ranges in the order in which the nest runs them: loops, then registers, then lanes."""
-    stages = [node for node in binders_of(nest.body) if node.op is Ops.STAGE]
-    carrying = {
-        r for node in stages for r in carried_loops(node)
-    }  # these run outside of the loops over carried scratch
-
-    reduce_order: dict[UOp, int] = {}
-    for block in binders_of(nest.body):
-        if block.op is Ops.REDUCE:
-            reduce_order |= {r: n for n, r in enumerate(block.bound)}
-
-    def key(r: UOp) -> tuple[bool, bool, int, bool, int, int]:
-        outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)
-        position = reduce_order.get(r, 0)
-        return (
-            r.kind.is_unrolled,
-            r.kind is AxisKind.LANE,
-            outer,
-            r not in carrying,
-            position,
-            r.axis,
-        )
-
-    return sorted(ranges, key=key)
 
 
 def _make_stage(value: UOp, inner: tuple[UOp, ...], number: int) -> UOp:

@@ -15,8 +15,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.loops.moves.pack import reading_order
-from glassgrad.loops.nest import next_axis_number, reorder, substitute_axis
+from glassgrad.loops.nest import next_axis_number, reading_order, reorder, substitute_axis
 from glassgrad.loops.opts import IllegalMove
 
 EPILOGUE_INPUTS = frozenset((Ops.REDUCE, Ops.SCAN, Ops.STAGE, Ops.STORE))

@@ -12,13 +12,14 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.analysis.contraction_pattern import Contraction
 from glassgrad.loops.analysis.mask_bounds import MASK_ALIGNMENT
 from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.cores import balanced_block_size, divide_heads
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
-from glassgrad.loops.strategies.register_tile import choose_tile, lanes_along
+from glassgrad.loops.strategies.shared.contraction_pattern import Contraction
+from glassgrad.loops.strategies.shared.cores import balanced_block_size, divide_heads
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.register_tile import choose_tile, lanes_along
+from glassgrad.loops.strategies.shared.vectorize import vectorize
 
 MAX_BLOCK_ROWS = 64  # rows; more gain nothing and fill the cache
 SHARES_PER_CORE = 8  # shares per core: under a causal mask, later rows take longer
@@ -31,7 +32,16 @@ MAX_BLOCK_SHRINK = 4  # equal blocks may be this many times smaller than the lar
 TILE_ROWS, TILE_COLUMNS = 6, 16  # of the usual register tile on AVX2
 
 
-def attention_strategy(builder: RecipeBuilder) -> set[int] | None:
+def attention_strategy(builder: RecipeBuilder) -> bool:
+    """Shape row blocks with products; False, with nothing changed, if the nest has none."""
+    reduced = _tile_products(builder)
+    if reduced is None:
+        return False
+    vectorize(builder, reduced)
+    return True
+
+
+def _tile_products(builder: RecipeBuilder) -> set[int] | None:
     """Row blocks and register tiles: the axes of the products' reductions, which need no lanes any
     more.
 

@@ -10,9 +10,10 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.cores import is_balanced
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
-from glassgrad.loops.strategies.register_tile import REFERENCE_REGISTERS
+from glassgrad.loops.strategies.shared.cores import divide_outer_loop, is_balanced
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.register_tile import REFERENCE_REGISTERS
+from glassgrad.loops.strategies.shared.vectorize import vectorize
 
 UNROLLED_ROWS = range(8, 3, -1)  # rows added in registers before their sum goes to memory
 LOOP_ROWS = 16  # the same with a loop over the rows
@@ -41,7 +42,17 @@ class ColumnSum:
         return 1 if self.results is None else _results_per_pass(self.results)
 
 
-def column_sum_strategy(builder: RecipeBuilder) -> set[int] | None:
+def column_sum_strategy(builder: RecipeBuilder) -> bool:
+    """Shape sums accumulated in memory; False, with nothing changed, if the nest has none."""
+    reduced = accumulate_columns(builder)
+    if reduced is None:
+        return False
+    vectorize(builder, reduced)
+    divide_outer_loop(builder)
+    return True
+
+
+def accumulate_columns(builder: RecipeBuilder) -> set[int] | None:
     """Accumulate column sums in memory: the axes of reductions that stay loops.
 
     None, with nothing changed, if the nest has no such sum.

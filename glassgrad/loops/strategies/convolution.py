@@ -26,10 +26,11 @@ from glassgrad.loops.strategies.convolution_order import (
     find_window_axes,
     iterate_rows_outside,
 )
-from glassgrad.loops.strategies.cores import divide_tiles, is_balanced
 from glassgrad.loops.strategies.flatten_spatial import flatten_spatial_axes
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
-from glassgrad.loops.strategies.register_tile import (
+from glassgrad.loops.strategies.shared.cores import divide_tiles, is_balanced
+from glassgrad.loops.strategies.shared.packing import vectorize_packing
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.register_tile import (
     MAX_TILE_ROWS,
     Tile,
     lanes_along,
@@ -84,6 +85,10 @@ class Convolution:
 
 def convolution_strategy(builder: RecipeBuilder) -> bool:
     """Shape a convolution; False, with nothing changed, if the nest is none."""
+    return _shape_convolution(builder) and vectorize_packing(builder)
+
+
+def _shape_convolution(builder: RecipeBuilder) -> bool:
     found = _best_tiling(builder)
     if found is None:
         return False

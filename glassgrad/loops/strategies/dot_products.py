@@ -10,7 +10,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 MAX_ACCUMULATORS = 12  # vector registers; the operands need the others
 MAX_TILE_ROWS = 8  # along one axis of the tile

@@ -13,7 +13,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves.cache_read import elements_read
 from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 
 def flatten_spatial_axes(

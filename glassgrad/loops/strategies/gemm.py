@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from glassgrad.ir.ops import AxisKind
 from glassgrad.ir.strides import stride
-from glassgrad.loops.analysis.contraction_pattern import Contraction, find_contraction
 from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.convolution import convolution_strategy
-from glassgrad.loops.strategies.cores import balanced_block_size, divide_nested, divide_tiles
 from glassgrad.loops.strategies.dot_products import dot_product_strategy
 from glassgrad.loops.strategies.packed_gemm import KC, k_block_of, packed_gemm
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
-from glassgrad.loops.strategies.register_tile import choose_tile, lanes_along
+from glassgrad.loops.strategies.shared.contraction_pattern import Contraction, find_contraction
+from glassgrad.loops.strategies.shared.cores import balanced_block_size, divide_nested, divide_tiles
+from glassgrad.loops.strategies.shared.packing import vectorize_packing
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.register_tile import choose_tile, lanes_along
 
 MIN_COLUMNS = 8  # with fewer columns, lanes along the reduction may be better
 MAX_UNPACKED_ROWS = 32  # rows: for fewer, packing an operand costs more than it saves
@@ -31,8 +31,10 @@ MIN_LEFT_REUSE = 1024  # products per packed element of `left`
 
 def gemm_strategy(builder: RecipeBuilder) -> bool:
     """Shape a contraction; False, with nothing changed, if the nest is none."""
-    if convolution_strategy(builder):
-        return True
+    return _shape_contraction(builder) and vectorize_packing(builder)
+
+
+def _shape_contraction(builder: RecipeBuilder) -> bool:
     found = find_contraction(builder)
     columns = 0 if found is None else found.columns.size
     if found is not None and _is_skinny(found):
@@ -48,7 +50,7 @@ def gemm_strategy(builder: RecipeBuilder) -> bool:
     reserved = 2 if has_dot_instruction else 1
     _, rows, vectors = choose_tile(builder, found.rows, found.columns, lanes, reserved)
     if rows == 1 and builder.try_move(Opt(OptOps.PADTO, found.rows.axis, PADDED_TILE_ROWS)):
-        return gemm_strategy(builder)  # no tile divides the rows
+        return _shape_contraction(builder)  # no tile divides the rows
     needs_padded_k = not has_dot_instruction and _needs_padded_k(found, vectors * lanes)
     if (
         needs_padded_k
@@ -81,7 +83,7 @@ def _pad_reduction(builder: RecipeBuilder, found: Contraction) -> bool:
     before, first = builder.nest, found.reduce.bound[0]
     steps = KC // (found.depth // first.size)
     if steps > 1 and builder.try_move(Opt(OptOps.PADTO, first.axis, steps)):
-        gemm_strategy(builder)
+        _shape_contraction(builder)
         if any(opt.op is OptOps.K_BLOCK for opt in builder.nest.recipe):
             return True
     builder.nest = before

@@ -11,17 +11,17 @@ from math import prod
 
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.loops.analysis.contraction_pattern import Contraction
 from glassgrad.loops.moves.pack import MAX_SCRATCH_BYTES
 from glassgrad.loops.nest import next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.cores import (
+from glassgrad.loops.strategies.shared.contraction_pattern import Contraction
+from glassgrad.loops.strategies.shared.cores import (
     balanced_block_size,
     block_size,
     divide_tiles,
     is_balanced,
 )
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 KC = 256  # reduction steps per K block
 MIN_DEPTH = 1024  # reduction steps below which K-blocking does not pay

@@ -3,8 +3,8 @@ iteration.
 
 The epilogue of a tile of a matrix product accesses a few cache lines in each of many rows. They are
 not cached, and a core has only some twenty line fills in flight; with more, the loads of the sum
-itself stall. So where a sum is strip-mined (loops/strategies/prefetch_split.py), each block of
-iterations prefetches its share.
+itself stall. So where a sum is strip-mined (loops/strategies/shared/prefetch_split.py), each block
+of iterations prefetches its share.
 """
 
 from __future__ import annotations

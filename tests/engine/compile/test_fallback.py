@@ -30,6 +30,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.loops.opts import IllegalMove
+from glassgrad.loops.strategies.heuristic import heuristic
 from glassgrad.lower.memory import access as memory
 from glassgrad.tensor.lazy.deferred import expand_deferred
 
@@ -82,6 +83,8 @@ def break_moves(patch: pytest.MonkeyPatch) -> None:
     moves = glassgrad.loops.apply_moves
     broken = failing(moves, lambda _, recipe, __: len(recipe) > 1, IllegalMove("injected"))
     patch.setattr(glassgrad.loops, "apply_moves", broken)
+    given = OptimizerPolicy("heuristic", lambda nest, target: heuristic(nest, target).recipe)
+    patch.setattr(pipeline, "current_policy", lambda: given)
 
 
 def break_finish(patch: pytest.MonkeyPatch) -> None:
@@ -141,10 +144,10 @@ def break_compiler(patch: pytest.MonkeyPatch) -> None:
 
 def break_coverage(patch: pytest.MonkeyPatch) -> None:
     """As a move does that leaves out the last block of an axis."""
-    inner = glassgrad.loops.finish
+    inner = glassgrad.loops.apply_mask_bounds
 
-    def shorter(nest: Nest, target: Any) -> Nest:
-        made = inner(nest, target)
+    def shorter(nest: Nest) -> Nest:
+        made = inner(nest)
         loops = [r for r in made.outer if r.size > 1] if made.recipe else []
         if not loops:
             return made
@@ -152,7 +155,7 @@ def break_coverage(patch: pytest.MonkeyPatch) -> None:
         outer = tuple([short if r is loops[0] else r for r in made.outer])
         return replace(made, body=made.body.substitute({loops[0]: short}), outer=outer)
 
-    patch.setattr(glassgrad.loops, "finish", shorter)
+    patch.setattr(glassgrad.loops, "apply_mask_bounds", shorter)
 
 
 STAGES = [

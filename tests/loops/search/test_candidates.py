@@ -39,7 +39,7 @@ def test_two_loops_may_become_one() -> None:
 def test_every_neighbour_computes_the_same() -> None:
     start = product(6, 8, 4)
     count = 0
-    for recipe in (heuristic(start, TARGET), ()):
+    for recipe in (heuristic(start, TARGET).recipe, ()):
         for nest in neighbours(start, recipe, TARGET):
             same(start, nest)
             count += 1

@@ -13,8 +13,8 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops import optimize
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.column_sums import MAX_RESULTS_PER_PASS, column_sum_strategy
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.column_sums import MAX_RESULTS_PER_PASS, accumulate_columns
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
 
@@ -37,7 +37,7 @@ def test_sums_of_columns_walk_along_rows_with_vectors() -> None:
 @pytest.mark.parametrize(("depth", "together"), [(1024, 8), (1022, 7), (1025, 5)])
 def test_a_few_rows_times_a_large_matrix_read_it_once(rows: int, depth: int, together: int) -> None:
     builder = drafted(memory(rows, depth) @ memory(depth, 2048))
-    assert column_sum_strategy(builder) is not None
+    assert accumulate_columns(builder) is not None
     (reduce,) = builder.binders(Ops.REDUCE)
     assert [r.size for r in reduce.bound] == [together]
     assert OptOps.ACCUMULATE in ops_of(builder.nest)
@@ -45,14 +45,14 @@ def test_a_few_rows_times_a_large_matrix_read_it_once(rows: int, depth: int, tog
 
 def test_twice_as_many_rows_read_it_twice() -> None:
     builder = drafted(memory(12, 1024) @ memory(1024, 4096))
-    assert column_sum_strategy(builder) is not None
+    assert accumulate_columns(builder) is not None
     assert builder.nest.recipe[0] == Opt(OptOps.UPCAST, 0, 6)
 
 
 @pytest.mark.parametrize(("rows", "is_loop"), [(2, False), (4, False), (5, True), (8, True)])
 def test_rows_whose_factors_fit_no_registers_add_in_a_loop(rows: int, is_loop: bool) -> None:
     builder = drafted(memory(rows, 1024) @ memory(1024, 4096), MANY_REGISTERS)
-    loops = column_sum_strategy(builder)
+    loops = accumulate_columns(builder)
     (reduce,) = builder.binders(Ops.REDUCE)
     (steps,) = reduce.bound
     assert loops == ({steps.axis} if is_loop else set())
@@ -62,14 +62,14 @@ def test_rows_whose_factors_fit_no_registers_add_in_a_loop(rows: int, is_loop: b
 def test_stretches_of_columns_are_as_many_for_every_core() -> None:
     target = replace(MANY_REGISTERS, cores=2)
     builder = drafted(memory(8, 768) @ memory(768, 3072), target)
-    assert column_sum_strategy(builder) is not None
+    assert accumulate_columns(builder) is not None
     tiles = [opt.arg for opt in builder.nest.recipe if opt.op is OptOps.TILE]
     assert tiles == [768], "1,024 columns fit the nearest cache, but three stretches are no halves"
 
 
 def test_what_follows_a_product_does_not_keep_it_from_being_collected() -> None:
     builder = drafted((memory(8, 1024) @ memory(1024, 4096) + memory(4096)).gelu())
-    assert column_sum_strategy(builder) is not None
+    assert accumulate_columns(builder) is not None
     assert len(builder.binders(Ops.STORE)) == 3
 
 
@@ -88,10 +88,10 @@ def test_a_few_rows_times_a_large_matrix_are_what_numpy_says(rows: int) -> None:
 def test_many_rows_small_matrices_and_odd_depths_are_left_to_others(
     rows: int, depth: int, columns: int
 ) -> None:
-    assert column_sum_strategy(drafted(memory(rows, depth) @ memory(depth, columns))) is None
+    assert accumulate_columns(drafted(memory(rows, depth) @ memory(depth, columns))) is None
 
 
 def test_sums_of_rows_are_left_alone() -> None:
     builder = RecipeBuilder(row_sums(64, 1024), TARGET)
-    assert column_sum_strategy(builder) is None
+    assert accumulate_columns(builder) is None
     assert not builder.nest.recipe

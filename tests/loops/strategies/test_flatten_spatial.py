@@ -12,7 +12,7 @@ from support.compiler.schedules import memory
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.loops.strategies.flatten_spatial import flatten_spatial_axes
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 
 def drafted(size: int, target: Target, channels: int = 16) -> RecipeBuilder:

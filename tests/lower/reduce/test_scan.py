@@ -14,7 +14,6 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
 from glassgrad.loops import assign_grid_axes, optimize
-from glassgrad.loops.moves.table import apply_moves
 from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 from glassgrad.loops.strategies.heuristic import heuristic
 
@@ -82,12 +81,12 @@ def test_moves_that_would_change_the_order_are_refused() -> None:
 def test_the_chosen_moves_keep_what_a_scan_means(columns: int) -> None:
     for op in (Ops.ADD, Ops.MUL, Ops.MAX):
         nest = scanned(6, columns, op=op)
-        same(nest, apply_moves(nest, heuristic(nest, TARGET), TARGET))
+        same(nest, heuristic(nest, TARGET))
 
 
 def test_lengths_that_are_no_vectors_are_padded_to_some() -> None:
     nest = scanned(6, 100)
-    assert OptOps.PADTO in [opt.op for opt in heuristic(nest, TARGET)]
+    assert OptOps.PADTO in [opt.op for opt in heuristic(nest, TARGET).recipe]
 
 
 def test_threads_share_the_rows_of_a_scan_and_not_its_steps() -> None:

@@ -13,7 +13,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 MIN_BLOCK_STEPS = 16  # reduction steps per block, next to which a loop costs nothing
 MAX_OUTSTANDING_LINES = 16  # cache lines requested at once: about the line fill buffers of a core

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.analysis.mask_bounds import is_mask_aligned
 from glassgrad.loops.nest import accumulates_in_scratch
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 MAX_TILE_ROWS = 8
 MAX_TILE_VECTORS = 3

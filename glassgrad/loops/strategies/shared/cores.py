@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import prod
 
 from glassgrad.ir.ops import AxisKind
-from glassgrad.loops.nest import next_axis_number
+from glassgrad.loops.nest import is_scanned, next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 PARTS_PER_CORE, MIN_PARTS_PER_CORE = 16, 4  # parts of a kernel for load balance
 # multiples of Target.core_work_ns that pay for packing a block once per core
 NESTED_WORK_RATIO = 64
 MIN_TILES_PER_PART = 8  # row tiles per part, so that packing a block pays
 BLOCK_START_COST = 0.25  # cost of starting a block, in tiles
+ITERATION_NS = 0.15  # estimated time of an iteration of an inner loop
 PRODUCT_NS = 0.03  # estimated time of one product in a register tile
 
 
@@ -115,3 +116,15 @@ def _fastest_amount(size: int, amounts: list[int], cores: int, start_cost: float
         return -(-blocks // cores) * (amount + start_cost)
 
     return min(amounts, key=lambda amount: (time(amount), -amount))
+
+
+def divide_outer_loop(builder: RecipeBuilder) -> None:
+    """Divide the outermost loop with enough iterations among cores, if the nest has enough work."""
+    target = builder.target
+    if target.cores < 2 or builder.inner_iterations() * ITERATION_NS < target.core_work_ns:
+        return
+    loops = [r for r in builder.nest.outer if r.kind is AxisKind.LOOP]
+    loops = [r for r in loops if not is_scanned(builder.nest, r)]
+    wide = [r for r in loops if r.size >= 4 * target.cores] or [r for r in loops if r.size > 1]
+    if wide:
+        builder.try_move(Opt(OptOps.CORE, wide[0].axis))

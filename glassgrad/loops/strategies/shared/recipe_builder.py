@@ -146,3 +146,11 @@ def _is_indirect(index: UOp, axis: UOp) -> bool:
 
 def _is_binder(node: UOp) -> bool:
     return node.op in BINDER_OPS
+
+
+def write_axis(binder: UOp) -> UOp | None:
+    """The axis along which adjacent elements are written."""
+    for axis in binder.bound:
+        if written_stride(binder, axis) == 1:
+            return axis
+    return None

@@ -12,7 +12,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import OP_WORK, RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import OP_WORK, RecipeBuilder
 
 MIN_SUM_STEPS = 128  # reduction steps that hide the round trip through scratch
 MAX_EPILOGUE_INSTRUCTIONS = 150  # instructions of the epilogue of a whole tile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glassgrad.loops.strategies.cores import balanced_block_size, block_size, is_balanced
+from glassgrad.loops.strategies.shared.cores import balanced_block_size, block_size, is_balanced
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from support.compiler.schedules import TARGET, leaf, reduce
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 
 def test_a_legal_attempt_moves_and_an_illegal_one_does_not() -> None:

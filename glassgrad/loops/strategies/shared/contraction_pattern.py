@@ -10,7 +10,7 @@ from glassgrad.ir.stages import Target
 from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves.dot import dot_operands
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 MIN_COLUMNS = 4  # half a vector; with fewer, lanes along the reduction are better
 

@@ -15,7 +15,7 @@ from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.moves.lanes import LANE_STRIDES
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 # reads per packed element: beyond, a transposed copy is too rare to pay its compile time
 MAX_REUSE = 512
@@ -23,6 +23,15 @@ MAX_CONFLICTING_REUSE = 4096  # the same where a strided copy has cache-set conf
 MAX_DOT_STEPS = 4  # products per lane of a dot instruction
 MAX_PANELS = 16  # panels filled at once
 MAX_ROW_VECTORS = 8  # vectors of a fully unrolled row copy
+
+
+def vectorize_packing(builder: RecipeBuilder) -> bool:
+    """Vectorize all copies into scratch: along memory, or transposed. Always True."""
+    vectorize_copies(builder)
+    pack_transposed(builder)
+    pack_interleaved(builder)
+    pack_adjacent_panels(builder)
+    return True
 
 
 def vectorize_copies(builder: RecipeBuilder) -> None:

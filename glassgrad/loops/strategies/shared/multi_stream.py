@@ -13,7 +13,7 @@ from glassgrad.ir.strides import stride
 from glassgrad.ir.uop import UOp
 from glassgrad.loops.nest import binders_over, next_axis_number
 from glassgrad.loops.opts import Opt, OptOps
-from glassgrad.loops.strategies.recipe_builder import MEMORY_BOUND_WORK, RecipeBuilder
+from glassgrad.loops.strategies.shared.recipe_builder import MEMORY_BOUND_WORK, RecipeBuilder
 
 STREAMS = 4  # streams read at a time
 MIN_STREAM_DISTANCE = 1 << 16  # bytes between streams: 16 pages

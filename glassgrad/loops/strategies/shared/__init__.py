@@ -1,0 +1,1 @@
+"""What several strategies share: the recipe builder, register tiles, packing, vectors, cores."""
