@@ -8,7 +8,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from glassgrad import Tensor
-from glassgrad.base.gc_pause import collector_paused
+from glassgrad.base.gc_pause import gc_paused
 from glassgrad.devices.registry import Device
 from glassgrad.schedule import schedule
 
@@ -32,7 +32,7 @@ def seconds(value: Tensor) -> float:
     target = Device[Device.DEFAULT].target
     times = []
     for _ in range(3):
-        with collector_paused():  # as engine/pipeline.py does
+        with gc_paused():  # as engine/pipeline.py does
             start = perf_counter()
             schedule([value.uop], target)
             times.append(perf_counter() - start)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from glassgrad.base.gc_pause import collector_paused
+from glassgrad.base.gc_pause import gc_paused
 
-with collector_paused():  # nothing that these imports allocate becomes garbage
+with gc_paused():  # nothing that these imports allocate becomes garbage
     from glassgrad.base.config import VIZ, Context, getenv
     from glassgrad.base.counters import GlobalCounters
     from glassgrad.base.dtype import DType, dtypes

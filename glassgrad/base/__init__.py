@@ -1,1 +1,3 @@
-"""What everything stands on: dtypes, settings, errors, events, origins. Imports nothing of ours."""
+"""The foundation: dtypes, settings, errors, events, origins. Imports no other part of the
+package.
+"""

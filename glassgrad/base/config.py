@@ -1,7 +1,8 @@
-"""environment -> settings: one table of every name, default and meaning; `Context` overrides them.
+"""Environment -> settings: one table of names, defaults and meanings; `Context` overrides them.
 
-A setting behaves like its value (`if DEBUG >= 2`). Overrides live in a `contextvars` variable, so
-threads and asyncio tasks do not see each other's. The environment is read once, at import.
+A setting compares like its value (`if DEBUG >= 2`). Overrides are stored in a `contextvars`
+variable, so threads and asyncio tasks do not see each other's. The environment is read once, at
+import.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SETTINGS: dict[str, Setting[Any]] = {}
 
 
 def _parse_int(name: str, text: str) -> int:
-    """A number as people write it: 1, true, 0x10, 512M."""
+    """An integer in common notations: 1, true, 0x10, 512M."""
     word = text.strip().lower()
     if word in WORDS:
         return WORDS[word]
@@ -40,7 +41,7 @@ def _parse_int(name: str, text: str) -> int:
 
 
 class Setting(Generic[T]):
-    """One row of the table: a name, what it is now, and what it means.
+    """A row of the table: name, current value, and meaning.
 
     >>> from glassgrad.base.config import DEBUG, Context
     >>> with Context(DEBUG=2):
@@ -48,7 +49,7 @@ class Setting(Generic[T]):
     True 2
     """
 
-    __slots__ = ("_override", "base", "default", "is_touched", "meaning", "name", "variable")
+    __slots__ = ("_override", "base", "default", "meaning", "name", "variable", "was_changed")
 
     def __init__(self, name: str, default: T, meaning: str, variable: str | None = None) -> None:
         self.name = name
@@ -57,7 +58,7 @@ class Setting(Generic[T]):
         self.variable = variable or name
         self.base: T = self._from_environment()
         self._override: Override[T] = Override(name)
-        self.is_touched = self.base != default  # False: it has always been the default
+        self.was_changed = self.base != default  # False: never set to anything but the default
         SETTINGS[name] = self
 
     def _from_environment(self) -> T:
@@ -65,7 +66,7 @@ class Setting(Generic[T]):
         return self.default if text is None else self.convert(text)
 
     def convert(self, value: object) -> T:
-        """A value from the environment or a Context as this setting's type."""
+        """A value from the environment or a Context, converted to this setting's type."""
         if isinstance(self.default, str):
             return cast(T, str(value))
         if isinstance(value, str):
@@ -80,12 +81,12 @@ class Setting(Generic[T]):
 
     @value.setter
     def value(self, value: T) -> None:
-        self.is_touched = True
+        self.was_changed = True
         self._override.set(self.convert(value))
 
     def override(self, value: object) -> Token[T]:
-        """Change the value in this thread or task; `restore` takes what this returns."""
-        self.is_touched = True
+        """Change the value in this thread or task; pass the returned token to `restore`."""
+        self.was_changed = True
         return self._override.set(self.convert(value))
 
     def restore(self, token: Token[T]) -> None:
@@ -126,38 +127,44 @@ class Setting(Generic[T]):
 # ---------------------------------------------------------------------- the table
 
 DEBUG = Setting(
-    "DEBUG", 0, "1 devices, 2 kernels, 3 recipes, 4 source, 5 passes, 6 programs, 7 asm"
+    "DEBUG",
+    0,
+    "print: 1 devices, 2 kernels, 3 recipes, 4 sources, 5 passes, 6 programs, 7 assembly",
 )
-NOOPT = Setting("NOOPT", 0, "1: apply no loop moves")
-BEAM = Setting("BEAM", 0, "search for recipes, this many candidates wide")
-BEAM_SECONDS = Setting("BEAM_SECONDS", 60, "give up a search for one kernel after this time")
-THREADS = Setting("THREADS", 0, "threads of the CPU device; 0: one per core that we may use")
-DEV = Setting("DEV", "", "the default device, such as CPU, CLANG or PYTHON")
-CACHE = Setting("CACHE", "", "folder of compiled kernels and downloads", "GLASSGRAD_CACHE")
-CACHELEVEL = Setting("CACHELEVEL", 2, "0: keep nothing on disk, 1: compiled kernels, 2: plans, too")
-JIT = Setting("JIT", 1, "0: run captured functions as plain functions")
+NOOPT = Setting("NOOPT", 0, "1: compile plain loops, without any loop moves")
+BEAM = Setting("BEAM", 0, "n > 0: search for faster loops with a beam of width n")
+BEAM_SECONDS = Setting("BEAM_SECONDS", 60, "time limit of the search for one kernel")
+THREADS = Setting("THREADS", 0, "threads of the CPU device; 0: one per available core")
+DEV = Setting("DEV", "", "the default device: CPU, CLANG or PYTHON")
+CACHE = Setting("CACHE", "", "folder for compiled kernels and downloads", "GLASSGRAD_CACHE")
+CACHELEVEL = Setting(
+    "CACHELEVEL", 2, "cache on disk: 0 nothing, 1 compiled kernels, 2 kernels and plans"
+)
+JIT = Setting("JIT", 1, "0: call functions decorated with TinyJit directly")
 JIT_CHECK = Setting(
-    "JIT_CHECK", 2, "captures are compared with their functions: 0 never, 1 always, 2 ever rarer"
+    "JIT_CHECK", 2, "compare replays with the function: 0 never, 1 always, 2 at growing intervals"
 )
-CHECK = Setting("CHECK", 0, "1: look for bad tensor indices on GPUs too; elsewhere always")
-SPEC = Setting("SPEC", 0, "1: check after every pass that each node is legal at its stage")
-POISON = Setting("POISON", 0, "1: fill memory whose contents are undefined with NaN")
-VERIFY = Setting("VERIFY", 0, "1: run every kernel again without loop moves, and compare")
-TRAINING = Setting("TRAINING", 0, "1: dropout and batch norm work as in training")
-NO_GRAD = Setting("NO_GRAD", 0, "1: no gradient flows through the results of operations")
-WINO = Setting("WINO", 0, "1: 3x3 convolutions by Winograd's method")
-FUSE_OPTIM = Setting("FUSE_OPTIM", 0, "scripts set it; updates share kernels in any case")
-MEM_LIMIT = Setting(
-    "MEM_LIMIT", 0, "most bytes that a device may hand out, such as 4G; 0: no limit"
+CHECK = Setting("CHECK", 0, "1: report out-of-range tensor indices on GPUs, too (CPUs always do)")
+SPEC = Setting("SPEC", 0, "1: check after every stage that each node is legal there")
+POISON = Setting("POISON", 0, "1: fill uninitialized memory with NaN")
+VERIFY = Setting(
+    "VERIFY", 0, "1: also run every kernel without loop moves, and compare the results"
 )
-PROFILE = Setting("PROFILE", 0, "1: keep the time of every launch")
-VIZ = Setting("VIZ", 0, "1: when the program ends, write a page that shows all it computed")
-CI = Setting("CI", 0, "1: a machine that runs tests")
-NO_COLOR = Setting("NO_COLOR", 0, "1: print no colours")
+TRAINING = Setting("TRAINING", 0, "1: training mode of dropout and batch norm")
+NO_GRAD = Setting("NO_GRAD", 0, "1: record no gradients")
+WINO = Setting("WINO", 0, "1: use Winograd's algorithm for 3x3 convolutions")
+FUSE_OPTIM = Setting(
+    "FUSE_OPTIM", 0, "accepted for compatibility; optimizer updates are always fused"
+)
+MEM_LIMIT = Setting("MEM_LIMIT", 0, "limit of memory per device, such as 4G; 0: none")
+PROFILE = Setting("PROFILE", 0, "1: record the time of every launch")
+VIZ = Setting("VIZ", 0, "1: at exit, write an HTML page that shows all computations")
+CI = Setting("CI", 0, "1: running in continuous integration")
+NO_COLOR = Setting("NO_COLOR", 0, "1: no colours in the output")
 
 
 def table() -> str:
-    """Every setting on one line: name, value, meaning."""
+    """Every setting on a line: name, value, meaning."""
     rows = [(one.variable, str(one), one.meaning) for one in SETTINGS.values()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
@@ -166,7 +173,7 @@ def table() -> str:
 def _setting(name: str) -> Setting[Any]:
     found = SETTINGS.get(name)
     if found is None:
-        import difflib  # takes a tenth of the time that all of glassgrad takes to import
+        import difflib  # its import takes a tenth of that of glassgrad
 
         near = difflib.get_close_matches(name.upper(), SETTINGS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(SETTINGS)}"
@@ -175,10 +182,10 @@ def _setting(name: str) -> Setting[Any]:
 
 
 class Context:
-    """Settings with other values for a while: `with Context(DEBUG=2):`, or `@Context(DEBUG=2)`.
+    """Overrides settings temporarily: `with Context(DEBUG=2):`, or `@Context(DEBUG=2)`.
 
-    A decorated generator has them while it runs and not while it waits. (A `with` that spans a
-    `yield` shows them to whoever runs the generator: Python has one context per thread or task.)
+    A decorated generator has the overrides while it runs, not while it is suspended. (A `with` that
+    spans a `yield` leaks them to the caller: Python has one context per thread or task.)
     """
 
     def __init__(self, **values: object) -> None:
@@ -199,26 +206,26 @@ class Context:
         for setting, token in reversed(self._entered.pop()):
             setting.restore(token)
 
-    def _again(self) -> Context:
-        """A fresh one, so that threads and recursion do not share the list of what was entered."""
+    def _fresh_copy(self) -> Context:
+        """A new Context, so that threads and recursion do not share `_entered`."""
         return Context(**{setting.name: value for setting, value in self.values})
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self._again():
+            with self._fresh_copy():
                 result = function(*args, **kwargs)
             if isinstance(result, GeneratorType):
-                return self._steps(result)  # type: ignore[return-value]
+                return self._run_generator(result)  # type: ignore[return-value]
             return result
 
         return inside
 
-    def _steps(self, generator: Generator[Any, Any, R]) -> Generator[Any, Any, R]:
+    def _run_generator(self, generator: Generator[Any, Any, R]) -> Generator[Any, Any, R]:
         sent: Any = None
         step: Callable[[Any], Any] = generator.send
         while True:
-            with self._again():
+            with self._fresh_copy():
                 try:
                     item = step(sent)
                 except StopIteration as end:
@@ -229,15 +236,14 @@ class Context:
             except GeneratorExit:
                 generator.close()
                 raise
-            except BaseException as error:  # noqa: BLE001 (it goes to the generator)
+            except BaseException as error:  # noqa: BLE001 - passed on to the generator
                 sent, step = error, generator.throw
 
 
 def getenv(name: str, default: Any = 0) -> Any:
-    """An environment variable of the user's own, as the type of its default.
+    """An environment variable, converted to the type of the default.
 
-    >>> getenv("SURELY_NOT_SET", 3)
-    3
+    >>> getenv("SURELY_NOT_SET", 3) 3
     """
     text = os.environ.get(name)
     if text is None:

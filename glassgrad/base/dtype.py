@@ -1,4 +1,4 @@
-"""dtypes: what one element is, how many bits it has, and which dtype two of them meet in."""
+"""Dtypes: their sizes and formats, and which dtype two of them promote to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glassgrad.base.fast_dataclasses import field, unique
 ConstType = float | int | bool
 Kind = Literal["void", "bool", "uint", "int", "float", "index"]
 
-# The class `dtypes` has members of these names, which hide the types.
+# The class `dtypes` has members of these names, which shadow the types.
 _bool: TypeAlias = bool
 _int: TypeAlias = int
 _float: TypeAlias = float
@@ -19,7 +19,7 @@ _float: TypeAlias = float
 
 @unique
 class DType:
-    """One element type; `vec(n)` is a vector of n. There is one instance per distinct dtype."""
+    """An element type; `vec(n)` is a vector of n. There is one instance per dtype."""
 
     kind: Kind
     bits: int
@@ -161,7 +161,10 @@ class dtypes:
         if isinstance(value, (list, tuple)):
             found = [dtypes.from_py(item) for item in value]
             return max(found, key=PRIORITY.__getitem__) if found else dtypes.default_float
-        raise DTypeError(f"{type(value).__name__} is not a number, bool or list of them")
+        raise DTypeError(
+            f"cannot infer a dtype from {type(value).__name__}",
+            hint="use a number, a bool, or a list of these",
+        )
 
 
 NAMES: dict[str, DType] = {}
@@ -208,17 +211,17 @@ def _reachable(dtype: DType) -> frozenset[DType]:
 
 
 UPWARD: dict[DType, frozenset[DType]] = {dtype: _reachable(dtype) for dtype in ABOVE}
-# Fewer dtypes above means higher up; of two at one height, float16 comes before bfloat16.
+# Fewer dtypes above means higher up; of equals, float16 comes before bfloat16.
 PRIORITY: dict[DType, tuple[_int, _int]] = {
-    dtype: (-len(UPWARD[dtype]), place) for place, dtype in enumerate(dtypes.all)
+    dtype: (-len(UPWARD[dtype]), index) for index, dtype in enumerate(dtypes.all)
 }
 
 
 def promote(*found: DType) -> DType:
-    """The lowest dtype that all of these can become.
+    """The lowest dtype in the lattice that all of these promote to.
 
-    >>> promote(dtypes.int8, dtypes.uint8), promote(dtypes.int64, dtypes.float16)
-    (dtypes.short, dtypes.half)
+    >>> promote(dtypes.int8, dtypes.uint8), promote(dtypes.int64, dtypes.float16) (dtypes.short,
+    dtypes.half)
     """
     if len(set(found)) == 1:
         return found[0]
@@ -227,13 +230,13 @@ def promote(*found: DType) -> DType:
 
 
 def promote_float(*found: DType) -> DType:
-    """The lowest float dtype for these: ints become the default float."""
+    """The lowest float dtype for these; ints promote to the default float."""
     dtype = promote(*found)
     return dtype if dtype.kind == "float" else dtypes.default_float
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """The dtype that a sum is kept in: small ints widen so that sums of many do not wrap."""
+    """The dtype of a sum: small ints widen, to avoid overflow."""
     if dtype.kind == "uint":
         return promote(dtype, dtypes.uint32)
     if dtype.kind in ("int", "bool"):
@@ -245,12 +248,12 @@ def to_dtype(like: DTypeLike) -> DType:
     return like if isinstance(like, DType) else dtypes.named(like)
 
 
-EXACT_INTS = 1 << 53  # up to here every int is a float64
+EXACT_INTS = 1 << 53  # all ints up to here are exact in float64
 
 
-def rounded_to_odd(value: int) -> float:
-    """An int of more than 53 bits as a float64 that rounds to narrower floats as the int would: of
-    the bits that do not fit, the last one that does remembers whether any was set.
+def round_int_to_odd(value: int) -> float:
+    """An int of more than 53 bits as a float64 that rounds to lower-precision floats as the int
+    would: the last bit is sticky for all dropped bits.
     """
     size = abs(value)
     shift = size.bit_length() - 53
@@ -260,7 +263,7 @@ def rounded_to_odd(value: int) -> float:
 
 
 def wrap(value: ConstType, dtype: DType) -> ConstType:
-    """A Python number as a constant of the dtype: ints wrap, floats keep the digits they came with.
+    """A Python number as a constant of the dtype: ints wrap, floats keep their digits.
 
     Floats are rounded to their format where they are computed with (base/rounding.py).
     """
@@ -268,9 +271,9 @@ def wrap(value: ConstType, dtype: DType) -> ConstType:
         return _bool(value)
     if dtype.kind == "float":
         is_long = isinstance(value, _int) and abs(value) >= EXACT_INTS and dtype.bits < 64
-        return rounded_to_odd(_int(value)) if is_long else _float(value)
+        return round_int_to_odd(_int(value)) if is_long else _float(value)
     if isinstance(value, _float) and not math.isfinite(value):
-        raise DTypeError(f"{value} has no value in {dtype.name}")
+        raise DTypeError(f"{value} cannot be represented in {dtype.name}")
     if dtype.kind == "index":
         return _int(value)
     whole = _int(value) & ((1 << dtype.bits) - 1)

@@ -1,17 +1,17 @@
-"""what went wrong -> an exception that says what was asked, what was found, where, and what to try.
+"""Errors that say what was asked, what was found, where, and what to try.
 
 GlassgradError
-├── ShapeError        ValueError     sizes do not fit
-├── AxisError         IndexError     there is no such axis, or an index lies outside of it
-├── DTypeError        TypeError      the element type does not allow this
+├── ShapeError        ValueError     sizes do not match
+├── AxisError         IndexError     no such axis, or an index out of range
+├── DTypeError        TypeError      the dtype does not support this
 ├── GradientError     RuntimeError   there is no gradient to compute
 ├── CaptureError      RuntimeError   a captured call cannot be replayed
-├── DeviceError       RuntimeError   there is no such device, or it does not work here
-├── CompileError      RuntimeError   a compiler refused our code
-├── VerifyError       RuntimeError   VERIFY=1 found a kernel that computes something else
-├── OutOfMemoryError  MemoryError    the device has no room
-├── DownloadError     OSError        a file cannot be fetched
-├── FormatError       ValueError     a file or buffer is not what it should be
+├── DeviceError       RuntimeError   no such device, or it does not work on this machine
+├── CompileError      RuntimeError   a compiler rejected generated code
+├── VerifyError       RuntimeError   VERIFY=1 found a kernel with wrong results
+├── OutOfMemoryError  MemoryError    the device is out of memory
+├── DownloadError     OSError        a download failed
+├── FormatError       ValueError     a file or buffer is malformed
 └── SettingError      ValueError     a setting has a wrong name or value
 """
 
@@ -23,17 +23,17 @@ from glassgrad.base.origin import Origin, here
 
 
 class GlassgradError(Exception):
-    """The root of all errors that a user can cause.
+    """The base class of all errors that a user can cause.
 
     The message ends with the user's line, found here unless `origin` names another one, and with
-    the hint if there is one.
+    the hint, if any.
     """
 
     def __init__(self, message: str, hint: str | None = None, origin: Origin | None = None) -> None:
         self.message = message
         self.hint = hint
         self.origin = here() if origin is None else origin
-        # What `args` holds is what a copy of the error in another process is made from.
+        # Unpickling in another process rebuilds the error from `args`.
         super().__init__(message, hint, self.origin)
 
     def __str__(self) -> str:
@@ -49,15 +49,15 @@ class GlassgradError(Exception):
 
 
 class ShapeError(GlassgradError, ValueError):
-    """Sizes do not fit together."""
+    """Sizes do not match."""
 
 
 class AxisError(GlassgradError, IndexError):
-    """There is no such axis, or an index lies outside of it."""
+    """There is no such axis, or an index is out of range."""
 
 
 class DTypeError(GlassgradError, TypeError):
-    """The element type does not allow this."""
+    """The dtype does not support this."""
 
 
 class GradientError(GlassgradError, RuntimeError):
@@ -69,11 +69,11 @@ class CaptureError(GlassgradError, RuntimeError):
 
 
 class DeviceError(GlassgradError, RuntimeError):
-    """There is no such device, or it does not work here."""
+    """There is no such device, or it does not work on this machine."""
 
 
 class CompileError(GlassgradError, RuntimeError):
-    """A compiler refused our code."""
+    """A compiler rejected generated code."""
 
 
 class VerifyError(GlassgradError, RuntimeError):
@@ -81,27 +81,27 @@ class VerifyError(GlassgradError, RuntimeError):
 
 
 class CompilerWarning(RuntimeWarning):
-    """A kernel could not be optimized; a slower version runs."""
+    """A kernel could not be optimized; a slower version is used."""
 
 
 class CacheWarning(RuntimeWarning):
-    """The cache folder is not used, as others could have written to it."""
+    """The cache folder is not used, because other users can write to it."""
 
 
 class GraphWarning(RuntimeWarning):
-    """A graph grows from step to step, and time and memory grow with it."""
+    """A graph grows with each step of a loop, and so do time and memory."""
 
 
 class OutOfMemoryError(GlassgradError, MemoryError):
-    """The device has no room."""
+    """The device is out of memory."""
 
 
 class DownloadError(GlassgradError, OSError):
-    """A file cannot be fetched."""
+    """A download failed."""
 
 
 class FormatError(GlassgradError, ValueError):
-    """A file or a buffer is not what it should be."""
+    """A file or a buffer is malformed."""
 
 
 class SettingError(GlassgradError, ValueError):

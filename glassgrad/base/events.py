@@ -1,11 +1,11 @@
-"""what happens on the road -> listeners: how DEBUG, the visualiser and tests look on.
+"""Events of the pipeline -> listeners, such as DEBUG, the visualiser and tests.
 
-Nobody pays for it while nobody listens: a caller writes
+Announcing costs nothing without listeners: callers write
 
     if LISTENERS:
         announce(StageEntered("schedule", graph))
 
-and LISTENERS is a list that is empty then.
+and LISTENERS is empty unless somebody listens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassgrad.base.fast_dataclasses import frozen
 
 @frozen
 class StageEntered:
-    """A stage of the road starts work on a value."""
+    """A stage of the pipeline begins with a value."""
 
     stage: str
     value: Any
@@ -27,9 +27,9 @@ class StageEntered:
 
 @frozen
 class RuleFired:
-    """A rule of a pass turned one node into another."""
+    """A rule rewrote a node."""
 
-    rewrite: str  # the name of the pass
+    rewrite: str  # the name of the rule table
     rule: str
     before: Any
     after: Any
@@ -37,7 +37,7 @@ class RuleFired:
 
 @frozen
 class PassDone:
-    """A pass over a graph, a nest or a program is finished."""
+    """A pass over a graph, a nest or a program has finished."""
 
     name: str
     before: Any
@@ -47,7 +47,7 @@ class PassDone:
 
 @frozen
 class GraphPlanned:
-    """A graph was cut into kernels, and these became code that can be launched."""
+    """A graph was divided into kernels, and these were compiled."""
 
     schedule: Any
     launches: Any  # one per kernel
@@ -57,7 +57,7 @@ class GraphPlanned:
 
 @frozen
 class KernelCompiled:
-    """A kernel became machine code; `cached` if it was found on disk."""
+    """A kernel was compiled; `cached` if its code was on disk."""
 
     name: str
     device: str
@@ -80,7 +80,7 @@ class KernelLaunched:
 
 @frozen
 class BufferAllocated:
-    """A device handed out memory."""
+    """A device allocated memory."""
 
     device: str
     nbytes: int
@@ -101,14 +101,14 @@ LISTENERS: list[Listener] = []
 
 
 def announce(event: Event) -> None:
-    """Tell every listener, in the order in which they came."""
+    """Call every listener, in the order of registration."""
     for listener in tuple(LISTENERS):
         listener(event)
 
 
 @contextmanager
 def listen(listener: Listener) -> Iterator[Listener]:
-    """While this is open, `listener` is called with every event of every thread.
+    """Inside of this context, `listener` receives every event of every thread.
 
     >>> seen = []
     >>> with listen(seen.append):
@@ -120,6 +120,6 @@ def listen(listener: Listener) -> Iterator[Listener]:
     try:
         yield listener
     finally:
-        # By identity and from the end: another listener may be equal, or the same one.
-        places = [place for place, other in enumerate(LISTENERS) if other is listener]
-        del LISTENERS[places[-1]]
+        # By identity and from the end: a listener may be equal to another, or registered twice.
+        indices = [index for index, other in enumerate(LISTENERS) if other is listener]
+        del LISTENERS[indices[-1]]

@@ -1,8 +1,8 @@
-"""class -> record: the methods that `dataclass` would write, made sooner.
+"""Class -> dataclass-like class, without the start-up cost of `dataclasses`.
 
-`dataclass` writes and compiles six methods for every class, and its import takes as long as that of
-twenty of our modules. Here only `__init__` is written, when the first record is made; the other
-methods are the same for all classes. Who knows dataclasses knows records.
+`dataclass` generates and compiles six methods per class, and importing it takes as long as
+importing twenty of our modules. Here only `__init__` is generated, at the first instantiation; the
+other methods are shared by all classes. The interface is that of dataclasses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MISSING: Any = object()
 
 
 class Field:
-    """A value that a record has, and what is known of it."""
+    """A field of a class: default, and how it takes part in comparison and repr."""
 
     __slots__ = ("compare", "default", "default_factory", "kind", "name", "repr")
 
@@ -40,13 +40,13 @@ def field(
     compare: bool = True,
     repr: bool = True,
 ) -> Any:
-    """What is to be known of a field; each record gets what the factory makes for it."""
+    """Options of a field; a `default_factory` is called for each instance."""
     return Field(default, default_factory, compare, repr)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """A class whose instances are told apart by their fields, and keep them.
+    """Immutable instances, compared by their fields.
 
     >>> @frozen
     ... class Point:
@@ -55,26 +55,26 @@ def frozen(cls: type[T]) -> type[T]:
     >>> Point(1), Point(1) == Point(1, 0)
     (Point(x=1, y=0), True)
     """
-    return _completed(cls, FROZEN | EQUAL)
+    return _add_methods(cls, FROZEN | EQUAL)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def unique(cls: type[T]) -> type[T]:
-    """A class whose instances keep their fields, and are equal to nothing but themselves."""
-    return _completed(cls, FROZEN)
+    """Immutable instances, compared by identity."""
+    return _add_methods(cls, FROZEN)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def mutable(cls: type[T]) -> type[T]:
-    """A class whose instances have fields that change."""
-    return _completed(cls, {})
+    """Mutable instances, compared by identity."""
+    return _add_methods(cls, {})
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def slotted(cls: type[T]) -> type[T]:
-    """A class of many instances, whose fields change, and which have nothing else.
+    """Mutable instances with slots, for classes with many instances.
 
-    Slots cannot be given to a class that is there already, so another one takes its place.
+    Slots cannot be added to an existing class, so a new class replaces it.
     """
     names = _names(cls)
     defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
@@ -82,11 +82,11 @@ def slotted(cls: type[T]) -> type[T]:
     body = {name: value for name, value in cls.__dict__.items() if name not in without}
     body["__slots__"] = (*names, "__weakref__")
     kind: Any = type(cls)
-    return _completed(kind(cls.__name__, cls.__bases__, body), {}, defaults)
+    return _add_methods(kind(cls.__name__, cls.__bases__, body), {}, defaults)
 
 
 def replace(record: T, **changes: Any) -> T:
-    """Another record, with some fields changed."""
+    """A copy with some fields changed."""
     kind: Any = type(record)
     for name in kind.__match_args__:
         if name not in changes:
@@ -95,10 +95,10 @@ def replace(record: T, **changes: Any) -> T:
     return made
 
 
-# ---------------------------------------------------------------------- what a class gets
+# ---------------------------------------------------------------------- adding methods to a class
 
 
-def _completed(
+def _add_methods(
     cls: type[T], methods: dict[str, Any], defaults: dict[str, Any] | None = None
 ) -> type[T]:
     given: Any = cls.__dict__ if defaults is None else defaults
@@ -112,9 +112,9 @@ def _completed(
     compared = [name for name, one in found.items() if one.compare]
     own = {
         "__fields__": found,
-        "__dataclass_fields__": KNOWN,
+        "__dataclass_fields__": DATACLASS_FIELDS,
         "__match_args__": tuple(found),
-        "__init__": _first_init(cls, found),
+        "__init__": _lazy_init(cls, found),
         "__repr__": _repr,
         "_values": property(attrgetter(*compared)) if compared else (),
         **methods,
@@ -130,8 +130,8 @@ def _names(cls: type) -> list[str]:
     return [name for name in kinds if not str(kinds[name]).startswith(("ClassVar", "typing.Class"))]
 
 
-def _first_init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
-    """Writes the real `__init__` when it is needed: most processes make few kinds of records."""
+def _lazy_init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
+    """Generates the real `__init__` at the first call: most processes instantiate few classes."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
         made = _init(cls, found)
@@ -142,7 +142,7 @@ def _first_init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
 
 
 def _init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
-    """The one method that is written: who gives too few values is told which."""
+    """The generated `__init__`, whose signature names missing arguments."""
     is_frozen = "__setattr__" in cls.__dict__
     names: dict[str, Any] = {"put": object.__setattr__}
     heads, lines = [], []
@@ -150,7 +150,7 @@ def _init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
         heads.append(name)
         value = name
         if one.default_factory is not None:
-            heads[-1] += "=put"  # which nobody gives
+            heads[-1] += "=put"  # a default that no caller passes
             names[f"make_{name}"] = one.default_factory
             value = f"make_{name}() if {name} is put else {name}"
         elif one.default is not MISSING:
@@ -168,8 +168,8 @@ def _init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
     return made
 
 
-class _Known:
-    """The fields as `dataclasses` writes them, for whoever asks: `fields`, `replace`, `asdict`."""
+class _DataclassFields:
+    """`__dataclass_fields__` for the functions of `dataclasses`: `fields`, `replace`, `asdict`."""
 
     def __get__(self, record: object, cls: Any) -> dict[str, Any]:
         import dataclasses
@@ -187,10 +187,10 @@ class _Known:
         return found
 
 
-KNOWN = _Known()
+DATACLASS_FIELDS = _DataclassFields()
 
 
-# ---------------------------------------------------------------------- methods of all of them
+# ---------------------------------------------------------------------- shared methods
 
 
 def _repr(self: Any) -> str:

@@ -1,4 +1,4 @@
-"""URL or key -> a file in the cache folder: downloads and results that are kept between runs."""
+"""URL or key -> a file in the cache folder: downloads and stored results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHUNK = 1 << 20
 
 
 def temp(name: str, append_user: bool = False) -> str:
-    """A path in the folder for temporary files."""
+    """A path in the system's temporary folder."""
     full = f"{name}.{getpass.getuser()}" if append_user else name
     return str(Path(tempfile.gettempdir()) / full)
 
@@ -44,22 +44,23 @@ def fetch(
     sha256: str | None = None,
     extract: bool = False,
 ) -> Path:
-    """The file at a URL, downloaded once. A path is returned as it is.
+    """The file at a URL, downloaded once. A local path is returned unchanged.
 
-    `gunzip` unpacks it, `extract` unpacks a tar archive and returns the folder, `sha256` is what
-    the bytes must hash to (before they are unpacked), also those of a path or an earlier download.
+    `gunzip` decompresses it, `extract` unpacks a tar archive and returns the folder, `sha256` is
+    the expected hash of the bytes (before decompression), also for local paths and earlier
+    downloads.
     """
     if url.startswith(("/", ".")):
         if sha256 is not None:
             _check_hash(url, _hash(Path(url)), sha256)
         return Path(url)
-    target = _place(url, name, subdir, gunzip)
+    target = _target_path(url, name, subdir, gunzip)
     if not allow_caching or not _is_downloaded(target, gunzip, sha256):
         _download(url, target, gunzip, headers or {}, sha256)
-    return _extracted(target) if extract else target
+    return _extract(target) if extract else target
 
 
-def _place(url: str, name: Path | str | None, subdir: str | None, gunzip: bool) -> Path:
+def _target_path(url: str, name: Path | str | None, subdir: str | None, gunzip: bool) -> Path:
     if name is not None and (isinstance(name, Path) or "/" in name):
         return Path(name)
     short = name or hashlib.sha256(url.encode()).hexdigest()[:32] + (".unzipped" if gunzip else "")
@@ -67,7 +68,9 @@ def _place(url: str, name: Path | str | None, subdir: str | None, gunzip: bool) 
 
 
 def _downloads() -> str:
-    """Where downloads are kept: for this process only if others may write to the cache folder."""
+    """The downloads folder: temporary, for this process, if others can write to the cache
+    folder.
+    """
     return private_folder("downloads", create=True) or _temporary_folder()
 
 
@@ -81,36 +84,38 @@ def _temporary_folder() -> str:
 def _download(
     url: str, target: Path, gunzip: bool, headers: dict[str, str], sha256: str | None
 ) -> None:
-    """Into a file of another name first, so that a broken download never looks like a whole one."""
+    """Downloads to a temporary name first, so that an incomplete file is never used."""
     target.parent.mkdir(parents=True, exist_ok=True)
     request = urllib.request.Request(url, headers={"User-Agent": "glassgrad", **headers})
     handle, part = tempfile.mkstemp(dir=target.parent, prefix=".part-")
     try:
         with os.fdopen(handle, "wb") as out:
-            found = _copy(request, out, url)
+            found = _stream_to_file(request, out, url)
         if sha256 is not None:
             _check_hash(url, found, sha256)
         if gunzip:
             _gunzip(part)
         Path(part).replace(target)
-        shutil.rmtree(_folder(target), ignore_errors=True)  # of an earlier archive
+        shutil.rmtree(_folder(target), ignore_errors=True)  # extracted from an earlier archive
         if gunzip:
-            _noted_hash(target).write_text(found)
+            _hash_file(target).write_text(found)
     finally:
         Path(part).unlink(missing_ok=True)
 
 
 def _is_downloaded(target: Path, gunzip: bool, sha256: str | None) -> bool:
-    """Whether the file is there, from bytes of this hash. Unpacked ones note the hash beside it."""
+    """True if the file exists and has this hash. For decompressed files the hash is in a file
+    beside it.
+    """
     if not target.is_file() or sha256 is None:
         return target.is_file()
     if not gunzip:
         return _hash(target) == sha256.lower()
-    noted = _noted_hash(target)
+    noted = _hash_file(target)
     return noted.is_file() and noted.read_text() == sha256.lower()
 
 
-def _noted_hash(target: Path) -> Path:
+def _hash_file(target: Path) -> Path:
     return target.with_name(f"{target.name}.sha256")
 
 
@@ -121,11 +126,13 @@ def _hash(path: Path) -> str:
 
 def _check_hash(url: str, found: str, wanted: str) -> None:
     if found != wanted.lower():
-        raise FormatError(f"{url} hashes to {found}, not to {wanted}", "the file has changed")
+        raise FormatError(
+            f"{url} has the SHA-256 hash {found}, not {wanted}", "the file has changed"
+        )
 
 
-def _copy(request: urllib.request.Request, out: object, url: str) -> str:
-    """Write what the request gives; the hash of it."""
+def _stream_to_file(request: urllib.request.Request, out: object, url: str) -> str:
+    """Write the response to a file; returns its hash."""
     digest = hashlib.sha256()
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
@@ -139,7 +146,7 @@ def _copy(request: urllib.request.Request, out: object, url: str) -> str:
                     digest.update(chunk)
                     got += len(chunk)
                     bar.update(len(chunk))
-            if got < size:  # a connection that breaks looks like an end
+            if got < size:  # a broken connection looks like the end of the file
                 raise DownloadError(f"cannot fetch {url}: it ended after {got:,} of {size:,} bytes")
     except (urllib.error.URLError, OSError) as error:
         raise DownloadError(f"cannot fetch {url}: {error}", "is the machine online?") from None
@@ -157,7 +164,7 @@ def _folder(archive: Path) -> Path:
     return archive.with_name(f"{archive.name}.extracted")
 
 
-def _extracted(archive: Path) -> Path:
+def _extract(archive: Path) -> Path:
     folder = _folder(archive)
     if not folder.is_dir():
         part = Path(tempfile.mkdtemp(dir=archive.parent, prefix=".part-"))
@@ -165,23 +172,23 @@ def _extracted(archive: Path) -> Path:
             opened.extractall(part, filter="data")
         try:
             part.rename(folder)
-        except OSError:  # another process was first
+        except OSError:  # another process extracted it first
             shutil.rmtree(part, ignore_errors=True)
     return folder
 
 
-# ---------------------------------------------------------------------- results kept on disk
+# ---------------------------------------------------------------------- stored results
 
 
 def diskcache(function: Callable[P, T]) -> Callable[P, T]:
-    """Keep results between runs, by function name and arguments.
+    """Store results on disk, by function name and arguments.
 
-    Only plain values are kept (numbers, text, bytes, and lists, tuples, sets and dicts of them):
-    they are written as text, so reading them runs no code. Others are computed each time.
+    Only plain values are stored (numbers, text, bytes, and lists, tuples, sets and dicts of them),
+    as text, so reading them runs no code. Other results are computed each time.
     """
 
     @functools.wraps(function)
-    def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+    def cached(*args: P.args, **kwargs: P.kwargs) -> T:
         if CACHELEVEL < 1:
             return function(*args, **kwargs)
         key = repr((function.__module__, function.__qualname__, args, sorted(kwargs.items())))
@@ -196,7 +203,7 @@ def diskcache(function: Callable[P, T]) -> Callable[P, T]:
         _write_result(path, key, result)
         return result
 
-    return kept
+    return cached
 
 
 def _results() -> str | None:
@@ -223,5 +230,5 @@ def _write_result(path: Path, key: str, value: object) -> None:
         with os.fdopen(handle, "w") as out:
             out.write(text)
         Path(part).replace(path)
-    except (OSError, ValueError, SyntaxError, RecursionError):  # not plain, or nowhere to write
+    except (OSError, ValueError, SyntaxError, RecursionError):  # not a plain value, or not writable
         return

@@ -1,6 +1,6 @@
-"""settings, system -> the folder where compiled kernels, downloads and results are kept.
+"""Settings and system -> the folder for compiled kernels, downloads and results.
 
-What is found there is run as code. So it is only used if no other user can have written to it.
+Its contents are executed, so it is used only if no other user can write to it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import sys
 from glassgrad.base.config import CACHE
 from glassgrad.base.errors import CacheWarning, SettingError
 
-OTHERS_WRITE = 0o022  # permission bits: the group, or everybody, may write
-LOOKED_AT: dict[str, bool] = {}  # folders, and whether they are private
+WRITABLE_BY_OTHERS = 0o022  # permission bits of group and others
+IS_PRIVATE: dict[str, bool] = {}  # folder -> the result of the check
 
 
 def cache_folder() -> str:
-    """GLASSGRAD_CACHE, or the place where this system's users keep such things.
+    """GLASSGRAD_CACHE, or the system's usual folder for caches.
 
-    A text: what every start of a process needs does without `pathlib`, which takes long to import.
+    A str, as importing `pathlib` would slow down every start.
     """
     if CACHE.value:
         return CACHE.value
@@ -32,44 +32,44 @@ def cache_folder() -> str:
 
 
 def private_folder(name: str, create: bool = False) -> str | None:
-    """A folder inside of the cache folder; None if it is not there or others may write to it.
+    """A folder inside the cache folder; None if it does not exist or others can write to it.
 
-    The second is said once. OSError if it cannot be made or looked at.
+    Warns once about the latter. Raises OSError if it cannot be created or inspected.
     """
     outer = cache_folder()
     path = os.path.join(outer, name)
     if create:
         make_private(outer)
         make_private(path)
-    found = LOOKED_AT.get(path)
+    found = IS_PRIVATE.get(path)
     if found is None:
         if not os.path.isdir(path):
             return None
-        found = LOOKED_AT[path] = is_private(outer) and is_private(path)
+        found = IS_PRIVATE[path] = is_private(outer) and is_private(path)
         if not found:
             _warn(path if is_private(outer) else outer)
     return path if found else None
 
 
 def make_private(path: str) -> None:
-    """Make a folder that only this user can use, if it is not there."""
+    """Create a folder that only this user can access, if it does not exist."""
     os.makedirs(path, mode=0o700, exist_ok=True)
 
 
 def is_private(path: str) -> bool:
-    """Whether a folder is ours, and nobody else may write to it."""
+    """True if a folder is ours and nobody else can write to it."""
     if not hasattr(os, "geteuid"):
         return True
     found = os.stat(path)
-    return found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
+    return found.st_uid == os.geteuid() and not found.st_mode & WRITABLE_BY_OTHERS
 
 
 def _warn(path: str) -> None:
     import warnings
 
     warnings.warn(
-        f"{path} belongs to another user, or others may write to it: nothing is kept there, and "
-        "nothing is read from there\n  hint: make it private (chmod 700), or set GLASSGRAD_CACHE",
+        f"{path} belongs to another user, or others can write to it, so it is not used as a "
+        "cache\n  hint: make it private (chmod 700), or set GLASSGRAD_CACHE",
         CacheWarning,
         stacklevel=3,
     )

@@ -1,7 +1,7 @@
-"""Python's cyclic garbage collector, out of the way while a graph becomes code.
+"""Pauses Python's cyclic garbage collector while a graph is compiled.
 
-Thousands of nodes are made and none of them is part of a cycle; walking over all of them again and
-again would make the time grow faster than the graph.
+Compilation creates thousands of nodes without cycles; repeated collections over all of them would
+make the time grow faster than the graph.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MUCH = 10_000  # objects
+MIN_OBJECTS_TO_FREEZE = 10_000  # objects allocated meanwhile; fewer are not worth it
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """No collections meanwhile; nothing changes if the collector is off already.
+def gc_paused() -> Iterator[None]:
+    """No collections inside; does nothing if the collector is already off.
 
-    If much was made meanwhile it counts as old, or the next collection would walk over all of it.
+    Many new objects are moved to the oldest generation, or the next collection would visit all of
+    them.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -25,7 +26,9 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if gc.get_count()[0] > MUCH and not gc.get_freeze_count():  # what others froze stays so
+            if (
+                gc.get_count()[0] > MIN_OBJECTS_TO_FREEZE and not gc.get_freeze_count()
+            ):  # keep what others froze
                 gc.freeze()
-                gc.unfreeze()  # into the oldest generation
+                gc.unfreeze()  # moves them into the oldest generation
             gc.enable()

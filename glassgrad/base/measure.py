@@ -1,4 +1,4 @@
-"""a block of code -> how long it took, and where."""
+"""Time and profile blocks of code."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from glassgrad.base.terminal import colored
 
 
 class Timing(ContextDecorator):
-    """Prints how long a block took: `with Timing("step ", lambda ns: f", {n / ns:.2f} GB/s"):`.
+    """Prints the time of a block: `with Timing("step ", lambda ns: f", {n / ns:.2f} GB/s"):`.
 
-    `et` is the time in nanoseconds afterwards.
+    `et` is the elapsed time in nanoseconds.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class Timing(ContextDecorator):
 
 
 class Profiling(ContextDecorator):
-    """Prints which functions a block spent its time in, the most expensive first.
+    """Prints the functions in which a block spends its time, the most expensive first.
 
-    `sort` is a column of pstats, `frac` how many of the functions are shown, `fn` a file that takes
-    the whole profile, `ts` a factor for the times.
+    `sort` is a column of pstats, `frac` the share of functions to print, `fn` a file for the whole
+    profile, `ts` a factor for the times.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class Profiling(ContextDecorator):
         sys.stdout.write(self.report())
 
     def report(self) -> str:
-        """One line per function: calls, own time, time with what it called, and place."""
+        """One line per function: calls, own time, total time, and location."""
         statistics: Any = pstats.Stats(self.profile).strip_dirs().sort_stats(self.sort)
         shown = max(int(len(statistics.fcn_list) * self.frac), 1)
         lines = []
         for file, line, name in statistics.fcn_list[:shown]:
             _, calls, own, total, _ = statistics.stats[file, line, name]
-            place = colored(f"{file}:{line}", "cyan")
+            location = colored(f"{file}:{line}", "cyan")
             times = f"{own * 1e3 * self.ts:9.2f} ms own {total * 1e3 * self.ts:9.2f} ms total"
-            lines.append(f"{calls:>10} calls {times}  {name}  {place}\n")
+            lines.append(f"{calls:>10} calls {times}  {name}  {location}\n")
         return "".join(lines)

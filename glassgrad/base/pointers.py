@@ -1,4 +1,4 @@
-"""memoryview <-> address: how ctypes and raw pointers meet Python's buffers."""
+"""memoryview <-> address, for ctypes and raw pointers."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ from typing import Any
 
 
 def mv_address(view: memoryview) -> int:
-    """Where the first byte of a writable, contiguous buffer lies."""
+    """The address of the first byte of a writable, contiguous buffer."""
     return ctypes.addressof(ctypes.c_char.from_buffer(view)) if view.nbytes else 0
 
 
 def to_mv(address: int, nbytes: int) -> memoryview:
-    """The bytes at an address. Whoever owns them must outlive the view.
+    """The bytes at an address. The owner of the memory must outlive the view.
 
-    >>> data = bytearray(b"abc")
-    >>> bytes(to_mv(mv_address(memoryview(data)), 3))
-    b'abc'
+    >>> data = bytearray(b"abc") >>> bytes(to_mv(mv_address(memoryview(data)), 3)) b'abc'
     """
     kind: Any = ctypes.c_uint8 * nbytes
     return memoryview(kind.from_address(address)).cast("B")
 
 
 def from_mv(view: memoryview, to_type: Any = ctypes.c_char) -> ctypes.Array[Any]:
-    """The buffer as a ctypes array of elements of a type, sharing its memory."""
+    """The buffer as a ctypes array with the given element type, sharing its memory."""
     kind: Any = to_type * (view.nbytes // ctypes.sizeof(to_type))
     shared: ctypes.Array[Any] = kind.from_buffer(view.cast("B"))
     return shared

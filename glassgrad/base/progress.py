@@ -1,4 +1,4 @@
-"""an iterable -> the same iterable, with a bar that shows how far it is."""
+"""Iterable -> the same iterable with a progress bar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad.base.terminal import ansilen, ansistrip, clock, si
 
 T = TypeVar("T")
 EIGHTHS = " ▏▎▍▌▋▊▉"
-NARROWEST = 5  # columns of a bar
+MIN_BAR_COLUMNS = 5  # a narrower bar is left out
 
 
 class tqdm(Generic[T]):
@@ -45,7 +45,7 @@ class tqdm(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         if self.iterable is None:
-            raise TypeError("this bar has nothing to iterate over; call update() instead")
+            raise TypeError("this progress bar has no iterable; call update() instead")
         try:
             for item in self.iterable:
                 yield item
@@ -68,7 +68,7 @@ class tqdm(Generic[T]):
         self.desc = f"{desc}: " if desc else ""
 
     def update(self, n: int = 0, close: bool = False) -> None:
-        """`n` more are done; `close` draws the bar and ends its line."""
+        """Add `n` to the count; `close` draws the bar a last time and ends its line."""
         self.n += n
         if self.disable or (self._is_closed and n == 0):
             return
@@ -81,10 +81,10 @@ class tqdm(Generic[T]):
             sys.stderr.flush()
 
     def line(self, elapsed: float) -> str:
-        """What the bar looks like after this many seconds."""
+        """The text of the bar after this many seconds."""
         speed = self.n / elapsed if elapsed > 0 else 0.0
         rate = f"{si(speed) if self.unit_scale else f'{speed:5.2f}'}{self.unit}/s"
-        from shutil import get_terminal_size  # it imports every way to compress a file
+        from shutil import get_terminal_size  # imports all compression modules
 
         columns = get_terminal_size().columns - 1
         if not self.total:
@@ -95,7 +95,7 @@ class tqdm(Generic[T]):
         head = f"{self.desc}{done:4.0%}"
         tail = f"{self._count(self.n)}/{self._count(self.total)} [{clock(elapsed)}<{left}, {rate}]"
         width = columns - ansilen(head) - ansilen(tail) - 3
-        if width < NARROWEST:
+        if width < MIN_BAR_COLUMNS:
             return _cut(f"{head} {tail}", columns)
         return f"{head}|{_bar(done, width)}| {tail}"
 
@@ -126,7 +126,7 @@ def _has_len(iterable: object) -> bool:
 
 
 def _cut(line: str, columns: int) -> str:
-    """A line that is too long would go on in the next one, each time it is drawn."""
+    """Lines that are too long would wrap at each redraw."""
     return line if ansilen(line) <= columns else ansistrip(line)[:columns]
 
 

@@ -1,12 +1,12 @@
-"""Python number -> the value that a dtype holds: rounding, conversion between dtypes, and bits.
+"""Python number -> the value in a dtype: rounding, conversion between dtypes, and bits.
 
 Conversions, the same on every device:
 
-- to a float: the nearest value, ties to even; too large becomes inf, or nan where there is no inf
+- to a float: the nearest value, ties to even; overflow gives inf, or nan where there is no inf
   (fp8e4m3)
-- float to int: rounded towards zero; out of range becomes the nearest value in range, nan becomes 0
+- float to int: truncated; out of range gives the nearest bound, nan gives 0
 - int to int: the low bits
-- to bool: whether it differs from 0 (nan does)
+- to bool: True if it differs from 0 (nan does)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glassgrad.base.dtype import (
     ConstType,
     DType,
     dtypes,
-    rounded_to_odd,
+    round_int_to_odd,
     wrap,
 )
 
@@ -42,11 +42,11 @@ def round_float(value: float, dtype: DType) -> float:
             return float(packing.unpack(packing.pack(value))[0])
         except OverflowError:
             return math.copysign(math.inf, value)
-    return _round_narrow(value, scalar)
+    return _round_low_precision(value, scalar)
 
 
-def _round_narrow(value: float, dtype: DType) -> float:
-    """By scaling the last place that the dtype keeps to 1."""
+def _round_low_precision(value: float, dtype: DType) -> float:
+    """Scale the last place of the dtype to 1, and round."""
     has_inf = dtype is not dtypes.fp8e4m3
     if value == 0 or math.isnan(value):
         return value
@@ -71,19 +71,19 @@ def largest(dtype: DType) -> float:
 
 
 def round_int(value: int, dtype: DType) -> float:
-    """The float nearest to an int, rounded once: by way of float64 it would be rounded twice."""
+    """The float nearest to an int, rounded once: going through float64 would round twice."""
     is_long = abs(value) >= EXACT_INTS and dtype.scalar is not dtypes.float64
     try:
-        return round_float(rounded_to_odd(value) if is_long else float(value), dtype)
+        return round_float(round_int_to_odd(value) if is_long else float(value), dtype)
     except OverflowError:
         return round_float(math.inf if value > 0 else -math.inf, dtype)
 
 
 def convert(value: ConstType, dtype: DType) -> ConstType:
-    """A number as a CAST to the dtype gives it.
+    """A number as CAST to the dtype converts it.
 
-    >>> convert(300.7, dtypes.uchar), convert(300, dtypes.uchar), convert(-1.5, dtypes.int)
-    (255, 44, -1)
+    >>> convert(300.7, dtypes.uchar), convert(300, dtypes.uchar), convert(-1.5, dtypes.int) (255,
+    44, -1)
     """
     if dtype.kind == "float":
         return round_float(value, dtype) if isinstance(value, float) else round_int(value, dtype)
@@ -108,10 +108,9 @@ NAN_BITS = {
 
 
 def to_bits(value: ConstType, dtype: DType) -> int:
-    """How a value lies in memory, as an unsigned number. Every nan has the same bits.
+    """The bits of a value as an unsigned integer. All nans have the same bits.
 
-    >>> hex(to_bits(1.0, dtypes.float)), hex(to_bits(-1, dtypes.short))
-    ('0x3f800000', '0xffff')
+    >>> hex(to_bits(1.0, dtypes.float)), hex(to_bits(-1, dtypes.short)) ('0x3f800000', '0xffff')
     """
     if dtype.kind != "float":
         return int(value) & ((1 << dtype.scalar.bits) - 1)
@@ -126,15 +125,14 @@ def to_bits(value: ConstType, dtype: DType) -> int:
         return sign | ((1 << exponent_bits) - 1) << mantissa_bits
     exponent = max(math.frexp(number)[1] - 1, 1 - bias) if number else 1 - bias
     mantissa = int(math.ldexp(abs(number), mantissa_bits - exponent))
-    # The leading bit of normal numbers is not kept: it carries into the exponent field.
+    # The implicit leading bit of normal numbers carries into the exponent field.
     return sign | (mantissa + ((exponent + bias - 1) << mantissa_bits))
 
 
 def from_bits(bits: int, dtype: DType) -> ConstType:
-    """The value that lies in memory as these bits.
+    """The value with these bits.
 
-    >>> from_bits(0x3F80_0000, dtypes.float), from_bits(0xFFFF, dtypes.short)
-    (1.0, -1)
+    >>> from_bits(0x3F80_0000, dtypes.float), from_bits(0xFFFF, dtypes.short) (1.0, -1)
     """
     if dtype.kind != "float":
         return wrap(bits, dtype.scalar)

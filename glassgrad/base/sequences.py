@@ -1,4 +1,4 @@
-"""small functions on numbers and sequences that scripts for tensors use."""
+"""Small functions on numbers and sequences for tensor scripts."""
 
 from __future__ import annotations
 
@@ -20,23 +20,21 @@ def prod(factors: Iterable[Any]) -> Any:
 
 
 def argfix(*args: Any) -> tuple[Any, ...]:
-    """Arguments that may come as one sequence or one by one.
+    """Arguments given as one sequence or one by one.
 
-    >>> argfix(2, 3), argfix((2, 3)), argfix([2])
-    ((2, 3), (2, 3), (2,))
+    >>> argfix(2, 3), argfix((2, 3)), argfix([2]) ((2, 3), (2, 3), (2,))
     """
     if args and isinstance(args[0], (tuple, list)):
         if len(args) != 1:
-            raise ValueError(f"give the sizes one by one or as one sequence, not both: {args}")
+            raise ValueError(f"expected sizes one by one or as one sequence, not both: {args}")
         return tuple(args[0])
     return args
 
 
 def argsort(values: Sequence[Any]) -> tuple[int, ...]:
-    """The places of the values in increasing order.
+    """The indices that sort the values.
 
-    >>> argsort((30, 10, 20))
-    (1, 2, 0)
+    >>> argsort((30, 10, 20)) (1, 2, 0)
     """
     return tuple(sorted(range(len(values)), key=values.__getitem__))
 
@@ -63,10 +61,9 @@ def flatten(nested: Iterable[Iterable[T]]) -> list[T]:
 
 
 def fully_flatten(nested: Any) -> list[Any]:
-    """Every item that is not a list or a tuple, at any depth.
+    """All items that are not lists or tuples, at any depth.
 
-    >>> fully_flatten([1, [2, (3, [])]])
-    [1, 2, 3]
+    >>> fully_flatten([1, [2, (3, [])]]) [1, 2, 3]
     """
     if not isinstance(nested, (list, tuple)):
         return [nested]
@@ -74,10 +71,9 @@ def fully_flatten(nested: Any) -> list[Any]:
 
 
 def partition(items: Iterable[T], test: Callable[[T], Any]) -> tuple[list[T], list[T]]:
-    """Those that pass, and those that do not.
+    """The items that pass the test, and those that do not.
 
-    >>> partition(range(5), lambda n: n % 2)
-    ([1, 3], [0, 2, 4])
+    >>> partition(range(5), lambda n: n % 2) ([1, 3], [0, 2, 4])
     """
     passed: list[T] = []
     failed: list[T] = []
@@ -95,12 +91,12 @@ def make_tuple(value: int | Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def merge_dicts(parts: Iterable[dict[K, V]]) -> dict[K, V]:
-    """All entries; the same key twice must have the same value."""
+    """All entries; a key in several dicts must have equal values."""
     merged: dict[K, V] = {}
     for part in parts:
         for key, value in part.items():
             if key in merged and merged[key] != value:
-                raise ValueError(f"{key!r} is {merged[key]!r} and {value!r}")
+                raise ValueError(f"conflicting values for {key!r}: {merged[key]!r} and {value!r}")
             merged[key] = value
     return merged
 
@@ -108,21 +104,20 @@ def merge_dicts(parts: Iterable[dict[K, V]]) -> dict[K, V]:
 def unwrap(value: T | None) -> T:
     """The value, which is not None."""
     if value is None:
-        raise ValueError("there is no value")
+        raise ValueError("expected a value, not None")
     return value
 
 
 def get_single_element(items: Sequence[T]) -> T:
     if len(items) != 1:
-        raise ValueError(f"one item was expected, not {len(items)}")
+        raise ValueError(f"expected one item, not {len(items)}")
     return items[0]
 
 
 def get_child(root: Any, path: str) -> Any:
-    """What "layers.0.weight" names below an object: attributes, keys and places.
+    """The object at a path such as "layers.0.weight": attributes, keys and indices.
 
-    >>> get_child({"layers": [1, 2]}, "layers.1")
-    2
+    >>> get_child({"layers": [1, 2]}, "layers.1") 2
     """
     for step in path.split("."):
         if isinstance(root, dict):
@@ -157,10 +152,9 @@ def next_power2(number: int) -> int:
 
 
 def get_shape(nested: Any) -> tuple[int, ...]:
-    """The shape of nested lists; ragged ones are refused.
+    """The shape of nested lists; ragged ones are an error.
 
-    >>> get_shape([[1, 2], [3, 4], [5, 6]])
-    (3, 2)
+    >>> get_shape([[1, 2], [3, 4], [5, 6]]) (3, 2)
     """
     if not isinstance(nested, (list, tuple)):
         return ()

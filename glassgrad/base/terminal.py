@@ -1,4 +1,4 @@
-"""text -> what a terminal shows: colours, widths without colours, sizes and times for people."""
+"""Text for terminals: colours, widths without colours, readable sizes and times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def colored(text: object, color: str | None, background: bool = False) -> str:
 
 
 def painted(text: object, color: str) -> str:
-    """The text in a colour if somebody looks at it: files and pipes get no colours."""
+    """Coloured text if the output is a terminal; files and pipes get plain text."""
     is_seen = sys.stdout is not None and sys.stdout.isatty()
     return colored(text, color) if is_seen else str(text)
 
@@ -38,23 +38,23 @@ def ansistrip(text: str) -> str:
 
 
 def ansilen(text: str) -> int:
-    """How many columns the text takes."""
+    """The number of columns of a text."""
     return len(ansistrip(text))
 
 
 def ansipad(text: str, width: int) -> str:
-    """The text filled up with blanks to a width that colours do not count for."""
+    """The text padded with blanks to a width, not counting colour codes."""
     return text + " " * max(width - ansilen(text), 0)
 
 
 def colorize_float(ratio: float) -> str:
-    """A ratio of two times: green is faster, red slower."""
+    """A ratio of two times: green if faster, red if slower."""
     text = f"{ratio:7.2f}x"
     return colored(text, "green" if ratio < 0.75 else "red" if ratio > 1.15 else "yellow")
 
 
 def time_to_str(seconds: float, width: int = 8) -> str:
-    """A time with a unit that gives it a few digits.
+    """A time in a readable unit.
 
     >>> time_to_str(0.0000123)
     '   12.30us'
@@ -77,10 +77,9 @@ def size_to_str(nbytes: float) -> str:
 
 
 def si(number: float) -> str:
-    """A count in four figures and a letter.
+    """A count with three or four digits and an SI prefix.
 
-    >>> si(12), si(1_234_567)
-    ('12.0', '1.23M')
+    >>> si(12), si(1_234_567) ('12.0', '1.23M')
     """
     if number == 0 or not math.isfinite(number):
         return f"{number:.0f}"

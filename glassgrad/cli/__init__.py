@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"\n  hint: {error.hint}" if error.hint else ""
         print(f"glassgrad: {error.message}{hint}", file=sys.stderr)
     except FileNotFoundError as error:
-        print(f"glassgrad: there is no file or folder {error.filename}", file=sys.stderr)
+        print(f"glassgrad: no such file or folder: {error.filename}", file=sys.stderr)
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from glassgrad.base.config import Context
 from glassgrad.base.events import LISTENERS, GraphPlanned, StageEntered, announce
-from glassgrad.base.gc_pause import collector_paused
+from glassgrad.base.gc_pause import gc_paused
 from glassgrad.devices.protocol import Device
 from glassgrad.engine.cache.graph_keys import KERNELS, PLANS, signature
 from glassgrad.engine.cache.plans import load_plan, plan_key, store_plan
@@ -76,7 +76,7 @@ def bind_plan(values: Sequence[UOp], device: str | None = None) -> BoundPlan:
         key = (machine.name, found.key)
         plan = PLANS.get(key)
     if plan is None:
-        with collector_paused():
+        with gc_paused():
             name = plan_key(found, machine)
             plan = load_plan(name, values, machine) or plan_graph(
                 values, found.leaves, machine, name

@@ -1,7 +1,7 @@
 """MemoryView -> Arrow C array: a row of numbers as a column, in two capsules.
 
 The functions that release schema and column are machine code, made by LLVM when they are first
-needed: see `lending.py` for why, and for how what was released is found.
+needed: see `capsules.py` for why, and for how what was released is found.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from glassgrad.memory.bridge_arrow import FORMATS, ArrowArray, ArrowSchema
+from glassgrad.memory.capsules import Lent, allocate, offer
 from glassgrad.memory.errors import RefusedError
 from glassgrad.memory.export_buffer import hold
-from glassgrad.memory.lending import Lent, allocate, offer
 from glassgrad.memory.memory_view import MemoryView
 
 LETTERS = {fmt: letter for letter, fmt in FORMATS.items()}

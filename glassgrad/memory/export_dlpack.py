@@ -1,7 +1,7 @@
 """MemoryView -> DLPack capsule: consumers stamp a tensor when done.
 
 The deleter is the C library's time(), which writes the time over the first word of the tensor: see
-`lending.py` for why, and for how stamps are found.
+`capsules.py` for why, and for how stamps are found.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from glassgrad.memory.bridge_dlpack import (
     device_pair,
     name_of,
 )
+from glassgrad.memory.capsules import Lent, allocate, offer
 from glassgrad.memory.errors import RefusedError
 from glassgrad.memory.item import simple
-from glassgrad.memory.lending import Lent, allocate, offer
 from glassgrad.memory.memory_view import MemoryView
 
 _library: Any = ctypes.CDLL("msvcrt") if sys.platform == "win32" else ctypes.CDLL(None)

@@ -117,7 +117,7 @@ class Storage:
                 self._address = self.base.address + self._offset
                 SEEN.enter(self)
                 return self
-            if MEM_LIMIT.is_touched:
+            if MEM_LIMIT.was_changed:
                 self._check_limit()
             self._block = self._allocator.allocate(self.nbytes, zeroed)
             self._address = self._block.address

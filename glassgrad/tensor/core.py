@@ -115,7 +115,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
     def _wrap(self, uop: UOp) -> Self:
         """A tensor for a node that an operation on this tensor made."""
         kind = type(self)
-        made = kind._from_uop(uop) if NO_GRAD.is_touched else kind._wrap_raw(uop)
+        made = kind._from_uop(uop) if NO_GRAD.was_changed else kind._wrap_raw(uop)
         if self._requires_grad is False and _depends_only_on(uop, self.uop):
             made._requires_grad = False
         return made

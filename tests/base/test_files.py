@@ -15,7 +15,7 @@ import pytest
 from glassgrad.base.config import Context
 from glassgrad.base.errors import CacheWarning, DownloadError, FormatError
 from glassgrad.base.files import diskcache, fetch, temp
-from glassgrad.base.folders import LOOKED_AT
+from glassgrad.base.folders import IS_PRIVATE
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_paths_are_returned_as_they_are(served):
 
 
 def test_a_wrong_hash_is_refused_and_nothing_stays(served, cache):
-    with pytest.raises(FormatError, match="hashes to"):
+    with pytest.raises(FormatError, match="has the SHA-256 hash"):
         fetch(served.as_uri(), sha256="0" * 64)
     assert not [path for path in cache.rglob("*") if path.is_file()]
     assert fetch(served.as_uri(), sha256=hashlib.sha256(b"weights").hexdigest().upper()).exists()
@@ -67,7 +67,7 @@ def test_a_file_that_was_fetched_before_is_checked_as_well(tmp_path, gunzip):
     served.write_bytes(old)
     first = fetch(served.as_uri(), gunzip=gunzip)
     assert fetch(served.as_uri(), gunzip=gunzip, sha256=hashlib.sha256(old).hexdigest()) == first
-    with pytest.raises(FormatError, match="hashes to"):
+    with pytest.raises(FormatError, match="has the SHA-256 hash"):
         fetch(served.as_uri(), gunzip=gunzip, sha256=hashlib.sha256(new).hexdigest())
     served.write_bytes(new)
     found = fetch(served.as_uri(), gunzip=gunzip, sha256=hashlib.sha256(new).hexdigest())
@@ -76,7 +76,7 @@ def test_a_file_that_was_fetched_before_is_checked_as_well(tmp_path, gunzip):
 
 def test_a_path_is_checked_as_well(served):
     assert fetch(str(served), sha256=hashlib.sha256(b"weights").hexdigest()) == served
-    with pytest.raises(FormatError, match="hashes to"):
+    with pytest.raises(FormatError, match="has the SHA-256 hash"):
         fetch(str(served), sha256="0" * 64)
 
 
@@ -145,7 +145,7 @@ def test_files_come_over_http_once_with_their_hash_checked(address, cache):
     [
         ("/half", None, "it ended after 3,500 of 7,000 bytes"),
         ("/nothing", None, "404"),
-        ("/weights", "0" * 64, "hashes to"),
+        ("/weights", "0" * 64, "has the SHA-256 hash"),
     ],
 )
 def test_what_goes_wrong_over_http_leaves_nothing_behind(address, cache, path, sha256, message):
@@ -233,12 +233,12 @@ def test_a_kept_download_is_checked_again(served):
 
 
 def test_downloads_of_a_shared_cache_folder_are_not_used(served, cache):
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()
     path = fetch(served.as_uri())
     cache.chmod(0o777)
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()
     with pytest.warns(CacheWarning):
         other = fetch(served.as_uri())
     assert cache not in other.parents
     assert other.read_bytes() == path.read_bytes()
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()

@@ -10,7 +10,7 @@ import pytest
 
 from glassgrad.base.config import Context
 from glassgrad.base.errors import CacheWarning
-from glassgrad.base.folders import LOOKED_AT, cache_folder, private_folder
+from glassgrad.base.folders import IS_PRIVATE, cache_folder, private_folder
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,10 @@ def test_every_system_has_a_place_for_it(
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[Path]:
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()
     with Context(CACHE=str(tmp_path / "cache")):
         yield tmp_path / "cache"
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()
 
 
 def mode(path: Path) -> int:
@@ -60,9 +60,9 @@ def test_a_folder_is_made_for_this_user_alone(cache: Path) -> None:
 @pytest.mark.parametrize("bits", [0o777, 0o770, 0o1777, 0o702])
 def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, bits: int, inner: bool) -> None:
     private_folder("objects", create=True)
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()
     (cache / "objects" if inner else cache).chmod(bits)
-    with pytest.warns(CacheWarning, match="others may write to it") as found:
+    with pytest.warns(CacheWarning, match="others can write to it") as found:
         assert private_folder("objects") is None
         assert private_folder("objects", create=True) is None
     assert len(found) == 1
@@ -72,7 +72,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, bits: int, i
 @pytest.mark.parametrize("bits", [0o755, 0o750, 0o700])
 def test_others_may_read(cache: Path, bits: int) -> None:
     private_folder("objects", create=True)
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()
     cache.chmod(bits)
     assert private_folder("objects") is not None
 
@@ -80,7 +80,7 @@ def test_others_may_read(cache: Path, bits: int) -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
 def test_a_folder_of_another_user_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     private_folder("objects", create=True)
-    LOOKED_AT.clear()
+    IS_PRIVATE.clear()
     monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
     with pytest.warns(CacheWarning, match="belongs to another user"):
         assert private_folder("objects") is None

@@ -5,12 +5,12 @@ import weakref
 
 import pytest
 
-from glassgrad.base.gc_pause import MUCH, collector_paused
+from glassgrad.base.gc_pause import MIN_OBJECTS_TO_FREEZE, gc_paused
 
 
 def test_the_collector_is_off_inside_and_on_again_behind() -> None:
     assert gc.isenabled()
-    with collector_paused():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
@@ -18,7 +18,7 @@ def test_the_collector_is_off_inside_and_on_again_behind() -> None:
 def test_a_collector_that_was_off_stays_off() -> None:
     gc.disable()
     try:
-        with collector_paused():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     finally:
@@ -26,14 +26,14 @@ def test_a_collector_that_was_off_stays_off() -> None:
 
 
 def test_an_error_turns_it_on_again() -> None:
-    with pytest.raises(KeyError), collector_paused():
+    with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()
 
 
 def test_what_was_made_meanwhile_is_old_if_it_is_much() -> None:
-    with collector_paused():
-        kept = [[number] for number in range(2 * MUCH)]
+    with gc_paused():
+        kept = [[number] for number in range(2 * MIN_OBJECTS_TO_FREEZE)]
     young = gc.get_objects(0)
     assert not any(one is kept[0] or one is kept[-1] for one in young)
 
@@ -43,7 +43,7 @@ def test_little_garbage_is_collected_as_before() -> None:
         def __init__(self) -> None:
             self.me = self
 
-    with collector_paused():
+    with gc_paused():
         gone = weakref.ref(Cycle())
     gc.collect(0)
     assert gone() is None
@@ -52,9 +52,9 @@ def test_little_garbage_is_collected_as_before() -> None:
 def test_what_somebody_froze_stays_frozen() -> None:
     gc.freeze()
     try:
-        with collector_paused():
-            kept = [[number] for number in range(2 * MUCH)]
+        with gc_paused():
+            kept = [[number] for number in range(2 * MIN_OBJECTS_TO_FREEZE)]
         assert gc.get_freeze_count() > 0
-        assert len(kept) == 2 * MUCH
+        assert len(kept) == 2 * MIN_OBJECTS_TO_FREEZE
     finally:
         gc.unfreeze()

@@ -7,7 +7,7 @@ import types
 
 from glassgrad.base import origin as module
 from glassgrad.base.errors import GlassgradError
-from glassgrad.base.origin import FOREIGN, PACKAGE, Origin, here
+from glassgrad.base.origin import IS_USER_CODE, PACKAGE, Origin, here
 
 
 def line_of(function):
@@ -81,9 +81,9 @@ def test_an_origin_survives_pickling():
 
 
 def test_the_table_of_files_is_bounded():
-    FOREIGN.update({f"<cell {n}>": True for n in range(10_001)})
+    IS_USER_CODE.update({f"<cell {n}>": True for n in range(10_001)})
     exec(compile("found = here()", "<another cell>", "exec"), {"here": here})
-    assert len(FOREIGN) < 10
+    assert len(IS_USER_CODE) < 10
 
 
 def test_errors_point_at_the_line():

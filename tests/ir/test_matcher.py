@@ -2,7 +2,7 @@
 
 import sys
 
-from glassgrad.base.origin import _is_foreign
+from glassgrad.base.origin import _is_user_code
 from glassgrad.ir.matcher import Names, compile_matcher, source_of
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.pattern import Rule, Rules, c, d, fold, i, node, x, y
@@ -77,4 +77,4 @@ def _caller():
     """Whether the frame of the matcher would be taken for the user's."""
     frame = sys._getframe(2)
     assert frame.f_code.co_name == "match"
-    return _is_foreign(frame.f_code.co_filename, frame)
+    return _is_user_code(frame.f_code.co_filename, frame)

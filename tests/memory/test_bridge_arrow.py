@@ -14,7 +14,7 @@ from support.oracle import oracle
 
 from glassgrad.memory import export_count, get
 from glassgrad.memory.bridge_arrow import ArrowArray
-from glassgrad.memory.lending import LENT, sweep
+from glassgrad.memory.capsules import LENT, sweep
 
 pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)

@@ -16,7 +16,7 @@ from support.oracle import oracle
 from glassgrad.base.dtype import dtypes
 from glassgrad.memory import MemoryView, export_count, from_dlpack, get
 from glassgrad.memory.bridge_dlpack import Managed, ManagedVersioned, device_pair
-from glassgrad.memory.lending import LENT, sweep
+from glassgrad.memory.capsules import LENT, sweep
 
 
 class OnlyDLPack:

@@ -122,7 +122,7 @@ def signature(roots: Sequence[UOp]) -> Signature:
             (copies if op is COPY else writes).append(node)
     entries += _overlaps(leaves, {_storage(write) for write in writes})
     ends = tuple([numbers[root] for root in roots])
-    key = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value, ends, *entries)
+    key = (NOOPT.value, BEAM.value, VERIFY.was_changed and VERIFY.value, ends, *entries)
     return Signature(key, leaves, copies, values)
 
 

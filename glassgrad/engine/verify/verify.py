@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def is_verified() -> bool:
     """True if launches are compared; almost free if VERIFY was never set."""
-    return VERIFY.is_touched and bool(VERIFY)
+    return VERIFY.was_changed and bool(VERIFY)
 
 
 def needs_references(device: Device) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.base.gc_pause import collector_paused
+from glassgrad.base.gc_pause import gc_paused
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.engine.launch.error_flags import OutOfRangeError
 from glassgrad.ir.ops import Ops
@@ -214,7 +214,7 @@ def _compute_with(windows: SliceWindows, wanted: Sequence[TensorCore], values: l
         values = [became.get(value, value) for value in values]
         found = look_up(values, _held_values, windows)
     if found is None or not isinstance(found.step, CachedStep):
-        with collector_paused():
+        with gc_paused():
             _publish_wanted(wanted, values, _plan_and_compute(values, found))
         return
     graph_key, step = found.graph_key, found.step

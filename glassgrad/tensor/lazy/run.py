@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from glassgrad.base.errors import OutOfMemoryError
-from glassgrad.base.gc_pause import collector_paused
+from glassgrad.base.gc_pause import gc_paused
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.view import View
@@ -45,7 +45,7 @@ def pipeline() -> ModuleType:
     """engine/pipeline.py, imported with all stages when the first value is computed."""
     from glassgrad.devices.cpu import warm_up as ahead
 
-    with collector_paused():
+    with gc_paused():
         is_new = canonical_device(None) == "CPU" and ahead.start_loading()
         from glassgrad.engine import pipeline
 

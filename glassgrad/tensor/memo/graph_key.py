@@ -147,7 +147,7 @@ class GraphKey:
 
     def key(self) -> tuple[Any, ...]:
         """The key: equal if everything is equal that decides how to compute the first values."""
-        settings = (NOOPT.value, BEAM.value, VERIFY.is_touched and VERIFY.value)
+        settings = (NOOPT.value, BEAM.value, VERIFY.was_changed and VERIFY.value)
         return (*settings, *self._overlaps(), *self.parts)
 
     def _overlaps(self) -> list[tuple[int, int]]:

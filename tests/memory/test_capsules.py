@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from glassgrad.memory import get
-from glassgrad.memory.lending import LENT, Lent, allocate, offer, sweep
+from glassgrad.memory.capsules import LENT, Lent, allocate, offer, sweep
 
 
 class LentWords(Lent):
