@@ -83,9 +83,8 @@ def _from_exporter(data: Any, device: str) -> UOp:
     """An immediate copy of memory that an object exports: a memoryview, a PyTorch tensor."""
     view = View.from_host(data, device=host_device(device))
     finish_writes_to(view.storage)
-    bits = View(
-        view.storage, UNSIGNED[view.dtype.itemsize], *view.window
-    )  # as unsigned ints: NumPy lacks some dtypes
+    # As unsigned ints: NumPy lacks some dtypes
+    bits = View(view.storage, UNSIGNED[view.dtype.itemsize], *view.window)
     return buffer_of(bits.numpy().copy(order="C"), device, view.dtype)
 
 

@@ -264,9 +264,8 @@ class Tensor(
             """The error for an attribute that does not exist, with a hint for names of other
             libraries.
             """
-            from glassgrad.tensor.compat.attribute_hints import (
-                instead,
-            )  # imported only for the error
+            # Imported only for the error
+            from glassgrad.tensor.compat.attribute_hints import instead
 
             found = instead(type(self), name)
             words = f"'{type(self).__name__}' object has no attribute {name!r}"

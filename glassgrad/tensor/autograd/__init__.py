@@ -1,1 +1,3 @@
-"""Gradients: the walk over the graph, a table of derivatives, and what they need of the past."""
+"""Gradients: reverse-mode differentiation of graphs, derivatives per op, and what keeps old
+values.
+"""

@@ -1,4 +1,4 @@
-"""Gradients of tensors: gradient() gives them, backward() leaves them in .grad."""
+"""Tensor.gradient() and Tensor.backward()."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ DETACH, DEFERRED = Ops.DETACH, Ops.DEFERRED
 
 
 class Autograd(TensorCore):
-    """gradient, backward, and which tensors take part."""
+    """gradient, backward, and which tensors are parameters."""
 
     __slots__ = ()
 
     @exclusive
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
-        """How this value changes with each of the targets. Gradients have gradients.
+        """The derivative of this value by each of the targets. Gradients have gradients.
 
         >>> x = Tensor([1.0, 2.0])
         >>> (x * x).sum().gradient(x)[0].shape
@@ -63,10 +63,10 @@ class Autograd(TensorCore):
     def backward(self, gradient: Self | None = None) -> Self:
         """Add to `.grad` of every parameter that this value depends on.
 
-        Parameters are the tensors that an optimiser has, or that were made with requires_grad=True;
-        without any of these, all that were made from data or are trained by a model
-        (`nn.state.get_parameters`). What is left there is a constant for later gradients;
-        `gradient()` gives gradients that have gradients.
+        Parameters are the tensors of an optimiser and those made with requires_grad=True; if there
+        are none, all tensors made from data and all that a model trains
+        (`nn.state.get_parameters`). The gradients left in `.grad` are constants; `gradient()` gives
+        gradients that have gradients.
 
         >>> x = Tensor([1.0, 2.0])
         >>> _ = (x * x).sum().backward()
@@ -102,7 +102,7 @@ class Autograd(TensorCore):
         return self
 
     def _seed(self, gradient: TensorCore | None) -> UOp:
-        """The gradient of this value itself: 1 unless it is given."""
+        """The gradient of this value by itself: 1, or the given one."""
         _need_float(self, "the value")
         if gradient is None:
             if self.shape != ():
@@ -120,7 +120,7 @@ class Autograd(TensorCore):
     # ------------------------------------------------------------------ who takes part
 
     def is_param_(self, is_param: bool = True) -> Self:
-        """Say whether backward() leaves a gradient here.
+        """Set whether backward() leaves a gradient here.
 
         >>> Tensor([1.0]).is_param_(is_param=False).is_param
         False
@@ -151,7 +151,9 @@ class Autograd(TensorCore):
 
 
 def _differentiable(tensor: TensorCore) -> tuple[TensorCore, list[UOp]]:
-    """The tensor over all that it was computed from, in memory or not, and its nodes."""
+    """The tensor with the histories of its realized values in its graph, and all nodes of that
+    graph.
+    """
     nodes = toposort((tensor.uop,))
     if all(node.history is None and node not in PRESERVED for node in nodes):
         return tensor, nodes
@@ -160,8 +162,8 @@ def _differentiable(tensor: TensorCore) -> tuple[TensorCore, list[UOp]]:
 
 
 def _nodes_by_value(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
-    """For what a tensor may hold, the nodes of a graph with the same value: itself, and those that
-    were computed into that buffer after they had been used.
+    """Node that a tensor may hold -> the nodes of the graph with that value: itself, and nodes that
+    were computed into that buffer after they were recorded.
     """
     same: dict[UOp, list[UOp]] = {}
     for node in nodes:
@@ -172,7 +174,7 @@ def _nodes_by_value(nodes: Iterable[UOp]) -> dict[UOp, list[UOp]]:
 
 
 def _sum_gradients(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
-    """The gradients of several nodes that are one value."""
+    """The sum of the gradients of several nodes that represent one value."""
     first, *others = [found[node] for node in nodes if node in found]
     for part in others:
         first = first + part
@@ -180,7 +182,7 @@ def _sum_gradients(nodes: Iterable[UOp], found: dict[UOp, UOp]) -> UOp:
 
 
 def _expanded_nodes(value: TensorCore) -> list[UOp]:
-    """All nodes that a value is made of; gradients among them are written out."""
+    """All nodes of a value, with deferred nodes expanded."""
     nodes = toposort((value.uop,))
     if any(node.op is DEFERRED for node in nodes):
         expand_deferred(graphs=(value.uop,))
@@ -189,11 +191,11 @@ def _expanded_nodes(value: TensorCore) -> list[UOp]:
 
 
 def can_defer_gradients(nodes: Iterable[UOp]) -> bool:
-    """True if gradients need not be written before they are computed.
+    """True if gradients through these nodes may be DEFERRED.
 
-    They must be where functions of the user make them, where they move between devices or have
-    sizes that variables decide, and where it must be seen whether they need what was overwritten.
-    Whether there is one must be known from the nodes, which gradients of gradients do not tell.
+    They must be recorded at once where rules of the user make them, where they cross devices or
+    have symbolic sizes, and where they may need overwritten contents. It must also be known from
+    the nodes which inputs have gradients, which deferred gradients do not tell.
     """
     if recorder() is not None or not all(map(has_structural_gradient, nodes)):
         return False
@@ -206,7 +208,7 @@ def can_defer_gradients(nodes: Iterable[UOp]) -> bool:
 def _deferred_gradients(
     value: UOp, nodes: list[UOp], inputs: Iterable[UOp], seed: UOp
 ) -> dict[UOp, UOp]:
-    """A node for the gradient of each input that has one."""
+    """A DEFERRED node for the gradient of each input that has one."""
     known = inputs_with_gradient(value, nodes, frozenset(inputs))
     wanted = [node for node in inputs if node in known]
     if not wanted:
@@ -221,8 +223,8 @@ def _gradients(value: UOp, seed: UOp, *inputs: UOp) -> list[UOp]:
 
 
 def _add_gradient(tensor: TensorCore, made: Any) -> None:
-    """Gradients add up in place: who holds one sees the sum, and a capture that adds to it goes on
-    where the last call ended.
+    """Add to `.grad` in place: other holders of the gradient see the sum, and a capture that adds
+    to it continues where the last call ended.
     """
     if tensor.grad is None:
         tensor.grad = made
@@ -234,7 +236,7 @@ DEFERRED_GRADIENTS = DeferredFunction(_gradients, sees_graph=True)
 
 
 def _check_contents(found: dict[UOp, UOp]) -> None:
-    """Gradients need the values that an operation saw, not what was written there since."""
+    """Raise an error if gradients need contents that were overwritten since."""
     lost = overwritten_buffer(uncomputed_nodes(found.values()))
     if lost is not None:
         raise GradientError(

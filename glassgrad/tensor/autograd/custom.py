@@ -1,4 +1,4 @@
-"""Gradients that a user decides: by a rule of their own, or by computing values anew."""
+"""Gradients that users define: custom rules, and recomputation instead of stored values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Function = Callable[..., Any]
 
 
 def custom_gradient(rule: Function) -> Callable[[Function], Function]:
-    """Give a function of tensors a gradient of your own.
+    """Give a function of tensors a gradient rule of its own.
 
-    `rule(g, result, *arguments)` gives the gradient for each argument, from the gradient of the
-    result: a tensor for one argument, a tuple for several, None where there is none. It is made
-    of tensor operations itself, so it has gradients in turn.
+    `rule(g, result, *arguments)` maps the gradient of the result to one gradient per argument: a
+    tensor for one argument, a tuple for several, None for arguments without a gradient. It is
+    written in tensor operations, so it has gradients in turn.
 
     >>> @custom_gradient(lambda g, y, x: g)
     ... def rounded(x):
@@ -45,9 +45,9 @@ def custom_gradient(rule: Function) -> Callable[[Function], Function]:
 
 
 def recompute(function: Function) -> Function:
-    """Let a function's gradient compute again what it needs, instead of keeping it until then.
+    """Recompute a function's intermediate values for its gradient instead of storing them.
 
-    This trades time for memory: between the call and its gradient only arguments and result stay.
+    This trades time for memory: only arguments and result live from the call to its gradient.
 
     >>> @recompute
     ... def block(x):
@@ -83,7 +83,7 @@ def _one_tensor(result: Any, function: Function) -> TensorCore:
 
 
 class _BoundRule:
-    """A user's rule with the arguments of the call that it belongs to."""
+    """A user's rule with the arguments of one call."""
 
     def __init__(
         self, rule: Function, function: Function, arguments: tuple[Any, ...], kind: type[TensorCore]
@@ -91,7 +91,7 @@ class _BoundRule:
         self.rule = rule
         self.name = getattr(function, "__name__", "a function")
         self.kind = kind
-        # Tensors may be assigned to later; what the function saw stands in the graph.
+        # Not the tensors, which may be assigned to: their nodes are sources of the CUSTOM node.
         self.arguments = [None if isinstance(x, TensorCore) else x for x in arguments]
         self.places = [i for i, x in enumerate(arguments) if isinstance(x, TensorCore)]
 
@@ -125,9 +125,10 @@ class _BoundRule:
 
 
 def _recomputed_gradient(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
-    """Gradients through another copy of the nodes between the result and the inputs.
+    """Gradients through a second copy of the nodes between the inputs and the result.
 
-    What does not depend on the inputs, as weights, is the same in both and gets its gradient too.
+    Nodes that do not depend on the inputs, such as weights, are shared by both copies and get their
+    gradients too.
     """
     value, *inputs = node.src
     before = set(toposort((value, *inputs)))
@@ -138,10 +139,10 @@ def _recomputed_gradient(node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]
 
 
 def _depend_on(x: UOp, g: UOp) -> UOp:
-    """x as another node, that cannot be computed before g: where(g[0] == g[0], x, x)
+    """x as a different node, which cannot be computed before g: where(g[0] == g[0], x, x)
 
-    Equal nodes are one node, so a plain copy would be what it should replace. The kernel that
-    reads it drops the condition; the order of kernels, by then, is made.
+    Equal nodes are one node, so a plain copy would be the node that it should replace. Kernels drop
+    the condition again, after their order is fixed.
     """
     first = g.const_like(0) if 0 in g.shape else g
     if first.shape:

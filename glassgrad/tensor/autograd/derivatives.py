@@ -1,8 +1,9 @@
-"""an op of the graph and the gradient of its value -> gradients of its sources, one row per op.
+"""The derivative rules: for each op, the gradient of its value -> the gradients of its sources.
 
-A rule takes the node and the gradient g of its value and gives the gradient of one source. It
-builds graph nodes, so gradients have gradients. g may be smaller than the value where it is the
-same along an axis; `fit` sums what broadcasting repeated and `full` writes the repetition out.
+A rule takes the node and the gradient g of its value and returns the gradient of one source. It
+builds graph nodes, so gradients have gradients. g may have size 1 on axes along which it is
+constant: `sum_to_shape` sums what broadcasting repeated, `broadcast_to` materializes the full
+shape.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def reduce_sum(x: UOp, axes: tuple[int, ...]) -> UOp:
 
 
 def broadcast_to(x: UOp, shape: Shape) -> UOp:
-    """x repeated to a shape that it broadcasts to."""
+    """x broadcast to a shape."""
     if x.shape == shape:
         return x
     lead = (1,) * (len(shape) - len(x.shape))
@@ -56,7 +57,9 @@ def broadcast_to(x: UOp, shape: Shape) -> UOp:
 
 
 def sum_to_shape(x: UOp, wide: Shape, shape: Shape) -> UOp:
-    """x, a gradient of a value of shape `wide`, summed to the shape that was broadcast to it."""
+    """The gradient x of a value of shape `wide`, summed over the axes that were broadcast from
+    `shape`.
+    """
     if wide == shape:
         return x
     lead = len(wide) - len(shape)
@@ -73,17 +76,20 @@ def sum_to_shape(x: UOp, wide: Shape, shape: Shape) -> UOp:
 
 
 def _cosine(x: UOp) -> UOp:
-    """sin(x + π/2), a sum that lower/math/sine.py never rounds; -sin(y) if x is y + π/2 itself."""
+    """cos(x) as sin(x + π/2), whose argument lower/math/sine.py never rounds; -sin(y) if x is y +
+    π/2.
+    """
     if x.op is ADD and x.src[1].is_const and x.src[1].arg == math.pi / 2:
         return -x.src[0].alu(SIN)
     return (x + math.pi / 2).alu(SIN)
 
 
 def _extreme(node: UOp, g: UOp, mine: int) -> UOp:
-    """All to the winner; half each if they tie; a constant takes all of a tie (relu).
+    """The larger source takes the gradient, half each on ties; against a constant it takes all of a
+    tie (relu).
 
-    Whether x beat a constant the result tells as well, and x itself need not be kept for that.
-    nan beats everything.
+    The result shows whether x beat a constant, so x need not be stored for that. nan beats
+    everything.
     """
     x, y = node.src[mine], node.src[1 - mine]
     zero = g.const_like(0)
@@ -97,12 +103,12 @@ def _power_base(node: UOp, g: UOp) -> UOp:
     x, y = node.src
     if y.is_const:
         return g * UOp(POW, x.dtype, (x, y.const_like(y.arg - 1))) * y
-    slope = UOp(POW, x.dtype, (x, y - 1.0)) * y
-    return y.eq(0.0).where(g.const_like(0), g * slope)
+    derivative = UOp(POW, x.dtype, (x, y - 1.0)) * y
+    return y.eq(0.0).where(g.const_like(0), g * derivative)
 
 
 def _power_exponent(node: UOp, g: UOp) -> UOp:
-    """x^y log(x); at x = 0 the limit where y >= 0, which is 0, and -inf where y < 0."""
+    """x^y log(x). At x = 0 it is the limit: 0 where y >= 0, -inf where y < 0."""
     x, y = node.src
     zero = y.const_like(0.0)
     is_flat = x.eq(0.0) & ((zero < y) | y.eq(zero))
@@ -140,7 +146,7 @@ def _flip(node: UOp, g: UOp) -> UOp:
 
 
 def _window(node: UOp, g: UOp) -> UOp:
-    """Each element collects from the windows that it is in."""
+    """Each element sums the gradients of the windows that contain it."""
     axis, _, stride, dilation = node.arg
     arg = (axis, node.src[0].shape[axis], stride, dilation)
     sheared = UOp(WINDOW_ADJOINT, g.dtype, (broadcast_to(g, node.shape),), arg)
@@ -158,14 +164,14 @@ def _window_adjoint(node: UOp, g: UOp) -> UOp:
         box = tuple((0, reach if i == axis else n) for i, n in enumerate(g.shape))
         g = UOp(SHRINK, g.dtype, (g,), box)
     windows = UOp(WINDOW, g.dtype, (g,), (axis, width, stride, dilation))
-    # windows[o, …, k, j] has both the old k and the place j in the window: keep k = j.
+    # windows[o, …, k, j] has both the old k and the index j in the window: keep k = j.
     line = UOp(IOTA, dtypes.int32, (), width)
     same = reshape(line, (width, 1)).eq(line)
     return reduce_sum(same.where(windows, g.const_like(0)), (len(windows.shape) - 2,))
 
 
 def _gather(node: UOp, g: UOp) -> UOp:
-    """Row j collects from the places whose index is j."""
+    """Row j sums the gradients of the elements whose index is j."""
     axis = node.arg
     x, index = node.src
     size = x.shape[axis]
@@ -180,14 +186,14 @@ def _gather(node: UOp, g: UOp) -> UOp:
 
 
 def _with_reduced_axes(node: UOp, x: UOp) -> UOp:
-    """A value of the reduced shape with the reduced axes back, of size 1."""
+    """A value of the reduced shape with its reduced axes as size 1."""
     axes = node.arg[1]
     shape = tuple([1 if i in axes else n for i, n in enumerate(node.src[0].shape)])
     return reshape(broadcast_to(x, node.shape), shape)
 
 
 def _reduce_extreme(node: UOp, g: UOp) -> UOp:
-    """Those that are the extreme share the gradient evenly."""
+    """Elements equal to the extreme share the gradient evenly."""
     x = node.src[0]
     hit = x.eq(_with_reduced_axes(node, node))
     one, zero = g.const_like(1), g.const_like(0)
@@ -196,7 +202,7 @@ def _reduce_extreme(node: UOp, g: UOp) -> UOp:
 
 
 def _reduce_product(node: UOp, g: UOp) -> UOp:
-    """The product of the others, also where some are 0."""
+    """The product of all other elements, correct also where some are 0."""
     x, axes = node.src[0], node.arg[1]
     one, zero = x.const_like(1), x.const_like(0)
     is_zero = x.eq(zero)
@@ -204,8 +210,8 @@ def _reduce_product(node: UOp, g: UOp) -> UOp:
     others = _with_reduced_axes(node, UOp(REDUCE, x.dtype, (safe,), (MUL, axes)))
     zeros = _with_reduced_axes(node, reduce_sum(is_zero.where(one, zero), axes))
     alone = zeros.eq(one).where(others, zero)
-    slope = is_zero.where(alone, zeros.eq(zero).where(others.alu(FDIV, safe), zero))
-    return _with_reduced_axes(node, g) * slope
+    derivative = is_zero.where(alone, zeros.eq(zero).where(others.alu(FDIV, safe), zero))
+    return _with_reduced_axes(node, g) * derivative
 
 
 def _reduce(node: UOp, g: UOp) -> UOp:
@@ -220,7 +226,7 @@ def _copy(node: UOp, g: UOp) -> UOp:
 
 
 def _assigned_value(node: UOp, g: UOp) -> UOp:
-    """What was written gets the gradient of the place where it was written."""
+    """The written value gets the gradient of the elements that it was written to."""
     g = broadcast_to(g, node.shape)
     for op, arg in node.arg or ():
         g = UOp(op, g.dtype, (g,), arg)
@@ -228,7 +234,7 @@ def _assigned_value(node: UOp, g: UOp) -> UOp:
 
 
 def _assigned_target(node: UOp, g: UOp) -> UOp:
-    """What was there before counts only where nothing was written."""
+    """The old contents get the gradient of the elements that were not written."""
     zero = g.const_like(0)
     return (
         _scattered(node.shape, node.arg, g.const_like(1))
@@ -238,7 +244,7 @@ def _assigned_target(node: UOp, g: UOp) -> UOp:
 
 
 def _scattered(shape: Shape, chain: Sequence[tuple[Ops, Any]], value: UOp) -> UOp:
-    """A value at the elements that a chain of movements leads to; 0 at all others."""
+    """A value placed at the elements that a chain of movement ops leads to; 0 elsewhere."""
     moved = [broadcast_to(value.const_like(0), shape)]
     for op, arg in chain:
         moved.append(UOp(op, value.dtype, (moved[-1],), arg))
@@ -251,7 +257,7 @@ def _scattered(shape: Shape, chain: Sequence[tuple[Ops, Any]], value: UOp) -> UO
 
 
 def after_write(target: UOp, value: UOp, chain: Sequence[tuple[Ops, Any]]) -> UOp:
-    """The value of ASSIGN(target, value; chain) as an expression, which writes nothing."""
+    """ASSIGN(target, value; chain) as an expression that writes nothing."""
     if not chain:
         return broadcast_to(value, target.shape)
     zero = value.const_like(0)
@@ -300,7 +306,7 @@ RULES: dict[Ops, tuple[Rule | None, ...]] = {
     Ops.COPY: (_copy,),
     Ops.ASSIGN: (_assigned_target, _assigned_value),
 }
-# These broadcast their sources, so what comes back is summed to the source's shape.
+# Ops that broadcast their sources: gradients are summed to the shape of the source.
 BROADCASTING = frozenset(
     (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.POW, Ops.MAX, Ops.MIN, Ops.WHERE, Ops.EXPAND)
 )

@@ -1,4 +1,4 @@
-"""a value and its inputs -> gradients: a walk from the value down, with the rules of each op."""
+"""a value and its inputs -> gradients: reverse-mode accumulation over the graph."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from glassgrad.tensor.record import mark_origin
 ASSIGN, COPY, CUSTOM, DEFERRED = Ops.ASSIGN, Ops.COPY, Ops.CUSTOM, Ops.DEFERRED
 OPAQUE_GRADIENT = frozenset((COPY, CUSTOM, Ops.BIND))
 ALL_ELEMENTS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
-FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {ASSIGN}  # to all sources
+FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {
+    ASSIGN
+}  # ops with gradients for all sources
 
-# CUSTOM(value, …): the node, its gradient, the nodes that gradients matter for -> gradients of any
-# nodes under it. See tensor/autograd/custom.py.
+# The arg of CUSTOM(value, …): (node, its gradient, nodes that need gradients) -> gradients of any
+# nodes under it. See autograd/custom.py.
 CustomRule = Callable[[UOp, UOp, set[UOp]], dict[UOp, UOp]]
 
 
 class Derivative(NamedTuple):
-    """The gradient of CUSTOM(y, x): what `rule` makes of the node, the gradient and options.
+    """The gradient rule of CUSTOM(y, x): `rule(node, g, *options)` is the gradient of x.
 
-    Equal ones do the same, so what they make need not be looked at to know it again.
+    Equal derivatives behave equally, so graph keys need not look at the nodes that they make.
     """
 
     rule: Callable[..., UOp]
@@ -40,8 +42,8 @@ class Derivative(NamedTuple):
 
 
 def has_structural_gradient(node: UOp) -> bool:
-    """True if gradients through a node depend on nothing but nodes: on no function of the user, no
-    other device, no size that a variable decides.
+    """True if gradients through a node depend on the graph alone: not on rules of the user, other
+    devices or symbolic sizes.
     """
     return node.op not in OPAQUE_GRADIENT or isinstance(node.arg, Derivative)
 
@@ -49,9 +51,10 @@ def has_structural_gradient(node: UOp) -> bool:
 def gradients(
     target: UOp, inputs: Iterable[UOp], seed: UOp, are_ends: bool = False
 ) -> dict[UOp, UOp]:
-    """The gradient of target for each input that it depends on; seed is target's own.
+    """The gradient of target for each input that it depends on; `seed` is the gradient of target
+    itself.
 
-    With `are_ends`, inputs are taken to be independent, even where one is made of another.
+    With `are_ends`, inputs are treated as independent, even where one is computed from another.
     """
     wanted = frozenset(inputs)
     nodes = toposort((target,), wanted.__contains__ if are_ends else None)
@@ -73,7 +76,7 @@ def gradients(
 
 
 def _source_gradients(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UOp, UOp]]:
-    """What the gradient of a node adds to those of its sources."""
+    """What the gradient of a node contributes to the gradients of its sources."""
     if node.op is CUSTOM:
         custom: CustomRule = node.arg
         made = custom(node, broadcast_to(g, node.shape), depends)
@@ -88,9 +91,9 @@ def _source_gradients(node: UOp, g: UOp, depends: set[UOp]) -> Iterator[tuple[UO
 
 
 def inputs_with_gradient(target: UOp, nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
-    """Those of the wanted nodes that have a gradient; `nodes` are all under the target, in order.
+    """The wanted nodes that have a gradient; `nodes` are all nodes under the target, in order.
 
-    This is what `gradients` gives, without the graphs.
+    These are the keys of what `gradients` returns, found without recording anything.
     """
     depends = _dependents(nodes, wanted)
     found = {target}
@@ -101,8 +104,8 @@ def inputs_with_gradient(target: UOp, nodes: list[UOp], wanted: frozenset[UOp]) 
 
 
 def flow_sources(node: UOp) -> Sequence[UOp]:
-    """The sources that have a gradient if the node has one; of a deferred function that is not
-    known to be differentiable in some only, all.
+    """The sources that get a gradient if the node has one. For a DEFERRED node these are its known
+    `flows`, or else all sources.
     """
     if node.op in FLOWING:
         return node.src
@@ -116,14 +119,14 @@ def flow_sources(node: UOp) -> Sequence[UOp]:
 
 
 def _rules(node: UOp) -> tuple[Rule | None, ...]:
-    """A rule for each source; nothing flows to what was there before all of it was written over."""
+    """One rule per source. Old contents that are overwritten completely get no gradient."""
     rules = RULES.get(node.op, ())
     is_gone = node.op is ASSIGN and all(op in ALL_ELEMENTS for op, _ in node.arg or ())
     return (None, *rules[1:]) if is_gone else rules
 
 
 def _dependents(nodes: list[UOp], wanted: frozenset[UOp]) -> set[UOp]:
-    """The float nodes through which a gradient flows on its way to the wanted ones."""
+    """The float nodes through which gradients flow on their way to the wanted nodes."""
     depends: set[UOp] = set()
     for node in nodes:
         is_on_the_way = node.dtype.kind == "float" and not depends.isdisjoint(node.src)

@@ -1,8 +1,8 @@
-"""A computed value -> the graph that it was computed from: gradients flow through values in memory.
+"""A realized value -> the graph that computed it, so that gradients flow through values in memory.
 
-A tensor that was computed holds a BUFFER. Where a gradient may flow on to a parameter that is still
-alive, the buffer keeps the operation that made it, its History. `with_history` writes a graph with
-those operations in place of the buffers; their values are in memory, so only gradients see them.
+A realized tensor holds a BUFFER. If a gradient may flow on to a live parameter, the buffer keeps
+the operation that computed it, its History. `with_history` rebuilds the graph with these operations
+in place of the buffers. Their values are in memory, so only gradients use them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from glassgrad.tensor.lazy.unrealized import is_parameter
 from glassgrad.tensor.lazy.views import ViewGroup
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
-MAX_DEPTH = 500  # computed values one behind the other, before a loop is suspected to forget none
+MAX_DEPTH = 500  # chained realized values; beyond, a loop probably keeps all its steps by mistake
 
 
 class History(NamedTuple):
-    """The operation that computed a buffer. `depth` counts the computed values behind each other
-    that lie between it and the parameters.
+    """The operation that computed a buffer. `depth` is the length of the chain of realized values
+    between it and the parameters.
     """
 
     op: Ops
@@ -56,10 +56,10 @@ class History(NamedTuple):
 
 
 class Parameters:
-    """Which values depend on parameters that are alive."""
+    """Caches which values depend on live parameters."""
 
     def __init__(self) -> None:
-        self._unreached: set[UOp] = set()  # nodes from which no gradient gets to another parameter
+        self._unreached: set[UOp] = set()  # nodes known to depend on no parameter
 
     def are_behind(self, value: UOp) -> bool:
         """True if a gradient of this value flows to a parameter other than itself."""
@@ -79,7 +79,7 @@ class Parameters:
 
 
 def _holds_parameter(node: UOp) -> bool:
-    """True if a parameter holds this value, or a copy of it that it was given before a write."""
+    """True if a parameter holds this value, or the preserved copy of it."""
     if is_parameter(node) or (node.realized is not None and is_parameter(node.realized)):
         return True
     given = PRESERVED.get(node)
@@ -88,14 +88,14 @@ def _holds_parameter(node: UOp) -> bool:
 
 
 def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp] = ()) -> None:
-    """Let the buffer that holds a value keep what it was computed from, if gradients flow there.
+    """Keep the operation that computed a buffer, if gradients flow through it.
 
-    `leaves` are the buffers that it was computed from.
+    `leaves` are the buffers that the value was computed from.
     """
     if buffer.history is not None or value.op in (BUFFER, CONST) or value.dtype.kind != "float":
         return
     if (version := version_preserved_by(value)) is not None and version.history is None:
-        return  # a parameter that was given a copy of itself is a leaf still
+        return  # the preserved copy of a leaf is a leaf
     if parameters.are_behind(value):
         depths = [leaf.history.depth for leaf in leaves if leaf.history is not None]
         depth = 1 + max(depths, default=0)
@@ -105,7 +105,7 @@ def retain(value: UOp, buffer: UOp, parameters: Parameters, leaves: Iterable[UOp
 
 
 def with_history(value: UOp) -> UOp:
-    """A graph in which computed buffers are the operations that computed them."""
+    """The graph with the operations that computed buffers in place of the buffers."""
     done: dict[UOp, UOp] = {}
     for node in _nodes_with_history(value):
         history: History | None = node.history
@@ -125,7 +125,7 @@ def with_history(value: UOp) -> UOp:
 
 @contextmanager
 def treat_as_leaves(tensors: Sequence[TensorCore]) -> Iterator[None]:
-    """Let tensors in memory be leaves for a while: nothing inside has gradients behind them."""
+    """A context in which realized tensors have no history."""
     hidden = [(tensor.uop, tensor.uop.history) for tensor in tensors]
     for buffer, _ in hidden:
         buffer.history = None
@@ -137,15 +137,15 @@ def treat_as_leaves(tensors: Sequence[TensorCore]) -> Iterator[None]:
 
 
 def forget_history(first_number: int) -> None:
-    """Let buffers that were made since this number was the next one be leaves for good."""
+    """Drop the histories of all buffers made since `first_number` was the next node number."""
     for tensor in live_tensors():
         if tensor.uop.number >= first_number:
             tensor.uop.history = None
 
 
 def is_differentiable(holder: TensorCore | ViewGroup) -> bool:
-    """True if gradients may flow on through what a tensor holds. A parameter that was written to is
-    a leaf again, as after every step of an optimiser.
+    """True if gradients may flow through what a tensor holds. A parameter is a leaf again after a
+    write, as after every step of an optimiser.
     """
     if isinstance(holder, ViewGroup):
         return True
@@ -153,7 +153,9 @@ def is_differentiable(holder: TensorCore | ViewGroup) -> bool:
 
 
 def _functional(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
-    """An operation on other nodes of the same values; computing it a second time must not write."""
+    """The operation on other nodes of the same values; an ASSIGN becomes an expression that writes
+    nothing.
+    """
     if op is ASSIGN:
         target, value = src
         return after_write(target, value, arg)
@@ -161,7 +163,7 @@ def _functional(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
 
 
 def _sources(node: UOp) -> Sequence[UOp]:
-    """Where a gradient flows from a node; from a computed buffer to what it was computed from."""
+    """The sources that gradients flow to; those of the history for a realized buffer."""
     if node.op is BUFFER:
         history: History | None = node.history
         return () if history is None else history.src
@@ -169,7 +171,7 @@ def _sources(node: UOp) -> Sequence[UOp]:
 
 
 def _nodes_with_history(value: UOp) -> list[UOp]:
-    """All nodes under a value and under the histories of its buffers, sources first."""
+    """All nodes under a value and under the histories of its buffers, in topological order."""
     seen = {value}
     stack = [value]
     while stack:

@@ -1,9 +1,8 @@
 """Contents that a write replaces and that a later gradient needs -> copies, made before the write.
 
-`x *= k` overwrites what the derivative with respect to k consists of. As long as the write has not
-happened, gradients read the old version; afterwards they read the copy, which the value that was
-written is made of instead. So do other values that were made of the old version and that are not
-computed yet.
+`x *= k` overwrites the factor of the derivative by k. Until the write runs, gradients read the old
+version. For afterwards, the written value, and every other lazy value made of the old version, is
+rebuilt over a copy of it.
 """
 
 from __future__ import annotations
@@ -36,23 +35,22 @@ LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
 }  # fmt: skip
 VERSIONS = frozenset((Ops.BUFFER, ASSIGN))
 SAVED_COPY = (
-    "saved"  # no other copy of the same contents is the same node: others may write to theirs
+    "saved"  # tells this copy from other copies of the same contents, which may be written to
 )
 NUMBER = attrgetter("number")
-CHECKED_WRITES: WeakSet[UOp] = WeakSet()  # writes whose values were looked at
-SAVED_HOLDERS: WeakKeyDictionary[UOp, TensorCore] = (
-    WeakKeyDictionary()
-)  # copy -> what holds it until it is made
+CHECKED_WRITES: WeakSet[UOp] = WeakSet()  # writes that need no further check
+# Copy -> the tensor that holds it until it is computed
+SAVED_HOLDERS: WeakKeyDictionary[UOp, TensorCore] = WeakKeyDictionary()
 
 
 def save_contents(lazy: Iterable[TensorCore | ViewGroup]) -> None:
-    """Let pending writes, and values that are not computed yet, read copies of old contents that
-    gradients will need.
+    """Rebuild pending writes and other lazy values over copies of old contents that gradients will
+    need.
     """
     parameters = Parameters()
     holders = _new_writes(lazy)
     CHECKED_WRITES.update(holders)
-    writes = sorted(holders, key=NUMBER)  # first ones first: each is changed once
+    writes = sorted(holders, key=NUMBER)  # oldest first, so that each is rebuilt once
     others = [not _is_trained(holders[write]) for write in writes]
     for i, write in enumerate(writes):
         if _needs_contents(write, parameters):
@@ -67,9 +65,7 @@ def save_contents(lazy: Iterable[TensorCore | ViewGroup]) -> None:
 
 
 def _new_writes(lazy: Iterable[TensorCore | ViewGroup]) -> dict[UOp, TensorCore | ViewGroup]:
-    """The writes that did not happen yet, that gradients may flow through, and that are not checked
-    yet; and who holds them.
-    """
+    """The pending, unchecked writes that gradients may flow through, with their holders."""
     found: dict[UOp, TensorCore | ViewGroup] = {}
     for holder in lazy:
         node = holder.uop
@@ -82,8 +78,8 @@ def _new_writes(lazy: Iterable[TensorCore | ViewGroup]) -> dict[UOp, TensorCore 
 
 
 def _is_trained(holder: TensorCore | ViewGroup) -> bool:
-    """True if this is a parameter: after a step of an optimiser nobody asks for the gradients of
-    values that were computed before.
+    """True for parameters: after a step of an optimiser nobody asks for gradients of older
+    values.
     """
     if isinstance(holder, ViewGroup) or not holder.is_param:
         return False
@@ -93,18 +89,18 @@ def _is_trained(holder: TensorCore | ViewGroup) -> bool:
 
 
 def _needs_contents(write: UOp, parameters: Parameters) -> bool:
-    """True if a gradient will need what the write replaces."""
+    """True if a gradient will need the contents that the write replaces."""
     return _are_needed(_reads(*write.src), parameters)
 
 
 def _are_needed(reads: dict[UOp, None], parameters: Parameters) -> bool:
-    """True if the derivatives of nodes that are made of old contents consist of those."""
+    """True if the derivatives of nodes made of old contents depend on those contents."""
     return any(_needs_value(node, reads) and parameters.are_behind(node) for node in reads)
 
 
 def _save_for_readers(old: UOp, parameters: Parameters) -> None:
-    """Let values that are not computed yet read a copy of a version that a write ends, if their
-    derivatives need it. The copy is held, so that it is made before the write.
+    """Rebuild lazy values over a copy of a version that a write replaces, if their derivatives need
+    it. The copy is held by a tensor, so that it is made before the write.
     """
     reads: dict[UOp, None] = {}
     for node in uncomputed_nodes([holder.uop for holder in unrealized_holders()]):
@@ -118,7 +114,7 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
     if not _are_needed(reads, parameters):
         return
     if any(node.op is DEFERRED and node.arg.sees_graph for node in reads):
-        # What a gradient is a gradient of is changed as a whole once its graph is written.
+        # Expand deferred gradients first: what they differentiate must be rebuilt with them.
         _save_for_readers(expand_deferred().get(old, old), parameters)
         return
     copy = UOp(CONTIGUOUS, old.dtype, (old,), SAVED_COPY)
@@ -147,8 +143,8 @@ def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
 
 
 def _is_version(node: UOp, old: UOp) -> bool:
-    """True if a node is this version of a buffer. An operation whose value lies there is none: it
-    can be computed again, and gradients flow through it.
+    """True if a node is this version of a buffer. An operation whose value lies there is not: it
+    can be recomputed, and gradients flow through it.
     """
     if node is old:
         return True
@@ -157,7 +153,7 @@ def _is_version(node: UOp, old: UOp) -> bool:
 
 
 def _needs_value(node: UOp, reads: dict[UOp, None]) -> bool:
-    """True if the derivative of an operation may consist of what it reads there."""
+    """True if the derivative of an operation may depend on the old contents that it reads."""
     if node.op in LINEAR or not node.src or (node.op is REDUCE and node.arg[0] is ADD):
         return False
     if node.op is WHERE:
@@ -166,7 +162,7 @@ def _needs_value(node: UOp, reads: dict[UOp, None]) -> bool:
 
 
 def _with_copies(old: UOp, value: UOp) -> UOp:
-    """The value, made of copies of those parts of the old contents that it reads."""
+    """The value rebuilt over copies of the parts of the old contents that it reads."""
     parts: set[UOp] = set()
     done: dict[UOp, UOp] = {}
     for node in uncomputed_nodes((value,)):

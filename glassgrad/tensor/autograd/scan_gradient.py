@@ -1,7 +1,7 @@
-"""SCAN -> gradients of its sources: scans that run from the end to the beginning.
+"""SCAN -> gradients of its sources: scans from the end to the start.
 
-Every result i is made of all sources up to i, so every source collects from all results behind it.
-What it collects is carried from step to step, as the results were.
+Result i depends on all sources up to i, so source i sums contributions of all results from i on.
+That sum is a scan in reverse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FLIP, PAD, SHRINK = Ops.FLIP, Ops.PAD, Ops.SHRINK
 
 
 def source_gradient(node: UOp, g: UOp) -> UOp:
-    """Of the first source: what all results behind it want from it."""
+    """The gradient of the first source."""
     op, axis = node.arg
     if op is ADD:
         return _flipped(UOp(SCAN, g.dtype, (_flipped(g, axis),), (ADD, axis)), axis)
@@ -30,13 +30,13 @@ def source_gradient(node: UOp, g: UOp) -> UOp:
 
 
 def factor_gradient(node: UOp, g: UOp) -> UOp:
-    """y = y before · b + x: of b, which multiplied what was there before."""
+    """The gradient of b in y = previous y · b + x."""
     axis = node.arg[1]
     return _reverse_scan(g, node.src[1], axis) * _shifted_by(node, axis, 1)
 
 
 def _previous_share(node: UOp, axis: int) -> UOp:
-    """1 where the extreme so far stays, 0 where an element takes its place, half where they tie."""
+    """1 where the running extreme stays, 0 where an element replaces it, half on ties."""
     x, before = node.src[0], _shifted_by(node, axis, 1)
     one, zero = x.const_like(1), x.const_like(0)
     stays = x < before if node.arg[0] is Ops.MAX else before < x
@@ -55,7 +55,7 @@ def _flipped(x: UOp, axis: int) -> UOp:
 
 
 def _shifted_by(x: UOp, axis: int, by: int) -> UOp:
-    """Everything one place on or back, with a 0 where nothing comes."""
+    """Elements shifted by one along an axis, with 0 at the end that becomes free."""
     size = x.shape[axis]
     if size == 0:
         return x

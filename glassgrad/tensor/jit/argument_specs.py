@@ -1,4 +1,4 @@
-"""arguments -> Layouts: what a captured call relies on in the tensors that it is given."""
+"""arguments -> ArgumentSpecs: what a captured call relies on in its argument tensors."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Ints = tuple[int, ...]
 
 
 class ArgumentSpec(NamedTuple):
-    """What an argument is, and where other arguments lie in it."""
+    """Shape, dtype, device and strides of an argument, and which arguments share its memory."""
 
     shape: Ints
     dtype: DType
     device: str
     strides: Ints
-    alias: int  # the first argument in the same memory
-    distance: int  # elements from its beginning to this one's
+    alias: int  # number of the first argument in the same memory
+    distance: int  # offset from that argument, in elements
 
     def __str__(self) -> str:
         return f"{self.shape} {self.dtype.name} on {self.device}"
 
 
 def shapes_dtypes_devices(arguments: Iterable[TensorCore]) -> tuple[tuple[Ints, str, str], ...]:
-    """Shapes, dtypes and devices, each combination of which has a capture of its own."""
+    """The part of the capture key that comes from tensors."""
     return tuple([(_shape(tensor), tensor.dtype.name, tensor.device) for tensor in arguments])
 
 
 def _shape(tensor: TensorCore) -> Ints:
-    """With the values of variables: memory of each size is captured on its own."""
+    """The shape with the values of variables: each size has memory of its own."""
     shape = tensor.uop.shape
     return concrete(shape, bindings(shape)) if Sizes.exist else shape
 
@@ -55,7 +55,7 @@ def argument_specs(arguments: Iterable[TensorCore]) -> list[ArgumentSpec]:
 def refuse_other_specs(
     found: Sequence[ArgumentSpec], wanted: Sequence[ArgumentSpec], hint: str
 ) -> None:
-    """Arguments must have the shapes, dtypes and devices that were captured."""
+    """Raise an error unless the arguments have the captured shapes, dtypes and devices."""
     for number, (new, old) in enumerate(zip(found, wanted, strict=True)):
         if new[:3] != old[:3]:
             raise CaptureError(

@@ -1,4 +1,4 @@
-"""Captured: what the second call of a TinyJit leaves for later ones."""
+"""CapturedGraph: what the second call of a TinyJit leaves for replays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ Ints = tuple[int, ...]
 
 
 class ArgumentBase(NamedTuple):
-    """Which base an argument is, and how many bytes before it the base began in the capture."""
+    """An argument, the base pointer that it sets, and its byte offset from that base in the
+    capture.
+    """
 
     number: int
     base: int
@@ -90,7 +92,7 @@ class CapturedGraph:
         self._sort_bases(watching, before)
         self._find_suspects(earlier, before)
         self.lazy = [
-            (held, node)  # computed inside of other values; others may have computed it since
+            (held, node)  # inlined in the capture; it may have been realized since
             for held, node in before.lazy.items()
             if node in watching.nodes
         ]
@@ -102,7 +104,7 @@ class CapturedGraph:
         given = before.arguments
         self.outputs = [self._output(tensor, given, sized, numbers) for tensor in returned]
         left = [(ref(tensor), self._output(tensor, given, sized, numbers)) for tensor in stored]
-        # Where a call leaves views of memory outside, replays leave them as they are.
+        # Views of outside memory that a call leaves behind need no update by replays.
         self.stored = [(held, output) for held, output in left if output.tensor is None]
         self._adopt_left_memory(numbers, {output.made for output in self.outputs}, stored)
         self.gradients = [self._gradient(*found) for found in before.new_gradients(watching)]
@@ -118,7 +120,7 @@ class CapturedGraph:
     def _adopt_left_memory(
         self, numbers: dict[Storage, int], returned: set[int], stored: list[TensorCore]
     ) -> None:
-        """Memory of tensors that were left behind, as gradients are, is filled again."""
+        """Let replays refill memory that the call left in tensors, such as gradients."""
         holders_by_storage: dict[int, list[TensorCore]] = {}
         for tensor in stored:
             if (number := numbers.get(tensor.uop.arg.storage)) not in (None, *returned):
@@ -137,7 +139,9 @@ class CapturedGraph:
         )
 
     def _sort_bases(self, watching: Recorder, before: PriorState) -> None:
-        """Tell arguments, random counters and known memory apart; what is left is constant."""
+        """Classify base pointers: arguments, random counters and memory of outside tensors; the
+        rest is constant.
+        """
         arguments = before.arguments
         written = {view.storage for run in watching.runs for view in run.written}
         starts: dict[Storage, int | None] = dict.fromkeys(
@@ -166,9 +170,10 @@ class CapturedGraph:
         self.random = RngCells(counters, total, self.replay)
 
     def _find_suspects(self, earlier: FirstCall | CapturedGraph, before: PriorState) -> None:
-        """Arguments whose memory the call before had as well may be read as tensors outside too.
+        """Find arguments whose memory the previous call used as well: they may also be read as
+        outside tensors.
 
-        Another argument in that place is watched once more, and tells.
+        A call with another argument in that position is captured again, which settles it.
         """
         numbered = enumerate(before.storages)
         self.suspects = {n: storage for n, storage in numbered if storage in earlier.storages}
@@ -202,7 +207,9 @@ class CapturedGraph:
     # ------------------------------------------------------------------ later calls
 
     def accepts(self, arguments: list[TensorCore]) -> bool:
-        """True if the arguments lie in memory as those of the capture did."""
+        """True if the arguments have the specs and the aliasing of the capture; points the replay
+        at them.
+        """
         uops = [tensor.uop for tensor in arguments]
         if uops == self.last_nodes:
             return True
@@ -216,7 +223,7 @@ class CapturedGraph:
         return True
 
     def _keep_aliasing(self, storages: list[Storage]) -> bool:
-        """True if the arguments have no memory in common but what they had in the capture."""
+        """True if the arguments share only the memory that they shared in the capture."""
         if any(storages[number] is not storage for number, storage in self.suspects.items()):
             return False
         written = [storages[number] for number in self.written]
@@ -225,7 +232,9 @@ class CapturedGraph:
         return self.outside.isdisjoint(storages) and shared.isdisjoint([*storages, *self.outside])
 
     def is_unchanged(self, arguments: Sequence[Any]) -> bool:
-        """True if everything certainly is as in the last call; if not, it may be for all that."""
+        """True if nothing changed since the last call for certain; False leaves it to the full
+        check.
+        """
         try:
             if list(map(UOP, arguments)) != self.last_nodes or self.lazy:
                 return False
@@ -237,17 +246,18 @@ class CapturedGraph:
             return False
 
     def is_valid(self) -> bool:
-        """True if tensors outside are still what the capture found."""
+        """True if outside tensors are still what the capture found."""
         if not self._gradients_are_unchanged():
             return False
-        if not all(
-            map(CapturedTensor.is_held, self.outside_tensors)
-        ):  # this does the writes that wait
+        # This also runs pending writes
+        if not all(map(CapturedTensor.is_held, self.outside_tensors)):
             return False
         return all((tensor := held()) is None or tensor.uop is old for held, old in self.lazy)
 
     def _gradients_are_unchanged(self) -> bool:
-        """True if tensors have gradients where they had, and those that were read are the same."""
+        """True if the same tensors have gradients, and gradients that were read are the same
+        tensors.
+        """
         if self.gradients and not all(map(GradientEffect.is_unchanged, self.gradients)):
             return False
         return all(
@@ -256,7 +266,7 @@ class CapturedGraph:
         )
 
     def __call__(self, arguments: Sequence[TensorCore], values: Bound) -> Any:
-        """Replay: point at this call's memory, run, and hand out the results."""
+        """Replay: point at the memory of this call, run, and return the results."""
         if values:
             check_all(self.size_checks, values)
             self.replay.bind_variables(values)
@@ -276,11 +286,11 @@ class CapturedGraph:
 
     @exclusive
     def _settle(self, arguments: Sequence[TensorCore], made: list[list[UOp]]) -> None:
-        """What a replay did to tensors that it does not return."""
+        """Apply the effects of a replay on tensors that it does not return."""
         done: set[ViewGroup] = set()
         for held, storage in self.renewed:
             tensor = held()
-            # Most often nothing was made of the old contents: then nobody could tell.
+            # Without other references to the node nothing reads the old version.
             if tensor is not None and references_to_node(tensor) > UNSHARED_COUNT:
                 if tensor.uop.arg.storage is storage:
                     renew_version(tensor, done)
@@ -297,7 +307,9 @@ class CapturedGraph:
             found.settle()
 
     def _invalidate(self) -> None:
-        """Lazy tensors that the captured call left behind know nothing of this one: refuse them."""
+        """Invalidate lazy tensors that the captured call left behind: replays do not compute
+        them.
+        """
         for held in self.invalidated:
             if (tensor := held()) is not None:
                 set_node(tensor, _invalid_buffer(tensor.uop.shape, tensor.uop.dtype))
@@ -305,12 +317,12 @@ class CapturedGraph:
 
 
 class GradientEffect(NamedTuple):
-    """What a call leaves as a tensor's gradient: one that was made, one that cannot be looked at
-    since only parts of it were computed, or none.
+    """What a call leaves in a tensor's `.grad`: a computed gradient, an invalid buffer if only
+    parts of it were computed, or None.
     """
 
     held: ref[TensorCore]
-    was_there: bool  # before the call
+    was_there: bool  # whether it had a gradient before the call
     left: Output | UOp | None = None
 
     def is_unchanged(self) -> bool:
@@ -332,7 +344,7 @@ class GradientEffect(NamedTuple):
 
 
 def _invalid_buffer(shape: Ints, dtype: DType) -> UOp:
-    """A buffer that cannot be looked at."""
+    """A buffer that raises an error when it is read."""
     gone = View.empty("CPU", shape, dtype)
     OVERWRITTEN.add(gone)
     return UOp(BUFFER, dtype, (), gone)
@@ -363,7 +375,7 @@ def _device(watching: Recorder) -> Any:
 
 
 def _escaped(before: PriorState, returned: list[TensorCore]) -> list[TensorCore]:
-    """Tensors that were made inside of the call and are still there, but were not returned."""
+    """Tensors made inside of the call that are still referenced, but were not returned."""
     own, thread = {id(tensor) for tensor in returned}, get_ident()
     return [
         tensor

@@ -1,4 +1,4 @@
-"""CapturedTensor: memory that a captured function reads or writes and that tensors outside hold."""
+"""CapturedTensor: memory of outside tensors that a captured function reads or writes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ BUFFER = Ops.BUFFER
 
 @slotted
 class CapturedTensor:
-    """Memory that tensors outside hold. It is read by reference: they may change what is in it."""
+    """Memory that outside tensors hold. Replays read its contents of the moment."""
 
     storage: Storage
     holders: list[ref[TensorCore]]
     is_written: bool
 
     def is_held(self) -> bool:
-        """True if all holders are where they were; one that moved may be the one that is read, and
-        where none is left nobody can tell what is read now.
+        """True if all holders still hold this memory. A holder that moved may be the one that the
+        function reads, and without any holder it is unknown what the function reads now.
         """
         here = moved = False
         for held in self.holders:
@@ -48,10 +48,10 @@ class CapturedTensor:
 
 
 def renew_version(tensor: TensorCore, done: set[ViewGroup]) -> None:
-    """The memory was written: what the tensor holds from now on is another version.
+    """Give a tensor whose memory was written a new buffer version.
 
-    If nothing was made of the old one, nobody could tell them apart. Views of one value get the
-    version of that, once; `done` are the values that have theirs.
+    That is skipped if nothing else refers to the old version. Views of one base share one new
+    version; `done` are the groups that have theirs.
     """
     whole = tensor._view_group
     if whole is not None and whole.uop.op is BUFFER:
@@ -65,7 +65,7 @@ def renew_version(tensor: TensorCore, done: set[ViewGroup]) -> None:
 
 
 def _windows(whole: ViewGroup) -> list[View]:
-    """What views see of the memory of a value through windows on it."""
+    """The windows on the memory of a base value that its views hold."""
     root = root_storage(whole.uop.arg.storage)
     seen = [t.uop.arg for t in whole.tensors() if t.uop.op is BUFFER]
     return [view for view in seen if root_storage(view.storage) is root]
@@ -78,7 +78,7 @@ def _next_version(uop: UOp) -> UOp:
 
 
 def first_readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
-    """For each storage that these nodes read, the first line that does."""
+    """For each storage that these nodes read, the first line that reads it."""
     found: dict[Storage, Origin | None] = {}
     for node in nodes:
         for source in node.src:
@@ -89,7 +89,7 @@ def first_readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:
 
 
 def holders_by_storage() -> dict[Storage, list[ref[TensorCore]]]:
-    """For each storage, the tensors that hold it."""
+    """For each storage, the live tensors that hold it."""
     found: dict[Storage, list[ref[TensorCore]]] = {}
     for tensor in live_tensors():
         if tensor.uop.op is BUFFER:

@@ -1,4 +1,4 @@
-"""Before: what is known before a watched call; effects of it that a replay would not have."""
+"""PriorState: the state before a captured call; errors for effects that a replay would not have."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ Ints = tuple[int, ...]
 
 
 class StoredValue(NamedTuple):
-    """A buffer, as long as somebody has it."""
+    """Weak references to a buffer and its storage."""
 
     node: ref[UOp]
     storage: ref[Storage]
 
 
 class PriorState(NamedTuple):
-    """What is known before a call that is watched."""
+    """The state before a call that is captured."""
 
     arguments: list[TensorCore]
-    storages: list[Storage]  # where they were
-    offsets: list[int]  # and where in those they began
-    first_number: int  # nodes made inside have greater numbers
-    random_numbers: int  # that were handed out
-    keys: Any  # of random numbers; manual_seed() makes others
+    storages: list[Storage]  # of the arguments
+    offsets: list[int]  # of the arguments in their storages
+    first_number: int  # nodes made by the call have larger numbers
+    random_numbers: int  # count of random numbers drawn so far
+    keys: Any  # keys of the generator; manual_seed() replaces them
     values: Bound  # of variables among the arguments
-    lazy: dict[TensorRef, UOp]  # what the live tensors held that is not in memory
-    stored: dict[TensorRef, StoredValue]  # and what is: a call that drops it gets its memory
+    lazy: dict[TensorRef, UOp]  # nodes of live tensors that are not in memory
+    stored: dict[
+        TensorRef, StoredValue
+    ]  # buffers of live tensors; weak, so that the call may free them
     gradients: dict[TensorRef, ref[TensorCore] | None]
 
     @classmethod
     def now(cls, arguments: list[TensorCore], values: Bound) -> PriorState:
-        """The state of everything that a call may change."""
+        """A snapshot of everything that a call may change."""
         alive = [(held, found) for held in list(LIVE_TENSORS) if (found := held()) is not None]
         return cls(
             arguments,
@@ -65,7 +67,7 @@ class PriorState(NamedTuple):
         )
 
     def new_gradients(self, watching: Recorder) -> list[tuple[TensorCore, bool]]:
-        """The tensors that were given a gradient or lost theirs; whether they had one before."""
+        """The tensors that got or lost a gradient, each with whether it had one before."""
         thread, touched = get_ident(), {id(found()) for found in watching.grad_changes}
         return [
             (found, old is not None)
@@ -94,13 +96,13 @@ class FirstCall(NamedTuple):
     """What a first call leaves for the second one."""
 
     trace: Trace
-    storages: WeakSet[Storage]  # that it was given, found or returned
+    storages: WeakSet[Storage]  # that the call was given, read or returned
 
 
 def touched_storages(
     watching: Recorder, before: PriorState, returned: list[TensorCore]
 ) -> WeakSet[Storage]:
-    """All memory that a call was given, found or returned."""
+    """All memory that a call was given, read or returned."""
     found = WeakSet(leaf.arg.storage for run in watching.runs for leaf in run.leaves)
     found.update([*before.storages, *(tensor.uop.arg.storage for tensor in returned)])
     return found
@@ -110,7 +112,7 @@ def touched_storages(
 
 
 def refuse_lost_effects(watching: Recorder, before: PriorState) -> None:
-    """Effects of a call that a replay would not have."""
+    """Raise an error for effects of a call that a replay would not have."""
     if GENERATOR.keys is not before.keys:
         raise CaptureError(
             "a captured function restarts the random numbers: replays would not",
@@ -136,7 +138,7 @@ def refuse_lost_effects(watching: Recorder, before: PriorState) -> None:
 
 
 def _refuse_dropped(watching: Recorder, before: PriorState) -> None:
-    """Memory that a tensor held before the call, that was read, and that no tensor holds now."""
+    """Raise an error if the call read memory of a tensor that no tensor holds any more."""
     then = {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     now = {tensor.uop.arg.storage for tensor in live_tensors() if tensor.uop.op is BUFFER}
     now.update(before.storages)
@@ -151,7 +153,9 @@ def _refuse_dropped(watching: Recorder, before: PriorState) -> None:
 
 
 def refuse_tensors_in_objects(result: Any, escaped: list[TensorCore]) -> None:
-    """Tensors inside of returned objects would change under their holder's feet."""
+    """Raise an error for new tensors inside of returned objects: replays would not make another
+    object.
+    """
     own = {id(tensor) for tensor in escaped}
     for holder, tensor in hidden_tensors(result):
         if id(tensor) in own:
@@ -163,8 +167,8 @@ def refuse_tensors_in_objects(result: Any, escaped: list[TensorCore]) -> None:
 
 
 def pending_gradients(watching: Recorder, before: PriorState) -> list[TensorCore]:
-    """The gradients of tensors that a call did not update: another one will read them. Those of
-    tensors that it did update may stay parts of its kernels.
+    """Gradients of tensors that the call did not update, which a later call will read. Those of
+    updated tensors may stay inside of kernels.
     """
     updated = {id(tensor) for tensor, _ in _changed(before)}
     found = [tensor for held in watching.grad_changes if (tensor := held()) is not None]
@@ -173,12 +177,12 @@ def pending_gradients(watching: Recorder, before: PriorState) -> list[TensorCore
 
 
 def computed_preexisting_tensors(before: PriorState) -> bool:
-    """True if a call computed tensors of others, which it would find in memory the next time."""
+    """True if a call realized older lazy tensors, which the next call will find in memory."""
     return any(held in before.lazy for _, held in _changed(before))
 
 
 def _changed(before: PriorState) -> list[tuple[TensorCore, TensorRef]]:
-    """Tensors of this thread that were there before a call and hold other nodes now."""
+    """Tensors of this thread that existed before the call and hold another node now."""
     thread = get_ident()
     return [
         (tensor, held)

@@ -1,7 +1,7 @@
 """export: a captured function -> one file, or a shared object that C can call.
 
-The file holds machine code, constants, and the memory that the function reads and writes outside of
-its arguments. `load` (loading.py) runs it in a process that never imports the compiler.
+The file holds machine code, constants, and the outside memory that the function reads and writes.
+`load` runs it in a process that never imports the compiler.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def export(
     path: str | PathLike[str],
     state: Mapping[str, TensorCore] | None = None,
 ) -> None:
-    """Write what a captured function does to a file, for `glassgrad.load`.
+    """Write a captured function to a file, for `glassgrad.load`.
 
-    A path that ends in .so makes a shared object instead, and a C header beside it. `state` gives
-    names to tensors outside that the function reads or writes, such as a model's weights; it is
-    what `load(path).state` has.
+    A path that ends in .so makes a shared object instead, with a C header beside it. `state` names
+    outside tensors that the function reads or writes, such as a model's weights; `load(path).state`
+    has them under these names.
     """
     finish_writes()
     if state is not None:
@@ -67,7 +67,7 @@ def export(
 
 
 def _write_shared(packed: ExportedFunction, path: Path) -> None:
-    """C has one function of one form, so there must be one capture."""
+    """Write a shared object. C has one signature per function, so there must be one capture."""
     from glassgrad.engine.export.c_library import write_library
 
     if len(packed.entries) > 1:
@@ -82,13 +82,13 @@ def _write_shared(packed: ExportedFunction, path: Path) -> None:
 
 
 class ExportedFunction:
-    """Everything of a function that a file holds."""
+    """The contents of an export file."""
 
     def __init__(self, function: TinyJit[..., Any], state: Mapping[str, TensorCore]) -> None:
         captures = _captures(function)
         name = c_name(getattr(function, "__name__", ""), "function")
         self.library = Library(name)
-        self.storages: dict[Storage, int] = {}  # whose contents the file has
+        self.storages: dict[Storage, int] = {}  # storage -> its number in the file
         self.written: set[int] = set()
         self.argument_names = _names(function, next(iter(captures)))
         self.entries = [self._entry(key, found) for key, found in captures.items()]
@@ -104,7 +104,7 @@ class ExportedFunction:
         }
 
     def _entry(self, key: Any, captured: CapturedGraph) -> Row:
-        """One capture: what it is called with, what it runs, what it returns."""
+        """One capture: its call signature, its plan and its results."""
         args, kwargs, (training, *_), _ = key
         for known in captured.outside_tensors:
             number = self.storages.setdefault(known.storage, len(self.storages))
@@ -166,7 +166,9 @@ class ExportedFunction:
         return {"storage": number} | _window(_seen(tensor))
 
     def _refuse_overlaps(self) -> None:
-        """Memory is written to the file block by block, so blocks must not have bytes in common."""
+        """Raise an error if written storages overlap others: the file stores each storage
+        separately.
+        """
         by_number = list(self.storages)
         for number in self.written:
             if any(other in self.storages for other in SEEN.sharing(by_number[number])):
@@ -193,7 +195,7 @@ def _captures(function: Any) -> dict[Any, CapturedGraph]:
 
 
 def _names(function: TinyJit[..., Any], key: Any) -> list[str]:
-    """A name in C for each tensor among the arguments."""
+    """A C name for each tensor argument."""
     args, kwargs, *_ = key
     known = [name for name in signature(function.fxn).parameters if name != "self"]
     pairs = [(n, part) for n, part in zip_longest(known[: len(args) - 1], args[1:])]

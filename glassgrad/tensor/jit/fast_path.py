@@ -1,8 +1,7 @@
-"""a capture -> a function that replays it where all is as it was in the last call.
+"""a capture -> a function that replays it if nothing changed since the last call, or misses.
 
-It misses otherwise, and the call goes the long way. For a capture that only makes one tensor, what
-Captured does step by step is written out in one function: for a tiny kernel the steps take longer
-than the kernel.
+A miss takes the full path. For a capture that only makes one tensor, the steps of CapturedGraph are
+inlined into one function: for a tiny kernel they take longer than the kernel.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ FastPath = Callable[[tuple[Any, ...]], Any]
 
 
 def fast_path(captured: CapturedGraph, lock: RLock, guards: Guards, until: int) -> FastPath:
-    """The function; it takes the arguments as a tuple of tensors. It misses from replay `until` on:
-    that one is compared with the function.
+    """A function of the tuple of arguments. From replay number `until` on it misses, since that
+    replay is verified.
     """
     table = captured.replay.batch
     if is_simple(captured) and isinstance(table, Table):
@@ -92,7 +91,7 @@ def _simple(
                 made.ready(replayed)
                 last = cast(OutputBlock, made.last)
             node = last.nodes[0]
-            node.arg.storage.holder = None  # those who saw it are gone
+            node.arg.storage.holder = None  # no library shares it any more
             with pool.lock:
                 if table.generation is not pool.generation:
                     pool._bind(table)
@@ -115,7 +114,7 @@ def _simple(
 
 
 def is_simple(captured: CapturedGraph) -> bool:
-    """One tensor comes out, and nothing else happens."""
+    """True if the capture makes one tensor and has no other effects."""
     replayed = captured.replay
     return (
         captured.is_one_tensor

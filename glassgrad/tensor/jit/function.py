@@ -1,20 +1,20 @@
 """TinyJit: a function of tensors -> one native call.
 
-The first call runs the function, the second runs it and captures what was computed, later ones
+The first call runs the function, the second runs it and captures what was computed, later calls
 replay that. Memory that a replay reads or writes is of one of these kinds:
 
     argument    passed at each call
-    captured    held by a tensor outside, as weights are; read by reference, perhaps written
+    captured    held by an outside tensor, as weights are; read by reference, perhaps written
     random      counters of random numbers, which advance as if the function had run
-    constant    made inside from Python's data, and the same in the first two calls
+    constant    made inside from Python data, and the same in the first two calls
     returned    made anew for each call
     temporary   everything else, in an arena of the capture
 
-Three checks stand between a replay and a stale value. Guards (`guards/`) compare every Python value
-that the function can reach before each replay; where one changed, the function is captured again.
-What no guard can compare (clocks, files, iterators) is refused when the function is captured. And
-replays number 3, 4, 8, 16, ... are captures: the function runs, and what it computed is compared
-with the capture before (`trace`); a difference is an error.
+Three checks keep a replay from computing with stale values. Guards (`guards/`) compare every Python
+value that the function can reach before each replay; after a change the function is captured again.
+What no guard can compare (clocks, files, iterators) raises an error at the capture. And replays
+number 3, 4, 8, 16, ... run the function instead and compare what it computed with the capture
+(`trace`); a difference is an error.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ from glassgrad.tensor.lazy.views import leave_shared_memory
 P = ParamSpec("P")
 R = TypeVar("R")
 BUFFER = Ops.BUFFER
-MAX_CAPTURES = 32  # per function; the one used longest ago goes first
-FIRST_VERIFICATION = 3  # the first replay that is a capture instead; then 4, 8, 16, ...
+MAX_CAPTURES = 32  # per function; the least recently used is dropped
+FIRST_VERIFICATION = 3  # number of the first replay that is compared; then 4, 8, 16, ...
 ALWAYS, NEVER = 1, 0  # values of JIT_CHECK
 NEVER_REACHED = 1 << 62
 
 
 class Call(NamedTuple):
-    """One call: its key, the tensors and other objects among its arguments, values of variables."""
+    """One call: its key, its tensor and other object arguments, and the values of variables."""
 
     key: Any
     tensors: list[TensorCore]
@@ -79,7 +79,7 @@ class Call(NamedTuple):
 
 
 class CaptureEntry(NamedTuple):
-    """What a watched call leaves, and the Python values that it was for."""
+    """A first call or a capture, with the guards of the Python values that it depends on."""
 
     guards: Guards
     found: FirstCall | CapturedGraph
@@ -112,21 +112,21 @@ class TinyJit(Generic[P, R]):
         self.fxn = fxn
         self.strict = strict
         self.roots = Roots(fxn, owner, tuple(constants), None if state is None else tuple(state))
-        self.captures: OrderedDict[Any, list[CaptureEntry]] = (
-            OrderedDict()
-        )  # the last one used first
-        self.first_calls: OrderedDict[Any, CaptureEntry] = OrderedDict()  # called once
+        # Most recently used first
+        self.captures: OrderedDict[Any, list[CaptureEntry]] = OrderedDict()
+        # Calls that the next equal call captures
+        self.first_calls: OrderedDict[Any, CaptureEntry] = OrderedDict()
         self._updated: frozenset[str] = frozenset()  # paths that the function only updates
         self._fast_path: FastPath = _always_miss
         self._fast_path_key: tuple[CaptureEntry, int] | None = (
-            None  # what that replays, and until when
+            None  # its capture, and its last replay
         )
         self._bound: WeakKeyDictionary[Any, TinyJit[..., R]] = WeakKeyDictionary()
         self._lock = RLock()
         update_wrapper(self, fxn)
 
     def reset(self) -> None:
-        """Forget what was captured: the next call is a first one again."""
+        """Forget all captures: the next call is a first call again."""
         with self._lock:
             self.captures.clear()
             self.first_calls.clear()
@@ -136,12 +136,12 @@ class TinyJit(Generic[P, R]):
         return sum(map(len, self.captures.values()))
 
     def valid_captures(self) -> dict[Any, CapturedGraph]:
-        """The captures, by their keys, in which all Python values were what they are now."""
+        """The captures whose guards hold now, by their keys."""
         pairs = [(k, row) for k, rows in self.captures.items() for row in reversed(rows)]
         return {k: cast(CapturedGraph, row.found) for k, row in pairs if row.guards.are_valid()}
 
     def __get__(self, owner: Any, kind: type | None = None) -> TinyJit[..., R]:
-        """A method has captures of its own for each object."""
+        """A method has separate captures for each object."""
         if owner is None:
             return self
         if owner not in self._bound:
@@ -155,7 +155,7 @@ class TinyJit(Generic[P, R]):
         return self._bound[owner]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if recorder() is not None:  # inside of another capture: part of that
+        if recorder() is not None:  # becomes part of the outer capture
             return self.fxn(*args, **kwargs)
         if not kwargs and (result := self._fast_path(args)) is not MISSED:
             return result  # type: ignore[no-any-return]
@@ -168,7 +168,7 @@ class TinyJit(Generic[P, R]):
                 return cast(R, self._replay_or_run(call))
 
     def _call(self, args: Any, kwargs: Any) -> Call:
-        """The arguments of a call, taken apart."""
+        """Flatten the arguments of a call."""
         found: list[Any] = []
         objects: list[Any] = []
         structure = (
@@ -211,7 +211,7 @@ class TinyJit(Generic[P, R]):
         return captured(call.tensors, call.values)
 
     def _find_capture(self, call: Call) -> CaptureEntry | None:
-        """The capture of an equal call in which all Python values were what they are now."""
+        """The capture with this key whose guards hold."""
         rows = self.captures.get(call.key, [])
         found = next((row for row in rows if row.guards.are_valid()), None)
         if found is not None:
@@ -227,7 +227,7 @@ class TinyJit(Generic[P, R]):
         return None
 
     def _set_fast_path(self, row: CaptureEntry, until: int) -> None:
-        """Be ready for the same capture once more, up to replay `until`."""
+        """Install the fast path for a capture, up to replay `until`."""
         if self._fast_path_key != (row, until):
             self._fast_path_key = row, until
             self._fast_path = fast_path(
@@ -241,8 +241,8 @@ class TinyJit(Generic[P, R]):
 
     @exclusive
     def _run_watched(self, call: Call, row: CaptureEntry | None, must_agree: bool = False) -> Any:
-        """Run the function. After a first call (no `row`) the next one is captured; what it
-        computes is compared with the call that `row` is of, and must be the same in a check.
+        """Run the function. A first call (no `row`) makes the next call a capture. Otherwise
+        compare with the call of `row` and capture; with `must_agree` a difference is an error.
         """
         self._clear_fast_path()
         if row is not None and isinstance(row.found, CapturedGraph):
@@ -286,7 +286,7 @@ class TinyJit(Generic[P, R]):
             )
             for one in [tensor for tensor in returned if id(tensor) not in older]:
                 leave_shared_memory(one)
-            forget_history(before.first_number)  # a replay makes none either
+            forget_history(before.first_number)  # as replays make none
         return watching, result, returned
 
     def _keep(self, call: Call, row: CaptureEntry, replaced: CaptureEntry) -> None:
@@ -304,7 +304,7 @@ class TinyJit(Generic[P, R]):
                 del self.captures[oldest]
 
     def _restart(self, call: Call, row: CaptureEntry | None, first: FirstCall) -> None:
-        """A call was a first one: the next one is captured."""
+        """Treat this call as a first call: the next one is captured."""
         self._drop(call, row)
         self.first_calls[call.key] = CaptureEntry(
             Guards(self.roots, call.objects, self._updated), first
@@ -317,7 +317,7 @@ class TinyJit(Generic[P, R]):
             self.captures[call.key] = rows
 
     def _refuse_recapture(self, call: Call, rows: list[CaptureEntry]) -> None:
-        """In strict mode a function is captured once."""
+        """In strict mode, raise an error for a second capture."""
         waiting = self.first_calls.get(call.key)
         if not rows and waiting is not None and waiting.guards.are_valid():
             return
@@ -336,7 +336,7 @@ class TinyJit(Generic[P, R]):
 
 
 def next_verification(done: int) -> int:
-    """The first replay after number `done` that is a capture instead."""
+    """The first replay after number `done` that runs the function instead, to compare."""
     mode = JIT_CHECK.value
     if mode in (ALWAYS, NEVER):
         return done + 1 if mode == ALWAYS else NEVER_REACHED
@@ -353,6 +353,6 @@ def _always_miss(args: tuple[Any, ...]) -> Any:
 
 
 def _method(function: Callable[..., Any], owner: Any) -> Callable[..., Any]:
-    """A function of an object that does not keep the object alive."""
+    """A bound function that does not keep its object alive."""
     held = ref(owner)
     return update_wrapper(lambda *args, **kwargs: function(held(), *args, **kwargs), function)

@@ -1,4 +1,4 @@
-"""load: a file that `export` wrote -> a function of tensors. Nothing is compiled."""
+"""load: a file that `export` wrote -> a function of tensors, without the compiler."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ BUFFER = Ops.BUFFER
 def load(path: str | PathLike[str]) -> Loaded:
     """The function that `glassgrad.export` wrote to a file.
 
-    It takes and returns what the captured function did. Tensors outside that it reads or writes
-    come with it, as they were when it was exported: those with names are in `.state`.
-    Like any program, a file from a stranger can do anything: load only what you trust.
+    It takes and returns what the captured function did. The outside tensors that it reads or writes
+    are in the file, with their contents at export; the named ones are in `.state`. The file
+    contains machine code: load only files that you trust.
     """
     return Loaded(read_bundle(Path(path)))
 
 
 class Loaded:
-    """A function from a file. It may be called from several threads; they take turns."""
+    """A function from a file. Calls from several threads run one after the other."""
 
     def __init__(self, bundle: Bundle) -> None:
         row, parts = bundle
@@ -97,8 +97,8 @@ class Loaded:
                 return entry(tensors, values)
 
     def _find(self, key: tuple[Any, ...]) -> LoadedCapture:
-        """The capture for a call: of this structure, these shapes, and this training mode if there
-        are several.
+        """The capture for a call: with this argument structure and these shapes, and with this
+        training mode if there are several.
         """
         args, kwargs, training, shapes = key
         called = _called(key_text(args), None if kwargs is None else key_text(kwargs))
@@ -126,7 +126,7 @@ class LoadedCapture:
         self.specs = tuple([(one.shape, one.dtype.name, one.device) for one in self.layouts])
         self.written: list[int] = row["written"]
         self.size_checks = [unpack_size_check(found) for found in row["size_checks"]]
-        self.outside_tensors: list[CapturedTensor] = []  # memory that somebody outside can see
+        self.outside_tensors: list[CapturedTensor] = []  # memory of tensors that callers can hold
         given = [_given(base, storages) for base in row["bases"]]
         self.own = {storage for storage in given if storage in storages}
         capture = unpack(row["capture"], given, linked)
@@ -146,7 +146,7 @@ class LoadedCapture:
         self.held = [output.tensor for output in self.outputs if output.tensor is not None]
         self.template = unpack_result(row["result"])
         for found in self.output_buffers:
-            if not found.windows:  # nobody sees it, as gradients that nobody returned
+            if not found.windows:  # memory that is not returned, such as gradients
                 found.windows.append(BufferWindow(found.like.dtype, (found.like.size,), (1,), 0))
 
     def _output(self, row: Row, storages: list[Storage]) -> Output:
@@ -179,7 +179,7 @@ class LoadedCapture:
         return unflatten(self.template, iter(results))
 
     def _point(self, arguments: Sequence[TensorCore]) -> None:
-        """Let the launches work on this call's arguments, if these are as the captured ones."""
+        """Check the specs of the arguments and point the launches at them."""
         found = argument_specs(arguments)
         refuse_other_specs(found, self.layouts, "it takes what it was exported with")
         for number, (new, old) in enumerate(zip(found, self.layouts, strict=True)):
@@ -217,7 +217,7 @@ def _known(held: list[TensorCore], written: set[Storage]) -> list[CapturedTensor
 
 
 def _mapped(part: memoryview, dtype: Any, size: int) -> Storage:
-    """Memory of the file: read when it is touched, written privately."""
+    """A storage over the mapped file: pages load on access, writes stay private."""
     if not size:
         return Storage("CPU", 0, dtype)
     address = ctypes.addressof(ctypes.c_char.from_buffer(part))
@@ -225,7 +225,7 @@ def _mapped(part: memoryview, dtype: Any, size: int) -> Storage:
 
 
 def _given(base: Row, storages: list[Storage]) -> Storage:
-    """The memory of a base; arguments and counters are pointed at later."""
+    """The memory of a base pointer; arguments and counters are set at each call."""
     if "storage" in base:
         return storages[base["storage"]]
     return Storage("CPU", base.get("cells", 1), dtypes.int64).allocate()

@@ -1,4 +1,4 @@
-"""OutputBuffer, Output: what a replay hands out, in memory that nobody looks at."""
+"""OutputBuffer, Output: the memory of the tensors that a replay returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ints = tuple[int, ...]
 
 
 class BufferWindow(NamedTuple):
-    """A view, without the storage; variables may decide its shape."""
+    """A view without its storage; variables may decide its shape."""
 
     dtype: DType
     shape: Ints
@@ -28,27 +28,27 @@ class BufferWindow(NamedTuple):
     offset: int
 
     def on(self, storage: Storage, values: Bound) -> UOp:
-        """The buffer that is seen through it."""
+        """The BUFFER node of this window on a storage."""
         shape = concrete(self.shape, values)
         return UOp(BUFFER, self.dtype, (), View(storage, self.dtype, shape, *self[2:]))
 
 
 class OutputBlock:
-    """Memory that was handed out once; again, when nobody can see it any more.
+    """A block of returned memory, reused once nothing outside refers to it.
 
-    `idle` is how many refer to it when nobody does who would mind.
+    `idle` is the reference count without outside references.
     """
 
     __slots__ = ("idle", "nodes", "values")
 
     def __init__(self, nodes: list[UOp], values: Bound) -> None:
         self.nodes = nodes
-        self.values = values  # that decided the shapes
+        self.values = values  # of the variables in the shapes
         self.idle = self.references()
 
     @classmethod
     def new(cls, like: Storage, windows: list[BufferWindow], values: Bound) -> OutputBlock:
-        """Memory of this size, which is not allocated yet."""
+        """A block of the size of `like`, not allocated yet."""
         storage = Storage(like.device, like.size, like.dtype)
         nodes = [window.on(storage, values) for window in windows]
         del storage
@@ -64,10 +64,11 @@ class OutputBlock:
         return address
 
     def references(self) -> int:
-        """How many refer to the buffers, their views and their storage: more than when it was made?
+        """The sum of the reference counts of the nodes, their views and their storage.
 
-        Ours stay, so that the sum only grows if somebody else refers to one of them. It is only
-        compared with an earlier one: what the interpreter counts for its own sake does not matter.
+        Our own references stay, so the sum exceeds `idle` only if something outside refers to one
+        of them. Counts are only compared with earlier counts of the same code, as interpreters
+        count differently.
         """
         first = self.nodes[0]
         count = getrefcount(first) + getrefcount(first.arg) + getrefcount(first.arg.storage)
@@ -76,13 +77,13 @@ class OutputBlock:
         return count
 
 
-MAX_SPARE_BLOCK_BYTES = 1 << 20  # of more than this, no second block is kept
+MAX_SPARE_BLOCK_BYTES = 1 << 20  # larger outputs keep no second block
 
 
 class OutputBuffer:
-    """Memory that a replay fills and hands out.
+    """The memory of one output of a replay.
 
-    Callers often hold the last result while they ask for the next one, so two blocks take turns.
+    Callers often hold the last result while they ask for the next one, so two blocks alternate.
     """
 
     def __init__(self, base: int, like: Storage, windows: list[BufferWindow]) -> None:
@@ -94,12 +95,12 @@ class OutputBuffer:
         self.is_new = False
 
     def ready(self, replayed: Replay) -> list[UOp]:
-        """The buffers to hand out, in memory that nobody looks at."""
+        """The nodes of a block that nothing outside refers to."""
         last = self.last
         if last is None or last.references() != last.idle or last.values != replayed.values:
             last = self._next(replayed.values)
             replayed.set_base(self.base, last.address)
-        last.nodes[0].arg.storage.holder = None  # those who saw it are gone
+        last.nodes[0].arg.storage.holder = None  # no library shares it any more
         return last.nodes
 
     def _next(self, values: Bound) -> OutputBlock:
@@ -112,8 +113,8 @@ class OutputBuffer:
         return found
 
     def adopt(self, holders: list[TensorCore], replayed: Replay) -> None:
-        """Let the next replay fill what these tensors hold, one for each window, unless somebody
-        else can see it by then.
+        """Let the next replay refill the memory that these tensors hold, one for each window,
+        unless something else refers to it by then.
         """
         found = OutputBlock([tensor.uop for tensor in holders], replayed.values)
         found.idle = OutputBlock.new(self.like, self.windows, replayed.values).idle + len(holders)
@@ -121,15 +122,15 @@ class OutputBuffer:
         replayed.set_base(self.base, found.address)
 
     def settle(self) -> None:
-        """Those who hold it now are the ones that get it again."""
+        """Count the present references to a new block as its idle count."""
         if self.is_new and self.last is not None:
             self.last.idle = self.last.references()
             self.is_new = False
 
 
 class Output(NamedTuple):
-    """How a returned tensor is found after a replay: an argument, the tensor itself, a window of
-    an argument's memory, or a window of what was made.
+    """How to find a returned tensor after a replay: an argument, a fixed tensor, a window of an
+    argument's memory, or a window of output memory.
     """
 
     argument: int | None = None
@@ -140,7 +141,7 @@ class Output(NamedTuple):
 
     @property
     def is_first_made(self) -> bool:
-        """True if it is just the first window of the first memory that was made."""
+        """True for the first window of the first output buffer."""
         return self.argument is None and self.tensor is None and not (self.made or self.number)
 
     def tensor_of(self, kind: Any, made: list[list[UOp]], arguments: Sequence[TensorCore]) -> Any:
@@ -151,7 +152,7 @@ class Output(NamedTuple):
         return kind._wrap_raw(self.node_of(made, arguments))
 
     def node_of(self, made: list[list[UOp]], arguments: Sequence[TensorCore]) -> UOp:
-        """The buffer of something that was made, or of an argument or a part of one."""
+        """The BUFFER node of an output, an argument, or a window of an argument."""
         if self.argument is None:
             return made[self.made][self.number]
         argument: UOp = arguments[self.argument].uop

@@ -1,4 +1,4 @@
-"""nested values <-> their tensors: what functions take and return, in containers of any depth."""
+"""nested arguments and results <-> their tensors, in containers of any depth."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.jit.guards.attributes import dict_of
 from glassgrad.tensor.jit.guards.kinds import PLAIN_TYPES, is_numpy_array, is_plain
 
-TENSOR = "a tensor"  # stands for one in a key
+TENSOR = "a tensor"  # in place of a tensor in a key
 
 
 class TensorPlaceholder:
-    """Stands for a tensor in a structure that is to be unflatten."""
+    """A tensor in the template of a result."""
 
 
 class IdentityKey(ref[Any]):
-    """Stands for an object in a key: equal to itself alone, and to nothing once the object died."""
+    """An object in a key: equal to itself alone, and to nothing after the object died."""
 
     __slots__ = ("number",)
     number: int
@@ -35,10 +35,10 @@ class IdentityKey(ref[Any]):
 
 
 def flatten(value: Any, found: list[Any], objects: list[Any] | None = None) -> Hashable:
-    """Collect the tensors and sizes inside of a value; all that is constant becomes the key.
+    """Collect the tensors and sizes inside of a value; the rest becomes a hashable key.
 
-    Objects whose contents are no part of the key are collected, too. Without a list for them, the
-    value is a result.
+    Objects whose contents are not part of the key are collected in `objects`. Without that list,
+    the value is a result.
 
     >>> found = []
     >>> flatten((Tensor([1]), {"n": 2}), found, []), len(found)
@@ -69,7 +69,7 @@ def flatten(value: Any, found: list[Any], objects: list[Any] | None = None) -> H
 
 
 def _refuse_size(size: SymbolicInt) -> None:
-    """What a function returns must not be a size that the next call may change."""
+    """Raise an error for a returned size, which the next call may change."""
     raise CaptureError(
         f"a captured function cannot return {size}: replays would not change it",
         hint=f"return Tensor({size})",
@@ -77,7 +77,7 @@ def _refuse_size(size: SymbolicInt) -> None:
 
 
 def _field_names(value: Any) -> list[str] | None:
-    """The fields of a dataclass; None if it is none. Who has none does not import the module."""
+    """The field names of a dataclass; None for other values, without importing dataclasses."""
     if not hasattr(type(value), "__dataclass_fields__"):
         return None
     from dataclasses import fields
@@ -86,7 +86,7 @@ def _field_names(value: Any) -> list[str] | None:
 
 
 def _refuse_unfinished(value: Any) -> None:
-    """What a function returns must not be computed when somebody asks for it."""
+    """Raise an error for a returned iterator or closure, which would compute something later."""
     if isinstance(value, Iterator) or (type(value) is FunctionType and value.__closure__):
         raise CaptureError(
             f"a captured function cannot return a {type(value).__name__}: what it is going to "
@@ -96,7 +96,7 @@ def _refuse_unfinished(value: Any) -> None:
 
 
 def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, TensorCore]]:
-    """The tensors in attributes of objects that `flatten` does not look into, with the object."""
+    """The tensors in attributes of objects that `flatten` does not enter, with the object."""
     if isinstance(value, TensorCore):
         if holder is not None:
             yield holder, value
@@ -115,7 +115,7 @@ def hidden_tensors(value: Any, holder: Any = None) -> Iterator[tuple[Any, Tensor
 
 
 def _constant(value: Any, objects: list[Any]) -> Hashable:
-    """A value that is no tensor, in a key: numbers by what they are, objects by identity."""
+    """A value without tensors as a key: plain values by value, objects by identity."""
     kind = type(value)
     if is_plain(value) or isinstance(value, type):
         return kind, value
@@ -134,7 +134,7 @@ def _constant(value: Any, objects: list[Any]) -> Hashable:
 
 
 def plain_values(value: Any) -> Any:
-    """The numbers and texts in a result; replays return the same."""
+    """The numbers and strings in a result, which replays return unchanged."""
     if isinstance(value, TensorCore):
         return TENSOR
     if is_plain(value):
@@ -149,7 +149,7 @@ def plain_values(value: Any) -> Any:
 
 
 def unflatten(value: Any, tensors: Iterator[Any]) -> Any:
-    """The same structure with other tensors, which come in the order of `flatten`."""
+    """The same structure with other tensors, in the order of `flatten`."""
     if isinstance(value, (TensorCore, TensorPlaceholder)):
         return next(tensors)
     if isinstance(value, (tuple, list)):

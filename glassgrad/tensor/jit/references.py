@@ -1,7 +1,7 @@
-"""True if anybody but a tensor refers to its buffer.
+"""Reference counts: does anything besides a tensor refer to its node?
 
-What the interpreter counts for its own sake differs from version to version. So a count is only
-compared with one that the same code took when nobody else could refer to the buffer.
+Interpreter versions count differently, so a count is only compared with one that the same code took
+when nothing else could refer to the node.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class _OnlyHolder:
 
 
 def references_to_node(tensor: Any) -> int:
-    """References to what a tensor holds."""
+    """The number of references to the node of a tensor."""
     return getrefcount(tensor.uop)
 
 
-UNSHARED_COUNT = references_to_node(_OnlyHolder(object()))  # where only the tensor holds it
+UNSHARED_COUNT = references_to_node(_OnlyHolder(object()))  # only the tensor refers to the node

@@ -1,4 +1,4 @@
-"""Counters: random numbers of a replay go on where the last ones ended."""
+"""RngCells: the random counters of a replay, which continue where earlier calls ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from glassgrad.tensor.ops.random import GENERATOR
 
 
 class RngCells:
-    """The cells that a replay reads its counters and keys from.
+    """The memory cells from which a replay reads its random counters and keys.
 
-    `starts` says for each base where a counter starts within a call; None: the cell has the key.
+    `starts` maps base pointers to the offset of a counter within a call, or to None for a key.
     """
 
     def __init__(self, starts: dict[int, int | None], total: int, replayed: Replay) -> None:
@@ -22,7 +22,7 @@ class RngCells:
             replayed.set_base(base, ctypes.addressof(self.cells) + 8 * number)
 
     def advance(self) -> None:
-        """Count as if the function had run."""
+        """Advance the generator as if the function had run."""
         for number, start in enumerate(self.starts.values()):
             self.cells[number] = GENERATOR.seed if start is None else GENERATOR.used + start
         GENERATOR.used += self.total

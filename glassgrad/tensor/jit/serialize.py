@@ -1,4 +1,4 @@
-"""keys and results of captures <-> text and JSON: structures that a file can hold."""
+"""keys and results of captures <-> text and JSON, for export files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.jit.guards.kinds import PLAIN_TYPES
 from glassgrad.tensor.jit.pytree import TENSOR, TensorPlaceholder
 
-JSON_SCALARS = (type(None), bool, int, float, str)  # what JSON has, too
+JSON_SCALARS = (type(None), bool, int, float, str)  # values that JSON represents exactly
 
 
 def key_text(key: Any) -> str:
-    """A key of `structure.spread` as people write it; equal keys of all processes are equal texts.
+    """A key of `pytree.flatten` as readable text; equal keys have equal texts in all processes.
 
     >>> key_text(("tuple", TENSOR, ("dict", "n", (int, "2"))))
     'tuple(a tensor, {n: 2})'
@@ -41,7 +41,7 @@ def _variable(uop: UOp) -> str:
 
 
 def _of_class(kind: type, parts: list[Any]) -> str:
-    """A dataclass by its parts; other constants as they show themselves."""
+    """A dataclass by its fields; other constants by their repr."""
     name = f"{kind.__module__}.{kind.__qualname__}"
     if hasattr(kind, "__dataclass_fields__"):
         return f"{name}({', '.join(map(key_text, parts))})"
@@ -56,7 +56,7 @@ def _of_class(kind: type, parts: list[Any]) -> str:
 
 
 def pack_result(template: Any) -> Any:
-    """The structure of a result for JSON."""
+    """The structure of a result as JSON data."""
     if isinstance(template, TensorPlaceholder):
         return "tensor"
     kind = type(template)
@@ -84,7 +84,7 @@ def unpack_result(packed: Any) -> Any:
 
 
 def unknown_call_error(asked: str, known: list[str]) -> CaptureError:
-    """What to say to a call that was never captured."""
+    """The error for a call that no capture in the file matches."""
     return CaptureError(
         f"the exported function was called with {asked}, and was captured with "
         f"{' or '.join(known)}",

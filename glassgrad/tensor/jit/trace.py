@@ -1,8 +1,8 @@
-"""a watched call -> Trace: what it computed, in a form that two calls can be compared by.
+"""a captured call -> Trace: digests of what it computed, to compare two calls by.
 
-Every result and every write becomes a digest of its whole expression, down to arguments, tensors
-outside, counters of random numbers and constants. Which intermediate values were kept in memory,
-and how the work was divided into runs, leaves no mark: that may differ from call to call.
+Every result and every write becomes a digest of its whole expression, down to arguments, outside
+tensors, random counters and constants. Which intermediate values were materialized and how the work
+was split into runs is left out, as it may differ between calls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Digest = int
 
 
 class PythonData(NamedTuple):
-    """What Python's data that became a tensor inside of a call is known by."""
+    """The identity of Python data that became a tensor inside of a call."""
 
     dtype: str
     shape: Any
@@ -44,7 +44,7 @@ class PythonData(NamedTuple):
 
 
 class OutsideMemory(NamedTuple):
-    """A tensor outside, by its memory."""
+    """The identity of the memory of an outside tensor."""
 
     number: int
     size: int
@@ -54,21 +54,21 @@ class OutsideMemory(NamedTuple):
 
 
 class StoredDigest(NamedTuple):
-    """What a storage holds: the digest of a value, and the window that shows just that value."""
+    """The contents of a storage: the digest of a value, and the window that shows it."""
 
     digest: Digest
     window: tuple[Any, ...]
 
 
 class ExternalInput(NamedTuple):
-    """Something that a call got from outside, with the line that uses it."""
+    """An input from outside of the call, with the line that uses it."""
 
     what: Any
     origin: Origin | None
 
 
 class RunGraph(NamedTuple):
-    """One run: its graph without numbers, and the numbers."""
+    """One run: the hash of its graph without constants, and the constants."""
 
     outline: int
     numbers: list[ExternalInput]
@@ -76,7 +76,7 @@ class RunGraph(NamedTuple):
 
 class Trace:
     """What one call computed. `ends` are the digests of results and gradients, `written` those of
-    what it wrote to memory outside.
+    writes to outside memory.
     """
 
     def __init__(
@@ -86,11 +86,13 @@ class Trace:
         self.sources: list[ExternalInput] = []
         self.plain = plain_values(result)
         self._held: dict[Storage, StoredDigest] = {}
-        self._reshaped: dict[Digest, tuple[Digest, Any]] = {}  # a reshape -> what of
+        self._reshaped: dict[
+            Digest, tuple[Digest, Any]
+        ] = {}  # digest of a reshape -> digest and shape of its source
         self._roles = _roles(watching, before)
-        self._sized = watching.symbolic_results  # shapes that variables decide
+        self._sized = watching.symbolic_results  # symbolic shapes of concrete results
         arguments = list(zip(before.storages, before.offsets, strict=True))
-        self._starts = dict(reversed(arguments))  # where the first argument of each begins
+        self._starts = dict(reversed(arguments))  # storage -> offset of its first argument
         for run in watching.runs:
             self._follow(run)
         gradients = [t.grad for t, _ in before.new_gradients(watching) if t.grad is not None]
@@ -135,7 +137,9 @@ class Trace:
         return hash((op, node.dtype.name, node.arg, *below))
 
     def _reshape(self, digest: Digest, old: Any, new: Any) -> Digest:
-        """Reshapes of a reshape are one, and none where the first shape comes back."""
+        """The digest of a reshape: chains collapse, and a reshape back to the first shape
+        vanishes.
+        """
         base, shape = self._reshaped.get(digest) or (digest, tuple(old))
         if tuple(new) == shape:
             return base
@@ -153,15 +157,15 @@ class Trace:
         return hash((role, window))
 
     def _window(self, view: View) -> tuple[Any, ...]:
-        """A view, counted from where an argument begins."""
+        """A view relative to the start of its argument."""
         offset = view.offset - self._starts.get(view.storage, 0)
         return view.dtype.name, self._sized.get(view, view.shape), view.strides, offset
 
     # ------------------------------------------------------------------ comparing
 
     def refuse_changed_numbers(self, later: Trace) -> None:
-        """Raise an error if a later call returned or computed with other numbers or data. It may
-        compute other things, as a second call after one that initialises.
+        """Raise an error if a later call used other numbers or data. It may compute something else,
+        as the call after one that initialises.
         """
         if later.plain != self.plain:
             raise CaptureError(
@@ -225,7 +229,7 @@ def _changed(what: str, origin: Origin | None) -> CaptureError:
 
 
 def _roles(watching: Recorder, before: PriorState) -> dict[Storage, Any]:
-    """What each storage that was there before, or that holds data from Python, is to a call."""
+    """What each storage that existed before, or that holds Python data, is to the call."""
     found: dict[Storage, Any] = {}
     for run in watching.runs:
         for leaf in run.leaves:
@@ -246,7 +250,7 @@ def _roles(watching: Recorder, before: PriorState) -> dict[Storage, Any]:
 
 
 def _made_inside(watching: Recorder, before: PriorState) -> dict[UOp, None]:
-    """The buffers that a call read and that neither existed before nor were computed by it."""
+    """The buffers that a call read, and that neither existed before nor were computed by it."""
     known = {leaf.arg.storage for leaf, _ in watching.counters}
     known |= {view.storage for run in watching.runs for view in run.allocated}
     known |= {storage for run in watching.runs for storage in run.unwritten}

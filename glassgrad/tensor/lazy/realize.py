@@ -331,10 +331,8 @@ def _realize_without_kernels(tensor: TensorCore) -> bool:
         compute([TensorCore._wrap_raw(copy)])
     found = existing_buffer(tensor.uop) or fresh_zeros(tensor.uop)
     node = found or tensor.uop
-    if share_token_of(node) not in (
-        None,
-        tensor._share_token,
-    ):  # others may write
+    # Others may write
+    if share_token_of(node) not in (None, tensor._share_token):
         set_node(tensor, UOp(CONTIGUOUS, node.dtype, (node,)))
         return False
     if found is None:

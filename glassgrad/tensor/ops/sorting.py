@@ -21,10 +21,8 @@ from glassgrad.tensor.ops.sorting_network import Words, first_in_order
 from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
-MIN_PARTIAL_SORT_LENGTH, MIN_PARTIAL_SORT_RATIO = (
-    512,
-    32,
-)  # elements of which so small a part is asked for that most are left out
+# Elements of which so small a part is asked for that most are left out
+MIN_PARTIAL_SORT_LENGTH, MIN_PARTIAL_SORT_RATIO = 512, 32
 SIGNED = {32: dtypes.int32, 64: dtypes.int64}
 
 

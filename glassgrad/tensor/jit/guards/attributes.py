@@ -24,7 +24,7 @@ def is_special(name: str) -> bool:
 
 
 def is_used(name: str, may_be_called: bool) -> bool:
-    """True if a special method may run without being named."""
+    """True if a special method may be called without its name in the code."""
     return name not in NOT_CALLED or (may_be_called and name in CREATES)
 
 
@@ -59,7 +59,7 @@ def attributes(value: Any, names: Sequence[str]) -> list[Any]:
 
 
 def is_direct(kind: type, name: str) -> bool:
-    """True if `object.name` is the entry of its __dict__: no code of the class is asked first."""
+    """True if `object.name` just reads its __dict__, without running code of the class."""
     plain: Any = object.__getattribute__
     if kind.__getattribute__ is not plain or not name.isidentifier():
         return False

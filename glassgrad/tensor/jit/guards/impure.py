@@ -1,6 +1,6 @@
-"""values -> why no snapshot can hold them: clocks, files, random numbers of Python, iterators.
+"""values -> why no snapshot can hold them: clocks, files, Python's random numbers, iterators.
 
-A function that uses one of these gets another result in every call, and a replay would not.
+A function that uses one of these may get another result in every call; a replay would not.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ MODULES: dict[str, frozenset[str] | None] = {
     "numpy": frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "memmap")),
 }
 BUILTINS = frozenset(("open", "input", "eval", "exec", "__import__"))
-NOW = frozenset(("now", "utcnow", "today"))  # of the classes of datetime
+NOW = frozenset(("now", "utcnow", "today"))  # class methods of datetime and date
 FILES = frozenset(("read_text", "read_bytes", "iterdir", "getmtime", "getsize"))
 
 
 def impure_names(module: ModuleType, names: frozenset[str]) -> list[str]:
-    """Those of these attributes of a module that give another result in every call."""
+    """The attributes among `names` of a module whose results differ from call to call."""
     own = module.__name__
     found = [f"{own}.{name}" for name in _members(own, names) if hasattr(module, name)]
     return [*found, *(f"{own}.{n}" for n in names if f"{own}.{n}" in MODULES and own != "os")]
@@ -57,7 +57,9 @@ def _members(module: str, names: frozenset[str]) -> frozenset[str]:
 
 
 def why_impure(value: Any, names: frozenset[str] = frozenset()) -> str | None:
-    """What is wrong with reading this value, where `names` are looked up; None if nothing is."""
+    """Why reading this value is impure, given the attribute names looked up on it; None if it is
+    not.
+    """
     if isinstance(value, (random.Random, io.IOBase)):
         return f"a {type(value).__name__}"
     if isinstance(value, type):

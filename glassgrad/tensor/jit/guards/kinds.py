@@ -1,4 +1,4 @@
-"""values -> how they are compared, and whose code is read: the user's, not that of libraries."""
+"""values -> how they are compared, and whether their code is user code or library code."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glassgrad.tensor.core import TensorCore
 PLAIN_TYPES = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
 )
-# Immutable values of the standard library that are compared with ==.
+# Modules of the standard library whose values are immutable and compared with ==.
 VALUE_MODULES = frozenset(("datetime", "decimal", "fractions", "pathlib", "uuid", "zoneinfo"))
-OWN_CODE = "glassgrad.nn"  # layers and optimisers are made of tensors, as users' models are
-MAX_ITEMS_COMPARED = 1000  # of a tuple that is compared by value
+OWN_CODE = "glassgrad.nn"  # treated as user code: its objects hold tensors
+MAX_ITEMS_COMPARED = 1000  # longer tuples are compared by identity
 
 
 def is_plain(value: Any) -> bool:
-    """True if a value never changes and is known by its contents."""
+    """True for immutable values that are compared by value."""
     kind = type(value)
     if kind in PLAIN_TYPES or kind is range or kind is slice or kind is SymbolicInt:
         return True
@@ -41,7 +41,7 @@ def is_numpy_array(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """True if a value lends its memory, or gives it to NumPy: what is in it may change."""
+    """True for values with a buffer or __array__, whose contents may change."""
     if is_numpy_array(value):
         return True
     if isinstance(value, (TensorCore, ref, type)):
@@ -58,7 +58,7 @@ def is_of_user(kind: type) -> bool:
 
 
 def is_equal(old: Any, new: Any) -> bool:
-    """True if two plain values would make the same computation: 1, 1.0 and True would not."""
+    """True if two plain values are interchangeable in a computation: 1, 1.0 and True are not."""
     if type(old) is not type(new):
         return False
     if isinstance(old, (tuple, frozenset)):
@@ -73,7 +73,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value in a message."""
+    """A value as text in an error message."""
     if is_plain(value):
         text = repr(value)
         return text if len(text) < 60 else f"{text[:57]}…"
@@ -86,8 +86,8 @@ def shown(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def is_library(module: str | None) -> bool:
-    """True if a module is the standard library's, ours, or an installed one that knows nothing of
-    tensors: what its functions return depends on their arguments alone.
+    """True for modules of the standard library, of this package, and for installed ones that do not
+    use tensors: the results of their functions depend on arguments alone.
     """
     if not module or module == "__main__":
         return False

@@ -1,4 +1,4 @@
-"""code objects -> the names that they may look up, and whether a name is only updated there."""
+"""code objects -> the names that they may look up, and names that they only update."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ REFLECTION = frozenset(("vars", "__dict__", "attrgetter", "asdict", "astuple", "
 MUTATORS = frozenset(
     ("add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "remove")
 )
-MAX_STEPS_TO_STORE = 8  # instructions of `x += value` between the load and the store of x
+MAX_STEPS_TO_STORE = 8  # bytecode instructions between load and store of x in `x += value`
 
 
 class Names(NamedTuple):
-    """The identifiers that a code object and the code inside of it contain.
+    """The identifiers in a code object and in the code nested in it.
 
-    `loaded` are names of globals and attributes, `texts` are string constants, which getattr()
-    and match statements use as names. `reads_all` says that attribute names are computed.
+    `loaded` are names of globals and attributes, `texts` are string constants, which getattr() and
+    match statements use as names. With `reads_all`, attribute names are computed at run time.
     """
 
     loaded: frozenset[str]
     texts: frozenset[str]
     reads_all: bool
-    modules: frozenset[str]  # that are imported by name inside
+    modules: frozenset[str]  # imported inside of the code
 
 
 @lru_cache(maxsize=4096)
@@ -44,7 +44,7 @@ def names_in(code: CodeType) -> Names:
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:
-    """A code object, and those of functions, lambdas and comprehensions inside of it."""
+    """A code object and the functions, lambdas and comprehensions inside of it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -60,7 +60,7 @@ def _identifiers(constants: Iterable[Any]) -> Iterator[str]:
 
 
 def _computes_names(code: CodeType) -> bool:
-    """True if getattr() is called with something else than a constant name."""
+    """True if getattr() is called with anything but a constant name."""
     if "getattr" not in code.co_names and "globals" not in code.co_names:
         return False
     steps = list(dis.get_instructions(code))
@@ -89,8 +89,8 @@ def line_of(code: CodeType, name: str) -> int:
 
 
 def is_only_updated(codes: Iterable[CodeType], name: str) -> bool:
-    """True if every use of a name changes what it stands for, as `calls += 1` and
-    `losses.append(x)` do: then nothing is computed from it.
+    """True if every use of a name only updates it, as `calls += 1` and `losses.append(x)` do: then
+    nothing is computed from it.
     """
     found = [_uses(one, name) for code in codes for one in nested(code)]
     return all(found)

@@ -1,7 +1,7 @@
-"""roots -> Reach: a walk over every value that a function may read, and where each is read.
+"""roots -> ReachableValues: every value that a function may read, and where each is read.
 
-The names that reachable code contains decide which attributes of objects are followed, and code
-that is found on the way adds names. So the walk is repeated until no name is new.
+The names in reachable code decide which attributes of objects are followed, and code found on the
+way adds names. So the walk repeats until no name is new.
 """
 
 from __future__ import annotations
@@ -40,13 +40,7 @@ from glassgrad.tensor.jit.guards.attributes import (
     slots_of,
 )
 from glassgrad.tensor.jit.guards.impure import BUILTINS, FILES, impure_names, why_impure
-from glassgrad.tensor.jit.guards.kinds import (
-    is_array,
-    is_library,
-    is_of_user,
-    is_plain,
-    is_tensor,
-)
+from glassgrad.tensor.jit.guards.kinds import is_array, is_library, is_of_user, is_plain, is_tensor
 from glassgrad.tensor.jit.guards.names import line_of, names_in
 from glassgrad.tensor.jit.guards.sources import (
     Attributes,
@@ -59,9 +53,9 @@ from glassgrad.tensor.jit.guards.sources import (
     contents_of,
 )
 
-MAX_VALUES = 50_000  # that are compared before a replay
-MAX_BYTES = 1 << 20  # of an array that is compared by its contents
-MAX_WALKS = 16  # each but the last finds new names
+MAX_VALUES = 50_000  # Python values compared before each replay
+MAX_BYTES = 1 << 20  # bytes of an array that is compared by contents
+MAX_WALKS = 16  # walks until no name is new
 FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 
 
@@ -74,7 +68,7 @@ class UnguardableValue(NamedTuple):
 
 
 class Exclusions(NamedTuple):
-    """What is not followed: values and paths that the user calls constant, and `updated` paths,
+    """What is not followed: values and paths that the user declared constant, and `updated` paths,
     which the function only updates.
     """
 
@@ -89,9 +83,9 @@ class Exclusions(NamedTuple):
 
 
 class ReachableValues:
-    """Everything that is reachable from the roots, which are values with their names.
+    """Everything reachable from the roots, which are named values.
 
-    `sources` are where values are read. An `owner` is followed but not kept alive.
+    `sources` are the places where values are read. The `owner` is followed but not kept alive.
     """
 
     def __init__(
@@ -117,7 +111,7 @@ class ReachableValues:
         self.sources: list[Source] = []
         self.opaque: list[UnguardableValue] = []
         self._count = 0
-        self._met: dict[tuple[int, bool], Any] = {}  # which also keeps ids from being used again
+        self._met: dict[tuple[int, bool], Any] = {}  # keeping the values keeps their ids unique
         self._waiting: deque[tuple[str, Any, bool]] = deque(
             (name, value, True) for name, value in self.roots
         )
@@ -141,7 +135,7 @@ class ReachableValues:
         for kinds, visit in VISITS:
             if isinstance(value, kinds):
                 visit(self, path, value)
-                if is_of_user(type(value)):  # a container with attributes and methods
+                if is_of_user(type(value)):  # a container class with attributes of its own
                     self._instance(path, value)
                 return
         if is_array(value):
@@ -152,7 +146,7 @@ class ReachableValues:
     # ------------------------------------------------------------------ what a parent leads to
 
     def _read(self, source: Source) -> None:
-        """Compare these values before every replay, and follow them."""
+        """Guard these values, and follow them."""
         try:
             values = source.values()
         except (AttributeError, ValueError, KeyError, ReferenceError):
@@ -172,7 +166,7 @@ class ReachableValues:
             self._follow(source.path(number), value)
 
     def _read_items(self, path: str, owner: Mapping[str, Any], names: list[str]) -> None:
-        """Read these entries of a namespace."""
+        """Guard these entries of a namespace."""
         dot = f"{path}." if path else ""
         kept = [n for n in names if not self.skipped.has(owner[n], dot + n)]
         if kept:
@@ -189,7 +183,7 @@ class ReachableValues:
 
     def _function(self, path: str, function: FunctionType) -> None:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        if is_library(function.__module__):  # a wrapper: what it wraps may be the user's
+        if is_library(function.__module__):  # a wrapper, perhaps around user code
             for cell in cells.values():
                 self._cell(path, cell, is_library=True)
             self._follow(path, getattr(function, "__wrapped__", None))
@@ -236,7 +230,7 @@ class ReachableValues:
     def _cell(self, name: str, cell: CellType, is_library: bool = False) -> None:
         try:
             value = cell.cell_contents
-        except ValueError:  # nothing is in it yet
+        except ValueError:  # an empty cell
             return
         if self.skipped.has(value, name) or (is_library and not _may_hold_code(value)):
             return
@@ -298,7 +292,7 @@ class ReachableValues:
         return [n for n in space if isinstance(n, str) and (self.reads_all or n in self.names)]
 
     def _class(self, path: str, kind: type, may_be_called: bool) -> None:
-        """The attributes and special methods of a user's class, and of its bases."""
+        """The attributes and special methods of a user's class and of its bases."""
         for base in kind.__mro__:
             if is_library(base.__module__):
                 continue
@@ -317,7 +311,7 @@ class ReachableValues:
     def _module(self, path: str, value: ModuleType) -> None:
         space = vars(value)
         names = [n for n in self._named(space) if not is_special(n) and n in self.names]
-        if is_library(value.__name__):  # its functions stay what they are, and its numbers?
+        if is_library(value.__name__):  # only its plain values may change
             names = [n for n in names if is_plain(space[n]) or type(space[n]) is list]
         self._read_items(path, space, names)
 
@@ -326,7 +320,7 @@ class ReachableValues:
         self._waiting.append((kind.__name__, kind, False))
         reads_all, is_ours = self.reads_all, kind.__module__.startswith("glassgrad.")
         if is_library(kind.__module__):
-            if is_ours:  # tensors' memory and settings are no Python state of the user
+            if is_ours:  # our own objects hold no Python state of the user
                 self._follow(path, getattr(value, "fxn", None))
                 return
             self.reads_all = True
@@ -343,7 +337,7 @@ class ReachableValues:
         space = {} if found is None else found
         names = [n for n in self._named(space) if not self.skipped.has(space[n], f"{path}.{n}")]
         self._read(Length(space, path))
-        if value is self.owner:  # which is not kept alive
+        if value is self.owner:  # by weak reference
             self._read(Items(ref(value), lambda held: attributes(held(), slots), slots.__getitem__))
             self._read(Entries(space, names, f"{path}."))
             return
@@ -353,7 +347,9 @@ class ReachableValues:
         self._read(Entries(space, [n for n in names if n not in direct], f"{path}."))
 
     def _follow_wrapped(self, path: str, value: Any) -> None:
-        """What objects of C code hold: arguments of attrgetter, weak references, cached calls."""
+        """Follow values inside of C objects: names in attrgetter, weak references, cached
+        functions.
+        """
         if isinstance(value, ref):
             self._follow(path, value())
         elif isinstance(value, ContextVar):
@@ -384,7 +380,7 @@ VISITS: list[tuple[Any, Visit]] = [
 
 
 def _may_hold_code(value: Any) -> bool:
-    """True if a wrapper of a library may call functions of the user through this."""
+    """True if a library wrapper may call user functions through this value."""
     return callable(value) or type(value) is dict
 
 

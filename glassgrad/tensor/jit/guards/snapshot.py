@@ -1,4 +1,4 @@
-"""reachable values -> Guards: what they were, and whether they still are."""
+"""reachable values -> Guards: a snapshot of them, and the check against it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NOTHING = object()
 
 
 class Roots(NamedTuple):
-    """What a captured function is reached by.
+    """Where the reachable values of a captured function start.
 
-    `state` are objects that the user names instead: then all of their attributes count, and
-    nothing else does.
+    `state` are objects that the user names instead: then all of their attributes are guarded, and
+    nothing else is.
     """
 
     function: Callable[..., Any]
@@ -44,7 +44,7 @@ class Roots(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A value that is not what it was."""
+    """A guarded value that changed."""
 
     path: str
     old: Any
@@ -54,13 +54,13 @@ class Change(NamedTuple):
         return f"{self.path}, which was {shown(self.old)} and is {shown(self.new)}"
 
     def replaces_an_object(self) -> bool:
-        """True if an object or a tensor has gone, which is not to be kept alive any longer."""
+        """True if an object or a tensor was replaced, which the snapshot should not keep alive."""
         kept = (FunctionType, BuiltinFunctionType, ModuleType, type)
         return not (is_plain(self.old) or self.old is NOTHING or isinstance(self.old, kept))
 
 
 class Guards:
-    """A snapshot of the values, and the function that compares them with it."""
+    """A snapshot of the values, with a generated function that compares them."""
 
     def __init__(
         self, roots: Roots, arguments: Sequence[Any] = (), updated: frozenset[str] = frozenset()
@@ -74,7 +74,9 @@ class Guards:
 
     @cached_property
     def compare(self) -> Callable[[], bool]:
-        """True if every value is what it was; one of `GONE` is raised where something has gone."""
+        """A function that is True if no value changed; it raises one of `GONE` if an attribute or
+        item is gone.
+        """
         code = GuardCode()
         pairs = zip(self._sources, self._saved, strict=True)
         return code.function(
@@ -82,14 +84,14 @@ class Guards:
         )
 
     def are_valid(self) -> bool:
-        """True if every value is what it was."""
+        """True if no value changed."""
         try:
             return self.compare()
         except GONE:
             return False
 
     def changes(self) -> Iterator[Change]:
-        """The values that are not what they were."""
+        """The values that changed."""
         for source, saved in zip(self._sources, self._saved, strict=True):
             try:
                 now = source.values()
@@ -105,14 +107,14 @@ class Guards:
                     yield Change(source.path(number), old, new)
 
     def keep_replaced_objects_alive(self) -> bool:
-        """True if objects or tensors were replaced, which this would keep alive."""
+        """True if the snapshot keeps objects or tensors alive that were replaced."""
         return any(change.replaces_an_object() for change in self.changes())
 
     # ------------------------------------------------------------------ what a function does
 
     def after_call(self) -> Guards:
-        """The guards of a function that just ran. What it changed itself must not be read: a
-        replay would not change it.
+        """The guards after the function ran. A value that the function changes itself must not be
+        read by it, as a replay would not change it.
         """
         updated = set(self.updated)
         for change in self.changes():
@@ -131,7 +133,7 @@ class Guards:
         return Guards(self.roots, self.arguments, frozenset(updated))
 
     def refuse_opaque(self) -> None:
-        """What no snapshot can hold is an error when the function is captured."""
+        """Raise an error for reachable values that no snapshot can hold."""
         for found in self.opaque:
             raise CaptureError(
                 f"a captured function uses {found.what}"

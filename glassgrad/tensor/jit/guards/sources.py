@@ -1,7 +1,7 @@
 """Where a guard reads values: attributes, entries of a namespace, items of a container.
 
-Each source can read its values, name them for a message, and write the expressions that compare
-them with their snapshot.
+A source reads its values, names them for messages, and generates the expressions that compare them
+with the snapshot.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from glassgrad.tensor.jit.guards.kinds import is_equal, is_plain
 
 
 class Source(Protocol):
-    """Some values that are read in one place."""
+    """Some values that are read from one place."""
 
     def values(self) -> list[Any]: ...
 
     def path(self, number: int) -> str:
-        """What the user calls a value."""
+        """The name of a value in messages."""
 
     def terms(self, code: GuardCode, saved: list[Any]) -> Iterator[str]:
-        """Expressions, true while the values are those that were saved."""
+        """Expressions that are true while the values equal the saved ones."""
 
 
 class GuardCode:
-    """A function that compares: expressions over constants, which `name` gives names."""
+    """The generated comparison: expressions over named constants."""
 
     def __init__(self) -> None:
         self.constants: dict[str, Any] = {"all_same": all_same, "is_equal": is_equal_plain}
@@ -38,7 +38,7 @@ class GuardCode:
         return name
 
     def is_same(self, expression: str, value: Any) -> str:
-        """Plain values may be other objects that are equal."""
+        """An identity test; plain values may also be equal objects."""
         saved = self.name(value)
         same = f"{expression} is {saved}"
         return f"({same} or is_equal({expression}, {saved}))" if is_plain(value) else same
@@ -55,7 +55,7 @@ def is_equal_plain(new: Any, old: Any) -> bool:
 
 
 def all_same(now: Iterable[Any], saved: Sequence[Any]) -> bool:
-    """True if items are those that were saved, or plain values equal to them."""
+    """True if the items are the saved ones, or plain values equal to them."""
     found = list(now)
     if len(found) != len(saved):
         return False
@@ -69,7 +69,7 @@ def all_same(now: Iterable[Any], saved: Sequence[Any]) -> bool:
 
 
 class Attributes(NamedTuple):
-    """Attributes that reading runs no code of the user for."""
+    """Attributes that can be read without running user code."""
 
     owner: Any
     names: Sequence[str]
@@ -107,7 +107,7 @@ class Entries(NamedTuple):
 
 
 class Items(NamedTuple):
-    """Everything that a function reads of an object, compared as a whole."""
+    """All that a function reads from an object, compared as a whole."""
 
     owner: Any
     read: Callable[[Any], Iterable[Any]]
@@ -124,7 +124,7 @@ class Items(NamedTuple):
 
 
 class Length(NamedTuple):
-    """How many entries a namespace has: a new one may hide what a class has."""
+    """The number of entries of a namespace: a new entry may hide a class attribute."""
 
     owner: Any
     prefix: str
@@ -173,7 +173,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(array: Any) -> tuple[Any, ...]:
-    """What an array holds: of NumPy, of anything that NumPy reads, of an exporter of memory."""
+    """The contents of an array: of NumPy, of anything with __array__, or of a buffer exporter."""
     if hasattr(type(array), "__array__"):
         array = array.__array__()
         return array.dtype.str, array.shape, array.tobytes()
