@@ -47,6 +47,8 @@ class BatchNorm:
         return mean, (centred * centred).mean(axes)
 
     def __call__(self, x: Tensor) -> Tensor:
+        if x.dtype.bits < 32:
+            return self(x.float()).cast(x.dtype)
         mean, variance = self.calc_stats(x)
         if self.track_running_stats and TRAINING.value:
             self._track(mean.detach(), variance.detach(), x.numel() // x.shape[1])

@@ -64,6 +64,7 @@ def _store(node: UOp, target: Target) -> UOp | None:
     index, value, *ranges = node.src
     if not is_stored_as_bits(value.dtype, target):
         return None
+    assert node.arg in (None, Ops.ASSIGN), f"values are combined in memory of {value.dtype.name}"
     return node.replace(src=(index, storage_bits(value), *ranges))
 
 

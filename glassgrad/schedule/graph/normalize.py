@@ -1,17 +1,19 @@
-"""Graph -> graph with computed values as buffers, without DETACH and CUSTOM, and long reductions
-split.
+"""Graph -> graph with computed values as buffers, without DETACH and CUSTOM, with sums of narrow
+floats in float32, and long reductions split.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from glassgrad.base.dtype import DType, dtypes
 from glassgrad.ir.facts import identity, rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const, toposort
 from glassgrad.schedule.graph.split_reduction import split_reduction, split_scan
 
-RESHAPE, REDUCE, SCAN = Ops.RESHAPE, Ops.REDUCE, Ops.SCAN
+CAST, RESHAPE, REDUCE, SCAN = Ops.CAST, Ops.RESHAPE, Ops.REDUCE, Ops.SCAN
+ROUNDING_OPS = frozenset((Ops.ADD, Ops.MUL))  # reductions whose partial results are rounded
 TRANSPARENT = frozenset((Ops.DETACH, Ops.CUSTOM))
 
 
@@ -45,4 +47,14 @@ def _simplify(node: UOp) -> UOp:
         return UOp(Ops.EXPAND, node.dtype, (ones,), node.shape) if node.shape else neutral
     if op is SCAN:
         return split_scan(node)
-    return split_reduction(node) if op is REDUCE else node
+    if op is not REDUCE:
+        return node
+    if node.arg[0] in ROUNDING_OPS and _is_narrow_float(node.dtype):
+        (x,) = node.src
+        wide = UOp(REDUCE, dtypes.float32, (UOp(CAST, dtypes.float32, (x,)),), node.arg)
+        return UOp(CAST, node.dtype, (split_reduction(wide),))
+    return split_reduction(node)
+
+
+def _is_narrow_float(dtype: DType) -> bool:
+    return dtype.kind == "float" and dtype.bits < 32

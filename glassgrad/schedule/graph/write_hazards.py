@@ -19,6 +19,8 @@ def resolve_write_hazards(roots: Sequence[UOp]) -> list[UOp]:
     assigns = [node for node in nodes if node.op is Ops.ASSIGN]
     if not assigns:
         return list(roots)
+    targets = {node.src[0] for node in assigns}
+    assert len(targets) == len(assigns), "a version of a buffer is replaced by two writes"
     done: dict[UOp, UOp] = {}
     for node in nodes:
         src = tuple([done[source] for source in node.src])

@@ -20,6 +20,7 @@ from glassgrad.ir.uop import UOp, make_range
 from glassgrad.schedule.kernels.reduction_elimination import index_at, match_one_hot, solve_for
 from glassgrad.schedule.materialize.statement import Statement
 
+TRANSPARENT = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.CAST))
 MIN_TABLE_ROWS = 64  # table rows; for fewer, the plain sum is as fast
 
 
@@ -37,7 +38,7 @@ def might_scatter(statement: Statement, one_hots: set[UOp]) -> bool:
     if node.op is not Ops.REDUCE:
         return False
     body = node.src[0]
-    while body.op is Ops.RESHAPE or body.op is Ops.PERMUTE:
+    while body.op in TRANSPARENT:
         body = body.src[0]
     return any(source in one_hots for source in (body, *body.src))
 
@@ -77,6 +78,8 @@ def scatter_kernel(kernel: Kernel, target: Target) -> Kernel | None:
     """
     (store,) = kernel.body.src
     index, value = store.src[:2]
+    if value.arg is not Ops.ASSIGN and value.dtype.kind == "float" and value.dtype.bits < 32:
+        return None  # memory of this dtype would round, or need emulation, at every combination
     found = find_scatter(value, index.indices)
     if found is None:
         return None

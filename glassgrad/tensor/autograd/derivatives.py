@@ -196,9 +196,10 @@ def _reduce_extreme(node: UOp, g: UOp) -> UOp:
     """Elements equal to the extreme share the gradient evenly."""
     x = node.src[0]
     hit = x.eq(_with_reduced_axes(node, node))
-    one, zero = g.const_like(1), g.const_like(0)
-    count = reduce_sum(hit.where(one, zero), node.arg[1])
-    return hit.where(_with_reduced_axes(node, g.alu(FDIV, count)), zero)
+    wide = g.cast(dtypes.float32) if g.dtype.bits < 32 else g  # fp8 holds no count above 448
+    count = reduce_sum(hit.where(wide.const_like(1), wide.const_like(0)), node.arg[1])
+    share = wide.alu(FDIV, count).cast(g.dtype)
+    return hit.where(_with_reduced_axes(node, share), g.const_like(0))
 
 
 def _reduce_product(node: UOp, g: UOp) -> UOp:

@@ -56,6 +56,7 @@ def save_contents(lazy: Iterable[TensorCore | ViewGroup]) -> None:
         if _needs_contents(write, parameters):
             old, value = write.src
             changed = {write: with_sources(write, (old, _with_copies(old, value)))}
+            changed |= replaced_writes()  # other writes that the value was made of
             redirect_readers(changed)
             CHECKED_WRITES.update([made for made in changed.values() if made.op is ASSIGN])
             writes[i:] = [changed.get(later, later) for later in writes[i:]]

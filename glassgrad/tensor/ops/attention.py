@@ -60,7 +60,8 @@ class Attention(TensorCore):
     @composite
     def _fit(self, key: Self, attn_mask: Self | None, is_causal: bool) -> Self:
         """How well each key fits each query, as shares of 1."""
-        scores: Self = self.dot(key.transpose(-2, -1)) * self._scale(self.shape[-1])
+        wide = dtypes.float32 if self.is_floating_point() and self.uop.dtype.bits < 32 else None
+        scores: Self = self.dot(key.transpose(-2, -1), dtype=wide) * self._scale(self.shape[-1])
         if is_causal:
             rows, columns = self.shape[-2], key.shape[-2]
             attn_mask = self._line(columns) <= self._line(rows).unsqueeze(1)

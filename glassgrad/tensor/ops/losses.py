@@ -171,9 +171,16 @@ class Losses(TensorCore):
         axes = axes_of(axis, self.ndim)
         shape = tuple(size if one in axes else 1 for one, size in enumerate(self.shape))
         scale = invstd.reshape(shape) if len(axes) == invstd.ndim else invstd
-        x = (self - mean.reshape(shape)) * scale
-        x = x if weight is None else x * weight.reshape(shape)
-        return x if bias is None else x + bias.reshape(shape)
+
+        def standard(x: Self) -> Self:
+            x = (x - mean.reshape(shape)) * scale
+            x = x if weight is None else x * weight.reshape(shape)
+            return x if bias is None else x + bias.reshape(shape)
+
+        given = [one for one in (mean, invstd, weight, bias) if one is not None]
+        if all(one.uop.dtype is self.uop.dtype for one in given):
+            return self._smooth(standard)
+        return standard(self)
 
     # ------------------------------------------------------------------ losses
 

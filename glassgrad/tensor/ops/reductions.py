@@ -259,12 +259,16 @@ class Reductions(TensorCore):
         1000.693
         """
         axes = axes_of(axis, self.ndim)
-        if 0 in [self.uop.shape[axis] for axis in axes]:
-            return self.exp().sum(axes, keepdim=keepdim).log()
-        top = self.max(axes, keepdim=True).detach()
-        top = top.isinf().where(0.0, top)
-        total = (self - top).exp().sum(axes, keepdim=True).log() + top
-        return total if keepdim else self._wrap(reshaped(total.uop, self._left(axes)))
+
+        def logarithm(x: Self) -> Self:
+            if 0 in [x.uop.shape[axis] for axis in axes]:
+                return x.exp().sum(axes, keepdim=keepdim).log()
+            top = x.max(axes, keepdim=True).detach()
+            top = top.isinf().where(0.0, top)
+            total = (x - top).exp().sum(axes, keepdim=True).log() + top
+            return total if keepdim else x._wrap(reshaped(total.uop, x._left(axes)))
+
+        return self._smooth(logarithm)
 
     def _left(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         return tuple([size for axis, size in enumerate(self.uop.shape) if axis not in axes])

@@ -65,15 +65,18 @@ class Scan(TensorCore):
         >>> [round(x, 3) for x in Tensor([1000.0, 1000.0]).logcumsumexp().tolist()]
         [1000.0, 1000.693]
         """
-        x = self if self.is_floating_point() else self.cast(dtypes.default_float)
-        if not self.ndim or 0 in self.uop.shape:
-            return x
-        # Everything is a multiple of exp(the largest so far), which changes from step to step.
-        largest = x.detach()._scanned(MAX, axis)
-        before = largest._after_nothing(axis_of(axis, self.ndim))
-        most, last = [y.isfinite().where(y, 0.0) for y in (largest, before)]
-        factor = before.eq(-math.inf).where(0.0, (last - most).exp())
-        return (x - most).exp()._scanned(Ops.MULACC, axis, factor).log() + most
+
+        def logarithms(x: Self) -> Self:
+            if not x.ndim or 0 in x.uop.shape:
+                return x
+            # All terms are scaled by exp(-running maximum), which changes from step to step.
+            largest = x.detach()._scanned(MAX, axis)
+            before = largest._after_nothing(axis_of(axis, x.ndim))
+            most, last = [y.isfinite().where(y, 0.0) for y in (largest, before)]
+            factor = before.eq(-math.inf).where(0.0, (last - most).exp())
+            return (x - most).exp()._scanned(Ops.MULACC, axis, factor).log() + most
+
+        return self._smooth(logarithms)
 
     def _after_nothing(self, axis: int) -> Self:
         """Everything one place on along an axis; the first is the logarithm of nothing."""

@@ -65,6 +65,9 @@ class Scatter(TensorCore):
         """
         if reduce not in REDUCTIONS:
             raise ValueError(f"reduce is one of {', '.join(REDUCTIONS)}, not {reduce!r}")
+        if self.is_floating_point() and self.uop.dtype.bits < 32:  # round once
+            wide, source = self.float(), _source(self, index, src).float()
+            return wide.scatter_reduce(dim, index, source, reduce, include_self).cast(self.dtype)
         axis = axis_of(dim, self.ndim)
         op = REDUCTIONS[reduce]
         places, values = _lines(self, axis, index, _source(self, index, src))
