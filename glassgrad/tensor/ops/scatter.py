@@ -66,7 +66,8 @@ class Scatter(TensorCore):
         if reduce not in REDUCTIONS:
             raise ValueError(f"reduce is one of {', '.join(REDUCTIONS)}, not {reduce!r}")
         if self.is_floating_point() and self.uop.dtype.bits < 32:  # round once
-            wide, source = self.float(), _source(self, index, src).float()
+            wide = self.cast(dtypes.float32)
+            source = _source(self, index, src).cast(dtypes.float32)
             return wide.scatter_reduce(dim, index, source, reduce, include_self).cast(self.dtype)
         axis = axis_of(dim, self.ndim)
         op = REDUCTIONS[reduce]
