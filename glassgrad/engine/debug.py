@@ -105,12 +105,13 @@ def report_executable(executable: Executable) -> None:
 
 
 @contextmanager
-def passes_shown(kernel: Kernel) -> Iterator[None]:
-    """With DEBUG=5, print every pass that runs inside of this context."""
+def passes_shown(kernel: Kernel | None = None) -> Iterator[None]:
+    """With DEBUG=5, print the kernel and every pass that runs inside of this context."""
     if DEBUG < 5:
         yield
         return
-    print(kernel.body)
+    if kernel is not None:
+        print(kernel.body)
     with listen(_show_pass):
         yield
 

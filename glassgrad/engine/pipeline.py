@@ -119,7 +119,8 @@ def plan_graph(
 
     start = perf_counter()
     announce_stage("schedule", values)
-    scheduled = schedule(values, device.target)
+    with passes_shown():
+        scheduled = schedule(values, device.target)
     launches = build_launches(scheduled.kernels, device)
     report_unproven_kernels()
     if LISTENERS:

@@ -90,7 +90,7 @@ def test_a_schedule_is_made_once_where_every_plane_is_swept(
         calls.append(statements)
         return make_fusion_groups(statements, target)
 
-    monkeypatch.setattr("glassgrad.schedule.make_fusion_groups", counted)
+    monkeypatch.setattr("glassgrad.schedule.passes.make_fusion_groups", counted)
     step(*SHAPE)
     assert len(calls) == 1
 

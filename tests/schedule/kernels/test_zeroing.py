@@ -62,7 +62,7 @@ def test_a_user_never_reads_what_was_there_before(monkeypatch: pytest.MonkeyPatc
     def with_a_mistake(made: Schedule) -> Schedule:
         return inner(replace(made, kernels=tuple([half_done(k) for k in made.kernels])))
 
-    monkeypatch.setattr("glassgrad.schedule.zero_uncovered", with_a_mistake)
+    monkeypatch.setattr("glassgrad.schedule.passes.zero_uncovered", with_a_mistake)
     x = Tensor(np.ones((8, 6), np.float32)).realize()
     cache.clear()
     with Context(CACHELEVEL=0):
