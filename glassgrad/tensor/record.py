@@ -24,7 +24,7 @@ from glassgrad.ir.size import Bound, Size, bindings
 from glassgrad.ir.symbolic import SymbolicInt, internal, shown_size
 from glassgrad.ir.uop import UOp
 
-# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+# Enum member lookups cost 100 ns on Python 3.11, globals 5 ns.
 CONST, CAST, RESHAPE, EXPAND = Ops.CONST, Ops.CAST, Ops.RESHAPE, Ops.EXPAND
 BIND = Ops.BIND
 SHAPED_OPS = frozenset((Ops.RESHAPE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.IOTA))

@@ -20,7 +20,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.tensor.autograd.scan_gradient import factor_gradient, source_gradient
 from glassgrad.tensor.core import device_of
 
-# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+# Enum member lookups cost 100 ns on Python 3.11, globals 5 ns.
 ADD, MUL, MAX, FDIV, POW = Ops.ADD, Ops.MUL, Ops.MAX, Ops.FDIV, Ops.POW
 RESHAPE, EXPAND, PERMUTE, REDUCE, IOTA = (
     Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.REDUCE, Ops.IOTA,

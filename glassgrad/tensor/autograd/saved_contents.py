@@ -34,9 +34,8 @@ LINEAR = (OpGroup.MOVEMENT - {GATHER}) | {
     ADD, Ops.SUB, Ops.NEG, Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.COPY, CONTIGUOUS, ASSIGN,
 }  # fmt: skip
 VERSIONS = frozenset((Ops.BUFFER, ASSIGN))
-SAVED_COPY = (
-    "saved"  # tells this copy from other copies of the same contents, which may be written to
-)
+# Tells this copy from other copies of the same contents, which may be written to.
+SAVED_COPY = "saved"
 NUMBER = attrgetter("number")
 CHECKED_WRITES: WeakSet[UOp] = WeakSet()  # writes that need no further check
 # Copy -> the tensor that holds it until it is computed

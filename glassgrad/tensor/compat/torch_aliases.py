@@ -277,6 +277,22 @@ class TorchAliases(TensorCore):
 
     # ------------------------------------------------------------------ like another one
 
+    def view(self, *shape: Any) -> Self:
+        """The same as `reshape`.
+
+        >>> Tensor.arange(4).view(2, 2).tolist()
+        [[0, 1], [2, 3]]
+        """
+        return self.reshape(*shape)
+
+    def broadcast_to(self, *shape: Any) -> Self:
+        """The same as `expand`.
+
+        >>> Tensor([1, 2]).broadcast_to(2, 2).tolist()
+        [[1, 2], [1, 2]]
+        """
+        return self.expand(*shape)
+
     def expand_as(self, other: Self) -> Self:
         """Stretched to the shape of another one.
 

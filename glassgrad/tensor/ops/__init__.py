@@ -1,1 +1,1 @@
-"""The methods of Tensor, one family a file; each is made of the primitives in `record`."""
+"""The families of Tensor methods, one per file; each records primitives by `record`."""

@@ -1,4 +1,4 @@
-"""Activations: the bends between the layers of a network."""
+"""Activation functions: relu, gelu, silu, softplus and others."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from glassgrad.tensor.ops.series import expm1
 
 MAX = Ops.MAX
 T = TypeVar("T", bound=TensorCore)
-# Numbers that keep mean 0 and variance 1 from layer to layer (Klambauer and others, 2017).
+# These constants keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017).
 SELU_ALPHA, SELU_GAMMA = 1.6732632423543772, 1.0507009873554805
-# gelu(x) is x·sigmoid(scale·(x + cubic·x³)), nearly (Hendrycks and Gimpel, 2016).
+# gelu(x) ≈ x·sigmoid(scale·(x + cubic·x³)) (Hendrycks and Gimpel, 2016).
 GELU_SCALE, GELU_CUBIC = 2 * math.sqrt(2 / math.pi), 0.044715
-TAIL = {dtypes.float32: -86.0, dtypes.float64: -707.0}  # below, exp(x) is or soon is denormal
+# Below this, exp(x) is nearly denormal.
+TAIL = {dtypes.float32: -86.0, dtypes.float64: -707.0}
 
 
 class Activations(TensorCore):
-    """relu and its many relatives."""
+    """relu, gelu, silu, softplus and other activation functions."""
 
     __slots__ = ()
 
@@ -95,8 +96,8 @@ class Activations(TensorCore):
         """
 
         def gated(x: Self) -> Self:
-            # exp(-x), or far below 0, where that overflows, exp(x / 2): sigmoid(x) is its square,
-            # and x times one factor after the other rounds a denormal result once.
+            # exp(-x); far below 0, where that overflows, exp(x / 2), whose square is sigmoid(x).
+            # Multiplying x by one factor after the other rounds a denormal result once.
             tail = x < TAIL[x.uop.dtype]
             power = (tail.where(x * -0.5, x) * -LOG2_E)._unary(Ops.EXP2)
             share = tail.where(power, (power + 1.0).reciprocal())
@@ -116,7 +117,8 @@ class Activations(TensorCore):
 
     @composite
     def gelu(self, approximate: str = "tanh") -> Self:
-        """x times the probability that a normal number is smaller: by tanh, or "none" for exact.
+        """x·Φ(x), Φ being the normal distribution function: approximated by tanh, or exact with
+        "none".
 
         >>> round(Tensor(1.0).gelu().item(), 5), round(Tensor(1.0).gelu("none").item(), 5)
         (0.84119, 0.84134)
@@ -189,7 +191,7 @@ class Activations(TensorCore):
         return self._smooth(lambda x: x / (x.abs() + 1))
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
-        """alpha * x + beta between 0 and 1.
+        """alpha * x + beta, clamped to 0 … 1.
 
         >>> Tensor([-9.0, 0.0, 9.0]).hardsigmoid().tolist()
         [0.0, 0.5, 1.0]
@@ -206,51 +208,55 @@ class Activations(TensorCore):
 
 
 def _elu(x: T, alpha: float, width: float) -> T:
-    """x where positive, else alpha·(exp(x/width) - 1), whose derivative is also that at 0."""
+    """x where positive, else alpha·(exp(x/width) - 1); at 0 the derivative is that of the
+    exponential.
+    """
     is_positive = x > 0
     negative = is_positive.where(0.0, x)
     return is_positive.where(x, expm1(negative / width if width != 1 else negative) * alpha)
 
 
-# Slopes are made of x and of the share of it that passes, never of the result: nobody need keep
-# that for them (tests/schedule/test_twins.py). s·(1 - s) comes first: it is 0 where x³ overflows.
+# Derivatives read x and the sigmoid-like factor, never the result, so that it need not be stored
+# (schedule/materialize/rematerialize.py). s·(1 - s) comes first: it is 0 where x³ overflows.
 
 
 def _small_exp(x: T) -> tuple[T, T]:
-    """(is it far below 0, exp(-|x|)): there, exp(x / 2), as exp(x) would be a denormal number of
-    few digits, which a product with x cannot bring back.
+    """(is x far below 0, exp(-|x|)). Far below 0 the second is exp(x / 2) instead, since exp(x)
+    would be a denormal number of few digits, which a product with x cannot restore.
     """
     tail = x < TAIL[x.uop.dtype]
     down = tail.where(x * 0.5, (x < 0).where(x, -x))
-    # One constant factor: lowering then knows an exp, and rounds its argument only once.
+    # A single constant factor lets lowering recognise an exp and round its argument once.
     return tail, (down * LOG2_E)._unary(Ops.EXP2)
 
 
 def _logistic(x: T, tail: T, small: T) -> T:
-    """sigmoid(x), from what `_small_exp` gives."""
+    """sigmoid(x) from the results of `_small_exp`."""
     usual = (x < 0).where(small, 1.0) / (small + 1.0)
     return with_derivative(tail.where(small * small, usual), x, LOGISTIC_DERIVATIVE)
 
 
 def _mish_share_derivative(y: UOp, g: UOp) -> UOp:
-    """t = tanh(softplus(x)) has the slope (1 - t²)·sigmoid(x)."""
+    """The derivative of t = tanh(softplus(x)): (1 - t²)·sigmoid(x)."""
     return g * ((y.const_like(1.0) - y * y) * y.src[2])
 
 
 def _mish_derivative(y: UOp, g: UOp) -> UOp:
-    """x·t with t = tanh(softplus(x)) has the slope x·(1 - t²)·sigmoid(x) + t."""
+    """The derivative of x·t with t = tanh(softplus(x)): x·(1 - t²)·sigmoid(x) + t."""
     _, x, share, steepness = y.src
     return g * (x * ((share.const_like(1.0) - share * share) * steepness) + share)
 
 
 def _silu_derivative(y: UOp, g: UOp) -> UOp:
-    """x·s with s = sigmoid(x) has the slope s·(1 - s)·x + s."""
+    """The derivative of x·s with s = sigmoid(x): s·(1 - s)·x + s."""
     _, x, share = y.src
     return g * (share * (share.const_like(1.0) - share) * x + share)
 
 
 def _gelu_derivative(y: UOp, g: UOp) -> UOp:
-    """x·s with s = sigmoid(u) has the slope s·(1 - s)·x·u' + s; u' is scale·(1 + 3·cubic·x²)."""
+    """The derivative of x·s with s = sigmoid(u): s·(1 - s)·x·u' + s, where u' is scale·(1 +
+    3·cubic·x²).
+    """
     _, x, share = y.src
     steepness = x * x * (3 * GELU_CUBIC * GELU_SCALE) + GELU_SCALE
     return g * (share * (share.const_like(1.0) - share) * x * steepness + share)

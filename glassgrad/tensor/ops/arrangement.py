@@ -1,4 +1,4 @@
-"""Arrangement: elements rolled, taken from diagonals or named by a formula; movement alone."""
+"""Rearranged elements by movement ops alone: roll, diagonals, meshgrid and einops formulas."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from glassgrad.tensor.record import axis_of
 from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|1|[A-Za-z_]\w*)")
-ELLIPSIS_ALONE = (
-    "... alone"  # outside of brackets it stands for several axes, inside for their product
-)
+ELLIPSIS_ALONE = "... alone"  # several axes outside of brackets, their product inside
 Groups = list[list[str]]
 
 
@@ -27,7 +25,7 @@ class Arrangement(TensorCore):
     def roll(
         self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None
     ) -> Self:
-        """The elements moved along axes; those that fall off one end come back at the other.
+        """Elements shifted along axes; those shifted beyond one end reappear at the other.
 
         >>> Tensor.arange(5).roll(2).tolist()
         [3, 4, 0, 1, 2]
@@ -46,7 +44,7 @@ class Arrangement(TensorCore):
         return x
 
     def _rolled(self, shift: int, axis: int) -> Self:
-        """Two copies side by side, and a window of one length cut out."""
+        """Two copies side by side, and a slice of one length."""
         size = int(self.shape[axis]) if self.shape else 0
         shift = shift % size if size else 0
         if not shift:
@@ -95,7 +93,7 @@ class Arrangement(TensorCore):
         return line.unsqueeze(1).eq(line).where(self.unsqueeze(1), self.const_like(0))
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
-        """Vectors spread over the grid that they span; "xy" exchanges the first two axes.
+        """Vectors broadcast over the grid that they span; "xy" swaps the first two axes.
 
         >>> [x.tolist() for x in Tensor([1, 2]).meshgrid(Tensor([3, 4]))]
         [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
@@ -118,7 +116,7 @@ class Arrangement(TensorCore):
         return tuple(grid)
 
     def rearrange(self, formula: str, **sizes: int) -> Self:
-        """Axes reordered, split and joined by a formula of names, as in einops.
+        """Axes permuted, split and merged by a formula of names, as in einops.
 
         >>> Tensor.empty(2, 6, 5).rearrange("b (h w) c -> b c h w", h=2).shape
         (2, 5, 2, 3)
@@ -146,7 +144,7 @@ class Arrangement(TensorCore):
 
 
 def _groups(side: str, formula: str) -> Groups:
-    """A side of a formula as names: a (b c) 1  ->  [[a], [b, c], []]"""
+    """One side of a formula as groups of names: a (b c) 1 -> [[a], [b, c], []]"""
     groups: Groups = []
     inside: list[str] | None = None
     at, text = 0, side.strip()
@@ -174,7 +172,7 @@ def _groups(side: str, formula: str) -> Groups:
 
 
 def _name_axes(groups: Groups, ndim: int, formula: str) -> Groups:
-    """The left side with a name of its own for every axis that ... stands for."""
+    """The left side with a unique name for every axis that ... stands for."""
     rest = ndim - sum(group != [ELLIPSIS_ALONE] for group in groups)
     dots = sum(group == [ELLIPSIS_ALONE] for group in groups)
     is_inside = any("..." in group for group in groups)
@@ -190,14 +188,14 @@ def _name_axes(groups: Groups, ndim: int, formula: str) -> Groups:
 
 
 def _expand_ellipsis(group: list[str], dots: list[str]) -> Groups:
-    """A group of the right side with ... written out; alone, ... is several axes."""
+    """A group of the right side with ... expanded; outside of brackets, ... is several axes."""
     if group == [ELLIPSIS_ALONE]:
         return [[name] for name in dots]
     return [[name for token in group for name in (dots if token == "..." else [token])]]
 
 
 def _axis_sizes(groups: Groups, shape: Any, sizes: dict[str, int], formula: str) -> dict[str, int]:
-    """The size of every name; one per group is found by division."""
+    """The size of every name; one unknown size per group is found by division."""
     known = dict(sizes)
     for group, size in zip(groups, shape, strict=True):
         open_names = [name for name in group if name not in known]

@@ -1,4 +1,4 @@
-"""Attention: every query takes a mean of the values, weighted by how well their keys fit it."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad.tensor.lazy.composite import composite
 
 
 class Attention(TensorCore):
-    """Scaled dot-product attention."""
+    """scaled_dot_product_attention."""
 
     __slots__ = ()
 
@@ -25,9 +25,10 @@ class Attention(TensorCore):
         is_causal: bool = False,
         enable_gqa: bool = False,
     ) -> Self:
-        """softmax(query @ key.T / sqrt(width)) @ value, for queries (…, heads, places, width).
+        """softmax(query @ key.T / sqrt(width)) @ value, for queries of shape (…, heads, positions,
+        width).
 
-        A mask of bools says which places may be seen; a mask of floats is added to the scores.
+        A bool mask is True where a query may attend to a key; a float mask is added to the scores.
 
         >>> query, key, value = (Tensor.ones(1, 4, 2) for _ in "qkv")
         >>> query.scaled_dot_product_attention(key, value).tolist()[0][0]
@@ -39,7 +40,7 @@ class Attention(TensorCore):
                 f"queries {self.shape}, keys {key.shape} and values {value.shape} lack axes",
                 hint="they are (…, heads, places, width); heads are needed for enable_gqa",
             )
-        if enable_gqa:  # several heads of queries share one of keys and values
+        if enable_gqa:  # several query heads share one key and value head
             times = int(self.shape[-3]) // int(key.shape[-3])
             key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
         if self.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
@@ -49,17 +50,17 @@ class Attention(TensorCore):
             )
         if is_causal and attn_mask is not None:
             raise ShapeError("attention is causal or has a mask, not both")
-        return self._fit(key, attn_mask, is_causal).dropout(dropout_p).dot(value)
+        return self._weights(key, attn_mask, is_causal).dropout(dropout_p).dot(value)
 
     def _scale(self, width: Any) -> Any:
-        """One over the square root of the width, which may be known only at launch."""
+        """1 / sqrt(width), where the width may be known only at launch."""
         if isinstance(width, int):
             return 1 / math.sqrt(width)
         return self.const_like(width).sqrt().reciprocal()
 
     @composite
-    def _fit(self, key: Self, attn_mask: Self | None, is_causal: bool) -> Self:
-        """How well each key fits each query, as shares of 1."""
+    def _weights(self, key: Self, attn_mask: Self | None, is_causal: bool) -> Self:
+        """The attention weights: softmax of the scaled and masked scores."""
         wide = dtypes.float32 if self.is_floating_point() and self.uop.dtype.bits < 32 else None
         scores: Self = self.dot(key.transpose(-2, -1), dtype=wide) * self._scale(self.shape[-1])
         if is_causal:

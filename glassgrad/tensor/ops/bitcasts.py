@@ -1,4 +1,4 @@
-"""Bitcasts: the same bytes read as another dtype; the last axis grows or shrinks with the items."""
+"""Bitcasts: the same bytes as another dtype; the last axis changes with the item size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Bitcasts(TensorCore):
 
     @exclusive
     def bitcast(self, dtype: DTypeLike) -> Self:
-        """The same bytes read as another dtype, the least significant ones first.
+        """The same bytes as another dtype, least significant bytes first.
 
         >>> Tensor([1.0]).bitcast(dtypes.int32).tolist(), Tensor([258]).bitcast("uint8").tolist()
         ([1065353216], [2, 1, 0, 0])
@@ -52,13 +52,13 @@ class Bitcasts(TensorCore):
         return self._as_view(record(Ops.BITCAST, dtype, (self.uop,)), (Ops.BITCAST, dtype))
 
     def _split(self, ratio: int, size: int) -> Self:
-        """Each item as several smaller ones, next to each other."""
+        """Each item as several adjacent smaller ones."""
         whole = self._read_as(UNSIGNED[8 * self.uop.dtype.itemsize])
         shifts = self._line(ratio).cast(whole.dtype) * (8 * size)
         return (whole.unsqueeze(-1) >> shifts).cast(UNSIGNED[8 * size]).flatten(-2)
 
     def _joint(self, ratio: int, size: int) -> Self:
-        """Several items as one larger one."""
+        """Several adjacent items as one larger one."""
         bits = 8 * self.uop.dtype.itemsize
         wide = self._read_as(UNSIGNED[bits]).cast(UNSIGNED[8 * size])
         apart = wide.reshape((*self.shape[:-1], self.shape[-1] // ratio, ratio))

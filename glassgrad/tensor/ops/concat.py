@@ -1,4 +1,4 @@
-"""Joining: tensors padded, and several of them made one."""
+"""Padding, concatenation and stacking."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glassgrad.tensor.record import (
 )
 from glassgrad.tensor.symbolic_sizes import is_symbolic, with_concrete_arguments
 
-MAX_CONCAT_OPERANDS = 32  # tensors that one kernel joins
+MAX_CONCAT_OPERANDS = 32  # operands of one kernel
 CONCAT_GROUP = 16
 CONTIGUOUS = Ops.CONTIGUOUS
 PAD_MODES = ("constant", "reflect", "replicate", "circular")
@@ -37,7 +37,7 @@ class Concatenation(TensorCore):
     __slots__ = ()
 
     def pad(self, padding: Any, mode: str = "constant", value: ConstType = 0.0) -> Self:
-        """More elements around: ((before, after), …) per axis, or flat and from the last axis on.
+        """Padded: ((before, after), …) per axis, or a flat list from the last axis on.
 
         `mode` is "constant", "reflect" (mirrored at the edge), "replicate" (the edge repeated) or
         "circular" (from the other end).
@@ -55,7 +55,7 @@ class Concatenation(TensorCore):
         return inside.where(moved, value)
 
     def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
-        """Padded at the end of each axis up to this shape; None keeps an axis.
+        """Padded at the end of each axis to this shape; None keeps an axis.
 
         >>> Tensor([[1, 2]]).pad_to(2, 3).tolist()
         [[1, 2, 0], [0, 0, 0]]
@@ -70,7 +70,7 @@ class Concatenation(TensorCore):
         return self.pad(tuple(grown), value=value)
 
     def cat(self, *args: Self, dim: int = 0) -> Self:
-        """Several tensors one after the other along an axis.
+        """Tensors concatenated along an axis.
 
         >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
         [1, 2, 3]
@@ -94,7 +94,7 @@ class Concatenation(TensorCore):
         return _concatenated(tensors, axis)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
-        """Several tensors of one shape along a new axis.
+        """Tensors of one shape stacked along a new axis.
 
         >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
         [[1, 2], [3, 4]]
@@ -111,7 +111,7 @@ class Concatenation(TensorCore):
 
 
 def _tensor_list(first: Any, others: tuple[Any, ...]) -> list[Any]:
-    """The tensors to join. `Tensor.cat([x, y])` means `x.cat(y)`, as in PyTorch."""
+    """The operands. `Tensor.cat([x, y])` means `x.cat(y)`, as in PyTorch."""
     is_list = isinstance(first, (list, tuple)) and first and not others
     tensors = list(first) if is_list else [first, *others]
     for tensor in tensors:
@@ -121,7 +121,9 @@ def _tensor_list(first: Any, others: tuple[Any, ...]) -> list[Any]:
 
 
 def _concatenated(tensors: list[T], axis: int) -> T:
-    """Many are joined in groups first: the groups are one kernel, which runs many times."""
+    """Many tensors are concatenated in groups first: the groups share one kernel that runs many
+    times.
+    """
     dtype = promote(*{tensor.dtype for tensor in tensors})
     parts = [cast_to(tensor.uop, dtype) for tensor in tensors]
     while len(parts) > MAX_CONCAT_OPERANDS:
@@ -131,7 +133,7 @@ def _concatenated(tensors: list[T], axis: int) -> T:
 
 
 def _select_parts(parts: list[UOp], axis: int) -> UOp:
-    """Each padded with zeros to the whole, and at each place the one that lies there.
+    """Pad each part with zeros to the full size, and select the right one at each index.
 
     Adding them up would turn -0.0 into 0.0.
     """
@@ -149,7 +151,7 @@ def _select_parts(parts: list[UOp], axis: int) -> UOp:
         if part.shape[axis]
     ]
     ends = list(dict.fromkeys(ends))[-len(found) :]
-    while len(found) > 1:  # neighbours become one, and so do their ends
+    while len(found) > 1:  # merge neighbours pairwise: a tree of depth log2(n)
         pairs = zip(found[::2], found[1::2], ends[::2], strict=False)
         joined = [(place < scalar(end, dtypes.int32)).where(one, two) for one, two, end in pairs]
         found, ends = joined + found[len(joined) * 2 :], ends[1::2] + ends[len(joined) * 2 :]
@@ -180,14 +182,14 @@ def _pairs(padding: Any, ndim: int) -> tuple[tuple[int, int], ...]:
 
 
 def _width(value: Any) -> int:
-    """A plain int, or a size that is known only at launch."""
+    """An int, or a size that is known only at launch."""
     value = internal(value)
     return value if isinstance(value, Size) else int(value)
 
 
 @with_concrete_arguments
 def _padded_by_mode(x: TensorCore, pairs: tuple[tuple[int, int], ...], mode: str) -> TensorCore:
-    """The values themselves go on around: axis by axis, so that corners come from both."""
+    """Padding with values of the tensor, axis by axis, so that corners come from both axes."""
     if mode not in PAD_MODES:
         raise ValueError(f"mode is one of {', '.join(PAD_MODES)}, not {mode!r}")
     pairs = tuple([(shown_size(before), shown_size(after)) for before, after in pairs])
@@ -207,7 +209,7 @@ def _padded_by_mode(x: TensorCore, pairs: tuple[tuple[int, int], ...], mode: str
 
 
 def _padding_part(x: TensorCore, axis: int, mode: str, width: int) -> TensorCore:
-    """What goes on before (width < 0) or after an axis."""
+    """The padding before (width < 0) or after an axis."""
     size, count = int(x.shape[axis]), abs(width)
     pairs: list[tuple[int, int] | None] = [None] * x.ndim
     if mode == "replicate" and size:

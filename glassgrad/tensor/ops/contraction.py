@@ -1,4 +1,4 @@
-"""Contraction: matrix products and convolutions as products summed over some axes."""
+"""Matrix products and convolutions: products summed over axes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Contraction(TensorCore):
     def dot(
         self, w: Self, dtype: DTypeLike | None = None, acc_dtype: DTypeLike | None = None
     ) -> Self:
-        """The matrix product over the last axis of this and the second to last of w.
+        """The matrix product over the last axis of this tensor and the second to last of w.
 
         >>> (Tensor.ones(2, 3) @ Tensor.ones(3, 4)).shape
         (2, 4)
@@ -123,7 +123,7 @@ class Contraction(TensorCore):
     # ------------------------------------------------------------------ convolution
 
     def _pool(self, kernel: tuple[int, ...], stride: Any, dilation: Any) -> Self:
-        """Windows over the last axes: (…, places…, kernel…)."""
+        """Windows over the last axes: (…, positions…, kernel…)."""
         count = len(kernel)
         first = self.ndim - count
         x = self
@@ -168,23 +168,23 @@ class Contraction(TensorCore):
         wide = accumulator(wanted) if wanted.kind == "float" else wanted
         padded = self._padded(((0, 0), (0, 0), *around(padding, len(kernel))))
         windows = padded._pool(kernel, stride, dilation)
-        places = windows.shape[2 : 2 + len(kernel)]
-        # (batch, group, out, in, places…, kernel…)
+        positions = windows.shape[2 : 2 + len(kernel)]
+        # (batch, group, out, in, positions…, kernel…)
         per = channels // groups
-        x = windows.reshape((batch, groups, 1, per, *places, *kernel))
-        shape = (1, groups, out // groups, per, *(1,) * len(places), *kernel)
+        x = windows.reshape((batch, groups, 1, per, *positions, *kernel))
+        shape = (1, groups, out // groups, per, *(1,) * len(positions), *kernel)
         product = x.cast(wide) * weight.reshape(shape).cast(wide)
-        axes = (3, *range(4 + len(places), product.ndim))
+        axes = (3, *range(4 + len(positions), product.ndim))
         total = product._reduced(ADD, axes, keepdim=False).cast(wanted)
-        result = total.reshape((batch, out, *places))
-        return result if bias is None else result + bias.reshape((1, -1, *(1,) * len(places)))
+        result = total.reshape((batch, out, *positions))
+        return result if bias is None else result + bias.reshape((1, -1, *(1,) * len(positions)))
 
 
 def _check_convolution(x: TensorCore, weight: TensorCore, groups: int) -> None:
     if x.ndim != weight.ndim or x.ndim < 3:
         raise ShapeError(
             f"cannot convolve {x.shape} with {weight.shape}",
-            hint="both have a batch or output axis, a channel axis and the same places",
+            hint="both have a batch or output axis, a channel axis and the same positions",
         )
     channels, per, out = x.shape[1], weight.shape[1], weight.shape[0]
     if groups < 1 or channels != per * groups or out % groups:

@@ -1,4 +1,4 @@
-"""Creation: tensors made of nothing but a shape: constants, ranges, and empty memory."""
+"""Tensors from a shape alone: constants, ranges and uninitialized memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def checked_shape(shape: tuple[Any, ...]) -> Shape:
 
 
 def holding(*numbers: float) -> DType:
-    """The dtype that whole numbers are counted in: int32, or the 64 bits that hold them."""
+    """The integer dtype for a range: int32, or the 64-bit dtype that holds all its values."""
     low, high = min(numbers), max(numbers)
     for dtype in (dtypes.int32, dtypes.int64):
         if dtypes.min(dtype) <= low and high <= dtypes.max(dtype):
@@ -46,14 +46,14 @@ def holding(*numbers: float) -> DType:
 
 
 def _exact_float(count: int, first: float, step: float) -> DType:
-    """float32 where every first + i·step is a whole number that it holds, else float64."""
+    """float32 if it holds every first + i·step exactly, else float64."""
     largest = max(abs(first), abs(first + step * count))
     is_exact = float(first).is_integer() and float(step).is_integer() and largest <= 1 << 24
     return dtypes.float32 if is_exact else dtypes.float64
 
 
 class Creation(TensorCore):
-    """Class methods that make tensors, and the *_like methods."""
+    """empty, full, arange, linspace, eye, the *_like methods and triangles."""
 
     __slots__ = ()
 
@@ -66,7 +66,7 @@ class Creation(TensorCore):
         dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Memory of its own. Nobody has written to it yet.
+        """Uninitialized memory.
 
         >>> Tensor.empty(2, 3).shape
         (2, 3)
@@ -91,7 +91,7 @@ class Creation(TensorCore):
         requires_grad: bool | None = None,
         buffer: bool = True,  # noqa: ARG003  scripts pass it; here constants need no memory
     ) -> Self:
-        """One number everywhere.
+        """A tensor filled with one number.
 
         >>> Tensor.full((2, 3), 7).dtype
         dtypes.int
@@ -125,7 +125,7 @@ class Creation(TensorCore):
 
     @classmethod
     def _line(cls, size: int, dtype: DTypeLike | None = None) -> Self:
-        """0, 1, 2, … size-1, of int32 if that holds them."""
+        """0, 1, … size-1 as int32, or int64 if necessary."""
         wanted = (
             holding(0, *_ends(shown_size(internal(size) - 1))) if dtype is None else dtype_of(dtype)
         )
@@ -141,7 +141,7 @@ class Creation(TensorCore):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """start, start + step, … while it is below stop.
+        """start, start + step, … up to but not including stop.
 
         >>> Tensor.arange(2, 10, 3).shape
         (3,)
@@ -173,7 +173,7 @@ class Creation(TensorCore):
 
     @classmethod
     def _steps_at_launch(cls, numbers: tuple[Any, Any, Any], dtype: DTypeLike | None) -> Self:
-        """Numbers from the first to before the last, some of which are known only at launch."""
+        """arange with bounds that are known only at launch."""
         first, last, step = numbers
         if not all(isinstance(number, (int, SymbolicInt)) for number in numbers):
             raise DTypeError(f"arange takes whole numbers beside a SymbolicInt, not {numbers}")
@@ -246,7 +246,7 @@ class Creation(TensorCore):
         device: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """One number, in this tensor's shape and dtype.
+        """One number in this tensor's shape and dtype.
 
         >>> Tensor([1, 2]).full_like(7).tolist()
         [7, 7]
@@ -273,7 +273,7 @@ class Creation(TensorCore):
     def empty_like(
         self, dtype: DTypeLike | None = None, device: str | None = None, **kwargs: Any
     ) -> Self:
-        """Memory of its own, in this tensor's shape and dtype.
+        """Uninitialized memory in this tensor's shape and dtype.
 
         >>> Tensor([1, 2]).empty_like().shape
         (2,)
@@ -308,12 +308,12 @@ class Creation(TensorCore):
 
 
 def _ends(number: Any) -> tuple[int, int]:
-    """The smallest and the largest value of a number that may be known only at launch."""
+    """The smallest and the largest value of a number that may be symbolic."""
     return (number.vmin, number.vmax) if isinstance(number, SymbolicInt) else (number, number)
 
 
 def _rounded(value: ConstType, dtype: Any) -> ConstType:
-    """Filling ints with 2.7 fills them with 2."""
+    """A fill value for a dtype: ints are filled with 2 for 2.7."""
     if isinstance(value, SymbolicInt):
         return value
     return int(value) if dtype.kind in ("int", "uint") else value

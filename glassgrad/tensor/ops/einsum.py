@@ -1,4 +1,4 @@
-"""Einsum: sums of products named by letters, two operands at a time."""
+"""Einsum: sums of products named by letters, contracted two operands at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Einsum(TensorCore):
         dtype: DTypeLike | None = None,
         acc_dtype: DTypeLike | None = None,
     ) -> Self:
-        """Sums of products: a letter that the result lacks is summed over.
+        """Sums of products; letters missing in the result are summed over.
 
         >>> x, y = Tensor([[1, 2], [3, 4]]), Tensor([[5, 6], [7, 8]])
         >>> Tensor.einsum("ij,jk->ik", x, y).tolist()
@@ -60,7 +60,7 @@ class Einsum(TensorCore):
 
 
 def _terms(formula: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], str]:
-    """The letters of every operand and of the result, with ... written out."""
+    """The letters of every operand and of the result, with ... expanded."""
     left, arrow, right = formula.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(shapes):
@@ -111,7 +111,7 @@ def _check_letters(
 
 
 def _unique(x: TensorCore, letters: str) -> tuple[Any, str]:
-    """A letter that stands twice in one operand takes the diagonal."""
+    """A letter that occurs twice in an operand takes its diagonal."""
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             first = letters.index(letter)
@@ -125,7 +125,7 @@ def _unique(x: TensorCore, letters: str) -> tuple[Any, str]:
 
 
 def _sum_unneeded(x: Any, letters: str, needed: set[str]) -> tuple[Any, str]:
-    """Summed over the letters that nobody needs."""
+    """The sum over letters that no later operand or the result needs."""
     axes = tuple(i for i, letter in enumerate(letters) if letter not in needed)
     if not axes:
         return x, letters
@@ -150,7 +150,7 @@ def _contract(x: Any, left: str, y: Any, right: str, needed: set[str]) -> tuple[
 
 
 def _aligned(x: Any, letters: str, order: list[str]) -> Any:
-    """Axes in an order of letters, with 1 for those that are missing."""
+    """Axes in the given order of letters, with size 1 for missing ones."""
     own = [letter for letter in order if letter in letters]
     moved = x.permute(tuple(letters.index(letter) for letter in own))
     sizes = dict(zip(own, moved.shape, strict=True))

@@ -1,4 +1,4 @@
-"""What is made of a few operators: rounding, remainders, tests, clamps, and casts by name."""
+"""Elementwise methods made of a few operators: rounding, remainders, tests, clamps and casts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glassgrad.tensor.lazy.views import DETACHED
 from glassgrad.tensor.ops.remainder import downwards, floor_quotient, towards_zero
 from glassgrad.tensor.record import BOOL, as_float, mark_origin, record, require_kinds
 
-# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+# Enum member lookups cost 100 ns on Python 3.11, globals 5 ns.
 FDIV, FLOORDIV, FLOORMOD, TRUNC = Ops.FDIV, Ops.FLOORDIV, Ops.FLOORMOD, Ops.TRUNC
 DETACH, CONTIGUOUS, MAX, MIN = Ops.DETACH, Ops.CONTIGUOUS, Ops.MAX, Ops.MIN
 CUSTOM = Ops.CUSTOM
@@ -25,7 +25,7 @@ SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 
 
 def _abs_derivative(y: UOp, g: UOp) -> UOp:
-    """1 or -1; at 0, where both are slopes, 0."""
+    """The sign of x; 0 at 0."""
     x = y.src[1]
     zero = x.const_like(0)
     return x.eq(zero).where(zero, (x < 0).where(-g, g))
@@ -35,7 +35,7 @@ ABS_DERIVATIVE = Derivative(_abs_derivative)
 
 
 class Elementwise(TensorCore):
-    """What works on one element at a time."""
+    """div, mod, round, abs, sign, isnan, clamp, detach, contiguous and others."""
 
     __slots__ = ()
 
@@ -60,7 +60,9 @@ class Elementwise(TensorCore):
         return quotient.trunc() if rounding_mode else quotient
 
     def _divided_towards_zero(self, left: UOp, right: UOp) -> Self:
-        """Whole numbers: the floor, and one more where it is negative and inexact; x / 0 is 0."""
+        """Integer division truncated: the floor, plus one where negative and inexact; x / 0 is
+        0.
+        """
         x, y = self._wrap(left), self._wrap(right)
         floor = self._wrap(record(FLOORDIV, left.dtype, (left, right)))
         if left.dtype.kind == "uint":
@@ -150,13 +152,13 @@ class Elementwise(TensorCore):
         if self.uop.dtype.kind != "float":
             return self._wrap(self.uop)
         whole = self.trunc()
-        rest = (self - whole).abs()  # exact, so 0.5 is met exactly
+        rest = (self - whole).abs()  # exact, so ties compare equal to 0.5
         half = whole * 0.5
         up = (rest > 0.5) | (rest.eq(0.5) & half.ne(half.trunc()))
         return up.where((self < 0).where(whole - 1, whole + 1), whole)
 
     def abs(self) -> Self:
-        """The distance from zero.
+        """The absolute value.
 
         >>> Tensor([-2, 3]).abs().tolist()
         [2, 3]
@@ -167,7 +169,7 @@ class Elementwise(TensorCore):
         return self._without_sign() if kind == "float" else self.maximum(-self)
 
     def _without_sign(self) -> Self:
-        """A float whose sign bit is cleared, that of -0.0 and nan, too."""
+        """A float with its sign bit cleared, also for -0.0 and nan."""
         x, dtype = self.uop, self.uop.dtype
         bits = SIGNED[dtype.bits]
         size = (x.bitcast(bits) & dtypes.max(bits)).bitcast(dtype)
@@ -190,7 +192,7 @@ class Elementwise(TensorCore):
     # ------------------------------------------------------------------ comparisons
 
     def isnan(self) -> Self:
-        """Where the value is not a number.
+        """True where the value is nan.
 
         >>> Tensor([1.0, float("nan")]).isnan().tolist()
         [False, True]
@@ -198,7 +200,7 @@ class Elementwise(TensorCore):
         return self.ne(self)
 
     def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
-        """Where the value is infinite.
+        """True where the value is infinite.
 
         >>> Tensor([1.0, float("-inf")]).isinf().tolist()
         [False, True]
@@ -211,7 +213,7 @@ class Elementwise(TensorCore):
         return up if detect_positive else down if detect_negative else self.ne(self) & self.eq(self)
 
     def isfinite(self) -> Self:
-        """Where the value is a number and not infinite.
+        """True where the value is neither nan nor infinite.
 
         >>> Tensor([1.0, float("inf")]).isfinite().tolist()
         [True, False]
@@ -221,13 +223,13 @@ class Elementwise(TensorCore):
     def isclose(
         self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
     ) -> Self:
-        """Where |self - other| <= atol + rtol * |other|, or both are the same infinity.
+        """True where |self - other| <= atol + rtol * |other|, or both are the same infinity.
 
         >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0000001, 2.1])).tolist()
         [True, False]
         """
         x, y = map(self._wrap, self._pair(other, "compare"))
-        if x.uop.dtype.kind != "float":  # differences of unsigned numbers would wrap
+        if x.uop.dtype.kind != "float":  # unsigned differences would wrap
             x, y = x.cast(dtypes.float64), y.cast(dtypes.float64)
         near = ((x - y).abs() <= y.abs() * rtol + atol) & x.isfinite() & y.isfinite()
         close = near | x.eq(y)
@@ -236,7 +238,7 @@ class Elementwise(TensorCore):
     # ------------------------------------------------------------------ selection
 
     def masked_fill(self, mask: Any, value: Any) -> Self:
-        """This tensor with a value where the mask is true.
+        """A copy with a value where the mask is True.
 
         >>> Tensor([1, 2]).masked_fill(Tensor([True, False]), 9).tolist()
         [9, 2]
@@ -248,7 +250,7 @@ class Elementwise(TensorCore):
     def clamp(
         self, min_: Any = None, max_: Any = None, *, min: Any = None, max: Any = None
     ) -> Self:
-        """No smaller than min_ and no larger than max_.
+        """Values below min_ become min_, values above max_ become max_.
 
         >>> Tensor([-3, 0, 3]).clamp(-1, 1).tolist()
         [-1, 0, 1]
@@ -259,7 +261,7 @@ class Elementwise(TensorCore):
         return low if max_ is None else low._bound(MIN, max_)
 
     def _bound(self, op: Ops, bound: Any) -> Self:
-        """At least or at most a bound. A value that is equal to it has a gradient of 1."""
+        """The maximum or minimum with a bound; values equal to the bound have gradient 1."""
         x, limit = map(self._wrap, self._pair(bound, "clamp"))
         if x.uop.dtype.kind != "float":
             return self._binary(op, bound, "clamp")
@@ -269,7 +271,7 @@ class Elementwise(TensorCore):
         return is_outside.where(limit, x)
 
     def _between(self, low: float, high: float) -> Self:
-        """Clamped, without a gradient at the bounds."""
+        """Clamped, with gradient 0 at the bounds."""
         return self._binary(MAX, low, "clamp")._binary(MIN, high, "clamp")
 
     @keyword_aliases(min="min_", max="max_")
@@ -285,7 +287,7 @@ class Elementwise(TensorCore):
 
     @exclusive
     def detach(self) -> Self:
-        """The same values; no gradient flows through.
+        """The same values without a gradient.
 
         >>> x = Tensor([3.0])
         >>> (x * x.detach()).sum().gradient(x)[0].tolist()
@@ -296,7 +298,7 @@ class Elementwise(TensorCore):
         return made
 
     def contiguous(self) -> Self:
-        """The same values in a buffer of their own.
+        """The same values in a row-major buffer of their own.
 
         >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
         [[1, 3], [2, 4]]
@@ -304,11 +306,11 @@ class Elementwise(TensorCore):
         return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,)))
 
     def _once(self) -> Self:
-        """This value, computed once: in the kernel that needs it, or else stored."""
+        """This value computed once: kept in scratch by the kernel that needs it, or else stored."""
         return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,), PREFER_SCRATCH))
 
     def contiguous_backward(self) -> Self:
-        """The same values. Gradients are laid out by the scheduler here.
+        """The same values; the scheduler chooses the layout of gradients itself.
 
         >>> Tensor([1.0]).contiguous_backward().tolist()
         [1.0]
@@ -325,7 +327,7 @@ class Elementwise(TensorCore):
 
 
 class Casts(TensorCore):
-    """x.half(), x.int() and the like. They share names with Python's types: no annotations here."""
+    """bool, int, half, float and others. These names hide Python's types in annotations."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
-"""Functions: exp, log, sin, tanh, erf and pow, made of a few primitives.
+"""Mathematical functions: exp, log, sin, tanh, erf, pow and others, made of a few primitives.
 
-Each is written so that neither its value nor its gradient meets inf - inf or 0 * inf on the way.
-Dtypes narrower than float32 are computed in float32 and rounded once.
+Neither values nor gradients compute inf - inf or 0 * inf on the way. Dtypes narrower than float32
+are computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from glassgrad.tensor.ops.polynomials import ERF, TANH, Erf
 from glassgrad.tensor.ops.series import cosh, log1p, polynomial, sinh
 from glassgrad.tensor.record import BOOL, as_float, cast_to, record, weak_dtype
 
-# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+# Enum member lookups cost 100 ns on Python 3.11, globals 5 ns.
 SQRT, EXP2, LOG2, SIN, POW = Ops.SQRT, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW
 T = TypeVar("T", bound=TensorCore)
 LOG2_E, LN_2 = math.log2(math.e), math.log(2)
 
 
 class MathFunctions(TensorCore):
-    """Smooth functions and activations."""
+    """sqrt, exp, log, pow, sin, tanh, erf and other smooth functions."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class MathFunctions(TensorCore):
         return self._wrap(record(op, source.dtype, (source,)))
 
     def _smooth(self, function: Callable[[Self], Self]) -> Self:
-        """A function of floats, computed in float32 at least."""
+        """Apply a function in float32 at least, and round to the float dtype of this tensor."""
         source = as_float(self.uop)
         if source.dtype.bits >= 32:
             return function(self._wrap(source))
@@ -78,7 +78,7 @@ class MathFunctions(TensorCore):
         return self * self
 
     def exp2(self) -> Self:
-        """2 to the power of this.
+        """2 to the power of x.
 
         >>> Tensor([0.0, 3.0]).exp2().tolist()
         [1.0, 8.0]
@@ -86,7 +86,7 @@ class MathFunctions(TensorCore):
         return self._unary(EXP2)
 
     def exp(self) -> Self:
-        """e to the power of this.
+        """e to the power of x.
 
         >>> round(Tensor(1.0).exp().item(), 5)
         2.71828
@@ -129,7 +129,7 @@ class MathFunctions(TensorCore):
         return left._smooth(lambda x: _logaddexp(x, right.cast(x.uop.dtype)))
 
     def pow(self, x: Any, reverse: bool = False) -> Self:
-        """self to the power x; whole powers of whole numbers stay whole.
+        """self to the power x; integer powers of ints stay ints.
 
         >>> (Tensor([1, 2, 3]) ** 2).dtype, (Tensor([1, 2, 3]) ** 0.5).dtype
         (dtypes.int, dtypes.float)
@@ -143,7 +143,7 @@ class MathFunctions(TensorCore):
         return base._wrap(record(POW, base.uop.dtype, (base.uop, power.uop)))
 
     def _power(self, power: float) -> Self:
-        """A power that is known: products and roots where they do."""
+        """A power with a known exponent: products and roots where possible."""
         if self.uop.dtype is BOOL:
             return self.cast(weak_dtype(power, BOOL))._power(power)
         is_whole = isinstance(power, int) or (power.is_integer() and self.is_floating_point())
@@ -161,7 +161,7 @@ class MathFunctions(TensorCore):
         return base._wrap(record(POW, base.uop.dtype, (base.uop, base.const_like(power).uop)))
 
     def _multiplied(self, times: int) -> Self:
-        """x^n by squaring."""
+        """x^n by repeated squaring."""
         if times == 0:
             return self._wrap(self.const_like(1).uop).expand(self.shape)
         result: Self | None = None
@@ -190,7 +190,7 @@ class MathFunctions(TensorCore):
         return self._unary(SIN)
 
     def cos(self) -> Self:
-        """The cosine of an angle in radians: sin(x + π/2), a sum that is never rounded.
+        """The cosine of an angle in radians, as sin(x + π/2) with an exact sum.
 
         >>> round(Tensor(1.0).cos().item(), 5)
         0.5403
@@ -224,7 +224,7 @@ class MathFunctions(TensorCore):
     # ------------------------------------------------------------------ bends
 
     def sigmoid(self) -> Self:
-        """1 / (1 + exp(-self)). Only exp(-|x|) is taken, so nothing overflows.
+        """1 / (1 + exp(-x)), from exp(-|x|) so that nothing overflows.
 
         >>> Tensor([-1000.0, 0.0, 1000.0]).sigmoid().tolist()
         [0.0, 0.5, 1.0]
@@ -232,7 +232,7 @@ class MathFunctions(TensorCore):
 
         def logistic(x: Self) -> Self:
             is_negative = x < 0
-            # One constant factor: lowering then knows an exp, and rounds its argument only once.
+            # A single constant factor lets lowering recognise an exp and round its argument once.
             small = (is_negative.where(x, -x) * LOG2_E)._unary(EXP2)
             return with_derivative(
                 is_negative.where(small, 1.0) / (small + 1.0), x, LOGISTIC_DERIVATIVE
@@ -257,7 +257,7 @@ class MathFunctions(TensorCore):
         return self._smooth(lambda x: with_derivative(_erf(x, ERF[x.uop.dtype]), x, ERF_DERIVATIVE))
 
     def lerp(self, end: Any, weight: Any) -> Self:
-        """Between this (weight 0) and end (weight 1).
+        """Linear interpolation between this (weight 0) and end (weight 1).
 
         >>> Tensor([0.0, 2.0]).lerp(Tensor([4.0, 4.0]), 0.25).tolist()
         [1.0, 2.5]
@@ -266,24 +266,26 @@ class MathFunctions(TensorCore):
 
 
 def _logaddexp(x: T, y: T) -> T:
-    """The larger one, and what the other adds. By comparison: a maximum has two slopes at ties."""
+    """The larger operand plus log1p(exp(-difference)). Not by maximum(), whose gradient is split at
+    ties.
+    """
     is_larger = x >= y
     top, low = is_larger.where(x, y), is_larger.where(y, x)
     distance = (top.isinf() & top.eq(low)).where(-math.inf, low - top)
     return top + log1p(distance.exp())
 
 
-def with_derivative(y: T, x: T, slope: Derivative, *parts: T) -> T:
-    """y, whose gradient is known better than the parts that it is computed from would tell.
+def with_derivative(y: T, x: T, derivative: Derivative, *parts: T) -> T:
+    """y with an explicit derivative by x, more exact than that of the operations that compute y.
 
-    `parts` are sources of the node as well, for a rule that is made of them.
+    `parts` are further sources of the node, which the derivative may read.
     """
     sources = (y.uop, x.uop, *[part.uop for part in parts])
-    return y._wrap(record(Ops.CUSTOM, y.uop.dtype, sources, slope))
+    return y._wrap(record(Ops.CUSTOM, y.uop.dtype, sources, derivative))
 
 
 def derivative_of(rule: Callable[[UOp, UOp], UOp]) -> Derivative:
-    """How gradients flow through CUSTOM(y, x) where dy/dx is rule(y, x)."""
+    """The gradient rule of CUSTOM(y, x) with dy/dx = rule(y, x)."""
     return Derivative(lambda y, g: g * rule(y, y.src[1]))
 
 
@@ -291,7 +293,7 @@ def _cos(x: T) -> T:
     return (x + math.pi / 2)._unary(SIN)
 
 
-PART_DERIVATIVE = Derivative(lambda y, g: g * y.src[2])  # the derivative is the node's third source
+PART_DERIVATIVE = Derivative(lambda y, g: g * y.src[2])  # the derivative is the third source
 TAN_DERIVATIVE = derivative_of(lambda y, x: y * y + 1.0)
 LOGISTIC_DERIVATIVE = derivative_of(lambda y, x: y * (y.const_like(1.0) - y))
 TANH_DERIVATIVE = derivative_of(lambda y, x: y.const_like(1.0) - y * y)
@@ -303,7 +305,7 @@ def _tanh(x: T) -> T:
     is_negative = x < 0
     small = (x * is_negative.where(x.const_like(2 * LOG2_E), -2 * LOG2_E))._unary(EXP2)
     outer = (1.0 - small) / (1.0 + small)
-    near = x.clamp(-row.limit, row.limit)  # finite elsewhere: 0 times its gradient must be 0
+    near = x.clamp(-row.limit, row.limit)  # finite everywhere: 0 times its gradient must be 0
     square = near * near
     inner = near * polynomial(square, row.above) / polynomial(square, row.below)
     is_near = (x > -row.limit) & (x < row.limit)
@@ -322,7 +324,7 @@ def _erf(x: T, row: Erf) -> T:
 
 
 def _whole_power(base: T, power: T) -> T:
-    """Ints by squaring, one step per bit of the power; a negative power gives 0 but for ±1."""
+    """Integer powers by repeated squaring; a negative power gives 0 except for ±1."""
     dtype: DType = base.uop.dtype
     if dtype.kind == "bool":
         raise DTypeError("cannot raise bools to a power", hint="cast to int or float first")

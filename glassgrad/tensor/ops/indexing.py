@@ -1,4 +1,4 @@
-"""Indexing: ints, slices, None and Ellipsis move elements; integer tensors look them up."""
+"""Indexing: ints, slices, None and Ellipsis make views; integer and bool tensors gather."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ GATHER, CHECK = Ops.GATHER, Ops.CHECK
 INDEX_DTYPES = dict.fromkeys((dtypes.int64, dtypes.uint64, dtypes.uint32), dtypes.int64)
 Step = tuple[Ops, Any]
 REORDERING = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.FLIP, Ops.DETACH))
-MAX_EAGERLY_CHECKED = 1 << 20  # reading more indices than this would be felt
+MAX_EAGERLY_CHECKED = 1 << 20  # indices; checking more now would take over a millisecond
 T = TypeVar("T", bound=TensorCore)
 
 
 class Lookup(NamedTuple):
-    """An axis of the moved shape, the tensor that indexes it, and which axis it was before."""
+    """An index tensor: its axis after the movement steps, and before them."""
 
-    place: int
+    moved_axis: int
     tensor: TensorCore
     axis: int
 
 
 @mutable
 class IndexPlan:
-    """What an index does: movement steps, then lookups by tensors at axes of the moved shape."""
+    """What an index does: movement steps, then lookups by index tensors."""
 
     steps: list[Step] = field(default_factory=list)
     lookups: list[Lookup] = field(default_factory=list)
-    is_apart: bool = False  # something else stands between the numbers and tensors
+    is_separated: bool = False  # slices separate ints and index tensors
 
 
 def plan_index(index: Any, shape: Shape) -> IndexPlan:
-    """Read an index the way NumPy does."""
+    """Parse an index as NumPy does."""
     parts = _one_part_per_axis(index if isinstance(index, tuple) else (index,), shape)
     pairs: list[tuple[int, int]] = []
     flips: list[int] = []
     strides: list[tuple[int, int]] = []
-    kept: list[int] = []  # the shape after ints are gone and Nones are in
-    plan = IndexPlan(is_apart=_are_separated(parts))
+    kept: list[int] = []  # the shape without int axes and with new axes
+    plan = IndexPlan(is_separated=_are_separated(parts))
     axis = 0
     for part in parts:
         if part is None:
@@ -81,7 +81,9 @@ def plan_index(index: Any, shape: Shape) -> IndexPlan:
 
 
 def _are_separated(parts: list[Any]) -> bool:
-    """True if slices or Nones part the numbers and tensors; NumPy then puts the result first."""
+    """True if slices or Nones separate ints and index tensors; NumPy then puts the indexed axes
+    first.
+    """
     at = [i for i, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
     return bool(at) and at[-1] - at[0] != len(at) - 1
 
@@ -94,13 +96,13 @@ def _add_steps(
     strides: list[tuple[int, int]],
     kept: Shape,
 ) -> None:
-    """Cut the box, turn it, take every n-th element, drop and add axes."""
+    """Add the movement steps: slice, flip, take every n-th element, drop and add axes."""
     if any(pair != (0, size) for pair, size in zip(pairs, shape, strict=True)):
         plan.steps.append((SHRINK, pairs))
     now = [stop - start for start, stop in pairs]
     if flips:
         plan.steps.append((FLIP, flips))
-    for axis, step in strides:  # windows of one element: the new last axis has size 1
+    for axis, step in strides:  # as windows of one element
         plan.steps.append((WINDOW, (axis, 1, step, 1)))
         now[axis] = -(-now[axis] // step)
         plan.steps.append((RESHAPE, tuple(now)))
@@ -109,7 +111,7 @@ def _add_steps(
 
 
 def _one_part_per_axis(parts: tuple[Any, ...], shape: Shape) -> list[Any]:
-    """One part per axis, with the Ellipsis filled in."""
+    """One part per axis, with the Ellipsis expanded."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
     dots = sum(part is Ellipsis for part in parts)
     if used > len(shape):
@@ -124,7 +126,7 @@ def _one_part_per_axis(parts: tuple[Any, ...], shape: Shape) -> list[Any]:
 
 
 def _slice(part: slice, size: int, axis: int) -> tuple[int, int, int]:
-    """(start, stop, step) with 0 <= start <= stop: the box to cut; step < 0 turns it."""
+    """(start, stop, step) with 0 <= start <= stop; a negative step flips."""
     if Sizes.exist and is_symbolic(part.start, part.stop, part.step, size):
         return slice_at_launch(part, size, axis)
     try:
@@ -160,7 +162,7 @@ def _int_index(part: Any, axis: int, size: int) -> int:
 
 
 class Indexing(TensorCore):
-    """x[...] and lookups along an axis."""
+    """x[...], gather, one_hot, len and iteration."""
 
     __slots__ = ()
 
@@ -180,7 +182,7 @@ class Indexing(TensorCore):
         return self._as_view(uop, *steps)
 
     def _tensors(self, indices: Any) -> tuple[Any, ...]:
-        """Lists and arrays inside an index become tensors, and masks the places they choose."""
+        """Lists and arrays inside an index become tensors, masks become indices."""
         parts = [self._tensor(part) for part in (indices if type(indices) is tuple else (indices,))]
         found: list[Any] = []
         for number, part in enumerate(parts):
@@ -201,7 +203,7 @@ class Indexing(TensorCore):
         return part
 
     def _chosen(self, mask: Any, axis: int) -> list[Any]:
-        """The places where a mask over some axes is true, as one index tensor for each axis."""
+        """The indices where a mask over some axes is True, one index tensor per axis."""
         covered = self.shape[axis : axis + mask.ndim]
         if not mask.ndim or mask.shape != covered:
             raise AxisError(
@@ -238,7 +240,7 @@ class Indexing(TensorCore):
         return self._shrunk(tuple(pairs))._gather_unchecked(axis, safe)
 
     def _gather_unchecked(self, dim: int, index: Self) -> Self:
-        """Like gather, for indices that are known to be right; shapes are equal but at the axis."""
+        """gather for indices that are known to be valid; shapes are equal except at the axis."""
         src = (self.uop, index.uop)
         return self._wrap(record(GATHER, self.uop.dtype, src, axis_of(dim, self.ndim)))
 
@@ -264,7 +266,7 @@ class Indexing(TensorCore):
 
 
 def _width(part: Any) -> int:
-    """How many axes a part of an index uses up."""
+    """The number of axes that a part of an index covers."""
     if isinstance(part, TensorCore) and part.dtype is dtypes.bool:
         return part.ndim
     return 0 if part is None or part is Ellipsis else 1
@@ -276,9 +278,9 @@ def _ndim(value: Any) -> int:
 
 
 def checked_index(index: T, size: int, axis: int, can_wrap: bool) -> T:
-    """Indices from 0 to size-1: others end in an IndexError, now or when they are computed.
+    """Indices from 0 to size-1; others raise an IndexError, now or when they are computed.
 
-    If they can wrap, negative ones count from the end.
+    With `can_wrap`, negative indices count from the end.
     """
     check_range(index, -size if can_wrap else 0, size, axis)
     uop = cast_to(index.uop, INDEX_DTYPES.get(index.dtype, dtypes.int32))
@@ -290,7 +292,7 @@ def checked_index(index: T, size: int, axis: int, can_wrap: bool) -> T:
 
 
 def check_range(index: TensorCore, least: int, size: int, axis: int) -> None:
-    """Refuse indices that lie outside, where they can be read now without computing anything."""
+    """Raise an error for invalid indices, if their values are in host memory already."""
     if not size and index.numel():
         raise AxisError(f"cannot index axis {axis}, which is empty")
     uop = index.uop
@@ -323,25 +325,25 @@ def check_index(index: Any) -> None:
 
 
 def gather_indexed(x: T, plan: IndexPlan) -> T:
-    """Several index tensors act together, as one index into their flattened axes."""
-    axes = [lookup.place for lookup in plan.lookups]
+    """Elements at several index tensors, as one index into their flattened axes."""
+    axes = [lookup.moved_axis for lookup in plan.lookups]
     chosen = _flat_index(x, plan.lookups)
     found = take_rows(_flattened_in_front(x, axes), chosen)
-    return _axes_moved_to(found, chosen.ndim, 0 if plan.is_apart else axes[0])
+    return _axes_moved_to(found, chosen.ndim, 0 if plan.is_separated else axes[0])
 
 
 def _flattened_in_front(x: T, axes: list[int]) -> T:
-    """Some axes flattened to one, and moved to the front."""
+    """Some axes flattened to one and moved to the front."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     return x.permute((*axes, *rest)).flatten(0, len(axes) - 1)
 
 
 def scatter_indexed(x: Any, plan: IndexPlan, value: Any) -> Any:
-    """x with a value at the places that its index tensors name."""
-    axes = [lookup.place for lookup in plan.lookups]
+    """x with a value written at the elements that its index tensors name."""
+    axes = [lookup.moved_axis for lookup in plan.lookups]
     chosen = _flat_index(x, plan.lookups)
     front = _flattened_in_front(x, axes)
-    place, count = 0 if plan.is_apart else axes[0], chosen.ndim
+    place, count = 0 if plan.is_separated else axes[0], chosen.ndim
     wide = value.permute(
         (*range(place, place + count), *range(place), *range(place + count, value.ndim))
     )
@@ -354,7 +356,7 @@ def scatter_indexed(x: Any, plan: IndexPlan, value: Any) -> Any:
 
 
 def _flat_index(x: T, lookups: list[Lookup]) -> T:
-    """One index per place into the flattened axes."""
+    """The index tensors as one index into their flattened axes."""
     sizes: list[int] = [x.shape[place] for place, _, _ in lookups]
     found = [
         checked_index(x._wrap(tensor.uop), size, axis, can_wrap=True)
@@ -369,7 +371,7 @@ def _flat_index(x: T, lookups: list[Lookup]) -> T:
 
 
 def take_rows(x: T, index: T) -> T:
-    """Rows of x (n, …) by an index (…): (index…, …)."""
+    """Rows of x (n, …) at an index (…): (index…, …)."""
     rest = x.shape[1:]
     count = prod(index.shape)
     column = index.reshape((count, *(1,) * len(rest)))
@@ -379,7 +381,7 @@ def take_rows(x: T, index: T) -> T:
 
 
 def _axes_moved_to(x: T, count: int, place: int) -> T:
-    """The first `count` axes moved to begin at `place`."""
+    """The first `count` axes moved to begin at axis `place`."""
     if not place:
         return x
     order = [*range(count, count + place), *range(count), *range(count + place, x.ndim)]

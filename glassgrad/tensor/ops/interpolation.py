@@ -1,4 +1,4 @@
-"""Interpolation: the last axes of a tensor at other sizes, by looking up neighbours."""
+"""Interpolation: resize the last axes from neighbouring elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad.tensor.record import sizes_of
 from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 MODES = ("linear", "cubic", "nearest", "nearest-exact")
-SHARPNESS = -0.75  # of cubic interpolation: the slope at the neighbours
+SHARPNESS = -0.75  # the parameter a of cubic convolution, as in PyTorch
 
 
 class Interpolation(TensorCore):
@@ -24,9 +24,10 @@ class Interpolation(TensorCore):
     def interpolate(
         self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False
     ) -> Self:
-        """The last axes at other sizes: "linear" or "cubic" between neighbours, or "nearest".
+        """The last axes resized: "linear" or "cubic" interpolation between neighbours, or
+        "nearest".
 
-        With `align_corners` the first and last elements stay where they are.
+        With `align_corners` the first and last elements keep their positions.
 
         >>> Tensor([[[1.0, 3.0]]]).interpolate((4,)).tolist()
         [[[1.0, 1.5, 2.5, 3.0]]]
@@ -45,7 +46,7 @@ class Interpolation(TensorCore):
         for back, wanted in enumerate(reversed(sizes), start=1):
             axis = self.ndim - back
             if back > 1 and wanted != self.shape[axis]:
-                # Rows that are interpolated once are read by the lane; looked through, by element.
+                # Storing interpolated rows lets the next axis read vectors instead of elements.
                 x = x.contiguous()
             if mode in WEIGHTS:
                 x = _between(x, axis, wanted, align_corners, WEIGHTS[mode])
@@ -55,14 +56,14 @@ class Interpolation(TensorCore):
 
 
 def _computed_in(dtype: DType) -> DType:
-    """The dtype that all axes are interpolated in: results are rounded once, to the nearest."""
+    """The dtype that all axes are interpolated in, so that results are rounded once."""
     if dtype.kind == "float":
         return dtype if dtype.bits >= 32 else dtypes.float32
     return dtypes.float32 if dtype.bits <= 16 else dtypes.float64
 
 
 def _at(x: Any, axis: int, index: Any) -> Any:
-    """x at places along an axis, none of them outside."""
+    """x at valid indices along an axis."""
     shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
     return x._gather_unchecked(axis, index.reshape((-1, *(1,) * (x.ndim - 1 - axis))).expand(shape))
 
@@ -74,7 +75,7 @@ def _line(x: Any, wanted: int, size: int) -> Any:
 
 
 def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
-    """floor((i + shift) * size / wanted), in whole numbers."""
+    """floor((i + shift) * size / wanted) in integers."""
     size = int(x.shape[axis])
     line = _line(x, wanted, size)
     place = (line * 2 + 1) * size // (2 * wanted) if is_centred else line * size // wanted
@@ -82,11 +83,11 @@ def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
 
 
 def _between(x: Any, axis: int, wanted: int, align_corners: bool, weights: Weights) -> Any:
-    """A few neighbours, weighted by how near they are."""
+    """A weighted sum of a few neighbours."""
     size = int(x.shape[axis])
     if size == wanted:
         return x
-    # Places are fractions of whole numbers, so that neighbours are exact: top / bottom.
+    # Positions are exact fractions top / bottom, so that the neighbours are exact, too.
     line = _line(x, wanted, size)
     if align_corners:
         top, bottom = line * (size - 1), max(wanted - 1, 1)
@@ -103,12 +104,12 @@ def _between(x: Any, axis: int, wanted: int, align_corners: bool, weights: Weigh
 
 
 def _linear(part: Any) -> dict[int, Any]:
-    """How much each neighbour counts, `part` of the way from neighbour 0 to neighbour 1."""
+    """The weight of each neighbour at `part` of the way from neighbour 0 to neighbour 1."""
     return {0: 1.0 - part, 1: part}
 
 
 def _cubic(part: Any) -> dict[int, Any]:
-    """Weights of a curve through both neighbours whose slopes there their neighbours decide."""
+    """The weights of a cubic through both neighbours, with derivatives there from theirs."""
     return {
         -1: _outer(part + 1.0),
         0: _inner(part),
@@ -118,12 +119,12 @@ def _cubic(part: Any) -> dict[int, Any]:
 
 
 def _inner(x: Any) -> Any:
-    """The weight of what is at most 1 away."""
+    """The weight of neighbours at most 1 away."""
     return ((SHARPNESS + 2) * x - (SHARPNESS + 3)) * x * x + 1.0
 
 
 def _outer(x: Any) -> Any:
-    """The weight of what is 1 to 2 away."""
+    """The weight of neighbours 1 to 2 away."""
     return ((x - 5.0) * x + 8.0) * x * SHARPNESS - 4 * SHARPNESS
 
 

@@ -1,7 +1,7 @@
 """Inverse functions: atan, asin, acos and their hyperbolic relatives.
 
-Near 0 each is an odd power series, whose terms follow a law; elsewhere an identity or a logarithm
-leads there. No formula cancels, so small arguments keep all their digits.
+Near 0 each is an odd power series; elsewhere an identity or a logarithm reduces to that. No formula
+cancels, so small arguments keep all their digits.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from glassgrad.tensor.ops.functions import derivative_of, with_derivative
 from glassgrad.tensor.ops.series import odd, of_atanh
 from glassgrad.tensor.record import as_float
 
-NEAR = 0.3  # where the series are used: the terms fall by 0.09 each
-HUGE = 1e8  # from here on, x² + 1 is x² in every dtype
+NEAR = 0.3  # below this the series are used; each term is at most 0.09 of the last
+HUGE = 1e8  # above this x² + 1 == x² in every dtype
 T = TypeVar("T", bound=TensorCore)
 
 
 class InverseFunctions(TensorCore):
-    """Angles and areas of what sin, cos, tan and their relatives give; copysign."""
+    """atan, asin, acos, asinh, acosh, atanh and copysign."""
 
     __slots__ = ()
 
@@ -87,13 +87,13 @@ class InverseFunctions(TensorCore):
         return self._smooth(lambda x: with_derivative(_atanh(x), x, ATANH_DERIVATIVE))
 
     def copysign(self, other: Any) -> Self:
-        """The size of this with the sign of another, also that of -0.0.
+        """The magnitude of this with the sign of another operand, also for -0.0.
 
         >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
         [-1.0, 2.0]
         """
         x, y = (self._wrap(as_float(uop)) for uop in self._pair(other, "give a sign to"))
-        # 1 / -0.0 is -inf; a sign has no slope.
+        # 1 / -0.0 is -inf; the sign has no derivative.
         is_negative = ((y < 0) | (y.eq(0) & (y.reciprocal() < 0))).detach()
         size = x.eq(0).where(0.0, x.abs())
         return is_negative.where(-size, size)
@@ -108,7 +108,7 @@ def _of_asinh(k: int) -> float:
 
 
 def _atan(x: T) -> T:
-    """1/x turns large numbers into small ones, and turning by 30° small ones into smaller."""
+    """Argument reduction: 1/x for large numbers, then a rotation by 30°."""
     is_negative = x < 0
     size = is_negative.where(-x, x)
     is_large = size > 1
@@ -138,11 +138,11 @@ def _atanh(x: T) -> T:
 
 
 # ---------------------------------------------------------------------- derivatives
-# The branches above meet at points where a derivative of either would be 0 or half.
+# Where the branches above meet, their own derivatives would be 0 or halved.
 
 
 def _inverse_root(x: UOp, *factors: UOp) -> UOp:
-    """1 / (√a √b …): roots of factors, whose product might overflow."""
+    """1 / (√a √b …): a root per factor, since their product might overflow."""
     bottom = x.const_like(1.0)
     for factor in factors:
         bottom = bottom * factor.alu(Ops.SQRT)

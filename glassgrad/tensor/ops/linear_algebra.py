@@ -1,4 +1,4 @@
-"""Linear algebra: orthogonal factors of matrices, by reflections and rotations."""
+"""Matrix factorizations: QR by Householder reflections, SVD by Jacobi rotations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
-# Rotations converge quadratically: a few sweeps, and one more whenever the columns double.
+# Jacobi rotations converge quadratically: a few sweeps, and one more per doubling of the columns.
 SWEEPS = {32: 4, 64: 6}
 T = TypeVar("T", bound=TensorCore)
 
@@ -20,7 +20,7 @@ class LinearAlgebra(TensorCore):
 
     @with_concrete_arguments
     def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1e-7) -> Self:
-        """Singular values pushed towards 1 by an odd polynomial: x (p0 + p1 x'x + p2 (x'x)² + …).
+        """Singular values moved towards 1 by an odd polynomial: x (p0 + p1 x'x + p2 (x'x)² + …).
 
         >>> x = Tensor([[2.0, 0.0], [0.0, 1.0]]).newton_schulz(20, (1.5, -0.5))
         >>> [[round(value, 3) for value in row] for row in x.tolist()]
@@ -41,7 +41,7 @@ class LinearAlgebra(TensorCore):
 
     @with_concrete_arguments
     def qr(self) -> tuple[Self, Self]:
-        """An orthogonal matrix and an upper triangular one, whose product this is.
+        """An orthogonal and an upper triangular matrix whose product this is.
 
         >>> q, r = Tensor([[0.0, 2.0], [3.0, 4.0]]).qr()
         >>> [[round(value, 3) for value in row] for row in q.dot(r).tolist()]
@@ -59,7 +59,7 @@ class LinearAlgebra(TensorCore):
 
     @with_concrete_arguments
     def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
-        """Orthogonal u and v' and falling singular values s, with u @ diag(s) @ v' = this.
+        """Orthogonal u and v' and decreasing singular values s, with u @ diag(s) @ v' = this.
 
         >>> u, s, v = Tensor([[3.0, 0.0], [0.0, 4.0]]).svd()
         >>> [round(value, 3) for value in s.tolist()]
@@ -91,7 +91,7 @@ def _check_matrix(x: TensorCore, word: str) -> None:
 
 
 def _mirror(r: T, column: int) -> T:
-    """The unit vector whose reflection turns the rest of a column upwards."""
+    """The Householder vector that zeroes a column below the diagonal."""
     rows = r._line(int(r.shape[-2])).unsqueeze(1)
     rest = (rows >= column).where(r[..., column : column + 1], r.const_like(0))
     head = r[..., column : column + 1, column : column + 1]
@@ -105,7 +105,7 @@ def _mirror(r: T, column: int) -> T:
 
 
 def _orthogonal_columns(x: T) -> tuple[T, T]:
-    """x @ v with orthogonal columns, and v: pairs of columns are rotated until all are."""
+    """x @ v with orthogonal columns, and v, by one-sided Jacobi rotations."""
     columns = int(x.shape[-1])
     even = columns + columns % 2
     lead = ((0, 0),) * (x.ndim - 1)
@@ -122,20 +122,22 @@ def _orthogonal_columns(x: T) -> tuple[T, T]:
 
 
 def _rotation(left: T, right: T) -> tuple[T, T]:
-    """Cosine and sine of the angle that makes each pair of columns orthogonal."""
+    """Cosine and sine of the rotation that makes each pair of columns orthogonal."""
     product = (left * right).sum(-2, keepdim=True)
     is_done = product.eq(0)
     difference = (right * right).sum(-2, keepdim=True) - (left * left).sum(-2, keepdim=True)
-    slope = difference / (is_done.where(1.0, product) * 2.0)
-    size = slope.abs().minimum(1e18)
-    tangent = (slope < 0).where(-1.0, slope.const_like(1.0)) / (size + (size * size + 1.0).sqrt())
+    cotangent = difference / (is_done.where(1.0, product) * 2.0)
+    size = cotangent.abs().minimum(1e18)
+    tangent = (cotangent < 0).where(-1.0, cotangent.const_like(1.0)) / (
+        size + (size * size + 1.0).sqrt()
+    )
     tangent = is_done.where(0.0, tangent)
     cosine = (tangent * tangent + 1.0).rsqrt()
     return cosine.contiguous(), (cosine * tangent).contiguous()
 
 
 def _rotated(x: T, cosine: T, sine: T) -> T:
-    """Pairs rotated; then all columns but the first move on by one, so that all pairs meet."""
+    """The rotated pairs; all columns but the first then move on by one, so that all pairs meet."""
     left, right = x.chunk(2, -1)
     one, other = left * cosine - right * sine, left * sine + right * cosine
     if one.shape[-1] == 1:
@@ -146,6 +148,6 @@ def _rotated(x: T, cosine: T, sine: T) -> T:
 
 
 def _columns_at(x: T, order: Any) -> T:
-    """Columns of each matrix in an order of its own."""
+    """The columns of each matrix in its own order."""
     shape = (*x.shape[:-1], order.shape[-1])
     return x._gather_unchecked(-1, order.unsqueeze(-2).expand(shape))

@@ -1,4 +1,4 @@
-"""Losses and normalisations: softmax, layernorm, cross-entropy and their relatives."""
+"""Losses and normalizations: softmax, layernorm, batchnorm, cross-entropy and others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from glassgrad.tensor.ops.indexing import check_range
 from glassgrad.tensor.record import as_float, axes_of, axis_of
 
 REDUCTIONS = ("mean", "sum", "none")
-STEEPEST = 1e-12  # the slope of a logarithm ends here, that of no probability at all is infinite
+# The smallest divisor in the derivative of a logarithm: at 0 it would be infinite.
+MIN_LOG_ARGUMENT = 1e-12
 
 
 def _sum_along(x: UOp, axis: int) -> UOp:
-    """The sum, with the axis kept as one of size 1."""
+    """The sum, with the axis kept as size 1."""
     place = axis_of(axis, len(x.shape))
     if not x.shape:
         return x
@@ -32,7 +33,7 @@ def _sum_along(x: UOp, axis: int) -> UOp:
 
 
 def _softmax_derivative(y: UOp, g: UOp, axis: int) -> UOp:
-    """Only the result is needed, not what it was made of."""
+    """The gradient of softmax, from its result alone."""
     return y * (g - _sum_along(g * y, axis))
 
 
@@ -42,11 +43,11 @@ def _log_softmax_derivative(y: UOp, g: UOp, axis: int) -> UOp:
 
 
 def _log_derivative(y: UOp, g: UOp) -> UOp:
-    return g.alu(Ops.FDIV, y.src[1].maximum(STEEPEST))
+    return g.alu(Ops.FDIV, y.src[1].maximum(MIN_LOG_ARGUMENT))
 
 
 def _is_empty(shape: tuple[int, ...], axis: int) -> bool:
-    """Is there nothing along an axis, and so no largest value either?"""
+    """True if an axis has no elements, and so no maximum."""
     return bool(shape) and not shape[axis_of(axis, len(shape))]
 
 
@@ -54,7 +55,7 @@ L = TypeVar("L", bound=TensorCore)
 
 
 class Losses(TensorCore):
-    """What stands at the end of networks, and between their layers."""
+    """softmax, normalizations and loss functions."""
 
     __slots__ = ()
 
@@ -110,7 +111,7 @@ class Losses(TensorCore):
 
     @composite
     def layernorm(self, axis: Any = -1, eps: float = 1e-5) -> Self:
-        """Mean 0 and variance 1 along some axes.
+        """Normalized to mean 0 and variance 1 along some axes.
 
         >>> Tensor([-4.0, 4.0]).layernorm(eps=0).tolist()
         [-1.0, 1.0]
@@ -123,7 +124,7 @@ class Losses(TensorCore):
         return self._smooth(standard)
 
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
-        """Length 1 along an axis.
+        """Divided by the p-norm along an axis.
 
         >>> Tensor([[3.0, 4.0]]).normalize().tolist()
         [[0.6000000238418579, 0.800000011920929]]
@@ -131,7 +132,7 @@ class Losses(TensorCore):
         return self._smooth(lambda x: x / x._length(p, dim).maximum(eps))
 
     def _length(self, p: float, axis: Any, keepdim: bool = True) -> Self:
-        """The p-norm along axes; where it is 0, so is its slope."""
+        """The p-norm along axes; its derivative is 0 where it is 0."""
         size = self.abs()
         if p == math.inf:
             return size.max(axis, keepdim)
@@ -147,7 +148,7 @@ class Losses(TensorCore):
         return powers.sum(axis, keepdim=keepdim)._unless_zero(lambda x: x.pow(1 / p))
 
     def _unless_zero(self, function: Callable[[Self], Self]) -> Self:
-        """A function of all but 0, which stays 0 and has no slope."""
+        """A function of nonzero values; 0 stays 0, with derivative 0."""
         is_zero = self.eq(0)
         value = function(is_zero.where(self.const_like(1), self))
         return is_zero.where(self.const_like(0), value)
@@ -161,7 +162,7 @@ class Losses(TensorCore):
         invstd: Self,
         axis: int | tuple[int, ...] = 1,
     ) -> Self:
-        """(x - mean) * invstd * weight + bias, where all of them lie along `axis`.
+        """(x - mean) * invstd * weight + bias, all of them vectors along `axis`.
 
         >>> x, two = Tensor([[1.0, 2.0]]), Tensor([2.0, 2.0])
         >>> x.batchnorm(two, two, mean=two, invstd=two).tolist()
@@ -201,7 +202,9 @@ class Losses(TensorCore):
         return (-(wanted * yes) - (1 - wanted) * no)._collected(reduction)
 
     def _bounded_log(self) -> Self:
-        """0 times log(0) must be 0, so it ends at -100, and its slope somewhere, as in PyTorch."""
+        """log(x), at least -100 so that 0 · log(0) is 0, with a bounded derivative, as in
+        PyTorch.
+        """
         x = self._wrap(as_float(self.uop))
         return with_derivative(x.log().maximum(-100.0), x, Derivative(_log_derivative))
 
@@ -212,7 +215,7 @@ class Losses(TensorCore):
         reduction: str = "mean",
         pos_weight: Self | None = None,
     ) -> Self:
-        """The same of sigmoid(x), without overflow.
+        """binary_crossentropy of sigmoid(x), without overflow.
 
         >>> round(Tensor([0.0]).binary_crossentropy_logits(Tensor([1.0])).item(), 5)
         0.69315
@@ -230,7 +233,7 @@ class Losses(TensorCore):
         label_smoothing: float = 0.0,
         reduction: str = "mean",
     ) -> Self:
-        """Cross-entropy of logits (…, classes) with class numbers (…); some may be ignored.
+        """Cross-entropy of logits (…, classes) with class indices (…); one class may be ignored.
 
         >>> Tensor([[1.0, 2.0]]).sparse_categorical_crossentropy(Tensor([1])).shape
         ()
@@ -255,9 +258,9 @@ class Losses(TensorCore):
         weight: Self | None = None,
         ignore_index: int | None = None,
     ) -> Self:
-        """Cross-entropy of logits (batch, classes, …) with class numbers or probabilities.
+        """Cross-entropy of logits (batch, classes, …) with class indices or probabilities.
 
-        `weight` says how much each class counts; places of class `ignore_index` do not.
+        `weight` is the weight of each class; elements of class `ignore_index` do not count.
 
         >>> round(Tensor([[0.0, 0.0]]).cross_entropy(Tensor([1])).item(), 5)
         0.69315
@@ -317,7 +320,8 @@ class Losses(TensorCore):
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> Self:
-        """Minus the log-probabilities (batch, classes, …) at the class numbers.
+        """The negative log-likelihood: minus the log-probabilities (batch, classes, …) at the class
+        indices.
 
         >>> Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss(Tensor([0, 1])).item()
         2.5
@@ -343,14 +347,16 @@ class Losses(TensorCore):
         scale = self._counts(Y, weight, ignore_index)
         chosen = Y if ignore_index is None else Y.ne(ignore_index).where(Y, 0)
         loss = -self.gather(axis, chosen.unsqueeze(axis)).squeeze(axis) * scale
-        if ignore_index is not None:  # also where its logarithm is infinite
+        if (
+            ignore_index is not None
+        ):  # multiplying by 0 is not enough where the logarithm is infinite
             loss = Y.ne(ignore_index).where(loss, loss.const_like(0))
         if reduction == "mean":
             return loss.sum() / scale.sum()
         return loss._collected(reduction)
 
     def _counts(self, classes: Self, weight: Self | None, ignore_index: int | None) -> Self:
-        """How much each place counts."""
+        """The weight of each element."""
         if weight is None:
             scale = self._wrap(classes.ones_like(dtype=self.dtype).uop)
         elif ignore_index is None:
@@ -377,12 +383,12 @@ def _checked_weight(x: L, weight: L, axis: int) -> L:
 
 
 def _along(weight: L, x: L, axis: int) -> L:
-    """A number for each class, along the axis of classes."""
+    """A vector with one number per class, along the class axis."""
     return weight.reshape(tuple(-1 if one == axis else 1 for one in range(x.ndim)))
 
 
 def _check_classes(x: TensorCore, classes: TensorCore, axis: int) -> None:
-    """Class numbers have the logits' shape without the class axis."""
+    """Check that class indices have the shape of the logits without the class axis."""
     if classes.dtype.kind not in ("int", "uint"):
         raise DTypeError(
             f"classes are ints, not {classes.dtype.name}", hint="cast them, or pass probabilities"

@@ -1,4 +1,4 @@
-"""Movement: the same elements in another order or shape. None of it costs anything."""
+"""Movement: reshapes, permutations, slices and windows, all of them views."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class Movement(TensorCore):
-    """reshape, permute, expand, flip, shrink, pad, and what is made of them."""
+    """reshape, permute, expand, flip, shrink, pad, split, repeat and others."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class Movement(TensorCore):
         return size
 
     def _inferred(self, shape: Shape) -> Shape:
-        """The shape with its -1 filled in."""
+        """The shape with its -1 replaced."""
         total = prod(self.uop.shape)
         unknown = [axis for axis, size in enumerate(shape) if size == -1]
         if len(unknown) > 1 or any(size < -1 for size in shape):
@@ -105,7 +105,7 @@ class Movement(TensorCore):
 
     @exclusive
     def expand(self, *shape: Any) -> Self:
-        """Axes of size 1 repeated; -1 or None keeps a size; new axes come in front.
+        """Broadcast to a shape; -1 or None keeps a size; new axes come in front.
 
         >>> Tensor([[1], [2]]).expand(2, 3).tolist()
         [[1, 1, 1], [2, 2, 2]]
@@ -133,7 +133,7 @@ class Movement(TensorCore):
 
     @exclusive
     def flip(self, axis: Any, *args: int) -> Self:
-        """The elements along some axes in reverse.
+        """The elements along some axes in reverse order.
 
         >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
         [[2, 1], [4, 3]]
@@ -144,7 +144,7 @@ class Movement(TensorCore):
         return self._as_view(record(FLIP, self.uop.dtype, (self.uop,), axes), (FLIP, axes))
 
     def shrink(self, arg: Sequence[tuple[int, int] | None]) -> Self:
-        """A box cut out: (start, stop) or None per axis.
+        """A slice of every axis: (start, stop) or None.
 
         >>> Tensor([[1, 2], [3, 4]]).shrink((None, (1, 2))).tolist()
         [[2], [4]]
@@ -182,7 +182,7 @@ class Movement(TensorCore):
         return self._as_view(record(SHRINK, self.uop.dtype, (self.uop,), pairs), (SHRINK, pairs))
 
     def _padded(self, pairs: Pairs) -> Self:
-        """Zeros around; negative widths cut off."""
+        """Padded with zeros; negative widths cut off."""
         pairs = internal(pairs)
         shape = self.uop.shape
         box = tuple(
@@ -199,7 +199,7 @@ class Movement(TensorCore):
 
     @exclusive
     def _window(self, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Self:
-        """Sliding windows along an axis; the place in the window is a new last axis."""
+        """Sliding windows along an axis; the index in the window is a new last axis."""
         arg = (
             axis,
             require_concrete(size, "windows"),
@@ -210,16 +210,8 @@ class Movement(TensorCore):
 
     # ------------------------------------------------------------------ made of them
 
-    def view(self, *shape: Any) -> Self:
-        """The same as `reshape`.
-
-        >>> Tensor.arange(4).view(2, 2).tolist()
-        [[0, 1], [2, 3]]
-        """
-        return self.reshape(*shape)
-
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Several axes as one.
+        """Several axes merged into one.
 
         >>> Tensor([[1, 2], [3, 4]]).flatten().tolist()
         [1, 2, 3, 4]
@@ -231,7 +223,7 @@ class Movement(TensorCore):
         return self.reshape(*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
 
     def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
-        """One axis as several.
+        """One axis split into several.
 
         >>> Tensor.arange(6).unflatten(0, (2, 3)).tolist()
         [[0, 1, 2], [3, 4, 5]]
@@ -241,7 +233,7 @@ class Movement(TensorCore):
 
     @exclusive
     def squeeze(self, dim: int | None = None) -> Self:
-        """Axes of size 1 left out: all of them, or one.
+        """All axes of size 1 removed, or one of them.
 
         >>> Tensor.ones(1, 3, 1).squeeze().shape
         (3,)
@@ -266,7 +258,7 @@ class Movement(TensorCore):
         return self._as_view(reshaped(self.uop, wide), (RESHAPE, wide))
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
-        """Two axes exchanged.
+        """Two axes swapped.
 
         >>> Tensor.ones(2, 3, 4).transpose(0, 2).shape
         (4, 3, 2)
@@ -279,7 +271,7 @@ class Movement(TensorCore):
 
     @property
     def T(self) -> Self:  # noqa: N802  the name that everybody uses
-        """The two axes of a matrix exchanged.
+        """The two axes of a matrix swapped.
 
         >>> Tensor([[1, 2], [3, 4]]).T.tolist()
         [[1, 3], [2, 4]]
@@ -287,7 +279,7 @@ class Movement(TensorCore):
         return self.transpose()
 
     def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
-        """Parts of one size, the last one perhaps smaller, or of the given sizes.
+        """Parts of one size, the last one perhaps smaller, or parts of the given sizes.
 
         >>> [part.tolist() for part in Tensor.arange(5).split(2)]
         [[0, 1], [2, 3], [4]]
@@ -311,14 +303,14 @@ class Movement(TensorCore):
         return tuple(parts)
 
     def _axis_to_cut(self, dim: int) -> tuple[int, int]:
-        """An axis that there is, and its size."""
+        """A valid axis and its size."""
         axis = axis_of(dim, self.ndim)
         if not self.shape:
             raise AxisError("a single number has no axis to cut", hint="unsqueeze() it first")
         return axis, self.shape[axis]
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
-        """About equal parts, at most this many.
+        """At most this many parts of about equal size.
 
         >>> [part.tolist() for part in Tensor.arange(5).chunk(2)]
         [[0, 1, 2], [3, 4]]
@@ -381,7 +373,7 @@ class Movement(TensorCore):
         return self._window(axis, size, step)
 
     def shrink_to(self, *shape: Any) -> Self:
-        """The leading box of this shape; None keeps an axis.
+        """The leading slice of this shape; None keeps an axis.
 
         >>> Tensor([[1, 2], [3, 4]]).shrink_to(1, None).tolist()
         [[1, 2]]
@@ -389,16 +381,8 @@ class Movement(TensorCore):
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return self.shrink([None if size is None else (0, size) for size in sizes])
 
-    def broadcast_to(self, *shape: Any) -> Self:
-        """The same as `expand`.
-
-        >>> Tensor([1, 2]).broadcast_to(2, 2).tolist()
-        [[1, 2], [1, 2]]
-        """
-        return self.expand(*shape)
-
     def _broadcasted(self, *others: TensorCore) -> tuple[Self, ...]:
-        """This tensor and others in the shape that all of them stretch to."""
+        """This tensor and others broadcast to a common shape."""
         tensors = [self, *(self._given(other, "what is combined") for other in others)]
         shapes = [tensor.uop.shape for tensor in tensors]
         try:
@@ -409,6 +393,6 @@ class Movement(TensorCore):
 
 
 def is_pair(pair: Any) -> bool:
-    """Two whole numbers."""
+    """True for two integers."""
     is_two = isinstance(pair, (tuple, list)) and len(pair) == 2
     return is_two and all(hasattr(number, "__index__") for number in pair)

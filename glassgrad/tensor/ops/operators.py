@@ -1,4 +1,4 @@
-"""Arithmetic, bits, comparisons, selection: by method and operator, with NumPy's broadcasting."""
+"""Arithmetic, bitwise operators, comparisons and selection, with NumPy's broadcasting."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from glassgrad.tensor.record import (
     weak_dtype,
 )
 
-# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+# Enum member lookups cost 100 ns on Python 3.11, globals 5 ns.
 ADD, SUB, MUL, FDIV, MAX = Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX
 MIN, SHL, SHR, AND, OR = Ops.MIN, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR
 XOR, CMPLT, CMPEQ, CMPNE, WHERE = Ops.XOR, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.WHERE
 CONST, NEG, DETACH = Ops.CONST, Ops.NEG, Ops.DETACH
-LOGICAL = {ADD: OR, MUL: AND, MAX: OR, MIN: AND}  # what arithmetic means for bools
+LOGICAL = {ADD: OR, MUL: AND, MAX: OR, MIN: AND}  # arithmetic on bools
 NUMBERS = ("int", "uint", "float", "index")
 WHOLE = ("bool", "int", "uint", "index")
 SIGNS = ("int", "uint")
@@ -37,10 +37,10 @@ T = TypeVar("T", bound=TensorCore)
 
 
 class Operators(TensorCore):
-    """What works on one element at a time and is one node of the graph."""
+    """Elementwise operators that record one node each."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy arrays on the left leave operators to us
+    __array_ufunc__ = None  # NumPy arrays on the left defer to our operators
 
     # ------------------------------------------------------------------ arithmetic
 
@@ -96,7 +96,7 @@ class Operators(TensorCore):
         return self._wrap(record(NEG, self.uop.dtype, (self.uop,)))
 
     def maximum(self, x: Any) -> Self:
-        """The larger of both; nan if either is.
+        """The elementwise maximum; nan if either is.
 
         >>> Tensor([1, 5]).maximum(3).tolist()
         [3, 5]
@@ -104,7 +104,7 @@ class Operators(TensorCore):
         return self._extreme_of(MAX, x, "take the maximum of")
 
     def minimum(self, x: Any) -> Self:
-        """The smaller of both; nan if either is.
+        """The elementwise minimum; nan if either is.
 
         >>> Tensor([1, 5]).minimum(3).tolist()
         [1, 3]
@@ -112,7 +112,7 @@ class Operators(TensorCore):
         return self._extreme_of(MIN, x, "take the minimum of")
 
     def _extreme_of(self, op: Ops, x: Any, what: str) -> Self:
-        """MAX or MIN. Where a float ties with a number, half of the gradient is the float's, as
+        """MAX or MIN. Where a float ties with a number, the float gets half of the gradient, as
         with a tensor; MAX(x, CONST), whose ties have no gradient, is for relu and its relatives.
         """
         left, right = self._pair(x, what)
@@ -152,7 +152,7 @@ class Operators(TensorCore):
         return self._bits(XOR, x, "xor", reverse)
 
     def bitwise_not(self) -> Self:
-        """Every bit turned; for bools, logical not.
+        """Every bit inverted; for bools, logical not.
 
         >>> (~Tensor([0, 5])).tolist(), (~Tensor([True])).tolist()
         ([-1, -6], [False])
@@ -185,7 +185,7 @@ class Operators(TensorCore):
         return made
 
     def logical_not(self) -> Self:
-        """True where the value is zero or false.
+        """True where the value is zero or False.
 
         >>> Tensor([0, 2]).logical_not().tolist()
         [True, False]
@@ -197,7 +197,7 @@ class Operators(TensorCore):
 
     def _compared(self, op: Ops, other: Any, reverse: bool = False) -> Self:
         mine = self.uop.dtype
-        if mine.kind in SIGNS:  # no dtype holds all values of both sides: compare what they mean
+        if mine.kind in SIGNS:  # no dtype holds all values of both sides: compare mathematically
             if type(other) is int and not dtypes.min(mine) <= other <= dtypes.max(mine):
                 is_true = op is CMPNE or (op is CMPLT and (other > 0) is not reverse)
                 return self._compared(CMPEQ if is_true else CMPNE, self)
@@ -209,7 +209,7 @@ class Operators(TensorCore):
         return self._wrap(record(op, BOOL, (right, left) if reverse else (left, right)))
 
     def eq(self, x: Any) -> Self:
-        """Where the values are equal.
+        """True where the values are equal.
 
         >>> (Tensor([1, 2]) == 2).tolist()
         [False, True]
@@ -217,7 +217,7 @@ class Operators(TensorCore):
         return self._compared(CMPEQ, x)
 
     def ne(self, x: Any) -> Self:
-        """Where the values differ.
+        """True where the values differ.
 
         >>> (Tensor([1, 2]) != 2).tolist()
         [True, False]
@@ -237,14 +237,14 @@ class Operators(TensorCore):
         return self._or_equal(x, self.__gt__(x), self.__lt__(x))
 
     def _or_equal(self, x: Any, beyond: Self, other: Self) -> Self:
-        """Not the opposite, if all values can be compared; nan is neither beyond nor equal."""
+        """`x <= y` as `not x > y` for integers; with nan, as `x < y or x == y`."""
         node = other.uop
         if node.op is CMPLT and node.src[0].dtype.kind in SIGNS:
             return other.logical_not()
         return beyond.bitwise_or(self.eq(x))
 
     def where(self, x: Any, y: Any) -> Self:
-        """x where this tensor is true, y elsewhere.
+        """x where this tensor is True, y elsewhere.
 
         >>> Tensor([True, False]).where(1, 2.5).dtype
         dtypes.float
@@ -253,7 +253,7 @@ class Operators(TensorCore):
         return self._wrap(record(WHERE, yes.dtype, (cast_to(self.uop, BOOL), yes, no)))
 
     def cast(self, dtype: DTypeLike) -> Self:
-        """The values as another dtype.
+        """The values converted to another dtype.
 
         >>> Tensor([1.7, -1.7]).cast("int8").tolist()
         [1, -1]
@@ -335,12 +335,14 @@ class Operators(TensorCore):
 
 
 def _loses_signs(one: DType, other: DType) -> bool:
-    """True if the dtype that both meet in has no negative numbers, but one of them has."""
+    """True if the common dtype is uint64, but one operand is signed."""
     return one.kind != other.kind and promote(one, other) is dtypes.uint64 and BOOL is not other
 
 
 def _across_signs(op: Ops, left: T, right: T) -> T:
-    """Ints compared with uint64: a negative number is smaller than all, and equal to none."""
+    """Signed ints compared with uint64: a negative number is below all of them and equal to
+    none.
+    """
     first, second = (left._wrap(cast_to(side.uop, dtypes.uint64)) for side in (left, right))
     below = left < 0 if left.uop.dtype.kind == "int" else right < 0
     same_sign = first._compared(op, second)
@@ -350,7 +352,7 @@ def _across_signs(op: Ops, left: T, right: T) -> T:
 
 
 def _selected(mask: TensorCore, x: Any, y: Any) -> tuple[UOp, UOp]:
-    """Both branches in one dtype; Python numbers are weak, two of them meet as themselves."""
+    """Both branches in a common dtype; Python numbers are weakly typed."""
     is_number = [isinstance(value, SCALARS) for value in (x, y)]
     if all(is_number):
         dtype = promote(number_dtype(x), number_dtype(y))

@@ -1,8 +1,8 @@
-"""The coefficients of tanh near 0 and of erf, for each dtype that they are computed in.
+"""Coefficients of tanh near 0 and of erf, for each dtype that they are computed in.
 
-tanh is a continued fraction, x/(1 + x²/(3 + x²/(5 + …))), cut off and written as a ratio. erf is
-x·p(x²) below 1, and above it 1 - exp(-x²)·q(1/(x + shift) - centre); p and q interpolate at
-Chebyshev points, with an error below a third of the dtype's last place.
+tanh is a truncated continued fraction, x/(1 + x²/(3 + x²/(5 + …))), as a ratio of polynomials. erf
+is x·p(x²) below 1, and above it 1 - exp(-x²)·q(1/(x + shift) - centre); p and q interpolate at
+Chebyshev points, with an error below a third of a unit in the last place.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.fast_dataclasses import frozen
 
-Coefficients = tuple[float, ...]  # the highest power first
+Coefficients = tuple[float, ...]  # highest power first
 
 
 @frozen

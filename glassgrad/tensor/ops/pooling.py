@@ -1,4 +1,4 @@
-"""Pooling: the largest or the mean of windows, its inverse, and convolution run backwards."""
+"""Pooling over windows, unpooling, and transposed convolution."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ T = TypeVar("T", bound=TensorCore)
 
 
 class _PoolPlan(NamedTuple):
-    """Which windows are cut out of the last axes."""
+    """The windows of a pooling: kernel, stride, dilation and padding of the last axes."""
 
     kernel: tuple[int, ...]
     steps: tuple[int, ...]
     spreads: tuple[int, ...]
-    given: Pairs  # the padding that was asked for
-    pads: Pairs  # and with what ceil_mode adds to it
+    given: Pairs  # padding as given
+    pads: Pairs  # padding including what ceil_mode adds
 
     @property
     def axes(self) -> int:
         return len(self.kernel)
 
     def around(self, x: TensorCore, pads: Pairs) -> Pairs:
-        """Padding of the last axes as padding of all."""
+        """The padding of the last axes as padding of all axes."""
         return ((0, 0),) * (x.ndim - self.axes) + pads
 
     def cut(self, padded: T) -> T:
@@ -62,7 +62,7 @@ def _plan(
     rows = zip(x.shape[-count:], kernel, steps, spreads, given, strict=True)
     for size, k, s, d, (before, after) in rows:
         room = size + before + after - d * (k - 1) - 1
-        last = -(-room // s) * s  # where a window that reaches beyond the end would start
+        last = -(-room // s) * s  # start of a window that reaches beyond the end
         extra = max(last - room, 0) if last < size + before else 0
         found.append((before, after + extra))
     return _PoolPlan(kernel, steps, spreads, given, tuple(found))
@@ -82,7 +82,7 @@ class Pooling(TensorCore):
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        """The largest value of each window; with `return_indices` also where it was.
+        """The maximum of each window; with `return_indices` also its flat index.
 
         >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
         [[[[5, 7], [13, 15]]]]
@@ -96,7 +96,7 @@ class Pooling(TensorCore):
             return best
         places = self.shape[-plan.axes :]
         count = prod(places)
-        # Counting down makes the first place the largest; padding counts as no place.
+        # Counting down makes the first index the largest value; padding is below all indices.
         numbers = plan.cut((count - self._line(count).reshape(places))._padded(plan.pads))
         is_best = windows.eq(best.reshape((*best.shape, *(1,) * plan.axes)))
         is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
@@ -139,7 +139,7 @@ class Pooling(TensorCore):
         padding: int | Sequence[int] = 0,
         output_size: Sequence[int] | None = None,
     ) -> Self:
-        """Values put back where `max_pool2d` found them, and zeros elsewhere.
+        """Values put back at the indices from `max_pool2d`, and zeros elsewhere.
 
         >>> x = Tensor([[[[1.0, 5.0], [3.0, 2.0]]]])
         >>> x.max_pool2d().max_unpool2d(x.max_pool2d(return_indices=True)[1]).tolist()
@@ -173,7 +173,7 @@ class Pooling(TensorCore):
         padding: int | Sequence[int] = 0,
         output_padding: int | Sequence[int] = 0,
     ) -> Self:
-        """What a convolution does to gradients: every input spreads a copy of the kernel.
+        """Transposed convolution: every input element adds a scaled copy of the kernel.
 
         The weight is (channels, out channels / groups, …).
 
@@ -191,7 +191,7 @@ class Pooling(TensorCore):
         kernel = weight.shape[2:]
         count = len(kernel)
         channels, per = weight.shape[:2]
-        # (groups, in, out, …)  ->  (groups · out, in, …), mirrored
+        # (groups, in, out, …)  ->  (groups · out, in, …), flipped
         turned = weight.reshape((groups, channels // groups, per, *kernel)).transpose(1, 2)
         turned = turned.flip(tuple(range(3, 3 + count)))
         turned = turned.reshape((groups * per, channels // groups, *kernel))
@@ -203,7 +203,7 @@ class Pooling(TensorCore):
         return x.conv2d(turned, bias, groups, dilation=dilation)
 
     def _spaced(self, steps: tuple[int, ...]) -> Self:
-        """Zeros between the elements of the last axes."""
+        """Zeros inserted between the elements of the last axes."""
         x = self
         for axis, step in enumerate(steps, start=self.ndim - len(steps)):
             if step == 1:

@@ -1,8 +1,8 @@
-"""Random: numbers from a counter and a key, both fixed when the tensor is made.
+"""Random numbers from a counter and a key (Threefry), both fixed when the tensor is made.
 
-Number i of a tensor is Threefry(counter + i, key), so it does not matter when, where or in which
-order tensors are realised. Counter and key are buffers, not constants: every step of a training
-run is the same program.
+Element i is Threefry(counter + i, key), so values do not depend on when, where or in which order
+tensors are realized. Counter and key are buffers, not constants, so every step of a training run is
+the same program.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from glassgrad.tensor.ops.creation import checked_shape
 from glassgrad.tensor.record import SCALARS, cast_to, dtype_of, record
 from glassgrad.tensor.symbolic_sizes import refuse_in_captures, with_concrete_arguments
 
-WORD, HALF = 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF  # all bits of 64 and of 32
+WORD, HALF = 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF  # masks of 64 and 32 bits
 
 
 class _Generator:
-    """The seed, and how many numbers were handed out."""
+    """The seed, and the count of numbers drawn so far."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -68,13 +68,13 @@ GENERATOR = _Generator()
 
 
 class Random(TensorCore):
-    """rand, randn and the initialisers of layers."""
+    """rand, randn, randint, initializers of layers and dropout."""
 
     __slots__ = ()
 
     @staticmethod
     def train(mode: bool = True) -> Context:
-        """`with Tensor.train():` turns on what only training does.
+        """`with Tensor.train():` enables training mode.
 
         >>> with Tensor.train():
         ...     0.0 in Tensor.ones(100).dropout(0.5).tolist()
@@ -84,7 +84,7 @@ class Random(TensorCore):
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Start again from a seed: the same calls then give the same numbers.
+        """Restart the generator: the same calls then draw the same numbers.
 
         >>> Tensor.manual_seed(7)
         >>> first = Tensor.rand(2).tolist()
@@ -114,7 +114,7 @@ class Random(TensorCore):
         requires_grad: bool | None = None,
         contiguous: bool = True,  # noqa: ARG003  scripts pass it; the scheduler decides here
     ) -> Self:
-        """Uniform between 0 and 1, without 1.
+        """Uniform random numbers in [0, 1).
 
         >>> Tensor.rand(2, 3).shape
         (2, 3)
@@ -138,7 +138,7 @@ class Random(TensorCore):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Normal, with mean 0 and standard deviation 1.
+        """Normal random numbers of mean 0 and standard deviation 1.
 
         >>> Tensor.randn(2, 3).shape
         (2, 3)
@@ -150,7 +150,7 @@ class Random(TensorCore):
         if 0 in sizes:
             return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
         bits = cls._random_bits(prod(sizes), canonical_device(device))
-        # Two uniform numbers of 32 bits each give one normal one (Box and Muller).
+        # The Box-Muller transform of two 32-bit uniform numbers.
         high, low = (_half_uniform(half, wanted) for half in (bits >> 32, bits & HALF))
         radius = ((1.0 - high).log() * -2.0).sqrt()
         value = radius * (low * (2 * math.pi)).cos()
@@ -167,7 +167,7 @@ class Random(TensorCore):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """Whole numbers from low to high - 1.
+        """Random integers from low to high - 1.
 
         >>> all(-1 <= value < 3 for value in Tensor.randint(9, low=-1, high=3).tolist())
         True
@@ -188,7 +188,7 @@ class Random(TensorCore):
         if 0 in sizes:
             return cls.empty(sizes, dtype=wanted, device=device, requires_grad=requires_grad)
         bits = cls._random_bits(prod(sizes), canonical_device(device))
-        value = _scaled(bits, high - low) + (low & WORD)  # wraps, as negative numbers do
+        value = _scaled(bits, high - low) + (low & WORD)  # wraps around, as two's complement does
         return cls._leaf(value.cast(wanted).reshape(sizes).uop, requires_grad)
 
     @classmethod
@@ -201,7 +201,7 @@ class Random(TensorCore):
         dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Uniform between low and high.
+        """Uniform random numbers between low and high.
 
         >>> all(2 <= value < 3 for value in Tensor.uniform(9, low=2, high=3).tolist())
         True
@@ -216,7 +216,7 @@ class Random(TensorCore):
     @classmethod
     @with_concrete_arguments
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
-        """Normal, with a mean and a standard deviation.
+        """Normal random numbers of a mean and a standard deviation.
 
         >>> Tensor.normal(2, 3, mean=5, std=0.1).shape
         (2, 3)
@@ -287,7 +287,7 @@ class Random(TensorCore):
         return type(self).randn(*self.shape, dtype=dtype or self.uop.dtype, **kwargs)
 
     def dropout(self, p: float = 0.5) -> Self:
-        """In training, each element is 0 with probability p and larger by 1/(1-p) otherwise.
+        """In training, each element is 0 with probability p and scaled by 1/(1-p) otherwise.
 
         >>> Tensor.ones(3).dropout(0.5).tolist()  # nothing is dropped outside of training
         [1.0, 1.0, 1.0]
@@ -304,7 +304,9 @@ class Random(TensorCore):
 
 
 def _uniform(bits: Any, dtype: Any) -> Any:
-    """The top bits as a float in [0, 1): as many as the mantissa holds, so that all are exact."""
+    """The top bits as a float in [0, 1): as many as the mantissa holds, so that the conversion is
+    exact.
+    """
     if dtype is dtypes.float64:
         return (bits >> 11).cast(dtypes.int64).cast(dtype) * 2.0**-53
     count = min(dtypes.finfo(dtype)[1] + 1, 24)
@@ -313,14 +315,14 @@ def _uniform(bits: Any, dtype: Any) -> Any:
 
 
 def _half_uniform(word: Any, dtype: Any) -> Any:
-    """32 bits as a number in [0, 1): all of them in float64, the top 24 elsewhere."""
+    """32 bits as a number in [0, 1): all of them in float64, the top 24 in other dtypes."""
     if dtype is dtypes.float64:
         return word.cast(dtypes.int64).cast(dtype) * 2.0**-32
     return (word >> 8).cast(dtypes.int32).cast(dtypes.float32) * 2.0**-24
 
 
 def _scaled(bits: Any, width: int) -> Any:
-    """bits * width / 2^64 rounded down, in words of 32 bits: hardly a bias, and no remainder."""
+    """floor(bits * width / 2^64) in 32-bit words: a negligible bias, and no division."""
     if width > WORD:
         return bits
     top, bottom = bits >> 32, bits & HALF

@@ -1,4 +1,4 @@
-"""Reductions: sum, prod, max, mean, var and their relatives over some axes."""
+"""Reductions over axes: sum, prod, max, mean, var, logsumexp, argmax and others."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from glassgrad.tensor.symbolic_sizes import checked_cut
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
-MIN_CORRECTED_COUNT = 4096  # values whose mean is off by more than a few roundings
+# Elements; above this the rounding error of the mean is corrected in the variance.
+MIN_CORRECTED_COUNT = 4096
 PAIR = "PyTorch gives values and their places for it; here max(axis=…) and argmax(axis=…) do"
 
 
 def accumulator(dtype: DType) -> DType:
-    """The dtype that many values are added in: narrow floats would lose most of them."""
+    """The dtype to accumulate in: at least float32, and wide enough for integer sums."""
     return dtypes.float32 if dtype.kind == "float" and dtype.bits < 32 else sum_dtype(dtype)
 
 
 def reduce_node(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
-    """REDUCE, unless the axes have one element each."""
+    """REDUCE, or a reshape if all reduced axes have size 1."""
     shape = uop.shape
     if all(shape[axis] == 1 for axis in axes):
         rest = tuple([size for axis, size in enumerate(shape) if axis not in axes])
@@ -47,7 +48,7 @@ def reduce_node(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
 
 
 def reduce_axes(uop: UOp, op: Ops, axes: tuple[int, ...], keepdim: bool) -> UOp:
-    """A reduction whose axes are gone, or kept with size 1."""
+    """A reduction whose axes are removed, or kept as size 1."""
     result = reduce_node(uop, op, axes)
     if not keepdim:
         return result
@@ -55,7 +56,7 @@ def reduce_axes(uop: UOp, op: Ops, axes: tuple[int, ...], keepdim: bool) -> UOp:
 
 
 class Reductions(TensorCore):
-    """What makes one value of many."""
+    """sum, prod, max, min, any, all, mean, var, std, logsumexp, argmax and argmin."""
 
     __slots__ = ()
 
@@ -106,7 +107,7 @@ class Reductions(TensorCore):
 
     @refused_keywords(dim=PAIR)
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The largest value over some axes, or over all.
+        """The maximum over some axes, or over all.
 
         >>> Tensor([[1, 2], [3, 4]]).max(axis=0).tolist()
         [3, 4]
@@ -115,7 +116,7 @@ class Reductions(TensorCore):
 
     @refused_keywords(dim=PAIR.replace("max", "min"))
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The smallest value over some axes, or over all.
+        """The minimum over some axes, or over all.
 
         >>> Tensor([[1, 2], [3, 4]]).min().item()
         1
@@ -127,7 +128,7 @@ class Reductions(TensorCore):
         if 0 in self.uop.shape and any(self.uop.shape[one] == 0 for one in axes):
             raise ShapeError(f"there is no {word} of no elements: the shape is {self.shape}")
         if Sizes.exist:
-            for one in axes:  # of no elements there is no extreme
+            for one in axes:  # an empty axis has no maximum
                 if self.ndim:
                     checked_cut(0, 1, self.shape[one], one)
         if self.uop.dtype is BOOL:
@@ -202,10 +203,10 @@ class Reductions(TensorCore):
         return variance.cast(dtype), mean.cast(dtype)
 
     def _spread(self, axis: Axes, keepdim: bool, correction: int) -> tuple[Self, Self]:
-        """Variance and mean in the accumulator's dtype, by two passes.
+        """Variance and mean in the accumulator's dtype, in two passes.
 
-        The mean of many values is off by some rounding errors; the sum of distances, which would
-        be 0, tells by how much, and what that adds to their squares is subtracted.
+        The mean of many values has a rounding error. The sum of distances, exactly 0 otherwise,
+        measures it, and its contribution to the squares is subtracted.
         """
         correction = whole_number(correction, "the correction")
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
@@ -309,6 +310,6 @@ class Reductions(TensorCore):
         line = self._wrap(record(Ops.IOTA, counted, (), size))
         line = line.reshape((size, *(1,) * (self.ndim - 1 - place)))
         is_best = self.eq(best) | self.ne(self) if self.is_floating_point() else self.eq(best)
-        # Counting down makes the first one the largest.
+        # Counting down makes the first index the largest value.
         first = is_best.where(size - line, 0)._reduced(MAX, (place,), keepdim)
         return size - first

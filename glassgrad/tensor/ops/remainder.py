@@ -1,9 +1,9 @@
-"""floats x, y -> what is left of x, and how often y goes into it: exact for every quotient.
+"""floats x, y -> the remainder and the quotient of x / y, exact for every quotient.
 
-With x = a·2^d·u and y = m·u, where a and m are whole numbers and u is a power of two, what is left
-of x is u times a·2^d mod m. A rounded quotient would be wrong from 2^53 on, and d can be 2097: so
-2^d mod m is found by repeated squaring, in a few steps and without a branch. Whole numbers of
-float32 and narrower dtypes are multiplied exactly in float64, those of float64 as 64-bit ints.
+With x = a·2^d·u and y = m·u, where a and m are integers and u is a power of two, the remainder is u
+· (a·2^d mod m). A rounded quotient would be wrong from 2^53 on, and d can be 2097, so 2^d mod m is
+computed by repeated squaring, in a few steps without branches. Mantissas of float32 and narrower
+dtypes are multiplied exactly in float64, those of float64 as 64-bit ints.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ from glassgrad.tensor.record import mark_origin, record
 
 T = TypeVar("T", bound=TensorCore)
 
-MANTISSA = 52  # bits of a float64 behind the point
-BIAS = 1023  # of its exponent
+MANTISSA = 52  # mantissa bits of a float64
+BIAS = 1023  # exponent bias of a float64
 FRACTION_MASK = (1 << MANTISSA) - 1
 SIGN_MASK = -(1 << 63)
 FLOAT32_MANTISSA = 23
-LOW_BITS = {FLOAT32_MANTISSA: 4, MANTISSA: 6}  # of d; 2 to its other bits is less than any m
-TO_NORMAL = 54  # bits that every denormal float64 is shifted by to become normal
+LOW_BITS = {
+    FLOAT32_MANTISSA: 4,
+    MANTISSA: 6,
+}  # low bits of d; 2 to the power of its high bits is less than any m
+TO_NORMAL = 54  # a shift by this many bits makes every denormal float64 normal
 SLIGHTLY_LESS = 1 - 2.0**-50
-STRAIGHT = Derivative(lambda y, g: g)  # the second source has the gradient of the result
+GRADIENT_OF_SECOND = Derivative(lambda y, g: g)  # the second source has the gradient of the result
 
 
 def towards_zero(x: T, y: T) -> T:
-    """x - trunc(x / y) · y: the sign of x, and smaller than y; x itself where y is infinite."""
+    """x - trunc(x / y) · y: has the sign of x; x itself where y is infinite."""
     rest = _rest(x, y)
     return _with_gradient(rest, _times(x, y, rest), x, y)
 
 
 def downwards(x: T, y: T) -> T:
-    """x - floor(x / y) · y: the sign of y, as Python has it, even if it is 0."""
+    """x - floor(x / y) · y: has the sign of y, as in Python, even if it is 0."""
     rest, times = _rest(x, y), _times_down(x, y)
     zero = (y < 0).where(-rest.abs(), rest.abs())  # of the sign of y
     moved = _differs(rest, y).where(rest + y.cast(rest.dtype), rest)
@@ -46,17 +49,17 @@ def downwards(x: T, y: T) -> T:
 
 
 def floor_quotient(x: T, y: T) -> T:
-    """How often y goes into x, rounded down; where y is 0, what x / y is."""
+    """floor(x / y); where y is 0, x / y."""
     times = _times_down(x, y)
     quotient = x / y
     return (y.eq(0) | times.eq(0)).where(quotient.trunc(), times.cast(x.dtype)).detach()
 
 
 def _with_gradient(rest: T, times: T, x: T, y: T) -> T:
-    """The remainder, whose gradient is that of x - times · y."""
+    """The remainder, with the gradient of x - times · y."""
     line = x - times.cast(x.dtype).detach() * y
     exact = rest.cast(x.dtype)
-    return x._wrap(record(Ops.CUSTOM, exact.uop.dtype, (exact.uop, line.uop), STRAIGHT))
+    return x._wrap(record(Ops.CUSTOM, exact.uop.dtype, (exact.uop, line.uop), GRADIENT_OF_SECOND))
 
 
 def _times(x: T, y: T, rest: T) -> T:
@@ -75,7 +78,7 @@ def _times_down(x: T, y: T) -> T:
 
 
 def _differs(rest: T, other: T) -> T:
-    """Is there a rest, of another sign?"""
+    """True where there is a remainder with the other sign."""
     return rest.ne(0) & ((rest < 0) ^ (other < 0))
 
 
@@ -90,7 +93,7 @@ def _rest(x: T, y: T) -> T:
 
 
 def _fmod(x: UOp, y: UOp, digits: int) -> UOp:
-    """x - trunc(x / y) · y of float64s whose whole numbers have digits + 1 bits."""
+    """x - trunc(x / y) · y of float64s with mantissas of digits + 1 bits."""
     sign = x.bitcast(dtypes.int64) & SIGN_MASK
     size, divisor = _absolute(x), _absolute(y)
     a, a_exponent, _ = _parts(size, digits)
@@ -107,9 +110,9 @@ def _fmod(x: UOp, y: UOp, digits: int) -> UOp:
 
 
 def _corrected(times: UOp, x: UOp, y: UOp, rest: UOp) -> UOp:
-    """A quotient of float64s that may be off by one, put right where float64 holds it exactly.
+    """A float64 quotient that may be off by one, corrected where float64 holds it exactly.
 
-    x - times · y - rest is a small multiple of y, so the lower 64 bits of whole numbers show which.
+    x - times · y - rest is a small multiple of y, so its lower 64 bits as an integer tell which.
     """
     size, divisor = _absolute(x), _absolute(y)
     a, a_exponent, _ = _parts(size, MANTISSA)
@@ -136,11 +139,11 @@ def _is_denormal(x: UOp) -> UOp:
 
 
 def _parts(x: UOp, digits: int) -> tuple[UOp, UOp, UOp]:
-    """(n, e, unit) of a positive number: n is whole, x is n · 2^(e - BIAS - digits), and unit is
-    2^(e - BIAS), or of a denormal number 2^TO_NORMAL times that.
+    """(n, e, unit) of a positive number: n is an integer, x is n · 2^(e - BIAS - digits), and unit
+    is 2^(e - BIAS), times 2^TO_NORMAL for a denormal number.
     """
     moved = x
-    if digits == MANTISSA:  # else a float64 holds it as a normal number
+    if digits == MANTISSA:  # other dtypes are normal numbers in float64
         moved = _is_denormal(x).where(x * 2.0**TO_NORMAL, x)
     bits = moved.bitcast(dtypes.int64)
     whole = ((bits & FRACTION_MASK) | ((BIAS + digits) << MANTISSA)).bitcast(dtypes.float64)
@@ -151,7 +154,9 @@ def _parts(x: UOp, digits: int) -> tuple[UOp, UOp, UOp]:
 
 
 def _shifted_mod(a: UOp, exponent: UOp, m: UOp, digits: int) -> UOp:
-    """a · 2^exponent mod m: the upper bits of the exponent first, then a square for each other."""
+    """a · 2^exponent mod m: the upper bits of the exponent first, then one squaring per lower
+    bit.
+    """
     low = LOW_BITS[digits]
     power = (((exponent >> low) + BIAS) << MANTISSA).bitcast(dtypes.float64)
     inverse = m.const_like(1.0).alu(Ops.FDIV, m)
@@ -164,9 +169,9 @@ def _shifted_mod(a: UOp, exponent: UOp, m: UOp, digits: int) -> UOp:
 
 
 def _multiply(x: UOp, y: UOp, m: UOp, inverse: UOp, is_twice: UOp | None) -> UOp:
-    """x · y mod m, or twice that, of numbers of 24 bits; it may be m itself, or a little more.
+    """x · y mod m, or twice that, for 24-bit integers; the result may be m or slightly more.
 
-    The quotient is never too large, so what is left is never negative.
+    The quotient is never too large, so the remainder is never negative.
     """
     product = x * y
     if is_twice is not None:
@@ -176,10 +181,10 @@ def _multiply(x: UOp, y: UOp, m: UOp, inverse: UOp, is_twice: UOp | None) -> UOp
 
 
 def _multiply_long(x: UOp, y: UOp, m: UOp, inverse: UOp, is_twice: UOp | None) -> UOp:
-    """x · y mod m, or twice that, of numbers of 53 bits.
+    """x · y mod m, or twice that, for 53-bit integers.
 
-    A quotient of float64s is off by a few. What is left is then small, so the lower 64 bits of
-    both products give all of it; a second quotient puts it right.
+    The float64 quotient is off by a few. The remainder is then small, so the lower 64 bits of both
+    products determine it; a second quotient corrects it.
     """
     whole = m.cast(dtypes.int64)
     first = (x * y * inverse).cast(dtypes.int64)
@@ -192,6 +197,6 @@ def _multiply_long(x: UOp, y: UOp, m: UOp, inverse: UOp, is_twice: UOp | None) -
 
 
 def _wrapped(left: UOp, whole: UOp) -> UOp:
-    """A number between -m and 2m, between 0 and m."""
+    """A number between -m and 2m, reduced to 0 … m."""
     left = (left < 0).where(left + whole, left)
     return (left < whole).where(left, left - whole)

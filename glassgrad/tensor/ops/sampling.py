@@ -1,4 +1,4 @@
-"""Sampling: permutations and draws by weight."""
+"""Random permutations and draws from weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sampling(TensorCore):
 
     @with_concrete_arguments
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
-        """Places drawn with probabilities in proportion to these weights, per row.
+        """Indices drawn with probabilities proportional to these weights, per row.
 
         >>> Tensor([0.0, 1.0, 0.0]).multinomial(4, replacement=True).tolist()
         [1, 1, 1, 1]
@@ -63,20 +63,20 @@ class Sampling(TensorCore):
         return drawn.reshape((*self.shape[:-1], num_samples))
 
     def _drawn_again(self, count: int) -> Self:
-        """How many running sums of the weights a uniform number has passed."""
+        """With replacement: the number of running sums that a uniform number exceeds."""
         sums = self.cumsum(1)
         chance = type(self).rand(self.shape[0], count, device=self.device) * sums[:, -1:]
         passed = chance.unsqueeze(2) >= sums.unsqueeze(1)
-        # A place without weight at the end must not be drawn when rounding reaches the total.
+        # Rounding may reach the total: an index of weight 0 at the end must not be drawn.
         return passed.cast(dtypes.int32).sum(2).minimum(self._last_weight())
 
     def _last_weight(self) -> Self:
-        """The last place of each row that has a weight."""
+        """The last index of each row with a positive weight."""
         line = self._line(int(self.shape[1]))
         return (self > 0).where(line, 0).max(1, keepdim=True)
 
     def _drawn_once(self, count: int) -> Self:
-        """A race: each place arrives after an exponential time over its weight."""
+        """Without replacement: the first arrivals at exponential times over the weights."""
         chance = type(self).rand(*self.shape, device=self.device)
-        speed = ((1.0 - chance).log() - 1e-30) / self  # negative; no weight never arrives
+        speed = ((1.0 - chance).log() - 1e-30) / self  # negative; weight 0 gives -inf
         return speed.topk(count, 1)[1]

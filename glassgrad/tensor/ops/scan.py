@@ -1,4 +1,4 @@
-"""Scans: running sums, products and extremes along an axis, each one pass in order."""
+"""Scans: running sums, products and extremes along an axis."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scan(TensorCore):
 
     @keyword_aliases(dim="axis")
     def cummax(self, axis: int = 0, *, dim: int = 0) -> tuple[Self, Self]:
-        """The largest so far along an axis, and where it was last.
+        """Running maxima along an axis, and the index of each, the last on ties.
 
         >>> [x.tolist() for x in Tensor([1, 3, 2, 3]).cummax()]
         [[1, 3, 3, 3], [0, 1, 1, 3]]
@@ -51,7 +51,7 @@ class Scan(TensorCore):
 
     @keyword_aliases(dim="axis")
     def cummin(self, axis: int = 0, *, dim: int = 0) -> tuple[Self, Self]:
-        """The smallest so far along an axis, and where it was last.
+        """Running minima along an axis, and the index of each, the last on ties.
 
         >>> [x.tolist() for x in Tensor([3, 1, 2, 1]).cummin()]
         [[3, 1, 1, 1], [0, 1, 1, 3]]
@@ -79,7 +79,7 @@ class Scan(TensorCore):
         return self._smooth(logarithms)
 
     def _after_nothing(self, axis: int) -> Self:
-        """Everything one place on along an axis; the first is the logarithm of nothing."""
+        """Elements shifted by one along an axis, after a first element log(0)."""
         pairs, box = [(0, 0)] * self.ndim, [(0, n) for n in self.shape]
         pairs[axis], box[axis] = (1, 0), (0, self.shape[axis] - 1)
         return self.shrink(tuple(box)).pad(tuple(pairs), value=-math.inf)
@@ -94,7 +94,7 @@ class Scan(TensorCore):
         size = self.shape[place]
         line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - place)))
         index = is_best.where(line, 0)._scanned(MAX, axis)
-        # Looked up again, so that the gradient goes to where the value was.
+        # Gathered again, so that the gradient goes to the element with that value.
         values = (
             self._gather_unchecked(place, index)
             if self.is_floating_point()
@@ -103,9 +103,9 @@ class Scan(TensorCore):
         return values, index
 
     def _scanned(self, op: Ops, axis: int, factor: Self | None = None) -> Self:
-        """An op of reductions applied to all elements up to each one.
+        """A reduction op applied to all elements up to each one.
 
-        With MULACC what there was is multiplied by `factor` before each element is added.
+        With MULACC the running value is multiplied by `factor` before each element is added.
         """
         place = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.uop.shape or self.uop.shape[place] == 1:

@@ -1,4 +1,4 @@
-"""Scatter and selection: elements written to places that tensors name, or chosen by masks."""
+"""Scatter and selection: writes to indices, and elements selected by masks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Scatter(TensorCore):
 
     @with_concrete_arguments
     def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
-        """A copy with y[index[i][j]][j] = src[i][j] for dim 0, and so on; the last one stays.
+        """A copy with y[index[i][j]][j] = src[i][j] for dim 0, and so on; the last of several
+        writes stays.
 
-        `reduce` "add" or "multiply" combines with what is there instead.
+        `reduce` "add" or "multiply" combines with the present value instead.
 
         >>> Tensor([0, 0, 0]).scatter(0, Tensor([2, 0]), Tensor([5, 6])).tolist()
         [6, 0, 5]
@@ -57,7 +58,7 @@ class Scatter(TensorCore):
     def scatter_reduce(
         self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
     ) -> Self:
-        """Elements of src combined at the places that index names: sum, prod, mean, amax or amin.
+        """Elements of src combined at their indices: sum, prod, mean, amax or amin.
 
         >>> x, places = Tensor([1.0, 1.0]), Tensor([0, 0, 0])
         >>> x.scatter_reduce(0, places, Tensor([2.0, 3.0, 4.0]), "sum").tolist()
@@ -85,7 +86,9 @@ class Scatter(TensorCore):
 
     @with_concrete_arguments
     def _with_rows(self, places: Self, rows: Self) -> Self:
-        """This tensor (n, …) with rows (k, …) at places (k); the last one stays."""
+        """This tensor (n, …) with rows (k, …) written to indices (k); the last of several writes
+        stays.
+        """
         last = _winners(places, int(self.shape[0]))
         found = take_rows(rows, (last - 1).maximum(0))
         is_new = (last > 0).reshape((-1, *(1,) * (self.ndim - 1)))
@@ -95,14 +98,14 @@ class Scatter(TensorCore):
 
     @with_concrete_arguments
     def nonzero(self, size: int | None = None, fill_value: ConstType = 0) -> Self:
-        """The indices of elements that are not 0, one row each.
+        """The indices of nonzero elements, one row each.
 
-        How many there are is computed now, unless `size` says how many rows to give.
+        Their number is computed now, unless `size` gives the number of rows.
 
         >>> Tensor([[0, 5], [7, 0]]).nonzero().tolist()
         [[0, 1], [1, 0]]
         """
-        places, is_there = _true_places(self.ne(0), size)
+        places, is_there = _true_indices(self.ne(0), size)
         columns = []
         stride = self.numel()
         for width in self.shape:
@@ -115,16 +118,18 @@ class Scatter(TensorCore):
 
     @with_concrete_arguments
     def masked_select(self, mask: Self, size: int | None = None, fill_value: ConstType = 0) -> Self:
-        """The elements where a mask is true, as a vector.
+        """The elements where a mask is True, as a vector.
 
-        How many there are is computed now, unless `size` says how many to give.
+        Their number is computed now, unless `size` gives it.
 
         >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
         [1, 3]
         """
         x, condition = self._broadcasted(mask)
-        places, is_there = _true_places(condition.cast(BOOL), size)
-        fill = bool(fill_value) if x.dtype is BOOL else fill_value  # 0 is no reason to widen bools
+        places, is_there = _true_indices(condition.cast(BOOL), size)
+        fill = (
+            bool(fill_value) if x.dtype is BOOL else fill_value
+        )  # a fill of 0 must not widen bools
         if not x.numel():
             return x.flatten().pad_to(places.shape, value=fill)
         return is_there.where(take_rows(x.flatten(), places), fill)
@@ -140,7 +145,7 @@ def _source(x: T, index: T, src: Any) -> T:
 
 
 def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
-    """Index and source of one shape, with the axis last."""
+    """Index and source in one shape, with the axis last."""
     check_index(index)
     if not x.ndim == index.ndim == src.ndim or not x.ndim:
         raise ShapeError(
@@ -162,18 +167,18 @@ def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
 
 
 def _hits(places: T, size: int) -> T:
-    """Which element lands where: (…, place, element)."""
+    """Which source element goes to which index: (…, index, element)."""
     return places.unsqueeze(-2).eq(places._line(size, places.dtype).unsqueeze(-1))
 
 
 def _winners(places: T, size: int) -> T:
-    """Which element lands last at each of `size` places, counted from 1; 0 for none."""
+    """The last source element, counted from 1, that goes to each of `size` indices; 0 for none."""
     numbers = places._line(int(places.shape[-1])).expand(places.shape)
     return (_combined(places, numbers, size, MAX) + 1).maximum(0)
 
 
 def _combined(places: T, values: T, size: int, op: Ops) -> T:
-    """Elements (…, n) combined at each of `size` places."""
+    """Source elements (…, n) combined at each of `size` indices."""
     has_rule = op in (MAX, MIN) and values.is_floating_point()
     plain = values.detach() if has_rule else values
     chosen = _hits(places, size).where(
@@ -187,7 +192,7 @@ def _combined(places: T, values: T, size: int, op: Ops) -> T:
 
 
 def _written(x: T, places: T, values: T, axis: int) -> T:
-    """x with elements of lines (…, n) written to places along an axis, one after the other."""
+    """x with elements of lines (…, n) written to indices along an axis, in order."""
     at, new = (
         line.transpose(axis, -1).unsqueeze(-1).transpose(axis, -1) for line in (places, values)
     )
@@ -202,7 +207,9 @@ def _written(x: T, places: T, values: T, axis: int) -> T:
 
 
 class _ScatterGradient:
-    """The gradient of writing: it goes to what was written last, and to what was not written to."""
+    """The gradient of writing: for the last write to each index, and for elements that were not
+    written.
+    """
 
     def __init__(self, places: Any, axis: int, x: Any) -> None:
         self.places, self.axis, self.x = places, axis, x
@@ -220,7 +227,7 @@ class _ScatterGradient:
 
 
 class _ExtremeGradient:
-    """The gradient of extremes: all elements that are as large as what is kept share it."""
+    """The gradient of extremes: all elements equal to the extreme share it."""
 
     def __init__(self, places: Any, values: Any, found: Any) -> None:
         self.places, self.values, self.found = places, values, found
@@ -234,12 +241,12 @@ class _ExtremeGradient:
 
 
 def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
-    """The last axis where it belongs; places that no index could name are filled."""
+    """The last axis moved back, filled at indices beyond the lines."""
     return line.transpose(axis, -1).pad_to(x.shape, value=fill)
 
 
-def _true_places(mask: T, size: int | None) -> tuple[T, T]:
-    """Where a mask is true in its flattened order, and which of these places are real."""
+def _true_indices(mask: T, size: int | None) -> tuple[T, T]:
+    """The flat indices where a mask is True, and which of these are valid."""
     if not mask.numel():
         none = mask._wrap(type(mask).zeros(size or 0, dtype=dtypes.int32).uop)
         return none, none.ne(0)
@@ -252,12 +259,12 @@ def _true_places(mask: T, size: int | None) -> tuple[T, T]:
 
 
 def _counted(x: Any) -> int:
-    """The number that a tensor holds, computed now."""
+    """The value of a count, computed now."""
     return int(x.item())
 
 
 def _first_at_least(line: T, values: T) -> T:
-    """How many elements of growing lines (…, n) are less than values (…, k); by halving."""
+    """Binary search: how many elements of increasing lines (…, n) are less than values (…, k)."""
     size = int(line.shape[-1])
     place = (values * 0).cast(dtypes.int32)
     step = 1 << (size.bit_length() - 1)

@@ -1,4 +1,4 @@
-"""Series: functions near 0 by their power series, where 1 + x would drown the digits of x."""
+"""Power series near 0, where 1 + x would lose the digits of x."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import TypeVar
 from glassgrad.base.dtype import dtypes
 from glassgrad.tensor.core import TensorCore
 
-EXP_LIMIT = {dtypes.float32: 88.0, dtypes.float64: 709.0}  # the exponential is finite here
-TERMS = {dtypes.float32: 8, dtypes.float64: 17}  # enough where terms fall by 1/9 each
-Law = Callable[[int], float]
+EXP_LIMIT = {dtypes.float32: 88.0, dtypes.float64: 709.0}  # up to here the exponential is finite
+TERMS = {
+    dtypes.float32: 8,
+    dtypes.float64: 17,
+}  # number of terms, each at most 1/9 of the one before
+Coefficient = Callable[[int], float]
 T = TypeVar("T", bound=TensorCore)
 
 
 def polynomial(x: T, coefficients: tuple[float, ...]) -> T:
-    """The highest power first."""
+    """A polynomial by Horner's rule, highest power first."""
     total = x * coefficients[0] + coefficients[1]
     for coefficient in coefficients[2:]:
         total = total * x + coefficient
     return total
 
 
-def odd(x: T, law: Law) -> T:
+def odd(x: T, law: Coefficient) -> T:
     """x (law(0) + law(1) x² + law(2) x⁴ + …)"""
     count = TERMS[x.uop.dtype]
     return x * polynomial(x * x, tuple(law(k) for k in reversed(range(count))))
@@ -43,7 +46,7 @@ def log1p(x: T) -> T:
 
 
 def sinh(x: T) -> T:
-    """(exp(x) - exp(-x)) / 2; that cancels near 0, where the power series is."""
+    """(exp(x) - exp(-x)) / 2, and the power series near 0, where that cancels."""
     near = odd(x.clamp(-1.0, 1.0), of_sinh)
     is_negative = x < 0
     half = _half_exp(is_negative.where(-x, x))
@@ -58,7 +61,7 @@ def cosh(x: T) -> T:
 
 
 def _half_exp(x: T) -> T:
-    """exp(x) / 2 for x >= 0: finite where exp(x) is not any more.
+    """exp(x) / 2 for x >= 0: finite where exp(x) overflows.
 
     x - limit is exact up to twice the limit, and 0 below it, where its exponential is 1.
     """

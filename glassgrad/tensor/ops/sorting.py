@@ -1,9 +1,9 @@
-"""Sorting: a network of exchanges over keys that carry their places, cut short where few are asked.
+"""Sorting: a bitonic network over keys that carry their indices, pruned for small k.
 
-A value becomes a signed key of the same order, and an exchange a minimum and a maximum. Keys alone
-are sorted for values. For places, keys of 32 bits share a word of 64 with the index, so that equal
-values keep their order; wider keys travel beside their index. Which of the two networks is computed
-depends on which result is asked for; a gradient asks for places.
+A value becomes a signed key of the same order, and a compare-exchange a minimum and a maximum. For
+values, keys alone are sorted. For indices, 32-bit keys share a 64-bit word with the index, so that
+the sort is stable; wider keys travel beside their index. Which of the two networks runs depends on
+the result that is read; gradients read indices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glassgrad.tensor.ops.sorting_network import Words, first_in_order
 from glassgrad.tensor.record import axis_of, record
 from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
-# Elements of which so small a part is asked for that most are left out
+# Axis length, and its ratio to k, from which topk sorts only candidate groups.
 MIN_PARTIAL_SORT_LENGTH, MIN_PARTIAL_SORT_RATIO = 512, 32
 SIGNED = {32: dtypes.int32, 64: dtypes.int64}
 
@@ -33,7 +33,7 @@ class Sorting(TensorCore):
 
     @with_concrete_arguments
     def argsort(self, dim: int = -1, descending: bool = False) -> Self:
-        """The places of the elements in order; equal ones keep theirs, nan is the largest.
+        """The indices that sort the tensor. The sort is stable, and nan is the largest.
 
         >>> Tensor([3, 1, 2]).argsort().tolist()
         [1, 2, 0]
@@ -44,13 +44,13 @@ class Sorting(TensorCore):
         return self._first(axis, int(self.shape[axis]), descending)
 
     def _first(self, axis: int, count: int, descending: bool) -> Self:
-        """The places of the first elements in order."""
+        """The indices of the first elements in order."""
         order: Self = _order(self.detach().transpose(axis, -1), count, descending)
         return order.transpose(axis, -1)
 
     @with_concrete_arguments
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
-        """The elements in order, and their places.
+        """The elements in order, and their indices.
 
         >>> [x.tolist() for x in Tensor([3, 1, 2]).sort()]
         [[1, 2, 3], [1, 2, 0]]
@@ -70,7 +70,7 @@ class Sorting(TensorCore):
     def topk(
         self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True
     ) -> tuple[Self, Self]:
-        """The k largest or smallest elements in order, and their places.
+        """The k largest or smallest elements in order, and their indices.
 
         >>> [x.tolist() for x in Tensor([3, 1, 2]).topk(2)]
         [[3, 2], [0, 2]]
@@ -91,7 +91,7 @@ class Sorting(TensorCore):
 
 
 class _SortedGradient:
-    """The gradient of sorted values: they were looked up at these places."""
+    """The gradient of sorted values: that of a gather at their indices."""
 
     def __init__(self, index: UOp, axis: int) -> None:
         self.index, self.axis = index, axis
@@ -103,7 +103,7 @@ class _SortedGradient:
 
 
 def _order(x: Any, count: int, descending: bool) -> Any:
-    """The places of the first elements of the last axis in order."""
+    """The indices of the first elements of the last axis in order."""
     keys = _keys(x.eq(0).where(0, x) if x.dtype.kind == "float" else x)
     keys = keys.bitwise_not() if descending else keys
     size = int(x.shape[-1])
@@ -113,10 +113,10 @@ def _order(x: Any, count: int, descending: bool) -> Any:
 
 
 def _partial_sort(keys: Any, count: int) -> Any:
-    """The same by groups of neighbours: those whose first elements are first hold all we look for,
-    unless it is in the rest that makes no group.
+    """The first elements by groups of neighbours: only groups whose own first elements are among
+    the first can hold them, besides the remainder that makes no group.
 
-    Of any other group even the first element comes behind the first ones of `count` groups.
+    The first element of any other group comes after the first elements of `count` groups.
     """
     size = int(keys.shape[-1])
     width = 1 << (size // count).bit_length() // 2
@@ -135,7 +135,7 @@ def _partial_sort(keys: Any, count: int) -> Any:
 
 
 def _words(keys: Any, places: Any) -> Words:
-    """Keys that carry their places, as many as a network needs."""
+    """Keys with their indices, padded to the length of a network."""
     if keys.dtype.itemsize <= 4:
         return [_padded((keys.cast(dtypes.int64) << 32) | places.cast(dtypes.int64))]
     return [_padded(keys), _padded(places.expand(keys.shape))]
@@ -147,7 +147,7 @@ def _places(words: Words) -> Any:
 
 
 def _sorted(x: Any, descending: bool) -> Any:
-    """The elements of the last axis in order: keys alone, which are the values in another guise."""
+    """The elements of the last axis in order, by sorting keys alone."""
     keys = _keys(x)
     keys = keys.bitwise_not() if descending else keys
 
@@ -158,7 +158,7 @@ def _sorted(x: Any, descending: bool) -> Any:
 
 
 def _padded(keys: Any) -> Any:
-    """Up to a power of two, with what comes last."""
+    """Padded to a power of two with the largest key."""
     size = int(keys.shape[-1])
     more = (1 << (size - 1).bit_length()) - size
     around = ((0, 0),) * (keys.ndim - 1) + ((0, more),)
@@ -166,7 +166,7 @@ def _padded(keys: Any) -> Any:
 
 
 def _keys(x: Any) -> Any:
-    """Signed numbers of 32 or 64 bits in the order of the values; all nans are the last one."""
+    """Signed integers of 32 or 64 bits in the order of the values; all nans become the largest."""
     if x.dtype.kind == "float":
         wide = x if x.dtype.bits >= 32 else x.cast(dtypes.float32)
         bits = wide.isnan().where(float("nan"), wide).bitcast(SIGNED[wide.dtype.bits])
@@ -178,7 +178,7 @@ def _keys(x: Any) -> Any:
 
 
 def _values(keys: Any, dtype: DType) -> Any:
-    """What _keys made keys of."""
+    """The inverse of `_keys`."""
     if dtype.kind == "float":
         wide = dtypes.float64 if dtype.bits == 64 else dtypes.float32
         return _falling(keys).bitcast(wide).cast(dtype)
@@ -188,6 +188,6 @@ def _values(keys: Any, dtype: DType) -> Any:
 
 
 def _falling(bits: Any) -> Any:
-    """Negative floats count down as their bits count up; done twice, this is undone."""
+    """Reverses the order of the bits of negative floats; applied twice, it is the identity."""
     last = bits.dtype.bits - 1
     return bits ^ ((bits >> last) & ((1 << last) - 1))

@@ -1,10 +1,9 @@
-"""Words -> the first of them in order: a network of exchanges, whole vectors at a time.
+"""words -> the first of them in order: a bitonic sorting network on whole vectors.
 
-Bitonic: two runs in order, one of them turned around, become one by comparing ever closer
-neighbours. Which elements meet does not depend on what they are, so that all lanes of a vector do
+Bitonic merge: two sorted runs, one of them reversed, are merged by comparing ever closer
+neighbours. Which elements are compared does not depend on their values, so all lanes of a vector do
 the same. A *step* is the size of the blocks whose halves are compared, and whether the upper half
-is turned around before. A few steps at a time are one statement; what lies between is kept in the
-nearest memory.
+is reversed first. A few steps at a time are one statement; intermediate values stay in L1.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from math import prod
 from typing import Any
 
 LANES = 8
-SHORT = 1024  # a few rows so short have lanes of their own, even if some stay empty
-PART = 1024  # elements of a lane that fit the nearest cache with all lanes
-PARTS = 16  # fewer are no loop that statements would share
-TOGETHER = 2  # steps: three take twice as long to compile, and are no faster
+MAX_ROW_PER_LANE = 1024  # elements; fewer than LANES rows up to this length get a lane each
+PART = 1024  # elements of a lane; all lanes of a part fit L1
+MIN_PARTS = 16  # fewer parts make no loop that statements share
+STEPS_PER_STATEMENT = 2  # three take twice as long to compile and are no faster
 
 Step = tuple[int, bool]
-Words = list[Any]  # compared by the first; where that is equal, by the next
+Words = list[Any]  # compared lexicographically
 
 
 def first_in_order(words: Words, count: int, read: Callable[[Words], Any]) -> Any:
-    """The first elements of the last axis, a power of two long: `count` of what `read` makes
-    of their words.
+    """The first elements of the last axis, whose length is a power of two: `count` results of
+    `read` on the sorted words.
     """
     shape = words[0].shape
     rows = prod(shape[:-1])
-    if rows < LANES and int(shape[-1]) > SHORT:
+    if rows < LANES and int(shape[-1]) > MAX_ROW_PER_LANE:
         return read(_few_rows(words, count))[..., :count]
     found = _smallest([_rows_side_by_side(word, rows) for word in words], count)
     apart = read([word.transpose(-1, -2)[..., :count] for word in found])
@@ -45,7 +44,7 @@ def _rows_side_by_side(word: Any, rows: int) -> Any:
 
 
 def _few_rows(words: Words, count: int, lanes: int = LANES) -> Words:
-    """A lane is a run of the network's elements: first each is put in order, then all of them."""
+    """Each lane is a run of elements: first each run is sorted, then runs are merged."""
     size = int(words[0].shape[-1])
     lanes = lanes if size >= lanes * lanes else 1
     length = size // lanes
@@ -67,8 +66,8 @@ def _turned(word: Any) -> Any:
 
 
 def _across_lanes(words: Words, block: int) -> Words:
-    """Elements of different runs meet where runs lie one behind the other; near ones where runs lie
-    side by side.
+    """Compare distant elements in the layout with runs one after the other, near ones in the layout
+    with runs side by side.
     """
     length, lanes = (int(n) for n in words[0].shape[-2:])
     flat = [_turned(word)._once().unflatten(-1, (length, lanes)) for word in words]
@@ -78,10 +77,10 @@ def _across_lanes(words: Words, block: int) -> Words:
 
 
 def _smallest(words: Words, count: int) -> Words:
-    """Of each lane of (…, length, lanes) the first `count` elements, or more, in order.
+    """The first `count` elements, or more, of each lane of (…, length, lanes), in order.
 
-    Of two blocks in order the better half stays: the lesser of each element and its mirror image in
-    the other block. These need only the last steps of a network to be in order.
+    Of two sorted blocks the better half is kept: the lesser of each element and its mirror image in
+    the other block. A bitonic merge sorts it again.
     """
     count = 1 << (count - 1).bit_length()
     words = _run(words, steps_up_to(count))
@@ -98,7 +97,7 @@ def _smallest(words: Words, count: int) -> Words:
 
 
 def steps_up_to(size: int) -> list[Step]:
-    """Blocks of two, of four, … of `size` are put in order."""
+    """The steps that sort blocks of two, of four, … of `size`."""
     steps: list[Step] = []
     block = 2
     while block <= size:
@@ -108,7 +107,7 @@ def steps_up_to(size: int) -> list[Step]:
 
 
 def nearing(block: int) -> list[Step]:
-    """The steps that order blocks which rise and fall once."""
+    """The bitonic merge: steps that sort blocks which rise and fall once."""
     steps: list[Step] = []
     while block >= 2:
         steps.append((block, False))
@@ -117,8 +116,8 @@ def nearing(block: int) -> list[Step]:
 
 
 def _run(words: Words, steps: Sequence[Step], turns_lanes: bool = False) -> Words:
-    """Steps that stay within a part of each lane are done part by part, which is in the nearest
-    cache for all of them; `turns_lanes`: the lanes are the nearest neighbours.
+    """Run steps. Those that stay within a part of each lane run part by part, so that the part
+    stays in L1. With `turns_lanes`, a lane holds the nearest neighbours.
     """
     *rows, length, _ = (int(n) for n in words[0].shape)
     part = _part(prod(rows), length)
@@ -133,21 +132,21 @@ def _run(words: Words, steps: Sequence[Step], turns_lanes: bool = False) -> Word
 
 
 def _part(rows: int, length: int) -> int:
-    """How many elements of a lane make a part: a power of two, and all of a short lane."""
+    """The elements of a lane in one part: a power of two, or all of a short lane."""
     if length <= PART:
         return length
-    return min(PART, 1 << (rows * length // PARTS).bit_length() - 1)
+    return min(PART, 1 << (rows * length // MIN_PARTS).bit_length() - 1)
 
 
 def _a_few(words: Words, steps: Sequence[Step], turns_lanes: bool) -> Words:
-    """A few steps at a time."""
-    for start in range(0, len(steps), TOGETHER):
-        words = _statement(words, steps[start : start + TOGETHER], turns_lanes)
+    """Run STEPS_PER_STATEMENT steps per statement."""
+    for start in range(0, len(steps), STEPS_PER_STATEMENT):
+        words = _statement(words, steps[start : start + STEPS_PER_STATEMENT], turns_lanes)
     return words
 
 
 def _statement(words: Words, steps: Sequence[Step], turns_lanes: bool) -> Words:
-    """Every step has an axis of two, so that the code for both of its halves is written out."""
+    """One statement. Every step gets an axis of size 2, so that both halves are unrolled."""
     shape = words[0].shape
     sizes, axes = split_at(int(shape[-2]), {block // 2 for block, _ in steps})
     first = len(shape) - 2
@@ -161,8 +160,8 @@ def _statement(words: Words, steps: Sequence[Step], turns_lanes: bool) -> Words:
 
 
 def split_at(length: int, distances: set[int]) -> tuple[tuple[int, ...], dict[int, int]]:
-    """Sizes of axes that a length is cut into so that each distance is a step along one of two; and
-    which axis that is.
+    """Axis sizes for a length such that each distance is a step along an axis of size 2; and which
+    axis that is.
 
     >>> split_at(32, {8, 1})
     ((2, 2, 4, 2, 1), {8: 1, 1: 3})
@@ -178,7 +177,7 @@ def split_at(length: int, distances: set[int]) -> tuple[tuple[int, ...], dict[in
 
 
 def _exchanged(words: Words, axis: int, turned: tuple[int, ...]) -> Words:
-    """The smaller element of each pair along an axis comes first, the larger second."""
+    """Compare-exchange along an axis: the smaller element of each pair first."""
     ones = (1,) * (words[0].ndim - axis - 1)
     is_low = words[0]._line(2).eq(0).reshape((2, *ones))
     if turned:
@@ -190,7 +189,7 @@ def _exchanged(words: Words, axis: int, turned: tuple[int, ...]) -> Words:
 
 
 def _are_less(ones: Words, others: Words) -> Any:
-    """By the first word, and where that is equal by the next."""
+    """Lexicographic comparison of words."""
     if len(ones) == 1:
         return ones[0] < others[0]
     return (ones[0] < others[0]) | (ones[0].eq(others[0]) & (ones[1] < others[1]))
