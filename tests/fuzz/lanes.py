@@ -277,4 +277,4 @@ def tolerance(lanes: Array, dtype: str) -> Array:
         return apart
     units = 8.0 if dtype in ("float32", "float64") else 1.01
     own = units * EPSILON[dtype] * np.abs(lanes[0]) + TINIEST[dtype]
-    return 8 * apart + 2 * apart.mean() + own
+    return 16 * apart + 4 * apart.mean() + own

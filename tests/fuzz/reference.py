@@ -170,7 +170,7 @@ def slopes(program: Program, seed: int, held: dict[str, Array] | None = None) ->
         above, below = _sides(program, leaf, STEP * direction, 0.0, frozen, others)
         wanted, kink = (above - below) / (2 * STEP), abs(above - 2 * middle + below) / STEP
         higher, lower = _sides(program, leaf, 3 * STEP * direction, UNITS, frozen, others)
-        error = 16 * abs((higher - lower) / (6 * STEP) - wanted) + 2 * kink + 1e-7
+        error = 16 * abs((higher - lower) / (6 * STEP) - wanted) + 2 * kink + 1e-6
         if not np.isfinite(error) or error > 0.02 * (abs(wanted) + 1):
             raise Discard("a gradient is ill-conditioned, or not there")
         found.append(Slope(leaf.name, direction, wanted, error))
