@@ -1,4 +1,4 @@
-"""Buffer: the eager strided array; each operation walks the compiler's road at once."""
+"""Buffer: an eager strided array; each operation runs the whole pipeline at once."""
 
 from glassgrad.buffer.buffer import Buffer
 

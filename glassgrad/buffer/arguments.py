@@ -1,4 +1,4 @@
-"""what people write -> sizes, axes and windows: shapes, orders, indices and slices, checked."""
+"""arguments of Buffer methods -> checked sizes, axes and windows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def whole_number(value: Any, what: str) -> int:
 
 
 def shape_of(shape: Any, what: str = "a size") -> Ints:
-    """One size or several, as ints that are not negative."""
+    """One size or several, as non-negative ints."""
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     found = tuple([whole_number(size, what) for size in sizes])
     if any(size < 0 for size in found):
@@ -35,7 +35,7 @@ def axis_of(axis: Any, ndim: int) -> int:
 
 
 def axes_of(axes: Any, ndim: int) -> Ints:
-    """None for all, one axis or several; sorted."""
+    """None (all axes), one axis or several, sorted."""
     if axes is None:
         return tuple(range(ndim))
     found = [axis_of(axis, ndim) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
@@ -45,15 +45,15 @@ def axes_of(axes: Any, ndim: int) -> Ints:
 
 
 def order_of(order: Any, ndim: int) -> Ints:
-    """Every axis once."""
+    """A permutation of all axes."""
     found = tuple([axis_of(axis, ndim) for axis in order])
     if sorted(found) != list(range(ndim)):
         raise AxisError(f"{tuple(order)} is no order of {ndim} axes")
     return found
 
 
-def inferred(shape: Any, count: int) -> Ints:
-    """A shape for so many elements, where one size may be -1."""
+def infer_shape(shape: Any, count: int) -> Ints:
+    """A shape for `count` elements, in which one size may be -1."""
     sizes = [
         whole_number(n, "a size") for n in (shape if isinstance(shape, (tuple, list)) else (shape,))
     ]
@@ -67,9 +67,9 @@ def inferred(shape: Any, count: int) -> Ints:
     return found
 
 
-def indexed(window: Window, key: Any) -> Window:
-    """b[0], b[1:3, ::-1], b[..., 2]: whole numbers drop an axis, slices keep it."""
-    keys = _full_key(key if isinstance(key, tuple) else (key,), len(window.shape))
+def index_window(window: Window, key: Any) -> Window:
+    """The window of b[0], b[1:3, ::-1] or b[..., 2]: ints drop an axis, slices keep it."""
+    keys = _one_key_per_axis(key if isinstance(key, tuple) else (key,), len(window.shape))
     shape: list[int] = []
     strides: list[int] = []
     offset = window.offset
@@ -77,18 +77,18 @@ def indexed(window: Window, key: Any) -> Window:
         zip(keys, window.shape, window.strides, strict=True)
     ):
         if isinstance(one, slice):
-            start, stop, step = _sliced(one, size)
+            start, stop, step = _slice_bounds(one, size)
             count = len(range(start, stop, step))
             shape.append(count)
             strides.append(stride * step)
             offset += start * stride if count else 0
         else:
-            offset += _place(one, axis, size) * stride
+            offset += _int_index(one, axis, size) * stride
     return Window(tuple(shape), tuple(strides), offset)
 
 
-def _full_key(keys: tuple[Any, ...], ndim: int) -> list[Any]:
-    """One index or slice for each axis."""
+def _one_key_per_axis(keys: tuple[Any, ...], ndim: int) -> list[Any]:
+    """One index or slice per axis, with the Ellipsis expanded."""
     dots = [number for number, one in enumerate(keys) if one is Ellipsis]
     if len(dots) > 1:
         raise AxisError("only one '...' can be filled in")
@@ -100,7 +100,7 @@ def _full_key(keys: tuple[Any, ...], ndim: int) -> list[Any]:
     return [*keys[:at], *rest, *keys[at + len(dots) :]]
 
 
-def _sliced(one: slice, size: int) -> tuple[int, int, int]:
+def _slice_bounds(one: slice, size: int) -> tuple[int, int, int]:
     if one.step == 0:
         raise AxisError("the step of a slice cannot be 0")
     try:
@@ -109,7 +109,7 @@ def _sliced(one: slice, size: int) -> tuple[int, int, int]:
         raise AxisError(f"a slice is made of whole numbers, not {one}") from None
 
 
-def _place(index: Any, axis: int, size: int) -> int:
+def _int_index(index: Any, axis: int, size: int) -> int:
     if isinstance(index, bool) or not hasattr(index, "__index__"):
         raise AxisError(
             f"a {type(index).__name__} is no index", hint="use whole numbers, slices and '...'"

@@ -1,4 +1,4 @@
-"""Buffer, Buffer or number -> Buffer: operators; shapes must be equal, nothing is repeated."""
+"""Operators of Buffer with another Buffer or a number. Shapes must be equal: nothing broadcasts."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ CMPLT, CMPEQ, CMPNE, NEG, LOG2, EXP2 = (
     Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE, Ops.NEG, Ops.LOG2, Ops.EXP2,
 )  # fmt: skip
 BOOL, BUFFER = dtypes.bool, Ops.BUFFER
-WORDS = {
+OP_VERBS = {
     ADD: "add", SUB: "subtract", MUL: "multiply", FDIV: "divide", POW: "raise",
     MAX: "take the maximum of", CMPLT: "compare", CMPEQ: "compare", CMPNE: "compare",
 }  # fmt: skip
 
 
 class Arithmetic:
-    """What can be done with the elements of a window, one by one."""
+    """Elementwise operators on the elements of a view."""
 
-    __array_ufunc__ = None  # NumPy arrays on the left leave operators to us
+    __array_ufunc__ = None  # NumPy arrays on the left defer to our operators
     __slots__ = ("__weakref__", "_node", "view")
 
     view: View
-    _node: UOp | None  # of the graph, once this has been an operand
+    _node: UOp | None  # its BUFFER node, made when it is first an operand
 
-    def _hold(self, view: View) -> None:
+    def _init_view(self, view: View) -> None:
         self.view = view
         self._node = None
 
     @property
-    def _leaf(self) -> UOp:
+    def _as_operand(self) -> UOp:
         node = self._node
         if node is None:
-            node = self._node = compute.leaf(self.view)
+            node = self._node = compute.buffer_node(self.view)
         return node
 
     @classmethod
-    def _of(cls, view: View) -> Self:
+    def _from_view(cls, view: View) -> Self:
         made = object.__new__(cls)
-        made._hold(view)
+        made._init_view(view)
         return made
 
     @property
@@ -62,100 +62,112 @@ class Arithmetic:
 
     def _pair(self, op: Ops, other: Any) -> tuple[UOp, UOp, DType] | None:
         """Both operands in one dtype; None if the other is neither a number nor an array."""
-        mine = self._leaf
+        mine = self._as_operand
         if not isinstance(other, (Arithmetic, bool, int, float)):
-            other = self._of_numpy(other)
+            other = self._convert_numpy(other)
         if isinstance(other, Arithmetic):
             if other.view.shape != self.view.shape:
-                raise _clash(WORDS[op], self.view.shape, other.view.shape)
-            theirs = other._leaf
+                raise _shape_mismatch(OP_VERBS[op], self.view.shape, other.view.shape)
+            theirs = other._as_operand
             if theirs.dtype is mine.dtype:
                 return mine, theirs, mine.dtype
             dtype = promote(mine.dtype, theirs.dtype)
             return compute.cast(mine, dtype), compute.cast(theirs, dtype), dtype
         if not isinstance(other, (bool, int, float)):
             return None
-        dtype = _meeting(other, mine.dtype)
-        return compute.cast(mine, dtype), compute.number(other, dtype, self.view.device), dtype
+        dtype = _weak_dtype(other, mine.dtype)
+        return (
+            compute.cast(mine, dtype),
+            compute.number_buffer(other, dtype, self.view.device),
+            dtype,
+        )
 
-    def _of_numpy(self, other: Any) -> Any:
-        """NumPy's numbers are Python's, and its arrays are looked at."""
+    def _convert_numpy(self, other: Any) -> Any:
+        """NumPy scalars become Python numbers, NumPy arrays become Buffers that share their
+        memory.
+        """
         if getattr(other, "shape", None) == () and hasattr(other, "item"):
             return other.item()
-        return self._of(View.from_host(other)) if hasattr(other, "__array_interface__") else None
+        return (
+            self._from_view(View.from_host(other))
+            if hasattr(other, "__array_interface__")
+            else None
+        )
 
-    def _binary(self, op: Ops, other: Any, is_swapped: bool = False) -> Any:
+    def _binary(self, op: Ops, other: Any, reverse: bool = False) -> Any:
         pair = self._pair(op, other)
         if pair is None:
             return NotImplemented
         left, right, dtype = pair
         if dtype is BOOL and op is not MAX:
-            raise DTypeError(f"cannot {WORDS[op]} bool", hint="convert with float() first")
+            raise DTypeError(f"cannot {OP_VERBS[op]} bool", hint="convert with float() first")
         if op is FDIV and dtype.kind != "float":
             dtype = dtypes.default_float
             left, right = compute.cast(left, dtype), compute.cast(right, dtype)
-        if is_swapped:
+        if reverse:
             left, right = right, left
         if left.op is BUFFER and right.op is BUFFER:
-            return self._of(compute.joined(op, dtype, left, right, self.view.storage.device))
-        return self._made(UOp(op, dtype, (left, right)))
+            return self._from_view(
+                compute.compute_binary(op, dtype, left, right, self.view.storage.device)
+            )
+        return self._compute(UOp(op, dtype, (left, right)))
 
-    def _compared(self, op: Ops, other: Any, is_swapped: bool = False) -> Any:
+    def _compared(self, op: Ops, other: Any, reverse: bool = False) -> Any:
         pair = self._pair(op, other)
         if pair is None:
             return NotImplemented
         left, right, _ = pair
-        return self._made(UOp(op, BOOL, (right, left) if is_swapped else (left, right)))
+        return self._compute(UOp(op, BOOL, (right, left) if reverse else (left, right)))
 
-    def _made(self, value: UOp) -> Self:
-        return self._of(compute.computed(value, self.view.storage.device))
+    def _compute(self, value: UOp) -> Self:
+        return self._from_view(compute.compute_value(value, self.view.storage.device))
 
     def __add__(self, other: Any) -> Self:
         return self._binary(ADD, other)  # type: ignore[no-any-return]
 
     def __radd__(self, other: Any) -> Self:
-        return self._binary(ADD, other, is_swapped=True)  # type: ignore[no-any-return]
+        return self._binary(ADD, other, reverse=True)  # type: ignore[no-any-return]
 
     def __sub__(self, other: Any) -> Self:
         return self._binary(SUB, other)  # type: ignore[no-any-return]
 
     def __rsub__(self, other: Any) -> Self:
-        return self._binary(SUB, other, is_swapped=True)  # type: ignore[no-any-return]
+        return self._binary(SUB, other, reverse=True)  # type: ignore[no-any-return]
 
     def __mul__(self, other: Any) -> Self:
         return self._binary(MUL, other)  # type: ignore[no-any-return]
 
     def __rmul__(self, other: Any) -> Self:
-        return self._binary(MUL, other, is_swapped=True)  # type: ignore[no-any-return]
+        return self._binary(MUL, other, reverse=True)  # type: ignore[no-any-return]
 
     def __truediv__(self, other: Any) -> Self:
         return self._binary(FDIV, other)  # type: ignore[no-any-return]
 
     def __rtruediv__(self, other: Any) -> Self:
-        return self._binary(FDIV, other, is_swapped=True)  # type: ignore[no-any-return]
+        return self._binary(FDIV, other, reverse=True)  # type: ignore[no-any-return]
 
     def __pow__(self, other: Any) -> Self:
-        return self._raised(other)  # type: ignore[no-any-return]
+        return self._power(other)  # type: ignore[no-any-return]
 
     def __rpow__(self, other: Any) -> Self:
-        return self._raised(other, is_swapped=True)  # type: ignore[no-any-return]
+        return self._power(other, reverse=True)  # type: ignore[no-any-return]
 
-    def _raised(self, other: Any, is_swapped: bool = False) -> Any:
+    def _power(self, other: Any, reverse: bool = False) -> Any:
         """Powers of floats; of ints only to whole numbers, which wrap as products do."""
         is_whole = isinstance(other, int) and not isinstance(other, bool)
-        if self.dtype.kind in ("int", "uint") and is_whole and not is_swapped:
+        if self.dtype.kind in ("int", "uint") and is_whole and not reverse:
             if other < 0:
                 raise DTypeError(f"{self.dtype.name} has no power {other}", hint="use float()")
-            return self._made(compute.power(self._leaf, other))
+            return self._compute(compute.integer_power(self._as_operand, other))
         pair = self._pair(POW, other)
         if pair is None:
             return NotImplemented
         if pair[2].kind != "float":
             raise DTypeError(f"cannot raise {pair[2].name} to a power", hint="use float() first")
-        return self._binary(POW, other, is_swapped)
+        return self._binary(POW, other, reverse)
 
     def maximum(self, other: Any) -> Self:
-        """The larger of two, element by element.
+        """The elementwise maximum.
 
         >>> from glassgrad.buffer import Buffer
         >>> Buffer([1, 5]).maximum(3).to_python()
@@ -170,22 +182,22 @@ class Arithmetic:
         return self._compared(CMPLT, other)  # type: ignore[no-any-return]
 
     def __gt__(self, other: Any) -> Self:
-        return self._compared(CMPLT, other, is_swapped=True)  # type: ignore[no-any-return]
+        return self._compared(CMPLT, other, reverse=True)  # type: ignore[no-any-return]
 
     def __le__(self, other: Any) -> Self:
         return self._at_most(other)  # type: ignore[no-any-return]
 
     def __ge__(self, other: Any) -> Self:
-        return self._at_most(other, is_swapped=True)  # type: ignore[no-any-return]
+        return self._at_most(other, reverse=True)  # type: ignore[no-any-return]
 
-    def _at_most(self, other: Any, is_swapped: bool = False) -> Any:
-        """x < y or x == y: "not y < x" would be true of nan."""
+    def _at_most(self, other: Any, reverse: bool = False) -> Any:
+        """x < y or x == y: "not y < x" would be True for nan."""
         pair = self._pair(CMPLT, other)
         if pair is None:
             return NotImplemented
         left, right, _ = pair
-        sides = (right, left) if is_swapped else (left, right)
-        return self._made(UOp(Ops.OR, BOOL, (UOp(CMPLT, BOOL, sides), UOp(CMPEQ, BOOL, sides))))
+        sides = (right, left) if reverse else (left, right)
+        return self._compute(UOp(Ops.OR, BOOL, (UOp(CMPLT, BOOL, sides), UOp(CMPEQ, BOOL, sides))))
 
     def __eq__(self, other: object) -> Any:
         return self._compared(CMPEQ, other)
@@ -200,7 +212,7 @@ class Arithmetic:
     def __neg__(self) -> Self:
         if self.dtype is BOOL:
             raise DTypeError("cannot negate bool", hint="convert with float() first")
-        return self._made(UOp(NEG, self.dtype, (self._leaf,)))
+        return self._compute(UOp(NEG, self.dtype, (self._as_operand,)))
 
     def log(self) -> Self:
         """The natural logarithm.
@@ -209,8 +221,8 @@ class Arithmetic:
         >>> Buffer([1.0]).log().to_python()
         [0.0]
         """
-        value = self._float("take the logarithm of")
-        return self._made(UOp(LOG2, value.dtype, (value,)) * math.log(2))
+        value = self._float_operand("take the logarithm of")
+        return self._compute(UOp(LOG2, value.dtype, (value,)) * math.log(2))
 
     def exp(self) -> Self:
         """e to the power of each element.
@@ -219,17 +231,17 @@ class Arithmetic:
         >>> Buffer([0.0]).exp().to_python()
         [1.0]
         """
-        value = self._float("take the exponential of")
-        return self._made(UOp(EXP2, value.dtype, (value * (1 / math.log(2)),)))
+        value = self._float_operand("take the exponential of")
+        return self._compute(UOp(EXP2, value.dtype, (value * (1 / math.log(2)),)))
 
-    def _float(self, what: str) -> UOp:
+    def _float_operand(self, what: str) -> UOp:
         if self.dtype.kind != "float":
             raise DTypeError(f"cannot {what} {self.dtype.name}", hint="convert with float() first")
-        return self._leaf
+        return self._as_operand
 
 
-def _meeting(value: Any, dtype: DType) -> DType:
-    """The dtype in which a buffer and a Python number meet: the number only decides the kind."""
+def _weak_dtype(value: Any, dtype: DType) -> DType:
+    """The common dtype of a buffer and a Python number: the number can only change the kind."""
     if dtype.kind == "float" or isinstance(value, bool):
         return dtype
     if isinstance(value, float):
@@ -237,8 +249,8 @@ def _meeting(value: Any, dtype: DType) -> DType:
     return dtypes.default_int if dtype.kind == "bool" else dtype
 
 
-def _clash(word: str, one: Ints, other: Ints) -> ShapeError:
-    """What to say of different shapes: which expand would make them equal."""
+def _shape_mismatch(word: str, one: Ints, other: Ints) -> ShapeError:
+    """The error for different shapes, with the expand() that would make them equal."""
     wide = max(one, other, key=len)
     narrow = other if wide is one else one
     padded = (1,) * (len(wide) - len(narrow)) + narrow

@@ -12,8 +12,8 @@ from glassgrad.buffer import compute, literal
 from glassgrad.buffer.arguments import (
     axes_of,
     axis_of,
-    indexed,
-    inferred,
+    index_window,
+    infer_shape,
     order_of,
     shape_of,
     whole_number,
@@ -39,7 +39,7 @@ from glassgrad.memory.window import (
 if TYPE_CHECKING:
     import numpy
 
-PythonView: TypeAlias = memoryview  # a method of the class has that name
+PythonView: TypeAlias = memoryview  # the class has a method of that name
 ADD, MAX = Ops.ADD, Ops.MAX
 
 
@@ -59,22 +59,22 @@ class Buffer(Creation):
     ) -> None:
         wanted = dtype_from(dtype)
         if isinstance(data, (list, tuple, bool, int, float)):
-            shape, items = literal.read(data)
+            shape, items = literal.parse_nested(data)
             found = literal.dtype_for(items, wanted)
             view = View.empty(Device.canonicalize(device), shape, found)
-            view.storage.copyin(memoryview(literal.packed(items, found)))
-            self._hold(view)
+            view.storage.copyin(memoryview(literal.pack_numbers(items, found)))
+            self._init_view(view)
             return
         seen = data if isinstance(data, Buffer) else Buffer.from_memory(data, device=device)
-        value = compute.leaf(seen.view)
+        value = compute.buffer_node(seen.view)
         copied = compute.copy(seen.view) if wanted in (None, seen.dtype) else None
-        self._hold(
-            copied or compute.computed(compute.cast(value, wanted or seen.dtype), seen.device)
+        self._init_view(
+            copied or compute.compute_value(compute.cast(value, wanted or seen.dtype), seen.device)
         )
 
     @staticmethod
     def concatenate(buffers: Sequence[Buffer], axis: int = 0) -> Buffer:
-        """Buffers one behind the other along an axis.
+        """Buffers concatenated along an axis.
 
         >>> Buffer.concatenate([Buffer([1, 2]), Buffer([3])]).to_python()
         [1, 2, 3]
@@ -84,7 +84,7 @@ class Buffer(Creation):
         first = buffers[0]
         place = axis_of(axis, len(first.shape))
         for other in buffers:
-            same = _without(other.shape, place) == _without(first.shape, place)
+            same = _without_axis(other.shape, place) == _without_axis(first.shape, place)
             if not same or len(other.shape) != len(first.shape) or other.dtype is not first.dtype:
                 raise ShapeError(
                     f"cannot concatenate {first.dtype.name} {first.shape} and {other.dtype.name} "
@@ -129,7 +129,7 @@ class Buffer(Creation):
 
     @property
     def data(self) -> PythonView:
-        """Everything that the storage holds, as a flat row of elements.
+        """The whole storage as a flat row of elements.
 
         >>> Buffer([[1, 2], [3, 4]])[1].data.tolist()
         [1, 2, 3, 4]
@@ -140,22 +140,22 @@ class Buffer(Creation):
     def is_contiguous(self) -> bool:
         return self.view.is_contiguous
 
-    def _moved(self, window: Window) -> Buffer:
-        return Buffer._of(self.view.moved(window))
+    def _windowed(self, window: Window) -> Buffer:
+        return Buffer._from_view(self.view.moved(window))
 
     # ------------------------------------------------------------------ movement
 
     def reshape(self, *shape: Any) -> Buffer:
-        """The elements in another shape; a view wherever strides can say it.
+        """The elements in another shape: a view if strides can express it, else a copy.
 
         >>> Buffer.arange(6).reshape((2, -1)).to_python()
         [[0, 1, 2], [3, 4, 5]]
         """
-        sizes = inferred(shape[0] if len(shape) == 1 else shape, self.numel)
+        sizes = infer_shape(shape[0] if len(shape) == 1 else shape, self.numel)
         moved = reshaped(self.view.window, sizes)
         if moved is None:
-            return Buffer._of(compute.copy(self.view).reshaped(sizes))
-        return self._moved(moved)
+            return Buffer._from_view(compute.copy(self.view).reshaped(sizes))
+        return self._windowed(moved)
 
     def expand(self, *shape: Any) -> Buffer:
         """Axes of size 1 repeated without a copy.
@@ -163,7 +163,7 @@ class Buffer(Creation):
         >>> Buffer([[1], [2]]).expand((2, 3)).to_python()
         [[1, 1, 1], [2, 2, 2]]
         """
-        return self._moved(
+        return self._windowed(
             expanded(self.view.window, shape_of(shape[0] if len(shape) == 1 else shape))
         )
 
@@ -174,11 +174,11 @@ class Buffer(Creation):
         [[1, 3], [2, 4]]
         """
         axes = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
-        return self._moved(permuted(self.view.window, order_of(axes, self.ndim)))
+        return self._windowed(permuted(self.view.window, order_of(axes, self.ndim)))
 
     def flip(self, axes: Any = None) -> Buffer:
-        """Axes reversed; all of them unless some are named."""
-        return self._moved(flipped(self.view.window, axes_of(axes, self.ndim)))
+        """Axes reversed, all of them by default."""
+        return self._windowed(flipped(self.view.window, axes_of(axes, self.ndim)))
 
     def as_strided(self, shape: Any, stride: Any, offset: int | None = None) -> Buffer:
         """Any window on the storage.
@@ -197,13 +197,13 @@ class Buffer(Creation):
             raise ShapeError(
                 f"elements {low} to {high} lie outside a storage of {self.storage.size} elements"
             )
-        return self._moved(window)
+        return self._windowed(window)
 
     def __getitem__(self, key: Any) -> Buffer:
-        return self._moved(indexed(self.view.window, key))
+        return self._windowed(index_window(self.view.window, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._moved(indexed(self.view.window, key))._write(value)
+        self._windowed(index_window(self.view.window, key))._write(value)
 
     def _write(self, value: Any) -> None:
         view, dtype = self.view, self.dtype
@@ -212,74 +212,78 @@ class Buffer(Creation):
         if isinstance(value, (bool, int, float)):
             if isinstance(value, float) and dtype.kind != "float":
                 raise DTypeError(f"cannot write {value} into a buffer of {dtype.name}")
-            compute.write(view, compute.number(value, dtype, self.device))
+            compute.write(view, compute.number_buffer(value, dtype, self.device))
             return
         source = value if isinstance(value, Buffer) else Buffer(value, dtype)
         if source.dtype is not dtype:
             raise DTypeError(f"cannot write {source.dtype.name} into a buffer of {dtype.name}")
         if source.shape != view.shape:
-            raise ShapeError(f"cannot write {source.shape} into a place of shape {view.shape}")
+            raise ShapeError(f"cannot write {source.shape} into a target of shape {view.shape}")
         if meets_itself(self.view.window):
             raise ShapeError(
-                f"elements of shape {view.shape} with strides {view.strides} share places",
+                f"elements of shape {view.shape} with strides {view.strides} share memory",
                 hint="write into the buffer that was expanded",
             )
         read = source.view
         if compute.may_overlap(view, read):
             read = compute.copy(read)
-        compute.write(view, compute.leaf(read))
+        compute.write(view, compute.buffer_node(read))
 
     # ------------------------------------------------------------------ reductions and parts
 
     def sum(self, axes: Any = None, keepdims: bool = False) -> Buffer:
-        """Added up over axes, which are then gone.
+        """The sum over axes, which are removed.
 
         >>> Buffer([[1, 2], [3, 4]]).sum(axes=(0,)).to_python()
         [4, 6]
         """
-        value = compute.cast(compute.leaf(self.view), sum_dtype(self.dtype))
+        value = compute.cast(compute.buffer_node(self.view), sum_dtype(self.dtype))
         return self._reduced(ADD, value, axes, keepdims)
 
     def max(self, axes: Any = None, keepdims: bool = False) -> Buffer:
-        """The largest over axes, which are then gone.
+        """The maximum over axes, which are removed.
 
         >>> Buffer([[1, 2], [3, 4]]).max(axes=1).to_python()
         [2, 4]
         """
         gone = axes_of(axes, self.ndim)
         if any(self.shape[axis] == 0 for axis in gone):
-            raise ShapeError(f"there is no largest of nothing: the shape is {self.shape}")
-        return self._reduced(MAX, compute.leaf(self.view), axes, keepdims)
+            raise ShapeError(f"there is no maximum of no elements: the shape is {self.shape}")
+        return self._reduced(MAX, compute.buffer_node(self.view), axes, keepdims)
 
     def _reduced(self, op: Ops, value: Any, axes: Any, keepdims: bool) -> Buffer:
         gone = axes_of(axes, self.ndim)
-        result = compute.reduced(op, value, gone)
-        if result is compute.leaf(self.view):
+        result = compute.reduce_node(op, value, gone)
+        if result is compute.buffer_node(self.view):
             made = compute.copy(self.view)
         else:
-            made = compute.computed(result, self.device)
+            made = compute.compute_value(result, self.device)
         if keepdims:
             kept = tuple([1 if axis in gone else n for axis, n in enumerate(self.shape)])
             made = View(made.storage, made.dtype, kept, contiguous_strides(kept), made.offset)
-        return Buffer._of(made)
+        return Buffer._from_view(made)
 
     def tril(self, diagonal: int = 0) -> Buffer:
-        """Zeros above the diagonal of the last two axes.
+        """The lower triangle of the last two axes; zeros above the diagonal.
 
         >>> Buffer([[1, 2], [3, 4]]).tril().to_python()
         [[1, 0], [3, 4]]
         """
         if self.ndim < 2:
             raise ShapeError(f"tril needs two axes, but the shape is {self.shape}")
-        value = compute.triangle(compute.leaf(self.view), whole_number(diagonal, "a diagonal"))
-        return Buffer._of(compute.computed(value, self.device))
+        value = compute.lower_triangle(
+            compute.buffer_node(self.view), whole_number(diagonal, "a diagonal")
+        )
+        return Buffer._from_view(compute.compute_value(value, self.device))
 
     def float(self) -> Buffer:
-        """As float32."""
+        """The values as float32."""
         if self.dtype is dtypes.float32:
             return self
-        return Buffer._of(
-            compute.computed(compute.cast(compute.leaf(self.view), dtypes.float32), self.device)
+        return Buffer._from_view(
+            compute.compute_value(
+                compute.cast(compute.buffer_node(self.view), dtypes.float32), self.device
+            )
         )
 
     # ------------------------------------------------------------------ looking
@@ -290,7 +294,7 @@ class Buffer(Creation):
         if self.dtype.format is None:
             return self.float().to_python()
         if not self.numel:
-            return _hollow(view.shape)
+            return _empty_lists(view.shape)
         return (view if view.is_contiguous else compute.copy(view)).tolist()
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
@@ -298,7 +302,7 @@ class Buffer(Creation):
         return self.view.numpy()
 
     def memoryview(self) -> PythonView:
-        """Python's view of this memory, strides and all."""
+        """A memoryview of this memory, with its strides."""
         return self.view.memoryview()
 
     def __len__(self) -> int:
@@ -348,25 +352,29 @@ class Buffer(Creation):
         return self.view.shared().__arrow_c_array__(requested_schema)
 
 
-def _without(shape: Ints, axis: int) -> Ints:
+def _without_axis(shape: Ints, axis: int) -> Ints:
     return shape[:axis] + shape[axis + 1 :]
 
 
-def _hollow(shape: Ints) -> Any:
-    """Nested lists without a single number."""
-    return [_hollow(shape[1:]) for _ in range(shape[0])] if shape else None
+def _empty_lists(shape: Ints) -> Any:
+    """Nested lists of a shape without elements."""
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])] if shape else None
 
 
-EDGE, MOST = 3, 8  # items shown at each end of an axis that has more than so many
+EDGE_ITEMS, MAX_SHOWN_ITEMS = 3, 8  # items shown at each end of an axis longer than MAX_SHOWN_ITEMS
 
 
 def _shown(buffer: Buffer) -> str:
-    """The elements as nested lists, with dots where there are too many."""
+    """The elements as nested lists, with dots in the middle of long axes."""
     if not buffer.shape:
         value = buffer.to_python()
         return f"{value:.6g}" if isinstance(value, float) else str(value)
     size = len(buffer)
-    places = list(range(size)) if size <= MOST else [*range(EDGE), -1, *range(size - EDGE, size)]
+    places = (
+        list(range(size))
+        if size <= MAX_SHOWN_ITEMS
+        else [*range(EDGE_ITEMS), -1, *range(size - EDGE_ITEMS, size)]
+    )
     return "[" + ", ".join(["…" if i < 0 else _shown(buffer[i]) for i in places]) + "]"
 
 

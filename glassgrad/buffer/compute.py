@@ -1,4 +1,4 @@
-"""one operation on windows of memory -> a graph of one or a few nodes, computed at once."""
+"""one operation on views of memory -> a graph of one or a few nodes, computed at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count
 
 from glassgrad.base.config import BEAM, NOOPT
 from glassgrad.base.dtype import ConstType, DType, dtypes
-from glassgrad.buffer.literal import packed
+from glassgrad.buffer.literal import pack_numbers
 from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
 from glassgrad.engine.cache.graph_keys import Cache
@@ -30,50 +30,50 @@ CMPLT, SHR, SHL, LOG2, SQRT, SIN = (
 UINT64, FLOAT32 = dtypes.uint64, dtypes.float32
 
 
-def leaf(view: View) -> UOp:
+def buffer_node(view: View) -> UOp:
     return UOp(BUFFER, view.dtype, (), view)
 
 
-def computed(value: UOp, device: str) -> View:
-    """The value in memory of its own."""
+def compute_value(value: UOp, device: str) -> View:
+    """The value of a graph in memory of its own."""
     if 0 in value.shape:
         return View.empty(device, value.shape, value.dtype)
     return realize((value,), device)[0]
 
 
-# Two windows of known layouts: the plan is found without writing the graph down as a key.
-READY: Cache[tuple[Plan, Machine]] = Cache(1024)
+# Plans of binary ops by the layouts of their operands, without a graph key.
+PLANS: Cache[tuple[Plan, Machine]] = Cache(1024)
 
 
-def joined(op: Ops, dtype: DType, left: UOp, right: UOp, device: str) -> View:
-    """An op of two windows or numbers in memory of their own."""
+def compute_binary(op: Ops, dtype: DType, left: UOp, right: UOp, device: str) -> View:
+    """A binary op of two views or numbers. The plan is cached by their layouts."""
     one, two = left.arg, right.arg
     if not one.numel or one.device != two.device:
-        return computed(UOp(op, dtype, (left, right)), device)
+        return compute_value(UOp(op, dtype, (left, right)), device)
     leaves = (left,) if left is right else (left, right)
     layouts = (left.dtype, one.shape, one.strides, right.dtype, two.shape, two.strides)
     key = (op, dtype, len(leaves), *layouts, one.device, NOOPT.value, BEAM.value)
-    ready = READY.get(key)
+    ready = PLANS.get(key)
     if ready is None:
         machine = Device[one.device]
         plan = plan_graph((UOp(op, dtype, (left, right)),), leaves, machine)
-        ready = READY[key] = plan, machine
+        ready = PLANS[key] = plan, machine
     return run(ready[0], leaves, ready[1])[0]
 
 
-def number(value: ConstType, dtype: DType, device: str) -> UOp:
-    """A number as memory, so that the code for one number serves all."""
+def number_buffer(value: ConstType, dtype: DType, device: str) -> UOp:
+    """A number in memory, so that one kernel serves all numbers."""
     # 0.0 and -0.0 are equal, so a cache cannot tell them apart.
-    return _remembered(value, dtype, device) if value else _number(value, dtype, device)
+    return _cached_number(value, dtype, device) if value else _number(value, dtype, device)
 
 
 def _number(value: ConstType, dtype: DType, device: str) -> UOp:
     view = View.empty(device, (), dtype)
-    view.storage.copyin(memoryview(packed([value], dtype)))
+    view.storage.copyin(memoryview(pack_numbers([value], dtype)))
     return UOp(BUFFER, dtype, (), view)
 
 
-_remembered = lru_cache(maxsize=256, typed=True)(_number)
+_cached_number = lru_cache(maxsize=256, typed=True)(_number)
 
 
 def cast(value: UOp, dtype: DType) -> UOp:
@@ -84,27 +84,27 @@ def const(value: ConstType, dtype: DType) -> UOp:
     return UOp(CONST, dtype, (), value)
 
 
-def reduced(op: Ops, value: UOp, axes: Ints) -> UOp:
+def reduce_node(op: Ops, value: UOp, axes: Ints) -> UOp:
     return UOp(REDUCE, value.dtype, (value,), (op, axes)) if axes else value
 
 
 def write(target: View, value: UOp) -> None:
-    """Put a value, or one number everywhere, into a window."""
+    """Write a value, or one number everywhere, to a view."""
     if 0 in target.shape:
         return
     if value.shape != target.shape:
         ones = UOp(RESHAPE, value.dtype, (value,), (1,) * len(target.shape))
         value = UOp(EXPAND, value.dtype, (ones,), target.shape)
-    realize((UOp(ASSIGN, target.dtype, (leaf(target), value), ()),), target.device)
+    realize((UOp(ASSIGN, target.dtype, (buffer_node(target), value), ()),), target.device)
 
 
 def copy(view: View) -> View:
-    """The elements in memory of their own, row by row."""
-    return computed(UOp(CONTIGUOUS, view.dtype, (leaf(view),)), view.device)
+    """A contiguous copy."""
+    return compute_value(UOp(CONTIGUOUS, view.dtype, (buffer_node(view),)), view.device)
 
 
 def may_overlap(one: View, other: View) -> bool:
-    """True if two windows may have a byte in common, in one storage or in two of one memory."""
+    """True if two views may have a byte in common, in one storage or in two over one memory."""
     if not one.numel or not other.numel or not _same_kind(one, other):
         return False
     (low, high), (first, last) = _bytes(one), _bytes(other)
@@ -121,24 +121,24 @@ def _bytes(view: View) -> tuple[int, int]:
     return base + low * item, base + (high + 1) * item - 1
 
 
-# ---------------------------------------------------------------------- values made of nothing
+# ---------------------------------------------------------------------- values without operands
 
 
-def line(size: int, dtype: DType) -> UOp:
+def iota(size: int, dtype: DType) -> UOp:
     return UOp(IOTA, dtype, (), size)
 
 
-def triangle(value: UOp, diagonal: int) -> UOp:
-    """Zero above the diagonal of the last two axes."""
+def lower_triangle(value: UOp, diagonal: int) -> UOp:
+    """The value with zeros above a diagonal of the last two axes."""
     rows, columns = value.shape[-2:]
-    place = UOp(RESHAPE, dtypes.int32, (line(rows, dtypes.int32),), (rows, 1))
+    place = UOp(RESHAPE, dtypes.int32, (iota(rows, dtypes.int32),), (rows, 1))
     limit = place + (diagonal + 1)
-    below = UOp(CMPLT, dtypes.bool, (line(columns, dtypes.int32), limit))
+    below = UOp(CMPLT, dtypes.bool, (iota(columns, dtypes.int32), limit))
     return UOp(WHERE, value.dtype, (below, value, const(0, value.dtype)))
 
 
 class Generator:
-    """Random bits: a seed, and how many were handed out."""
+    """Random bits: a seed, and the number of calls so far."""
 
     def __init__(self, seed: int) -> None:
         self.restart(seed)
@@ -148,28 +148,28 @@ class Generator:
         self.calls = count()
 
     def bits(self, size: int, device: str) -> UOp:
-        """64 random bits for each of `size` elements. Each call has counters of its own."""
-        call = number(next(self.calls) << 40 & (1 << 64) - 1, UINT64, device)
-        places = cast(line(size, dtypes.int64), UINT64) + call
-        return UOp(THREEFRY, UINT64, (places, number(self.seed, UINT64, device)))
+        """64 random bits for each of `size` elements. Each call has its own range of counters."""
+        call = number_buffer(next(self.calls) << 40 & (1 << 64) - 1, UINT64, device)
+        places = cast(iota(size, dtypes.int64), UINT64) + call
+        return UOp(THREEFRY, UINT64, (places, number_buffer(self.seed, UINT64, device)))
 
 
 def uniform(bits: UOp) -> UOp:
-    """24 bits as a float32 from 0 to 1, without 1."""
+    """24 bits as a float32 in [0, 1)."""
     whole = UOp(SHR, UINT64, (bits, const(40, UINT64)))
     return cast(cast(whole, dtypes.int32), FLOAT32) * 2.0**-24
 
 
 def normal(bits: UOp) -> UOp:
-    """Two uniform numbers give one normal one (Box and Muller)."""
+    """Normal random numbers by the Box-Muller transform of two uniform ones."""
     first = const(1.0, FLOAT32) - uniform(bits)
     second = uniform(UOp(SHL, UINT64, (bits, const(32, UINT64))))
     radius = UOp(SQRT, FLOAT32, (UOp(LOG2, FLOAT32, (first,)) * (-2 * math.log(2)),))
     return radius * UOp(SIN, FLOAT32, (second * (2 * math.pi),))
 
 
-def power(value: UOp, exponent: int) -> UOp:
-    """A whole power of ints, by squaring."""
+def integer_power(value: UOp, exponent: int) -> UOp:
+    """An integer power of ints, by repeated squaring."""
     result: UOp | None = None
     while exponent:
         if exponent & 1:

@@ -1,4 +1,6 @@
-"""shapes, numbers, other people's memory -> Buffer: the ways to make one but the constructor."""
+"""shapes, numbers, memory of other objects -> Buffer: the ways to make one besides the
+constructor.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def dtype_from(like: DTypeLike | None) -> DType | None:
 
 
 class Creation(Arithmetic):
-    """zeros, ones, arange, uniform, normal and memory that is there already."""
+    """from_memory, empty, zeros, full, ones, arange, uniform and normal."""
 
     __slots__ = ()
 
@@ -34,21 +36,23 @@ class Creation(Arithmetic):
     def from_memory(
         cls, obj: Any, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Self:
-        """See an object's memory without a copy, optionally as items of another dtype.
+        """A Buffer over an object's memory, optionally as items of another dtype.
 
         >>> from glassgrad.buffer import Buffer
         >>> raw = bytearray(4)
         >>> Buffer.from_memory(raw)[1] = 7
         >>> raw
-        bytearray(b'\\x00\\x07\\x00\\x00')
+        bytearray(b'\x00\x07\x00\x00')
         """
-        return cls._of(View.from_host(obj, dtype_from(dtype), None, Device.canonicalize(device)))
+        return cls._from_view(
+            View.from_host(obj, dtype_from(dtype), None, Device.canonicalize(device))
+        )
 
     @classmethod
     def empty(cls, shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
-        """Memory that nothing was written to yet; it reads as zeros."""
+        """Uninitialized memory; at present it reads as zeros."""
         wanted = dtype_from(dtype) or dtypes.default_float
-        return cls._of(View.empty(Device.canonicalize(device), shape_of(shape), wanted))
+        return cls._from_view(View.empty(Device.canonicalize(device), shape_of(shape), wanted))
 
     @classmethod
     def zeros(cls, shape: Any, dtype: DTypeLike | None = None, device: str | None = None) -> Self:
@@ -58,14 +62,14 @@ class Creation(Arithmetic):
     def full(
         cls, shape: Any, value: ConstType, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Self:
-        """One number everywhere.
+        """A buffer filled with one number.
 
         >>> from glassgrad.buffer import Buffer
         >>> Buffer.full((2, 2), 7).to_python()
         [[7, 7], [7, 7]]
         """
         made = cls.empty(shape, literal.dtype_for([value], dtype_from(dtype)), device)
-        compute.write(made.view, compute.number(value, made.dtype, made.view.device))
+        compute.write(made.view, compute.number_buffer(value, made.dtype, made.view.device))
         return made
 
     @classmethod
@@ -81,7 +85,7 @@ class Creation(Arithmetic):
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Self:
-        """Numbers from start to stop, without stop.
+        """Numbers from start up to but not including stop.
 
         >>> from glassgrad.buffer import Buffer
         >>> Buffer.arange(1, 7, 2).to_python()
@@ -96,17 +100,19 @@ class Creation(Arithmetic):
         if wanted.kind == "float":
             made = cls.empty(size, wanted, name)
             numbers = [first + number * step for number in range(size)]
-            made.view.storage.copyin(memoryview(literal.packed(numbers, wanted)))
+            made.view.storage.copyin(memoryview(literal.pack_numbers(numbers, wanted)))
             return made
-        value = compute.line(size, wanted) * compute.number(step, wanted, name)
-        return cls._of(compute.computed(value + compute.number(first, wanted, name), name))
+        value = compute.iota(size, wanted) * compute.number_buffer(step, wanted, name)
+        return cls._from_view(
+            compute.compute_value(value + compute.number_buffer(first, wanted, name), name)
+        )
 
     @classmethod
     def uniform(
         cls, shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Self:  # fmt: skip
-        """Random numbers from low to high, without high."""
+        """Uniform random numbers in [low, high)."""
         drawn = cls._random(compute.uniform, shape, dtype, device)
         return drawn if (low, high) == (0.0, 1.0) else drawn * (high - low) + low
 
@@ -115,7 +121,7 @@ class Creation(Arithmetic):
         cls, shape: Any, mean: float = 0.0, std: float = 1.0, dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Self:  # fmt: skip
-        """Random numbers around a mean, with a standard deviation."""
+        """Normal random numbers of a mean and a standard deviation."""
         drawn = cls._random(compute.normal, shape, dtype, device)
         return drawn if (mean, std) == (0.0, 1.0) else drawn * std + mean
 
@@ -128,9 +134,9 @@ class Creation(Arithmetic):
         if 0 in sizes:
             return cls.empty(sizes, wanted, name)
         value = compute.cast(make(GENERATOR.bits(prod(sizes), name)), wanted)
-        return cls._of(compute.computed(value, name).reshaped(sizes))
+        return cls._from_view(compute.compute_value(value, name).reshaped(sizes))
 
     @staticmethod
     def manual_seed(seed: int) -> None:
-        """Start random numbers again: the same calls then give the same numbers."""
+        """Restart the generator: the same calls then draw the same numbers."""
         GENERATOR.restart(seed)

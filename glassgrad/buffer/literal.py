@@ -1,4 +1,4 @@
-"""numbers and nested lists -> a shape, a dtype and numbers in order; mistakes named by place."""
+"""numbers and nested lists -> a shape, a dtype and packed bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.base.rounding import convert, to_bits
 from glassgrad.memory.layout import Ints
 
-KINDS = {bool: "bool", int: "int", float: "float"}
+NUMBER_KINDS = {bool: "bool", int: "int", float: "float"}
 
 
-def read(data: Any) -> tuple[Ints, list[Any]]:
-    """The shape of nested lists, and what is in them, in order."""
+def parse_nested(data: Any) -> tuple[Ints, list[Any]]:
+    """The shape of nested lists, and their items in row-major order."""
     shape: list[int] = []
     level: list[Any] = [data]
     while level and all(isinstance(item, (list, tuple)) for item in level):
@@ -37,9 +37,9 @@ def read(data: Any) -> tuple[Ints, list[Any]]:
 
 
 def dtype_for(items: list[Any], wanted: DType | None) -> DType:
-    """The dtype that numbers ask for: bools alone are bool, ints int32, floats float32."""
-    kinds = {KINDS.get(type(item), type(item).__name__) for item in items}
-    strange = sorted(kinds - set(KINDS.values()))
+    """The default dtype of the items: bool for bools alone, int32 for ints, float32 for floats."""
+    kinds = {NUMBER_KINDS.get(type(item), type(item).__name__) for item in items}
+    strange = sorted(kinds - set(NUMBER_KINDS.values()))
     if strange:
         raise DTypeError(f"the data holds {', '.join(strange)}, not only numbers")
     if wanted is not None:
@@ -52,13 +52,13 @@ def dtype_for(items: list[Any], wanted: DType | None) -> DType:
     return dtypes.bool if kinds == {"bool"} else dtypes.default_int
 
 
-def packed(items: list[Any], dtype: DType) -> bytes:
-    """The numbers as the bytes of a dtype. Floats are rounded; ints must fit."""
+def pack_numbers(items: list[Any], dtype: DType) -> bytes:
+    """The numbers as bytes of a dtype. Floats are rounded; ints must fit."""
     kind = dtype.kind
     if kind == "bool":
         return bytes([bool(item) for item in items])
     if kind == "float":
-        return _packed_floats(items, dtype)
+        return _pack_floats(items, dtype)
     low, high = dtypes.min(dtype), dtypes.max(dtype)
     for item in items:
         if isinstance(item, float) and not item.is_integer():
@@ -68,7 +68,7 @@ def packed(items: list[Any], dtype: DType) -> bytes:
     return struct.pack(f"{len(items)}{dtype.format}", *map(int, items))
 
 
-def _packed_floats(items: list[Any], dtype: DType) -> bytes:
+def _pack_floats(items: list[Any], dtype: DType) -> bytes:
     if dtype.format is None:
         size = dtype.itemsize
         return b"".join([to_bits(item, dtype).to_bytes(size, sys.byteorder) for item in items])

@@ -52,7 +52,7 @@ class Assignment(TensorCore):
             )
         if not can_expand(value.shape, shape):
             raise ShapeError(
-                f"cannot write {value.shape} into a place of shape {shape}",
+                f"cannot write {value.shape} into a target of shape {shape}",
                 hint="axes must be equal, or 1 in what is written",
             )
         return expanded(value, shape)

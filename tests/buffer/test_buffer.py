@@ -151,7 +151,7 @@ def test_windows_on_one_memory_may_overlap() -> None:
     windows = Buffer.arange(6).as_strided((4, 3), (1, 1))
     assert windows.to_python() == [[0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5]]
     assert windows.sum(axes=1).to_python() == [3, 6, 9, 12]
-    with pytest.raises(ShapeError, match="share places"):
+    with pytest.raises(ShapeError, match="share memory"):
         windows[...] = Buffer.zeros((4, 3), "int32")
     windows[...] = 1  # one number everywhere is no question
     assert windows.data.tolist() == [1] * 6

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.buffer.literal import dtype_for, packed, read
+from glassgrad.buffer.literal import dtype_for, pack_numbers, parse_nested
 
 
 @given(st.recursive(st.integers(), lambda inner: st.lists(inner, min_size=2, max_size=2)))
@@ -22,19 +22,19 @@ def test_what_numpy_calls_even_is_read_in_order(data: object) -> None:
         is_even = False
     if not is_even:
         with pytest.raises(ValueError, match="ragged"):
-            read(data)
+            parse_nested(data)
         return
-    shape, items = read(data)
+    shape, items = parse_nested(data)
     assert shape == wanted.shape
     assert items == wanted.reshape(-1).tolist()
 
 
 def test_numbers_are_packed_as_their_dtype() -> None:
-    assert packed([1, -1], dtypes.int16) == struct.pack("2h", 1, -1)
-    assert packed([1.5, 1e300], dtypes.float32) == struct.pack("2f", 1.5, float("inf"))
-    assert packed([2, 0, True], dtypes.bool) == b"\1\0\1"
-    assert packed([1.0], dtypes.bfloat16) == struct.pack("f", 1.0)[2:]
-    assert packed([3.0], dtypes.uint8) == b"\3"
+    assert pack_numbers([1, -1], dtypes.int16) == struct.pack("2h", 1, -1)
+    assert pack_numbers([1.5, 1e300], dtypes.float32) == struct.pack("2f", 1.5, float("inf"))
+    assert pack_numbers([2, 0, True], dtypes.bool) == b"\1\0\1"
+    assert pack_numbers([1.0], dtypes.bfloat16) == struct.pack("f", 1.0)[2:]
+    assert pack_numbers([3.0], dtypes.uint8) == b"\3"
 
 
 def test_the_widest_kind_decides() -> None:

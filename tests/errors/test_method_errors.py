@@ -110,7 +110,7 @@ MISTAKES: list[tuple[type[GlassgradError], str, Mistake]] = [
     ),
     (
         ShapeError,
-        "cannot write (4,) into a place of shape (2, 3)",
+        "cannot write (4,) into a target of shape (2, 3)",
         lambda: f(5, 3).__setitem__(Tensor([1, 2]), f(4)),
     ),
     # drawing

@@ -221,7 +221,7 @@ MISTAKES: list[tuple[type[GlassgradError], str, str | None, Mistake]] = [
     # writing
     (
         ShapeError,
-        "cannot write (3,) into a place of shape (2,)",
+        "cannot write (3,) into a target of shape (2,)",
         None,
         lambda: f(2).assign(f(3)),
     ),

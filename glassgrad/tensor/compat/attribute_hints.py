@@ -1,4 +1,4 @@
-"""names of PyTorch's and NumPy's tensors that are not here -> what to write instead."""
+"""attribute names of PyTorch and NumPy that do not exist here -> what to write instead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INSTEAD = {
 
 
 def instead(kind: type, name: str) -> str | None:
-    """What to write for a name that a class of tensors has not; None if we do not know."""
+    """What to write instead of a missing attribute; None if that is unknown."""
     plain = name.removesuffix("_")
     if name not in INSTEAD and plain != name and not plain.endswith("_") and hasattr(kind, plain):
         return f"assign(x.{plain}(…)), which writes in place"

@@ -1,4 +1,4 @@
-"""What writes in place, as PyTorch's names that end in an underscore do."""
+"""In-place methods: PyTorch's names that end in an underscore."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassgrad.tensor.lazy.exclusive import exclusive
 
 
 class InPlaceMethods(TensorCore):
-    """add_, mul_, copy_, fill_, zero_, …"""
+    """add_, sub_, mul_, div_, clamp_, copy_, fill_ and zero_."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class InPlaceMethods(TensorCore):
 
     @exclusive
     def clamp_(self, min: Any = None, max: Any = None) -> Self:
-        """Written again with elements that lie between these.
+        """Clamp the elements in place.
 
         >>> Tensor([-5, 5]).clamp_(min=0).tolist()
         [0, 5]
@@ -60,7 +60,7 @@ class InPlaceMethods(TensorCore):
         return self._write(self.clamp(min, max))
 
     def copy_(self, src: Any) -> Self:
-        """The contents of another one, stretched to this shape.
+        """Write the values of another tensor, broadcast to this shape.
 
         >>> Tensor([1, 2]).copy_(Tensor([7])).tolist()
         [7, 7]
@@ -68,7 +68,7 @@ class InPlaceMethods(TensorCore):
         return self._write(self._given(src, "what copy_ writes").to(self.device))
 
     def fill_(self, value: Any) -> Self:
-        """One number everywhere.
+        """Write one number everywhere.
 
         >>> Tensor([1, 2]).fill_(5).tolist()
         [5, 5]
@@ -78,7 +78,7 @@ class InPlaceMethods(TensorCore):
         return self._write(value)
 
     def zero_(self) -> Self:
-        """Zeros everywhere.
+        """Write zeros everywhere.
 
         >>> Tensor([1, 2]).zero_().tolist()
         [0, 0]
@@ -86,7 +86,7 @@ class InPlaceMethods(TensorCore):
         return self._write(0)
 
     def _write(self, value: Any) -> Self:
-        """New contents, in the dtype of this tensor."""
+        """Assign a value, cast to the dtype of this tensor."""
         if isinstance(value, TensorCore) and value.dtype is not self.dtype:
             if self.is_floating_point() or not value.is_floating_point():
                 value = value.cast(self.dtype)

@@ -1,4 +1,4 @@
-"""LegacyAliases: names of older scripts, and short forms, for what is there under another name."""
+"""Names of older scripts, and short forms, of present methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 
 class LegacyAliases(TensorCore):
-    """const, usum, threefry; random_bits, lazydata, kernelize and test."""
+    """const, from_url, usum, threefry, random_bits, lazydata, kernelize, test and others."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class LegacyAliases(TensorCore):
     def from_url(
         cls, url: str, gunzip: bool = False, sha256: str | None = None, **kwargs: Any
     ) -> Self:
-        """The bytes of a file on the web, downloaded once; `sha256` is what they must hash to.
+        """The bytes of a file on the web, cached on disk; `sha256` is their expected hash.
 
         >>> Tensor.from_url(__file__).dtype  # a path is read as it is
         dtypes.uchar
@@ -47,7 +47,7 @@ class LegacyAliases(TensorCore):
 
     @property
     def max_shape(self) -> tuple[int, ...]:
-        """The shape: sizes are numbers here.
+        """The shape with the largest value of each size.
 
         >>> Tensor([[1, 2]]).max_shape
         (1, 2)
@@ -55,7 +55,7 @@ class LegacyAliases(TensorCore):
         return tuple([int(size) for size in self.uop.shape])
 
     def max_numel(self) -> int:
-        """The same as `numel`.
+        """The number of elements of `max_shape`.
 
         >>> Tensor([[1, 2]]).max_numel()
         2
@@ -76,7 +76,7 @@ class LegacyAliases(TensorCore):
         >>> Tensor([1, 2]).usum(Tensor([3, 4]), 5).tolist()
         [9, 11]
         """
-        total = self._wrap(self.uop)  # also without others a value of its own
+        total = self._wrap(self.uop)  # a new value even without other operands
         for other in uops:
             total = total + other
         return total
@@ -93,7 +93,7 @@ class LegacyAliases(TensorCore):
         return total
 
     def threefry(self, seed: Self) -> Self:
-        """64 random bits for each counter, by a key.
+        """64 random bits for each counter, from a key.
 
         >>> Tensor([1], dtype="uint64").threefry(Tensor([2], dtype="uint64")).dtype
         dtypes.ulong
@@ -110,7 +110,7 @@ class LegacyAliases(TensorCore):
     @classmethod
     @with_concrete_arguments
     def random_bits(cls, key: Self, counter: Self, num: int) -> Self:
-        """`num` random words of 32 bits, from a key and a counter of two such words each.
+        """`num` random 32-bit words, from a key and a counter of two such words each.
 
         >>> key, counter = Tensor([1, 2], dtype="uint32"), Tensor([0, 0], dtype="uint32")
         >>> Tensor.random_bits(key, counter, 5).shape
@@ -133,7 +133,7 @@ class LegacyAliases(TensorCore):
 
     @staticmethod
     def test(mode: bool = True) -> Context:
-        """`with Tensor.test():` turns off what only training does.
+        """`with Tensor.test():` disables training mode.
 
         >>> with Tensor.test():
         ...     Tensor.training
@@ -152,7 +152,7 @@ class LegacyAliases(TensorCore):
         return self.uop
 
     def kernelize(self, *lst: Self) -> Self:
-        """This tensor. Kernels are made when values are asked for; `schedule` shows them.
+        """This tensor itself. Kernels are made when values are read; `schedule` shows them.
 
         >>> Tensor([1]).kernelize().tolist()
         [1]

@@ -1,4 +1,4 @@
-"""Names that PyTorch's users write, for what is there under another name."""
+"""PyTorch's names of methods that have another name here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glassgrad.tensor.symbolic_sizes import is_symbolic
 
 
 class TorchAliases(TensorCore):
-    """mm, gt, narrow, norm, …"""
+    """mm, bmm, gt, amax, norm, narrow, select, movedim, view and others."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class TorchAliases(TensorCore):
         return self.matmul(other)
 
     def outer(self, vec2: Self) -> Self:
-        """All products of an element of one vector and one of another.
+        """The outer product of two vectors.
 
         >>> Tensor([1, 2]).outer(Tensor([3, 4])).tolist()
         [[3, 4], [6, 8]]
@@ -127,7 +127,7 @@ class TorchAliases(TensorCore):
     # ------------------------------------------------------------------ reductions
 
     def amax(self, dim: Any = (), keepdim: bool = False) -> Self:
-        """The largest element along axes; along all of them if none is named.
+        """The maximum over axes, over all of them by default.
 
         >>> Tensor([[1, 4], [3, 2]]).amax(1).tolist()
         [4, 3]
@@ -135,7 +135,7 @@ class TorchAliases(TensorCore):
         return self.max(_axes(dim), keepdim)
 
     def amin(self, dim: Any = (), keepdim: bool = False) -> Self:
-        """The smallest element along axes; along all of them if none is named.
+        """The minimum over axes, over all of them by default.
 
         >>> Tensor([[1, 4], [3, 2]]).amin(0).tolist()
         [1, 2]
@@ -143,7 +143,7 @@ class TorchAliases(TensorCore):
         return self.min(_axes(dim), keepdim)
 
     def norm(self, p: float | str = 2, dim: Any = None, keepdim: bool = False) -> Self:
-        """The p-th root of the sum of p-th powers; "fro" is 2, infinity the largest of all.
+        """The p-norm; "fro" is 2, infinity the maximum of absolute values.
 
         >>> Tensor([3.0, -4.0]).norm().item()
         5.0
@@ -153,10 +153,10 @@ class TorchAliases(TensorCore):
             raise DTypeError(f'norm takes a number or "fro" for p, not {p!r}')
         return self._smooth(lambda x: x._length(power, _axes(dim), keepdim))
 
-    # ------------------------------------------------------------------ parts and places
+    # ------------------------------------------------------------------ axes and parts
 
     def t(self) -> Self:
-        """A matrix with rows and columns exchanged; a vector as it is.
+        """A matrix transposed; a vector as it is.
 
         >>> Tensor([[1, 2, 3]]).t().shape
         (3, 1)
@@ -167,7 +167,7 @@ class TorchAliases(TensorCore):
 
     @property
     def mT(self) -> Self:  # noqa: N802  the name that others use
-        """The last two axes exchanged.
+        """The last two axes swapped.
 
         >>> Tensor.ones(2, 3, 4).mT.shape
         (2, 4, 3)
@@ -185,7 +185,7 @@ class TorchAliases(TensorCore):
     swapdims = swapaxes
 
     def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Self:
-        """Axes at other places, the others in order.
+        """Axes moved to other positions; the others keep their order.
 
         >>> Tensor.ones(2, 3, 4).movedim(0, -1).shape
         (3, 4, 2)
@@ -202,7 +202,7 @@ class TorchAliases(TensorCore):
     moveaxis = movedim
 
     def ravel(self) -> Self:
-        """All elements in a row.
+        """All elements as a vector.
 
         >>> Tensor([[1, 2], [3, 4]]).ravel().tolist()
         [1, 2, 3, 4]
@@ -210,7 +210,7 @@ class TorchAliases(TensorCore):
         return self.flatten()
 
     def tile(self, *dims: Any) -> Self:
-        """Repeated so often along the last axes; further numbers are axes in front.
+        """Repeated along the last axes; further numbers add axes in front.
 
         >>> Tensor([1, 2]).tile(2, 2).tolist()
         [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -219,7 +219,7 @@ class TorchAliases(TensorCore):
         return self.repeat([1] * (self.ndim - len(times)) + [*times])
 
     def narrow(self, dim: int, start: int, length: int) -> Self:
-        """So many elements of an axis from a place on.
+        """`length` elements of an axis from `start` on.
 
         >>> Tensor([1, 2, 3, 4]).narrow(0, 1, 2).tolist()
         [2, 3]
@@ -232,7 +232,7 @@ class TorchAliases(TensorCore):
         return self._along(axis, slice(first, first + length))
 
     def select(self, dim: int, index: int) -> Self:
-        """One element of an axis, which is gone then.
+        """One element of an axis, which is removed.
 
         >>> Tensor([[1, 2], [3, 4]]).select(1, 0).tolist()
         [1, 3]
@@ -242,7 +242,7 @@ class TorchAliases(TensorCore):
         return self._along(axis_of(dim, self.ndim), index)
 
     def index_select(self, dim: int, index: Self) -> Self:
-        """The elements of an axis that are named.
+        """The elements of an axis at these indices.
 
         >>> Tensor([[1, 2, 3]]).index_select(1, Tensor([2, 0])).tolist()
         [[3, 1]]
@@ -255,7 +255,7 @@ class TorchAliases(TensorCore):
         return self._along(axis, checked_index(index.reshape(-1), size, axis, can_wrap=False))
 
     def unbind(self, dim: int = 0) -> tuple[Self, ...]:
-        """Every element of an axis by itself.
+        """The elements of an axis as separate tensors.
 
         >>> [x.tolist() for x in Tensor([[1, 2], [3, 4]]).unbind(1)]
         [[1, 3], [2, 4]]
@@ -268,7 +268,7 @@ class TorchAliases(TensorCore):
         return found
 
     def scatter_add(self, dim: int, index: Self, src: Self) -> Self:
-        """Values added at places of an axis.
+        """Values added at indices of an axis.
 
         >>> Tensor([1, 1]).scatter_add(0, Tensor([0, 0]), Tensor([2, 3])).tolist()
         [6, 1]
@@ -294,7 +294,7 @@ class TorchAliases(TensorCore):
         return self.expand(*shape)
 
     def expand_as(self, other: Self) -> Self:
-        """Stretched to the shape of another one.
+        """Broadcast to the shape of another tensor.
 
         >>> Tensor([1]).expand_as(Tensor([1, 2])).tolist()
         [1, 1]
@@ -302,7 +302,7 @@ class TorchAliases(TensorCore):
         return self.expand(other.shape)
 
     def view_as(self, other: Self) -> Self:
-        """In the shape of another one.
+        """In the shape of another tensor.
 
         >>> Tensor([1, 2]).view_as(Tensor([[3], [4]])).tolist()
         [[1], [2]]
@@ -312,7 +312,7 @@ class TorchAliases(TensorCore):
     reshape_as = view_as
 
     def type_as(self, other: Self) -> Self:
-        """In the dtype of another one.
+        """In the dtype of another tensor.
 
         >>> Tensor([1, 2]).type_as(Tensor([1.5])).tolist()
         [1.0, 2.0]
@@ -320,7 +320,7 @@ class TorchAliases(TensorCore):
         return self.cast(other.dtype)
 
     def cpu(self) -> Self:
-        """On the CPU.
+        """This tensor on the CPU.
 
         >>> Tensor([1]).cpu().device
         'CPU'
@@ -337,5 +337,5 @@ class TorchAliases(TensorCore):
 
 
 def _axes(dim: Any) -> Any:
-    """No axes are all of them."""
+    """An empty tuple of axes means all of them."""
     return None if isinstance(dim, (tuple, list)) and not dim else dim

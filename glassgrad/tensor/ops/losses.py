@@ -347,9 +347,8 @@ class Losses(TensorCore):
         scale = self._counts(Y, weight, ignore_index)
         chosen = Y if ignore_index is None else Y.ne(ignore_index).where(Y, 0)
         loss = -self.gather(axis, chosen.unsqueeze(axis)).squeeze(axis) * scale
-        if (
-            ignore_index is not None
-        ):  # multiplying by 0 is not enough where the logarithm is infinite
+        # Multiplying by 0 is not enough where the logarithm is infinite
+        if ignore_index is not None:
             loss = Y.ne(ignore_index).where(loss, loss.const_like(0))
         if reduction == "mean":
             return loss.sum() / scale.sum()

@@ -127,9 +127,8 @@ class Scatter(TensorCore):
         """
         x, condition = self._broadcasted(mask)
         places, is_there = _true_indices(condition.cast(BOOL), size)
-        fill = (
-            bool(fill_value) if x.dtype is BOOL else fill_value
-        )  # a fill of 0 must not widen bools
+        # A fill of 0 must not widen bools
+        fill = bool(fill_value) if x.dtype is BOOL else fill_value
         if not x.numel():
             return x.flatten().pad_to(places.shape, value=fill)
         return is_there.where(take_rows(x.flatten(), places), fill)
