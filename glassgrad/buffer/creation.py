@@ -42,7 +42,7 @@ class Creation(Arithmetic):
         >>> raw = bytearray(4)
         >>> Buffer.from_memory(raw)[1] = 7
         >>> raw
-        bytearray(b'\x00\x07\x00\x00')
+        bytearray(b'\\x00\\x07\\x00\\x00')
         """
         return cls._from_view(
             View.from_host(obj, dtype_from(dtype), None, Device.canonicalize(device))
