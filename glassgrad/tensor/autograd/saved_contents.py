@@ -132,6 +132,12 @@ def _save_for_readers(old: UOp, parameters: Parameters) -> None:
     SAVED_HOLDERS[copy] = TensorCore._wrap_raw(copy)
 
 
+def pending_copies() -> list[UOp]:
+    """The copies of contents that pending writes are made of and that are not computed yet."""
+    copies = [node for node in list(ASSIGNED) if node.op is CONTIGUOUS and node.arg == SAVED_COPY]
+    return sorted([copy for copy in copies if copy.realized is None], key=NUMBER)
+
+
 def _reads(old: UOp, value: UOp) -> dict[UOp, None]:
     """The nodes of a value that are made of old contents."""
     found: dict[UOp, None] = {}

@@ -20,7 +20,7 @@ from glassgrad.ir.window import window_of
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.autograd.history import Parameters, is_differentiable, retain
-from glassgrad.tensor.autograd.saved_contents import save_contents
+from glassgrad.tensor.autograd.saved_contents import pending_copies, save_contents
 from glassgrad.tensor.core import TensorCore, live_holders, live_tensors
 from glassgrad.tensor.lazy.buffer_versions import (
     OVERWRITTEN,
@@ -180,7 +180,12 @@ def _values_to_carry(values: list[UOp], lazy: Iterable[TensorCore | ViewGroup]) 
     others = [holder for holder in lazy if holder.uop not in own]
     if not (others or INLINED or ASSIGNED.data):  # type: ignore[attr-defined]
         return []
-    return values_to_carry(own, set(uncomputed_nodes(values)), unrealized_tensors(others))
+    nodes = set(uncomputed_nodes(values))
+    found = values_to_carry(own, nodes, unrealized_tensors(others))
+    if any(node.op is ASSIGN for node in nodes):
+        # These writes may be computed together with others, which replace what is to be copied.
+        found += [copy for copy in pending_copies() if copy not in found]
+    return found
 
 
 def _cut_graph_at(nodes: Sequence[UOp]) -> None:

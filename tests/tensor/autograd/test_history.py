@@ -305,3 +305,16 @@ def test_steps_of_training_copy_no_weights_for_losses_that_wait() -> None:
         w.realize()
     assert not SAVED_HOLDERS
     assert np.allclose([loss.item() for loss in losses], [14, 3.5, 0.875])
+
+
+@pytest.mark.parametrize("reads", ["g * x[:3]", "x * g[0]", "x + g.sum()"])
+def test_contents_are_saved_for_a_write_that_another_write_brings_about(reads: str) -> None:
+    """Writing to g computes what reads its old contents, and with it the write to x."""
+    x, w = Tensor([0.0, 1.0, 2.0, 3.0]).realize(), Tensor([2.0], requires_grad=True)
+    g = Tensor([1.0, 2.0, 3.0]).realize()
+    x[1:3] *= w
+    kept = eval(reads, {"x": x, "g": g})
+    g.assign(g * 2).realize()
+    (x * x).sum().backward()
+    assert w.grad.tolist() == [2 * 2.0 * (1 + 4)]
+    assert kept.shape
