@@ -30,7 +30,7 @@ from glassgrad.memory.window import (
     Window,
     expanded,
     flipped,
-    meets_itself,
+    has_overlaps,
     permuted,
     reshaped,
     span,
@@ -141,7 +141,7 @@ class Buffer(Creation):
         return self.view.is_contiguous
 
     def _windowed(self, window: Window) -> Buffer:
-        return Buffer._from_view(self.view.moved(window))
+        return Buffer._from_view(self.view.with_window(window))
 
     # ------------------------------------------------------------------ movement
 
@@ -219,7 +219,7 @@ class Buffer(Creation):
             raise DTypeError(f"cannot write {source.dtype.name} into a buffer of {dtype.name}")
         if source.shape != view.shape:
             raise ShapeError(f"cannot write {source.shape} into a target of shape {view.shape}")
-        if meets_itself(self.view.window):
+        if has_overlaps(self.view.window):
             raise ShapeError(
                 f"elements of shape {view.shape} with strides {view.strides} share memory",
                 hint="write into the buffer that was expanded",

@@ -1,4 +1,4 @@
-"""Bytes: who shares them (hub), who owns them (Storage), how they are seen (View)."""
+"""Memory: the hub that shares it (hub), blocks that own it (Storage), windows on it (View)."""
 
 from glassgrad.memory.errors import FormatError
 from glassgrad.memory.flags import Flags

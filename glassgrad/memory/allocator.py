@@ -1,7 +1,7 @@
-"""nbytes -> Block: host memory that is aligned for vectors, zero when fresh and reused when freed.
+"""Allocation of host memory: aligned for vectors, zeroed when fresh, pooled when freed.
 
-Each device family ("CPU", "CUDA") has one way to allocate, registered here by whoever knows it, so
-that memory never has to ask the devices.
+Each device family ("CPU", "CUDA") registers its allocator here, so that memory/ does not depend on
+devices/.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from glassgrad.base.errors import DeviceError, OutOfMemoryError
 from glassgrad.memory.poison import is_poisoned, poison
 
 ALIGNMENT = 64  # a cache line, and the widest vector register
-MAPPED_BYTES = 1 << 20  # blocks from this size on are pages of their own
+MAPPED_BYTES = 1 << 20  # blocks from this size on are mapped, not allocated from the heap
 HUGE_PAGE_BYTES = 2 << 20
 
 
 class Block(NamedTuple):
-    """A piece of a device's memory; `keep` is what must live as long as it does."""
+    """A block of a device's memory; `keep` is the object that keeps it allocated."""
 
     address: int
     nbytes: int
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 class Allocator(Protocol):
-    """How a device's memory is had, filled and read."""
+    """How a device allocates memory and shares it with the host."""
 
     def allocate(self, nbytes: int, zeroed: bool) -> Block: ...
 
@@ -45,13 +45,13 @@ class Allocator(Protocol):
 
 
 class HostAllocator:
-    """Memory of this process. Freed blocks wait in a bounded pool for the next of their size."""
+    """Memory of this process. Freed blocks go to a bounded pool for reuse by size."""
 
     def __init__(self, pool_bytes: int) -> None:
         self.pool_bytes = pool_bytes
         self.pooled = 0
         # Storages are freed by the garbage collector, at any moment of any thread: a lock here
-        # could be taken twice by one thread. Appending to and popping from a deque is atomic.
+        # could deadlock with itself. Appending to and popping from a deque is atomic.
         self.pool: dict[int, deque[Block]] = {}
 
     def allocate(self, nbytes: int, zeroed: bool) -> Block:
@@ -59,7 +59,7 @@ class HostAllocator:
         try:
             block = self.pool[size].pop()
         except (KeyError, IndexError):
-            block = self._fresh(size)
+            block = self._allocate_new(size)
         else:
             self.pooled -= size
             if zeroed:
@@ -70,8 +70,8 @@ class HostAllocator:
 
     def free(self, block: Block) -> None:
         if self.pooled + block.nbytes > self.pool_bytes:
-            return  # its pages go back to the system with the last reference
-        if is_poisoned():  # who still looks at it shall notice
+            return  # dropping the last reference returns it to the system
+        if is_poisoned():  # makes use after free visible
             poison(block.address, block.nbytes)
         self.pooled += block.nbytes
         waiting = self.pool.get(block.nbytes)
@@ -80,14 +80,14 @@ class HostAllocator:
         waiting.append(block)
 
     def clear(self) -> None:
-        """Give everything that is not in use back to the system."""
+        """Return all pooled blocks to the system."""
         self.pool.clear()
         self.pooled = 0
 
     def as_buffer(self, address: int, nbytes: int, owner: object) -> memoryview:
         return host_bytes(address, nbytes, owner)
 
-    def _fresh(self, size: int) -> Block:
+    def _allocate_new(self, size: int) -> Block:
         make = _mapped if size >= MAPPED_BYTES else _from_heap
         try:
             return make(size)
@@ -106,38 +106,38 @@ class HostAllocator:
 def size_class(nbytes: int) -> int:
     """The size that is allocated for nbytes: at most an eighth more, so that few sizes occur.
 
-    >>> size_class(1), size_class(64), size_class(1000), size_class(1_000_000)
-    (64, 64, 1024, 1048576)
+    >>> size_class(1), size_class(64), size_class(1000), size_class(1_000_000) (64, 64, 1024,
+    1048576)
     """
     step = max(ALIGNMENT, 1 << max(0, nbytes.bit_length() - 4))
     return max(step, (nbytes + step - 1) // step * step)
 
 
 def _from_heap(size: int) -> Block:
-    """A bytearray is cleared lazily by the system's calloc; what it lacks is alignment."""
+    """A bytearray is zeroed lazily by the system's calloc, but needs alignment."""
     raw = bytearray(size + ALIGNMENT)
     address = ctypes.addressof(ctypes.c_char.from_buffer(raw))
     return Block(-(-address // ALIGNMENT) * ALIGNMENT, size, raw)
 
 
 def _mapped(size: int) -> Block:
-    """Pages of our own, private to this process after a fork; huge ones where there are any."""
+    """Private anonymous pages; huge pages where available."""
     if hasattr(mmap, "MAP_PRIVATE"):
         raw = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if hasattr(mmap, "MADV_HUGEPAGE") and size >= HUGE_PAGE_BYTES:
-            _ask_for_huge_pages(raw)
+            _advise_huge_pages(raw)
     else:
         raw = mmap.mmap(-1, size)
     return Block(ctypes.addressof(ctypes.c_char.from_buffer(raw)), size, raw)
 
 
-def _ask_for_huge_pages(raw: mmap.mmap) -> None:
-    with suppress(OSError):  # a kernel built without them
+def _advise_huge_pages(raw: mmap.mmap) -> None:
+    with suppress(OSError):  # not supported by this kernel
         raw.madvise(mmap.MADV_HUGEPAGE)
 
 
 def host_bytes(address: int, nbytes: int, owner: object) -> memoryview:
-    """A writable memoryview of host memory that keeps its owner alive."""
+    """A writable memoryview of host memory that keeps `owner` alive."""
     if nbytes == 0:
         return memoryview(bytearray())
     window: Any = (ctypes.c_ubyte * nbytes).from_address(address)
@@ -156,16 +156,16 @@ HOST = HostAllocator(pool_bytes=min(1 << 30, _physical_bytes() // 8))
 
 ALLOCATORS: dict[str, Allocator] = {}
 FACTORIES: dict[str, Callable[[str], Allocator]] = {}
-KEPT: set[str] = set()
+CACHED_FAMILIES: set[str] = set()
 
 
-def register(family: str, factory: Callable[[str], Allocator], is_kept: bool = True) -> None:
-    """Say how memory of a device family is allocated: the factory takes a device's name.
+def register(family: str, factory: Callable[[str], Allocator], is_cached: bool = True) -> None:
+    """Register the allocator of a device family: the factory takes a device's name.
 
-    An allocator that is not kept is made anew for every storage.
+    An allocator that is not cached is created for every storage.
     """
     FACTORIES[family] = factory
-    (KEPT.add if is_kept else KEPT.discard)(family)
+    (CACHED_FAMILIES.add if is_cached else CACHED_FAMILIES.discard)(family)
 
 
 def allocator_for(device: str) -> Allocator:
@@ -179,14 +179,16 @@ def allocator_for(device: str) -> Allocator:
     factory = FACTORIES.get(family)
     if factory is None:
         raise DeviceError(
-            f"device {device!r} has no memory here",
-            hint=f"devices with memory are {', '.join(sorted(FACTORIES))}",
+            f"device {device!r} has no allocator",
+            hint=f"devices with allocators: {', '.join(sorted(FACTORIES))}",
         )
     made = factory(device)
-    return ALLOCATORS.setdefault(device, made) if family in KEPT else made
+    return ALLOCATORS.setdefault(device, made) if family in CACHED_FAMILIES else made
 
 
-HOST_FAMILIES = frozenset(("CPU", "CLANG", "PYTHON", "DISK"))  # bytes that this process can touch
+HOST_FAMILIES = frozenset(
+    ("CPU", "CLANG", "PYTHON", "DISK")
+)  # their memory is addressable by this process
 
 
 def is_host(device: str) -> bool:

@@ -1,4 +1,4 @@
-"""array interfaces <-> MemoryView: NumPy's and CUDA's dictionaries of type, shape and address."""
+"""Array interfaces <-> MemoryView: NumPy's and CUDA's dictionaries of type, shape and address."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from glassgrad.memory.errors import RefusedError
-from glassgrad.memory.item import Component, simple
+from glassgrad.memory.item import Component, single_number
 from glassgrad.memory.layout import Ints
 from glassgrad.memory.memory_view import MemoryView
 
@@ -14,7 +14,7 @@ LETTERS = {
     "b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I",
     "u8": "Q", "f2": "e", "f4": "f", "f8": "d", "f16": "g", "c8": "Zf", "c16": "Zd", "c32": "Zg",
 }  # fmt: skip
-BY_KIND = {  # (kind of letter, size) -> type
+BY_KIND = {  # (format letter, size) -> typestr
     **{(letter, size): f"i{size}" for letter in "bhilqn" for size in (1, 2, 4, 8)},
     **{(letter, size): f"u{size}" for letter in "BHILQNP" for size in (1, 2, 4, 8)},
     ("?", 1): "b1", ("e", 2): "f2", ("f", 4): "f4", ("d", 8): "f8", ("g", 16): "f16",
@@ -34,21 +34,19 @@ def get(obj: Any, flags: int) -> MemoryView:
         size = size_of(entry["typestr"])
         steps = entry.get("strides")
         strides = None if steps is None else tuple([step.__index__() for step in steps])
-        return _seen(obj, entry, device, fmt, size, shape, strides)
+        return _to_view(obj, entry, device, fmt, size, shape, strides)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise RefusedError(
-            f"{type(obj).__name__} has an {name} that makes no sense: {error!r}"
-        ) from None
+        raise RefusedError(f"{type(obj).__name__} has an invalid {name}: {error!r}") from None
 
 
-def _seen(
+def _to_view(
     obj: Any, entry: Any, device: str, fmt: str, size: int, shape: Ints, strides: Ints | None
 ) -> MemoryView:
     data = entry.get("data")
     inner = None
     if isinstance(data, tuple):
         address, readonly = int(data[0] or 0), bool(data[1])
-    else:  # no address: the bytes are those of a buffer, or of the object itself
+    else:  # no address: `data` or the object itself exports a buffer
         from glassgrad.memory.hub import get as get_any
 
         inner = get_any(obj if data is None else data, 0)
@@ -64,11 +62,11 @@ def _seen(
         strides=strides,
         private_data=(entry, inner),
         device=device,
-        release=give_back,
+        release=release_view,
     )
 
 
-def give_back(view: MemoryView) -> None:
+def release_view(view: MemoryView) -> None:
     _, inner = view.private_data
     if inner is not None:
         inner.release()
@@ -78,16 +76,16 @@ def give_back(view: MemoryView) -> None:
 
 
 def size_of(typestr: str) -> int:
-    """The bytes of a type; those of times are followed by their unit, as in "<M8[s]"."""
+    """The bytes of a typestr; those of times have a unit after them, as in "<M8[s]"."""
     size = int(typestr[2:].partition("[")[0])
     return 4 * size if typestr[1] == "U" else size
 
 
 def format_of(typestr: str, descr: Any = None) -> str:
-    """The format of a type such as "<f4"; records have their fields in `descr`.
+    """The format of a typestr such as "<f4"; records have their fields in `descr`.
 
-    >>> format_of("<i2"), format_of(">f8"), format_of("|S5"), format_of("<U3")
-    ('<h', '>d', '5s', '<3w')
+    >>> format_of("<i2"), format_of(">f8"), format_of("|S5"), format_of("<U3") ('<h', '>d', '5s',
+    '<3w')
     """
     order, kind, size = typestr[0], typestr[1], int(typestr[2:].partition("[")[0])
     if kind == "V" and descr and not (len(descr) == 1 and descr[0][0] == ""):
@@ -99,7 +97,7 @@ def format_of(typestr: str, descr: Any = None) -> str:
 
 
 def _field(name: Any, kind: Any, shape: Any = ()) -> str:
-    """A field; one without a name and of no kind is padding."""
+    """The format of a field; an unnamed void field is padding."""
     if isinstance(name, tuple):  # (title, name)
         name = name[1]
     sizes = shape if isinstance(shape, tuple) else (shape,)
@@ -116,7 +114,7 @@ def _field(name: Any, kind: Any, shape: Any = ()) -> str:
 def interface_of(view: MemoryView) -> dict[str, Any]:
     """The dictionary that NumPy reads."""
     if view.sub_offsets is not None:
-        raise RefusedError("rows behind pointers cannot be shared with NumPy", hint="copy them")
+        raise RefusedError("NumPy has no sub-offsets (rows behind pointers)", hint="copy it first")
     found = {
         "version": 3,
         "shape": view.shape,
@@ -124,7 +122,7 @@ def interface_of(view: MemoryView) -> dict[str, Any]:
         "data": (view.data, view.readonly),
         "strides": None if view.is_row_major_contiguous() else view.strides,
     }
-    part = simple(view.item_desc) if view._dtype is None else None
+    part = single_number(view.item_desc) if view._dtype is None else None
     if part is not None and part.format != "T":
         found["typestr"] = typestr_of(part)
     elif view._dtype is None:
@@ -146,19 +144,19 @@ def typestr_of(part: Component) -> str:
 
 
 def descr_of(parts: tuple[Component, ...], size: int) -> list[tuple[Any, ...]]:
-    """Fields in order, with padding where there are gaps."""
+    """Fields in order, with padding in gaps."""
     found: list[tuple[Any, ...]] = []
-    place = 0
+    offset = 0
     for number, part in enumerate(parts):
-        if part.offset > place:
-            found.append(("", f"|V{part.offset - place}"))
+        if part.offset > offset:
+            found.append(("", f"|V{part.offset - offset}"))
         kind: Any = typestr_of(part)
         if part.format == "T":
             kind = descr_of(part.parts, part.size)
         name = part.name or f"f{number}"
         shape = part.shape or ((part.repeat,) if part.repeat != 1 else ())
         found.append((name, kind, shape) if shape else (name, kind))
-        place = part.offset + part.size * part.repeat
-    if size > place:
-        found.append(("", f"|V{size - place}"))
+        offset = part.offset + part.size * part.repeat
+    if size > offset:
+        found.append(("", f"|V{size - offset}"))
     return found

@@ -1,4 +1,4 @@
-"""Arrow C array -> MemoryView: one column of numbers without nulls."""
+"""Arrow C array -> MemoryView: a column of numbers without nulls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMATS = {
 
 
 class ArrowSchema(ctypes.Structure):
-    """What a column holds."""
+    """The type of a column."""
 
     _fields_ = (
         ("format", ctypes.c_char_p),
@@ -32,7 +32,7 @@ class ArrowSchema(ctypes.Structure):
 
 
 class ArrowArray(ctypes.Structure):
-    """Where it is. Whoever takes it copies the structure and sets `release` of this one to 0."""
+    """The data of a column. A consumer copies the structure and sets `release` of this one to 0."""
 
     _fields_ = (
         ("length", ctypes.c_int64),
@@ -56,21 +56,21 @@ _RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def get(obj: Any, flags: int) -> MemoryView:
-    """Take the array out of its capsule; it is given back with the view."""
+    """Take the array out of its capsule; it is released with the view."""
     try:
         schema_capsule, array_capsule = obj.__arrow_c_array__()
         schema: Any = ArrowSchema.from_address(_pointer_of(schema_capsule, b"arrow_schema"))
         source = _pointer_of(array_capsule, b"arrow_array")
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
-        raise RefusedError(f"{type(obj).__name__} does not share its memory: {error}") from error
+        raise RefusedError(f"{type(obj).__name__} failed to export its memory: {error}") from error
     fmt = FORMATS.get(schema.format)
     array: Any = ArrowArray.from_address(source)
     if fmt is None or array.n_buffers != 2 or array.dictionary or array.n_children:
         raise RefusedError(f"Arrow's type {schema.format!r} is not a plain column of numbers")
     buffers = (ctypes.c_void_p * 2).from_address(array.buffers)
-    # -1 nulls means that nobody counted; without a bitmap there are none.
+    # -1 nulls means unknown; without a bitmap there are none.
     if array.null_count > 0 or (array.null_count < 0 and buffers[0]):
-        raise RefusedError("the column has nulls", hint="fill them first")
+        raise RefusedError("the Arrow column has nulls", hint="fill them first")
     item = item_size_from_format(fmt)
     taken = ArrowArray.from_buffer_copy(array)
     array.release = None  # moved
@@ -78,15 +78,15 @@ def get(obj: Any, flags: int) -> MemoryView:
         obj,
         (buffers[1] or 0) + taken.offset * item,
         taken.length * item,
-        readonly=True,  # Arrow's memory never changes
+        readonly=True,  # Arrow arrays are immutable
         format=fmt,
         item_size=item,
         private_data=taken,
-        release=give_back,
+        release=release_view,
     )
 
 
-def give_back(view: MemoryView, call: Any = _RELEASE) -> None:
+def release_view(view: MemoryView, call: Any = _RELEASE) -> None:
     taken = view.private_data
     if taken.release:
         call(taken.release)(ctypes.addressof(taken))

@@ -1,4 +1,4 @@
-"""buffer protocol -> MemoryView: bytes, array, memoryview, mmap, ctypes, NumPy and many more."""
+"""Buffer protocol -> MemoryView: bytes, array, memoryview, mmap, ctypes, NumPy and many more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FULL, FULL_READONLY = 0x11D, 0x11C  # PyBUF_FULL, PyBUF_FULL_RO of the C API
 
 
 class PyBuffer(ctypes.Structure):
-    """CPython's Py_buffer. `format` is an address: as a char pointer ctypes would copy it."""
+    """CPython's Py_buffer. `format` is an address, as ctypes would copy a char pointer."""
 
     _fields_ = (
         ("buf", ctypes.c_void_p),
@@ -31,7 +31,7 @@ class PyBuffer(ctypes.Structure):
     )
 
 
-# Function objects of our own: those of `pythonapi` are shared by everybody who sets argtypes.
+# Own function objects: those of `pythonapi` are shared with others who set argtypes.
 _get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)(
     ("PyObject_GetBuffer", ctypes.pythonapi)
 )
@@ -39,7 +39,7 @@ _release_buffer = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyBuffer_Release", 
 _has_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(
     ("PyObject_CheckBuffer", ctypes.pythonapi)
 )
-# The same as ten words, which are read in one go; readonly and ndim share the fifth.
+# Py_buffer as ten words, which are read at once; readonly and ndim share the fifth.
 Words: Any = ctypes.c_ssize_t * (ctypes.sizeof(PyBuffer) // ctypes.sizeof(ctypes.c_ssize_t))
 _halves = struct.Struct("ii")
 _word = struct.Struct("n")
@@ -51,7 +51,7 @@ def is_exporter(obj: Any) -> bool:
 
 
 def get(obj: Any, flags: int) -> MemoryView:
-    """Take the object's buffer: writable if it is, whatever its layout."""
+    """The object's buffer: writable if possible, in any layout."""
     words = Words()
     try:
         _get_buffer(obj, words, FULL)
@@ -59,7 +59,9 @@ def get(obj: Any, flags: int) -> MemoryView:
         try:
             _get_buffer(obj, words, FULL_READONLY)
         except (BufferError, ValueError) as error:
-            raise RefusedError(f"{type(obj).__name__} does not share its memory: {error}") from None
+            raise RefusedError(
+                f"{type(obj).__name__} failed to export its memory: {error}"
+            ) from None
     address, _, nbytes, item_size, flags_and_ndim, fmt, shape, strides, offsets, _ = words[:]
     readonly, ndim = _halves.unpack(_word.pack(flags_and_ndim))
     return MemoryView(
@@ -73,7 +75,7 @@ def get(obj: Any, flags: int) -> MemoryView:
         strides=_ints(strides, ndim) if strides else None,
         sub_offsets=_ints(offsets, ndim) if offsets else None,
         private_data=words,
-        release=give_back,
+        release=release_view,
     )
 
 
@@ -81,6 +83,6 @@ def _ints(address: int, ndim: int) -> Ints:
     return _axes[ndim].unpack(ctypes.string_at(address, ndim * _word.size)) if ndim else ()
 
 
-def give_back(view: MemoryView, release: Any = _release_buffer) -> None:
-    # Held by a default: at exit the names of a module are gone before its users.
+def release_view(view: MemoryView, release: Any = _release_buffer) -> None:
+    # Bound as a default: at exit a module's globals are cleared before its users.
     release(view.private_data)

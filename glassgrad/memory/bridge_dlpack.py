@@ -1,4 +1,4 @@
-"""DLPack -> MemoryView: tensors of PyTorch, JAX, CuPy, NumPy, on whatever device they are."""
+"""DLPack -> MemoryView: tensors of PyTorch, JAX, CuPy, NumPy, on any device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES = {
     1: "CPU", 2: "CUDA", 3: "CPU", 4: "OPENCL", 7: "VULKAN", 8: "METAL", 10: "HIP", 11: "CPU",
     13: "CPU", 15: "WEBGPU",
 }  # fmt: skip
-# (code, bits) -> format; what has no letter is so many bytes, and has a dtype of ours
+# (code, bits) -> format; types without a letter are raw bytes with a dtype of ours
 FORMATS = {
     (0, 8): "b", (0, 16): "h", (0, 32): "i", (0, 64): "q",
     (1, 8): "B", (1, 16): "H", (1, 32): "I", (1, 64): "Q",
@@ -34,7 +34,7 @@ WITHOUT_FORMAT: dict[tuple[int, int], DType] = {
 
 
 class DLTensor(ctypes.Structure):
-    """What lies where; strides are in elements."""
+    """The description of a tensor; strides are in elements."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -51,7 +51,7 @@ class DLTensor(ctypes.Structure):
 
 
 class Managed(ctypes.Structure):
-    """DLManagedTensor: the layout before version 1."""
+    """DLManagedTensor: the structure before version 1."""
 
     _fields_ = (
         ("tensor", DLTensor),
@@ -61,7 +61,7 @@ class Managed(ctypes.Structure):
 
 
 class ManagedVersioned(ctypes.Structure):
-    """DLManagedTensorVersioned: says its version, and whether it may be written."""
+    """DLManagedTensorVersioned: with a version and flags such as read-only."""
 
     _fields_ = (
         ("major", ctypes.c_uint32),
@@ -86,57 +86,59 @@ USED = {LEGACY: b"used_dltensor", VERSIONED: b"used_dltensor_versioned"}
 
 
 def from_dlpack(x: Any) -> MemoryView:
-    """The memory of anything that speaks DLPack, or of a capsule that was made by it."""
-    from glassgrad.memory.hub import check, counted
+    """The memory of an object with __dlpack__, or of a DLPack capsule."""
+    from glassgrad.memory.hub import check, count_export
 
     if not hasattr(x, "__dlpack__") and type(x).__name__ != "PyCapsule":
-        raise ExportError(f"{type(x).__name__} does not speak DLPack", hint="use get()")
-    view = taken(x, x) if type(x).__name__ == "PyCapsule" else get(x, 0)
+        raise ExportError(f"{type(x).__name__} does not support DLPack", hint="use get()")
+    view = take_capsule(x, x) if type(x).__name__ == "PyCapsule" else get(x, 0)
     try:
         check(view, Flags.INDIRECT)
     except BaseException:
         view.release()
         raise
-    return counted(x, view)
+    return count_export(x, view)
 
 
 def get(obj: Any, flags: int) -> MemoryView:
-    """Ask for a versioned capsule; who does not know of versions is asked again without."""
+    """Request a versioned capsule; producers that do not know versions are asked without."""
     try:
         try:
             capsule = obj.__dlpack__(max_version=(1, 0))
         except TypeError:
             capsule = obj.__dlpack__()
     except Exception as error:
-        raise RefusedError(f"{type(obj).__name__} does not share its memory: {error}") from error
-    return taken(capsule, obj)
+        raise RefusedError(f"{type(obj).__name__} failed to export its memory: {error}") from error
+    return take_capsule(capsule, obj)
 
 
-def taken(capsule: Any, obj: Any) -> MemoryView:
-    """The memory in a capsule, which is used up by it. What counts is the name that it has."""
+def take_capsule(capsule: Any, obj: Any) -> MemoryView:
+    """The memory of a capsule, which is marked as used by its new name."""
     name = name_of(capsule)
     if name not in USED:
-        raise RefusedError(f"a capsule named {name!r} cannot be taken", hint="take each one once")
+        raise RefusedError(
+            f"cannot import a capsule named {name!r}", hint="a capsule can be imported once"
+        )
     address = _pointer_of(capsule, name)
     _rename(capsule, USED[name])
     kind = Managed if name == LEGACY else ManagedVersioned
     managed: Any = kind.from_address(address)
     try:
-        return _described(managed, obj)
+        return _to_view(managed, obj)
     except BaseException:
         delete(managed)
         raise
 
 
-def _described(managed: Any, obj: Any) -> MemoryView:
+def _to_view(managed: Any, obj: Any) -> MemoryView:
     is_versioned = isinstance(managed, ManagedVersioned)
     if is_versioned and managed.major != VERSION[0]:
-        raise RefusedError(f"version {managed.major} of DLPack is not known here")
+        raise RefusedError(f"DLPack version {managed.major} is not supported")
     tensor = managed.tensor
     if tensor.lanes != 1 or tensor.bits % 8:
         raise RefusedError(f"items of {tensor.lanes} x {tensor.bits} bits cannot be shared")
     if tensor.device_type not in DEVICES:
-        raise RefusedError(f"DLPack's device {tensor.device_type} is not known here")
+        raise RefusedError(f"DLPack device type {tensor.device_type} is not supported")
     size = tensor.bits // 8
     key = (tensor.code, tensor.bits)
     shape = _ints(tensor.shape, tensor.ndim)
@@ -157,7 +159,7 @@ def _described(managed: Any, obj: Any) -> MemoryView:
         private_data=managed,
         device=f"{family}:{tensor.device_id}" if tensor.device_id else family,
         dtype=WITHOUT_FORMAT.get(key),
-        release=give_back,
+        release=release_view,
     )
 
 
@@ -170,20 +172,19 @@ def delete(managed: Any, call: Any = _DELETER) -> None:
         call(managed.deleter)(ctypes.addressof(managed))
 
 
-def give_back(view: MemoryView, done: Any = delete) -> None:
-    # Both functions are held by defaults: at exit the names of a module are gone before its users.
+def release_view(view: MemoryView, done: Any = delete) -> None:
+    # Bound as defaults: at exit a module's globals are cleared before its users.
     done(view.private_data)
 
 
 def device_pair(device: str) -> tuple[int, int]:
-    """DLPack's numbers for a device.
+    """DLPack's (device type, id) of a device.
 
-    >>> device_pair("CPU"), device_pair("CUDA:1")
-    ((1, 0), (2, 1))
+    >>> device_pair("CPU"), device_pair("CUDA:1") ((1, 0), (2, 1))
     """
     family, _, number = device.partition(":")
     family = "CPU" if family in ("CLANG", "PYTHON", "DISK") else family
     for code, name in DEVICES.items():
         if name == family:
             return code, int(number or 0) if family != "CPU" else 0
-    raise RefusedError(f"DLPack has no number for the device {device}")
+    raise RefusedError(f"DLPack has no device type for {device}")

@@ -1,10 +1,9 @@
-"""views -> capsules: what consumers of other libraries take, and how we find out they are done.
+"""Views -> capsules for other libraries, and how we find out that their consumers are done.
 
-A consumer says that it is done by calling a C function: from any thread, while an exception is on
-its way, even after Python has gone. A ctypes callback survives none of these for certain (with an
-exception on its way CPython loses it). So the functions that we hand out are no Python at all. They
-leave a mark, and we look for marks: at the next export or release, at `export_count`, and whenever
-the garbage collector runs.
+A consumer calls a C function when it is done: from any thread, with an exception set, even after
+Python has finalized. A ctypes callback is not safe in any of these cases (with an exception set,
+CPython loses it). So the functions that we pass on contain no Python: they write a mark, and we
+look for marks at the next export or release, at `export_count`, and after garbage collections.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 from glassgrad.memory.memory_view import SWEEPS, MemoryView
 
-FEW = 64  # so many are looked through at every occasion
+MAX_EAGER_SWEEP = 64  # exports; with more, only full collections look for marks
 
 _API = ctypes.pythonapi
 _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
@@ -24,83 +23,87 @@ _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p,
 )
 allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("PyMem_RawMalloc", _API))
 free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", _API))
-NAMES: dict[bytes, Any] = {}  # they outlive the interpreter, as capsules may
+NAMES: dict[bytes, Any] = {}  # never freed, as capsules may outlive the interpreter
 
 
-class Lent:
-    """A structure in memory that is nobody's but ours, which a consumer may be using.
+class ExportedStructure:
+    """A structure in raw memory that a consumer may be using.
 
-    It is freed when it was given back and nobody looks at it any more. What was not given back at
-    the end of Python stays, because its consumer may still mark it.
+    It is freed when its consumer is done and nothing refers to it any more. Structures whose
+    consumers are not done at exit are never freed, because these may still write their marks.
     """
 
-    __slots__ = ("address", "capsule", "is_back", "view")
+    __slots__ = ("address", "capsule", "is_released", "view")
 
     def __init__(self, address: int, view: MemoryView | None) -> None:
         self.address = address
-        self.is_back = False
-        self.capsule: Any = None  # None once it is known to be taken
+        self.is_released = False
+        self.capsule: Any = None  # None after it was taken
         self.view = view
 
     def is_taken(self, capsule: Any) -> bool:
-        """Whether a consumer has taken it out of its capsule."""
+        """True if a consumer has taken it out of its capsule."""
         raise NotImplementedError
 
     def is_done(self) -> bool:
-        """Whether that consumer has left its mark."""
+        """True if that consumer has written its mark."""
         raise NotImplementedError
 
     def __del__(self, free: Any = free) -> None:
-        if self.is_back:
+        if self.is_released:
             free(self.address)
 
 
-LENT: dict[int, Lent] = {}
+EXPORTED: dict[int, ExportedStructure] = {}
 
 
-def offer(lent: Lent, name: bytes) -> Any:
-    """A capsule for a consumer to take. It has no destructor: that would be a Python function."""
-    if len(LENT) < FEW:
+def make_capsule(entry: ExportedStructure, name: bytes) -> Any:
+    """A capsule for a consumer. It has no destructor, as that would be a Python function."""
+    if len(EXPORTED) < MAX_EAGER_SWEEP:
         sweep()
     if name not in NAMES:
         NAMES[name] = ctypes.create_string_buffer(name)
-    if lent.view is not None:
+    if entry.view is not None:
         try:
-            lent.view.lend()
+            entry.view.begin_export()
         except BaseException:
-            lent.is_back = True
+            entry.is_released = True
             raise
-    lent.capsule = capsule = _capsule(lent.address, ctypes.addressof(NAMES[name]), None)
-    LENT[lent.address] = lent
+    entry.capsule = capsule = _capsule(entry.address, ctypes.addressof(NAMES[name]), None)
+    EXPORTED[entry.address] = entry
     return capsule
 
 
 def sweep() -> None:
-    """Give back what consumers are done with, and what nobody ever took.
+    """Release the views whose consumers are done, and those that were never taken.
 
-    Threads may sweep at once: whoever takes an entry out gives it back, and no address is used
-    again while an entry of it is in somebody's list.
+    Threads may sweep concurrently: the one that removes an entry releases it, and no address is
+    reused while an entry of it is in some thread's list.
     """
-    for lent in list(LENT.values()):
-        capsule = lent.capsule
-        if lent.is_done():
-            _reclaim(lent)
-        elif capsule is not None and lent.is_taken(capsule):
-            lent.capsule = None
-        # It is held by `lent`, by this name and by getrefcount itself: nobody can take it.
+    for entry in list(EXPORTED.values()):
+        capsule = entry.capsule
+        if entry.is_done():
+            _finish(entry)
+        elif capsule is not None and entry.is_taken(capsule):
+            entry.capsule = None
+        # Only the entry, this name and getrefcount refer to it: nobody can take it.
         elif capsule is not None and sys.getrefcount(capsule) == 3:
-            _reclaim(lent)
+            _finish(entry)
 
 
-def _reclaim(lent: Lent) -> None:
-    if LENT.pop(lent.address, None) is not None:  # else another thread was faster
-        lent.is_back = True
-        if lent.view is not None:
-            lent.view.returned()
+def _finish(entry: ExportedStructure) -> None:
+    if EXPORTED.pop(entry.address, None) is not None:  # else another thread did
+        entry.is_released = True
+        if entry.view is not None:
+            entry.view.end_export()
 
 
 def _after_collection(phase: str, details: dict[str, int]) -> None:
-    if phase == "stop" and LENT and (len(LENT) < FEW or details["generation"] == 2):
+    if (
+        phase == "stop"
+        and EXPORTED
+        and (len(EXPORTED) < MAX_EAGER_SWEEP or details["generation"] == 2)
+    ):
         sweep()
 
 

@@ -1,4 +1,4 @@
-"""DISK:path -> memory: a file's bytes, mapped; what is read is never copied."""
+"""DISK:path -> memory: the bytes of a file, mapped; reading copies nothing."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from glassgrad.memory.allocator import Block, host_bytes, register
 
 
 class DiskAllocator:
-    """One file. It is made, or made longer, when a larger storage is allocated than it has bytes.
+    """A file, created or extended when a storage is larger than it.
 
-    Files that may not be written are mapped read-only.
+    Files without write permission are mapped read-only.
     """
 
     def __init__(self, device: str) -> None:
         name = device.partition(":")[2]
         if not Path(name).name:
-            raise DeviceError(f"{device!r} names no file", hint="such as DISK:weights.bin")
-        self.path = Path(name).absolute()  # wherever this process goes
+            raise DeviceError(f"{device!r} has no file name", hint="such as DISK:weights.bin")
+        self.path = Path(name).absolute()  # independent of later chdir()
         self.readonly = self.path.exists() and not os.access(self.path, os.W_OK)
 
     def allocate(self, nbytes: int, zeroed: bool) -> Block:
-        """Map the file's first bytes; what is new reads as zeros.
+        """Map the first bytes of the file; new ones are zeros.
 
-        All of them get a place on the disk now: a process that writes to a page for which there is
-        none is killed (SIGBUS).
+        Disk blocks are allocated now: a process that writes to a page without one is killed
+        (SIGBUS).
         """
         flags = os.O_RDONLY if self.readonly else os.O_RDWR | os.O_CREAT
         is_new = not self.path.exists()
@@ -47,7 +47,7 @@ class DiskAllocator:
         return Block(_address(raw), nbytes, raw)
 
     def _reserve(self, file: int, nbytes: int, is_new: bool) -> None:
-        """Make the file long enough; if the disk is full it stays as it was."""
+        """Extend the file if necessary; if the disk is full, it is unchanged."""
         found = os.fstat(file)
         if self.readonly:
             if found.st_size < nbytes:
@@ -59,20 +59,20 @@ class DiskAllocator:
         try:
             if found.st_size < nbytes:
                 os.ftruncate(file, nbytes)
-            if not _has_place(found, nbytes):
-                _allocate(file, nbytes)
+            if not _is_on_disk(found, nbytes):
+                _allocate_blocks(file, nbytes)
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(file, found.st_size)
             if is_new:
                 self.path.unlink(missing_ok=True)
             raise DeviceError(
-                f"cannot make room for {nbytes:,} bytes in {self.path}: {error.strerror}",
+                f"cannot allocate {nbytes:,} bytes in {self.path}: {error.strerror}",
                 hint="free space on that disk, or use another one",
             ) from error
 
     def free(self, block: Block) -> None:
-        """The pages go with the last reference; the system writes them back."""
+        """Unmap the file; the system writes the pages back."""
         with suppress(BufferError, ValueError):
             block.keep.close()
 
@@ -80,14 +80,14 @@ class DiskAllocator:
         return host_bytes(address, nbytes, owner)
 
 
-def _has_place(found: os.stat_result, nbytes: int) -> bool:
-    """Whether a file has that many bytes, and all of them a place on the disk: no holes."""
+def _is_on_disk(found: os.stat_result, nbytes: int) -> bool:
+    """True if a file has that many bytes and no holes."""
     blocks = getattr(found, "st_blocks", None)
     return found.st_size >= nbytes and (blocks is None or blocks * 512 >= found.st_size)
 
 
-def _allocate(file: int, nbytes: int) -> None:
-    """Give the bytes of a file a place on the disk, where the system can do so."""
+def _allocate_blocks(file: int, nbytes: int) -> None:
+    """Allocate disk blocks for the bytes of a file, where the system supports it."""
     if not hasattr(os, "posix_fallocate"):
         return
     try:
@@ -105,9 +105,9 @@ def _address(raw: mmap.mmap) -> int:
 
 
 def file_size(device: str) -> int:
-    """How many bytes the file of a DISK device has; 0 if there is none yet."""
+    """The size of a DISK device's file in bytes; 0 if it does not exist."""
     path = Path(device.partition(":")[2])
     return path.stat().st_size if path.exists() else 0
 
 
-register("DISK", DiskAllocator, is_kept=False)
+register("DISK", DiskAllocator, is_cached=False)

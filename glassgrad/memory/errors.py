@@ -1,4 +1,4 @@
-"""what the hub refuses -> exceptions: nobody exports this, refused, released, a wrong format."""
+"""The hub's errors: no exporter, export refused, view released, malformed format."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from glassgrad.base.errors import GlassgradError
 
 
 class ExportError(GlassgradError, TypeError):
-    """Nobody knows how to share this object's memory."""
+    """This object has no known way to share its memory."""
 
 
 class RefusedError(GlassgradError, BufferError):
-    """The memory cannot be shared in the way that was asked for."""
+    """The memory cannot be shared as requested."""
 
 
 class ReleasedError(GlassgradError, ValueError):
-    """The view was given back and must not be used any more."""
+    """The view was released and cannot be used any more."""
 
 
 class FormatError(errors.FormatError):
-    """A format is wrong at a place: `format` is the whole text and `pos` where it goes wrong."""
+    """A malformed format: `format` is the whole text and `pos` the position of the error."""
 
     def __init__(self, message: str, format: str, pos: int, origin: Any = None) -> None:
         self.format = format
         self.pos = pos
         self.reason = message
-        hint = f"{format!r} is understood up to position {pos}: {format[:pos]!r}"
+        hint = f"{format!r} is valid up to position {pos}: {format[:pos]!r}"
         super().__init__(f"format {format!r}, position {pos}: {message}", hint, origin)
 
     def __reduce__(self) -> tuple[Any, ...]:

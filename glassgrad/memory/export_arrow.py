@@ -1,7 +1,7 @@
-"""MemoryView -> Arrow C array: a row of numbers as a column, in two capsules.
+"""MemoryView -> Arrow C array: a one-dimensional view as a column, in two capsules.
 
-The functions that release schema and column are machine code, made by LLVM when they are first
-needed: see `capsules.py` for why, and for how what was released is found.
+The functions that release schema and column are machine code, compiled by LLVM on first use;
+`capsules.py` says why, and how released columns are found.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from glassgrad.memory.bridge_arrow import FORMATS, ArrowArray, ArrowSchema
-from glassgrad.memory.capsules import Lent, allocate, offer
+from glassgrad.memory.capsules import ExportedStructure, allocate, make_capsule
 from glassgrad.memory.errors import RefusedError
-from glassgrad.memory.export_buffer import hold
+from glassgrad.memory.export_buffer import incref
 from glassgrad.memory.memory_view import MemoryView
 
 LETTERS = {fmt: letter for letter, fmt in FORMATS.items()}
-# Arrow wants `release` to be cleared, in whatever copy of the structure it is called with. The
-# private data of a column is the address of the word that marks it.
+# Arrow requires that `release` is cleared in the copy of the structure that it is called with. The
+# private data of a column is the address of its mark.
 TEXT = f"""
 define void @release_array(ptr %array) {{
   %release = getelementptr i8, ptr %array, i64 {ArrowArray.release.offset}
@@ -38,7 +38,7 @@ define void @release_schema(ptr %schema) {{
 
 
 class Releases(NamedTuple):
-    """Addresses of functions."""
+    """Addresses of the release functions."""
 
     array: int
     schema: int
@@ -46,7 +46,7 @@ class Releases(NamedTuple):
 
 @cache
 def releases() -> Releases:
-    """Made once and never unloaded: consumers may call them late."""
+    """Compiled once and never unloaded: consumers may call them late."""
     try:
         import llvmlite.binding as llvm
     except ImportError as error:
@@ -59,18 +59,18 @@ def releases() -> Releases:
         builder.export_symbol(name)
     library = builder.link(linker, "releases")
     for forever in (linker, library):
-        hold(forever)
+        incref(forever)
     return Releases(library["release_array"], library["release_schema"])
 
 
 class Schema(ctypes.Structure):
-    """A schema, and the letter that it points at."""
+    """A schema, and the format letter that it points to."""
 
     _fields_ = (("schema", ArrowSchema), ("letter", ctypes.c_char * 2))
 
 
 class Column(ctypes.Structure):
-    """An array, and what it needs as long as a consumer has it."""
+    """An array, and the memory that it needs while a consumer uses it."""
 
     _fields_ = (
         ("array", ArrowArray),
@@ -79,8 +79,8 @@ class Column(ctypes.Structure):
     )
 
 
-class LentColumn(Lent):
-    """Whoever takes a column clears `release` of this one, and marks it when done."""
+class ExportedColumn(ExportedStructure):
+    """A consumer clears `release` when it takes a column, and marks it when it is done."""
 
     __slots__ = ()
 
@@ -91,8 +91,8 @@ class LentColumn(Lent):
         return bool(Column.from_address(self.address).mark)
 
 
-class LentSchema(Lent):
-    """Whoever takes a schema needs nothing more of us; it goes with its capsule."""
+class ExportedSchema(ExportedStructure):
+    """A consumer copies a schema, so it is freed with its capsule."""
 
     __slots__ = ()
 
@@ -104,27 +104,27 @@ class LentSchema(Lent):
 
 
 def export(view: MemoryView) -> tuple[Any, Any]:
-    """The capsules of schema and array. Arrow knows nothing of strides or axes."""
+    """The capsules of schema and array. Arrow has no strides and no axes."""
     if view.ndim != 1 or not view.is_row_major_contiguous():
         raise RefusedError(
-            f"a column has one axis without gaps, not shape {view.shape} and strides "
+            f"an Arrow column has one contiguous axis, not shape {view.shape} and strides "
             f"{view.strides}",
             hint="reshape or copy it first",
         )
     dtype = view.dtype
     if dtype is None or dtype.format not in LETTERS:
-        raise RefusedError(f"Arrow cannot look at items of format {view.format!r}")
+        raise RefusedError(f"Arrow has no type for items of format {view.format!r}")
     release = releases()
-    schema = LentSchema(_schema(LETTERS[str(dtype.format)], release.schema), None)
-    column = LentColumn(_column(view, release.array), view)
-    return offer(schema, b"arrow_schema"), offer(column, b"arrow_array")
+    schema = ExportedSchema(_schema(LETTERS[str(dtype.format)], release.schema), None)
+    column = ExportedColumn(_column(view, release.array), view)
+    return make_capsule(schema, b"arrow_schema"), make_capsule(column, b"arrow_array")
 
 
 def _schema(letter: bytes, release: int) -> int:
     address: int = allocate(ctypes.sizeof(Schema))
     made: Any = Schema.from_address(address)
     made.letter = letter
-    text = address + Schema.letter.offset  # and an empty name behind it
+    text = address + Schema.letter.offset  # followed by an empty name
     made.schema = ArrowSchema(text, text + 1, None, 0, 0, None, None, release, None)
     return address
 

@@ -1,7 +1,7 @@
-"""MemoryView -> memoryview: a type of our own with the C slot of the buffer protocol.
+"""MemoryView -> memoryview: a type with the C slot of the buffer protocol.
 
-Before Python 3.12 no class written in Python can export a buffer, and memoryview cannot be told
-strides. So the type is made through the C API, with `bf_getbuffer` as its one slot.
+Before Python 3.12 no class written in Python can export a buffer, and memoryview accepts no
+strides. So the type is created through the C API, with `bf_getbuffer` as its only slot.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from glassgrad.memory.bridge_buffer import PyBuffer
 from glassgrad.memory.memory_view import MemoryView
 
 BF_GETBUFFER = 1  # Py_bf_getbuffer of the C API
-NOWHERE = ctypes.create_string_buffer(64)  # what an empty memory without an address points at
+EMPTY_MEMORY = ctypes.create_string_buffer(64)  # address of empty memory
 
 
-hold = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+incref = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
 
 class _Slot(ctypes.Structure):
@@ -33,8 +33,8 @@ class _Spec(ctypes.Structure):
     )
 
 
-class Loan:
-    """Lends a view for as long as it lives itself."""
+class BufferExport:
+    """Exports a view as long as it lives itself."""
 
     __slots__ = ("keep", "record", "view")
 
@@ -42,24 +42,24 @@ class Loan:
 
     def __init__(self, view: MemoryView) -> None:
         self.view = None
-        self.view = view.lend()
-        self.record, self.keep = described(view)
+        self.view = view.begin_export()
+        self.record, self.keep = describe_buffer(view)
 
     def __del__(self) -> None:
         if self.view is not None:
-            self.view.returned()
+            self.view.end_export()
 
 
-def described(view: MemoryView) -> tuple[PyBuffer, tuple[Any, ...]]:
-    """CPython's description of the memory, and what must live as long as it does."""
-    # memoryview reads items only if their format is one letter.
+def describe_buffer(view: MemoryView) -> tuple[PyBuffer, tuple[Any, ...]]:
+    """The Py_buffer of the memory, and the objects that it points to."""
+    # memoryview reads items only if their format is a single letter.
     letters = view.format if view.dtype is None else view.dtype.format or view.format
     fmt = ctypes.create_string_buffer((letters or "B").encode())
     ints: Any = ctypes.c_ssize_t * view.ndim
     shape, strides = ints(*view.shape), ints(*view.strides)
     offsets = None if view.sub_offsets is None else ints(*view.sub_offsets)
     record = PyBuffer()
-    record.buf = view.data or ctypes.addressof(NOWHERE)
+    record.buf = view.data or ctypes.addressof(EMPTY_MEMORY)
     record.itemsize = view.item_size
     record.len = view.item_size
     for size in view.shape:
@@ -76,28 +76,28 @@ def described(view: MemoryView) -> tuple[PyBuffer, tuple[Any, ...]]:
 
 
 def _get_buffer(loan: Any, target: int, flags: int) -> int:
-    """Fill in a Py_buffer; only memoryview asks, and it takes everything."""
+    """Fill in a Py_buffer; only memoryview calls this, and it accepts any layout."""
     ctypes.memmove(target, ctypes.addressof(loan.record), ctypes.sizeof(PyBuffer))
-    hold(loan)
+    incref(loan)
     PyBuffer.from_address(target).obj = id(loan)
     return 0
 
 
-# The C API keeps the address of the function and of the specification for ever.
+# The C API keeps pointers to the function and to the specification forever.
 _GET_BUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)(
     _get_buffer
 )
 _SLOTS = (_Slot * 2)(_Slot(BF_GETBUFFER, ctypes.cast(_GET_BUFFER, ctypes.c_void_p)), _Slot())
-_SPEC = _Spec(b"glassgrad.memory.export_buffer.LentMemory", 0, 0, 1 << 18, _SLOTS)
+_SPEC = _Spec(b"glassgrad.memory.export_buffer.ExportedMemory", 0, 0, 1 << 18, _SLOTS)
 _from_spec = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object)(
     ("PyType_FromSpecWithBases", ctypes.pythonapi)
 )
-LentMemory: Any = _from_spec(_SPEC, (Loan,))
-# The type outlives this module at exit; its function must too.
-for _forever in (_GET_BUFFER, LentMemory):
-    hold(_forever)
+ExportedMemory: Any = _from_spec(_SPEC, (BufferExport,))
+# The type outlives this module at exit, and so must its function.
+for _immortal in (_GET_BUFFER, ExportedMemory):
+    incref(_immortal)
 
 
 def export(view: MemoryView) -> memoryview:
-    """A memoryview that lends the view until it and all views made of it are gone."""
-    return memoryview(LentMemory(view))
+    """A memoryview that keeps the view exported until it and all views of it are gone."""
+    return memoryview(ExportedMemory(view))

@@ -1,7 +1,7 @@
-"""MemoryView -> DLPack capsule: consumers stamp a tensor when done.
+"""MemoryView -> DLPack capsule.
 
-The deleter is the C library's time(), which writes the time over the first word of the tensor: see
-`capsules.py` for why, and for how stamps are found.
+Its deleter is the C library's time(), which overwrites the first word of the tensor with the time;
+`capsules.py` says why, and how deleted tensors are found.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from glassgrad.memory.bridge_dlpack import (
     device_pair,
     name_of,
 )
-from glassgrad.memory.capsules import Lent, allocate, offer
+from glassgrad.memory.capsules import ExportedStructure, allocate, make_capsule
 from glassgrad.memory.errors import RefusedError
-from glassgrad.memory.item import simple
+from glassgrad.memory.item import single_number
 from glassgrad.memory.memory_view import MemoryView
 
 _library: Any = ctypes.CDLL("msvcrt") if sys.platform == "win32" else ctypes.CDLL(None)
@@ -36,8 +36,8 @@ KINDS = {fmt: key for key, fmt in FORMATS.items()}
 KINDS_OF_DTYPES = {dtype: key for key, dtype in WITHOUT_FORMAT.items()}
 
 
-class LentTensor(Lent):
-    """Whoever takes a tensor renames its capsule, and stamps it when done."""
+class ExportedTensor(ExportedStructure):
+    """A consumer renames the capsule when it takes a tensor, and stamps it when it is done."""
 
     __slots__ = ("word",)
 
@@ -61,23 +61,23 @@ def export(
     dl_device: tuple[int, int] | None,
     copy: bool | None,
 ) -> Any:
-    """A capsule of the newest kind that the consumer knows."""
+    """A capsule of the newest version that the consumer supports."""
     pair = device_pair(view.device)
     if dl_device is not None and tuple(dl_device) != pair:
         raise RefusedError(f"the memory is on {view.device}, not on device {tuple(dl_device)}")
     is_versioned = max_version is not None and max_version[0] >= 1
-    source = copied(view) if copy else view
+    source = copy_of(view) if copy else view
     if source.readonly and not is_versioned:
         raise RefusedError(
-            "the memory is read-only, and this consumer's DLPack cannot say so",
+            "the memory is read-only, which this consumer's version of DLPack cannot express",
             hint="copy it first, or use a newer version of the library",
         )
-    address, kind = _filled(source, pair, is_versioned, IS_COPIED if copy else 0)
-    return offer(LentTensor(address, source), kind)
+    address, kind = _make_tensor(source, pair, is_versioned, IS_COPIED if copy else 0)
+    return make_capsule(ExportedTensor(address, source), kind)
 
 
-def copied(view: MemoryView) -> MemoryView:
-    """The same elements row by row, in memory of their own."""
+def copy_of(view: MemoryView) -> MemoryView:
+    """The same elements, row-major, in new memory."""
     raw = bytearray(view.memoryview().tobytes())
     address = ctypes.addressof(ctypes.c_char.from_buffer(raw)) if raw else 0
     return MemoryView(
@@ -86,14 +86,16 @@ def copied(view: MemoryView) -> MemoryView:
     )  # fmt: skip
 
 
-def _filled(
+def _make_tensor(
     view: MemoryView, pair: tuple[int, int], is_versioned: bool, flags: int
 ) -> tuple[int, bytes]:
-    """A tensor in memory that is nobody's but ours: its address, and the name of its kind."""
+    """A tensor in memory of its own: its address, and the name of its capsule."""
     code, bits = item_kind(view)
     size, ndim = view.item_size, view.ndim
     if view.sub_offsets is not None or any(step % size for step in view.strides):
-        raise RefusedError("rows behind pointers or between elements cannot be shared by DLPack")
+        raise RefusedError(
+            "DLPack cannot share memory with sub-offsets or with strides between elements"
+        )
     kind: Any = ManagedVersioned if is_versioned else Managed
     header = ctypes.sizeof(kind)
     address: int = allocate(header + 16 * ndim)
@@ -111,14 +113,14 @@ def _filled(
 
 
 def item_kind(view: MemoryView) -> tuple[int, int]:
-    """DLPack's code and bits of the items."""
+    """DLPack's type code and bits of the items."""
     dtype = view.dtype
     if dtype in KINDS_OF_DTYPES:
         return KINDS_OF_DTYPES[dtype]
     if dtype is not None:
         return KINDS[str(dtype.format)]
-    part = simple(view.item_desc)
+    part = single_number(view.item_desc)
     native = part is not None and part.is_little == (sys.byteorder == "little")
     if part is None or not native or part.format not in KINDS:
-        raise RefusedError(f"items of format {view.format!r} cannot be shared by DLPack")
+        raise RefusedError(f"DLPack has no type for items of format {view.format!r}")
     return KINDS[part.format]

@@ -1,4 +1,4 @@
-"""Flags: what a consumer can deal with, and so what a producer may hand over."""
+"""Flags: the memory layouts that a consumer accepts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from enum import IntFlag
 
 
 class Flags(IntFlag):
-    """Each asks for more than the ones it contains; FULL takes anything, WRITABLE is extra."""
+    """Each accepts more than the flags it contains; FULL accepts all layouts, WRITABLE is a
+    requirement.
+    """
 
     SIMPLE = 0  # one row-major block
     WRITABLE = 1
@@ -16,9 +18,9 @@ class Flags(IntFlag):
     ROW_MAJOR = 16 | STRIDES
     COLUMN_MAJOR = 32 | STRIDES
     ANY_CONTIGUOUS = ROW_MAJOR | COLUMN_MAJOR
-    INDIRECT = 64 | STRIDES  # rows may lie behind pointers
+    INDIRECT = 64 | STRIDES  # sub-offsets (rows behind pointers)
     FULL = INDIRECT | FORMAT
 
 
-# Single bits as plain numbers: asking an IntFlag takes a microsecond each time.
+# Single bits as ints: testing an IntFlag takes a microsecond.
 WRITABLE_BIT, STRIDES_BIT, ROWS_BIT, COLUMNS_BIT, POINTERS_BIT = 1, 8, 16, 32, 64

@@ -1,10 +1,10 @@
-"""format -> item size, components: PEP 3118, which is what `struct` and NumPy speak, and more.
+"""Format -> item size and components: PEP 3118, as in `struct` and NumPy, with extensions.
 
     item    = [(shape)] [order] [count] kind [:name:]        order, shape and count in any order
     kind    = letter | Zf Zd Zg | T{item…} | &item | X{…}
     order   = @ native, aligned   ^ native, packed   = < > ! standard sizes, packed
 
-An order holds until the next one, also across the braces of T{}, as NumPy reads and writes it.
+An order applies until the next one, even across the braces of T{}, as in NumPy.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ STANDARD = {
 }  # fmt: skip
 NATIVE = STANDARD | {letter: struct.calcsize(letter) for letter in "hHiIlLqQefdnNP"}
 NATIVE |= {"O": POINTER, "&": POINTER, "X": POINTER}
-TEXT = frozenset("spuw")  # a count is a length here
+TEXT = frozenset("spuw")  # a count is the length of the text
 
 
 @frozen
 class Prefix:
-    """What stands before a letter: a shape or none, and a count or none."""
+    """The shape and count before a letter, if any."""
 
     shape: tuple[int, ...] | None
     count: int | None
@@ -45,7 +45,7 @@ class Prefix:
 
 @frozen
 class Kind:
-    """What one item is, before it is repeated and placed."""
+    """The type of an item, before repetition and placement."""
 
     letters: str
     size: int
@@ -54,7 +54,7 @@ class Kind:
 
 
 class Reader:
-    """Reads one format from left to right."""
+    """A parser of one format."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -65,7 +65,7 @@ class Reader:
         return FormatError(message, self.text, self.pos if pos is None else pos)
 
     def peek(self) -> str:
-        """The next letter that is not a blank; nothing at the end."""
+        """The next letter that is not a blank; empty at the end."""
         text = self.text
         while self.pos < len(text) and text[self.pos].isspace():
             self.pos += 1
@@ -79,16 +79,16 @@ class Reader:
             if not letter:
                 raise self.fail("a '}' is missing")
             if letter == "}":
-                raise self.fail("a '}' closes nothing")
+                raise self.fail("a '}' has no matching '{'")
             offset, needed = self.item(offset, found)
             align = max(align, needed)
         self.pos += len(closer)
         return offset, align, tuple(found)
 
     def item(self, offset: int, found: list[Component]) -> tuple[int, int]:
-        """One item, placed at the offset or behind padding: (the offset behind it, alignment)."""
+        """Parse an item at an offset, after padding: (the offset after it, alignment)."""
         prefix = self.prefix()
-        if not self.peek():  # an order alone, at the end
+        if not self.peek():  # a trailing order
             if prefix.shape is not None or prefix.count is not None:
                 raise self.fail("a letter is missing")
             return offset, 1
@@ -182,7 +182,7 @@ class Reader:
         size = sizes.get(letter, 0)
         if not size:
             known = letter in NATIVE
-            only = f"{letter!r} has no standard size" if known else f"there is no kind {letter!r}"
+            only = f"{letter!r} has no standard size" if known else f"unknown type {letter!r}"
             raise self.fail(only, start)
         return Kind(letter, size, 1 if letter == "x" else size)
 
@@ -213,23 +213,22 @@ def parse_struct(text: str) -> tuple[int, tuple[Component, ...]]:
 
 
 PARSERS = {"struct": parse_struct, "pack": parse_pack}
-BYTE = {"struct": "B", "pack": "C"}  # what no format means
+BYTE = {"struct": "B", "pack": "C"}  # the format None
 
 
 @lru_cache(maxsize=512)
 def parse_format(fmt: str | None, dialect: str = "struct") -> tuple[int, tuple[Component, ...]]:
-    """The bytes that an item takes, and what it is made of.
+    """The size and the components of an item.
 
-    >>> parse_format("hi")[0], parse_format("=hi")[0], parse_format("T{i:key:b:flag:}")[0]
-    (8, 6, 8)
+    >>> parse_format("hi")[0], parse_format("=hi")[0], parse_format("T{i:key:b:flag:}")[0] (8, 6, 8)
     """
     if dialect not in PARSERS:
-        raise ValueError(f"there is no dialect {dialect!r}: use one of {', '.join(PARSERS)}")
+        raise ValueError(f"unknown dialect {dialect!r}: use one of {', '.join(PARSERS)}")
     return PARSERS[dialect](BYTE[dialect] if fmt is None else fmt)
 
 
 def item_size_from_format(fmt: str | None, dialect: str = "struct") -> int:
-    """The bytes that an item takes; no format means an unsigned byte.
+    """The size of an item in bytes; None means an unsigned byte.
 
     >>> item_size_from_format("Zd"), item_size_from_format("(2,3)<h"), item_size_from_format(None)
     (16, 12, 1)

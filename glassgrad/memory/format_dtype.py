@@ -1,4 +1,4 @@
-"""format <-> dtype: which of our element types an item of somebody's memory is."""
+"""Format <-> dtype: the dtype of an item of imported memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.memory.format import parse_format
-from glassgrad.memory.item import simple
+from glassgrad.memory.item import single_number
 
 LITTLE = sys.byteorder == "little"
 KINDS = (
@@ -31,12 +31,12 @@ WITHOUT_FORMAT = {
 
 @lru_cache(maxsize=512)
 def dtype_of_format(fmt: str | None, item_size: int) -> DType | None:
-    """The dtype of an item that is one number in this machine's byte order; None for others."""
+    """The dtype of an item that is one number in native byte order; None for others."""
     size, components = parse_format(fmt)
-    part = simple(components)
+    part = single_number(components)
     if part is None or size != part.size:
         return None
-    # ctypes says "<l" for the machine's long, whose standard size is another.
+    # ctypes writes "<l" for the native long, whose standard size differs.
     if size != item_size and part.format not in "lL":
         return None
     if item_size > 1 and part.is_little != LITTLE:
@@ -45,16 +45,16 @@ def dtype_of_format(fmt: str | None, item_size: int) -> DType | None:
 
 
 def format_dtype(fmt: str | None, item_size: int) -> DType:
-    """The dtype of a format, or an error that says why there is none."""
+    """The dtype of a format; raises FormatError if there is none."""
     dtype = dtype_of_format(fmt, item_size)
     if dtype is None:
         raise FormatError(
-            f"elements of format {fmt!r} ({item_size} bytes) have no dtype here",
+            f"there is no dtype for elements of format {fmt!r} ({item_size} bytes)",
             hint="convert them to a number type in this machine's byte order first",
         )
     return dtype
 
 
 def dtype_format(dtype: DType) -> str:
-    """The format of a dtype; what has no letter is so many bytes."""
+    """The format of a dtype; dtypes without a letter are raw bytes."""
     return dtype.format or f"{dtype.itemsize}s"

@@ -1,4 +1,4 @@
-"""pack letters -> item size, components: the dialect of Ruby's pack, where counts come after.
+"""Pack letters -> item size and components: the dialect of Ruby's pack, where counts come last.
 
 item   = letter [! or _ for native size] [< or > for byte order] [count]
 format = [| for alignment] item…
@@ -18,11 +18,11 @@ LITTLE = sys.byteorder == "little"
 
 @frozen
 class Letter:
-    """A pack letter: the struct letter it stands for, and the one of its native size."""
+    """A pack letter: its struct letter, and the struct letter of its native size."""
 
     letter: str
     native: str = ""
-    is_little: bool | None = None  # None: this machine's, or what < and > say
+    is_little: bool | None = None  # None: native, or given by < or >
 
     @property
     def size(self) -> int:
@@ -67,17 +67,17 @@ def parse_pack(text: str) -> tuple[int, tuple[Component, ...]]:
 
 
 def _item(text: str, pos: int) -> tuple[Component, int]:
-    """One item, not placed yet, and the position behind it."""
+    """An item without its offset, and the position after it."""
     start, letter = pos, text[pos]
     if letter not in LETTERS:
-        raise FormatError(f"there is no kind {letter!r}", text, pos)
+        raise FormatError(f"unknown type {letter!r}", text, pos)
     row = LETTERS[letter]
     pos += 1
     is_native = letter in ALWAYS_NATIVE
     little = LITTLE if row.is_little is None else row.is_little
     while pos < len(text) and text[pos] in "!_<>":
         if not row.native:
-            raise FormatError(f"{letter!r} takes no {text[pos]!r}", text, pos)
+            raise FormatError(f"{letter!r} does not accept {text[pos]!r}", text, pos)
         if text[pos] in "!_":
             is_native = True
         else:

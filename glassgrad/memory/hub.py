@@ -1,7 +1,7 @@
-"""object -> MemoryView: producers register how, consumers get; the hub checks and counts.
+"""Object -> MemoryView: producers register, consumers get; the hub checks and counts.
 
-Who knows an object's memory is looked for along its class's bases, and then among the bridges to
-other protocols, in order. What a producer hands over is checked against what was asked for.
+The producer of an object is searched along the bases of its class, then among the bridges to other
+protocols, in order. Its view is checked against the requested flags.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class Producer:
     available: Callable[[Any], bool] | None
 
 
-class Tally(list[None]):
-    """One entry per view of an object that is not released. It lives as long as one of them."""
+class ExportCount(list[None]):
+    """One entry per unreleased view of an object. Lives as long as one of them."""
 
     __slots__ = ("__weakref__",)
 
 
 PRODUCERS: dict[type, Producer] = {}
-TALLIES: WeakValueDictionary[int, Tally] = WeakValueDictionary()
+EXPORT_COUNTS: WeakValueDictionary[int, ExportCount] = WeakValueDictionary()
 REGISTERING = RLock()
-# attribute that an object must have -> module with `get`
+# attribute of the object -> module with `get`
 PROTOCOLS = {
     "__dlpack__": "glassgrad.memory.bridge_dlpack",
     "__cuda_array_interface__": "glassgrad.memory.bridge_array",
@@ -67,10 +67,11 @@ def register(
     release: Callable[[MemoryView], object] | None = None,
     available: Callable[[Any], bool] | None = None,
 ) -> bool:
-    """Say how objects of a class and its subclasses share memory; False if that is known already.
+    """Register how objects of a class and its subclasses share memory; False if one is registered
+    already.
 
-    `get(obj, flags)` returns a MemoryView, or None to refuse. `release(view)` is called once; if
-    it returns False the view stays as it is. `available(obj)` says whether asking makes sense.
+    `get(obj, flags)` returns a MemoryView, or None to refuse. `release(view)` is called once; if it
+    returns False, the view stays unreleased. `available(obj)` tells if `get` can succeed.
     """
     with REGISTERING:
         if cls in PRODUCERS:
@@ -80,16 +81,15 @@ def register(
 
 
 def unregister(cls: type) -> bool:
-    """Forget how a class shares memory. Views that were handed out keep their `release`."""
+    """Remove the producer of a class. Existing views keep their `release`."""
     with REGISTERING:
         return PRODUCERS.pop(cls, None) is not None
 
 
 def byte_array(obj: Any, data: int, size: int, readonly: bool = True) -> MemoryView:
-    """A producer's shortest answer: `size` bytes at an address.
+    """The simplest result of a producer: `size` bytes at an address.
 
-    >>> byte_array(None, 0, 0).shape
-    (0,)
+    >>> byte_array(None, 0, 0).shape (0,)
     """
     return MemoryView(obj, data, size, readonly=readonly)
 
@@ -98,7 +98,7 @@ def byte_array(obj: Any, data: int, size: int, readonly: bool = True) -> MemoryV
 
 
 def available(obj: Any) -> bool:
-    """Whether the object may export its memory; `get` can still be refused."""
+    """True if the object may export its memory; `get` can still fail."""
     producer = _producer(obj)
     if producer is not None:
         return producer.available is None or bool(producer.available(obj))
@@ -106,39 +106,39 @@ def available(obj: Any) -> bool:
 
 
 def get(obj: Any, flags: int = Flags.FULL) -> MemoryView:
-    """The object's memory, as far as the flags say that the caller can deal with it.
+    """The object's memory in a layout that the flags accept.
 
     >>> with get(bytearray(b"abc")) as view:
     ...     view[-1] = 120
     ...     view[2], view.shape, view.readonly
     (120, (3,), False)
     """
-    view = _handed_over(obj, flags)
+    view = _request(obj, flags)
     try:
         check(view, flags)
     except BaseException:
         view.release()
         raise
-    return counted(obj, view)
+    return count_export(obj, view)
 
 
 def export_count(obj: Any) -> int:
-    """How many views of this object are not released."""
+    """The number of unreleased views of this object."""
     for sweep in SWEEPS:
         sweep()
-    tally = TALLIES.get(id(obj))
-    return 0 if tally is None else len(tally)
+    found = EXPORT_COUNTS.get(id(obj))
+    return 0 if found is None else len(found)
 
 
-def counted(obj: Any, view: MemoryView) -> MemoryView:
-    """The view, entered as one of its owner's."""
+def count_export(obj: Any, view: MemoryView) -> MemoryView:
+    """Count a view as one of the object's."""
     key = id(obj)
-    tally = TALLIES.get(key)
-    if tally is None:
+    found = EXPORT_COUNTS.get(key)
+    if found is None:
         with REGISTERING:
-            tally = TALLIES.setdefault(key, Tally())
-    tally.append(None)
-    view._tally = tally
+            found = EXPORT_COUNTS.setdefault(key, ExportCount())
+    found.append(None)
+    view._export_count = found
     return view
 
 
@@ -157,7 +157,7 @@ def _has(obj: Any, name: str) -> bool:
         return False
 
 
-def _handed_over(obj: Any, flags: int) -> MemoryView:
+def _request(obj: Any, flags: int) -> MemoryView:
     producer = _producer(obj) if PRODUCERS else None
     if producer is not None:
         return _from_producer(producer, obj, Flags(flags))
@@ -166,7 +166,7 @@ def _handed_over(obj: Any, flags: int) -> MemoryView:
         return bridge_buffer.get(obj, flags)
     except BufferError as error:
         refused = error
-    except TypeError:  # no exporter
+    except TypeError:  # no buffer exporter
         pass
     for name, module in PROTOCOLS.items():
         if not _has(obj, name):
@@ -178,18 +178,18 @@ def _handed_over(obj: Any, flags: int) -> MemoryView:
     if refused is not None:
         raise refused
     raise ExportError(
-        f"{type(obj).__name__} does not share its memory",
-        hint="give a NumPy array, bytes, a memoryview, or register() the class",
+        f"{type(obj).__name__} does not export its memory",
+        hint="pass a NumPy array, bytes or a memoryview, or register() the class",
     )
 
 
 def _from_producer(producer: Producer, obj: Any, flags: Flags) -> MemoryView:
     name = type(obj).__name__
     if producer.available is not None and not producer.available(obj):
-        raise RefusedError(f"this {name} does not share its memory now")
+        raise RefusedError(f"this {name} does not export its memory now")
     view = producer.get(obj, flags)
     if view is None:
-        raise RefusedError(f"{name} refused to share its memory as {flags!r}")
+        raise RefusedError(f"{name} refused to export its memory as {flags!r}")
     if not isinstance(view, MemoryView):
         raise ExportError(f"the producer of {name} returned a {type(view).__name__}")
     if producer.release is not None:
@@ -197,17 +197,17 @@ def _from_producer(producer: Producer, obj: Any, flags: Flags) -> MemoryView:
     return view
 
 
-# ---------------------------------------------------------------------- what is asked for
+# ---------------------------------------------------------------------- checks
 
 
 def check(view: MemoryView, flags: int) -> None:
-    """Refuse a view that does not make sense, or that the caller could not deal with."""
-    why = _nonsense(view) or _unwanted(view, int(flags))
+    """Refuse an inconsistent view, or one that the caller does not accept."""
+    why = _inconsistency(view) or _conflict(view, int(flags))
     if why:
         raise RefusedError(why)
 
 
-def _nonsense(view: MemoryView) -> str:
+def _inconsistency(view: MemoryView) -> str:
     shape, strides = view._shape, view._strides
     try:
         parse_format(view._format)
@@ -218,21 +218,21 @@ def _nonsense(view: MemoryView) -> str:
     if view._sub_offsets is not None and len(view._sub_offsets) != len(shape):
         return f"{len(view._sub_offsets)} sub-offsets were given for {len(shape)} axes"
     if view._item_size <= 0 or min(shape, default=0) < 0 or view._byte_size < 0:
-        return f"items of {view._item_size} bytes in a shape of {shape} make no sense"
+        return f"items of {view._item_size} bytes in a shape of {shape} are invalid"
     nbytes = prod(shape) * view._item_size
     if nbytes > view._byte_size and view.is_contiguous():
         return f"shape {shape} needs {nbytes} bytes, but there are {view._byte_size}"
     return ""
 
 
-def _unwanted(view: MemoryView, flags: int) -> str:
+def _conflict(view: MemoryView, flags: int) -> str:
     if flags & WRITABLE_BIT and view._readonly:
-        return "the memory is read-only, but is wanted writable"
+        return "the memory is read-only, but writable memory was requested"
     if not flags & POINTERS_BIT and view._sub_offsets is not None:
-        return "rows lie behind pointers, and INDIRECT was not asked for"
+        return "the memory has sub-offsets (rows behind pointers), but INDIRECT was not requested"
     order = flags & (ROWS_BIT | COLUMNS_BIT)
     if order == ROWS_BIT | COLUMNS_BIT:
-        return "" if view.is_contiguous() else "the elements have gaps between them"
+        return "" if view.is_contiguous() else "the elements are not contiguous"
     if order == COLUMNS_BIT:
         is_fine = view.is_column_major_contiguous()
         return "" if is_fine else "the elements are not in column-major order"

@@ -1,4 +1,4 @@
-"""bytes, components -> values, and back: what one item of somebody's memory means in Python."""
+"""Bytes and components <-> Python values: the items of imported memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TEXT = {"u": "utf-16", "w": "utf-32"}
 
 @frozen
 class Component:
-    """Part of an item: `repeat` values of a kind, `size` bytes each, from `offset` on.
+    """Part of an item: `repeat` values of a type, `size` bytes each, from `offset` on.
 
-    `parts` are the fields of a record (format "T"), with offsets from the record's beginning. A
-    part with a shape is one nested value; without a shape its values stand side by side.
+    `parts` are the fields of a record (format "T"), with offsets relative to the record. A part
+    with a shape is one nested value; without a shape its values are separate.
     """
 
     format: str
@@ -38,11 +38,10 @@ Raw = bytes | bytearray | memoryview
 
 
 def extract_item(raw: Raw, components: Sequence[Component]) -> Any:
-    """What the bytes mean: one value, or a tuple of as many as the format has.
+    r"""The value of an item: a single value, or a tuple with one for each component.
 
-    >>> from glassgrad.memory.format import parse_format
-    >>> extract_item(b"\\x01\\x00\\x02\\x03", parse_format("<hbb")[1])
-    (1, 2, 3)
+    >>> from glassgrad.memory.format import parse_format >>> extract_item(b"\\x01\\x00\\x02\\x03",
+    parse_format("<hbb")[1]) (1, 2, 3)
     """
     values = _extract(raw, components, 0)
     is_single = len(components) == 1 and (components[0].repeat == 1 or components[0].shape)
@@ -53,9 +52,9 @@ def _extract(raw: Raw, components: Sequence[Component], base: int) -> list[Any]:
     values: list[Any] = []
     for part in components:
         start = base + part.offset
-        places = range(start, start + part.size * part.repeat, part.size or 1)
-        found = [_decode(raw, part, place) for place in places]
-        if not part.size:  # an empty text
+        offsets = range(start, start + part.size * part.repeat, part.size or 1)
+        found = [_decode(raw, part, offset) for offset in offsets]
+        if not part.size:  # empty text
             found = [_decode(raw, part, start)] * part.repeat
         if part.shape:
             values.append(_nested(iter(found), part.shape))
@@ -71,13 +70,13 @@ def _nested(values: Iterator[Any], shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def store_item(raw: Any, components: Sequence[Component], value: Any) -> None:
-    """Write a value, as `extract_item` gives it, into an item's bytes."""
+    """Write a value, as returned by `extract_item`, into an item's bytes."""
     is_single = len(components) == 1 and (components[0].repeat == 1 or components[0].shape)
     try:
         _store(raw, components, 0, [value] if is_single else list(value))
     except (struct.error, TypeError, AttributeError, OverflowError) as error:
         kinds = ", ".join(part.format for part in components)
-        raise FormatError(f"{value!r} does not fit an item of kind {kinds}: {error}") from None
+        raise FormatError(f"{value!r} does not fit an item of type {kinds}: {error}") from None
 
 
 def _store(raw: Any, components: Sequence[Component], base: int, values: list[Any]) -> None:
@@ -109,7 +108,7 @@ def _flat(value: Any, shape: tuple[int, ...]) -> Iterator[Any]:
 
 @lru_cache(maxsize=256)
 def plain(letters: str, size: int, is_little: bool) -> struct.Struct | None:
-    """The struct that reads and writes values of a kind, if it takes one alone."""
+    """The struct that reads and writes single values of a type; None if there is none."""
     code = letters if letters in FLOATS or letters in "?c" else SIGNED.get(size, "")
     if letters in "BHILQNP&X":
         code = code.upper()
@@ -118,29 +117,29 @@ def plain(letters: str, size: int, is_little: bool) -> struct.Struct | None:
     return struct.Struct(f"{'<' if is_little else '>'}{code}")
 
 
-def _decode(raw: Raw, part: Component, place: int) -> Any:
+def _decode(raw: Raw, part: Component, offset: int) -> Any:
     reader = plain(part.format, part.size, part.is_little)
     if reader is not None:
-        return reader.unpack_from(raw, place)[0]
+        return reader.unpack_from(raw, offset)[0]
     if part.format == "T":
-        return tuple(_extract(raw, part.parts, place))
+        return tuple(_extract(raw, part.parts, offset))
     if part.format not in DECODERS:
         raise FormatError(
-            f"items of kind {part.format!r} cannot be read", hint="item_pointer() says where it is"
+            f"items of type {part.format!r} cannot be read", hint="item_pointer() gives the address"
         )
-    return DECODERS[part.format](bytes(raw[place : place + part.size]), part)
+    return DECODERS[part.format](bytes(raw[offset : offset + part.size]), part)
 
 
-def _encode(raw: Any, part: Component, place: int, value: Any) -> None:
+def _encode(raw: Any, part: Component, offset: int, value: Any) -> None:
     writer = plain(part.format, part.size, part.is_little)
     if writer is not None:
-        writer.pack_into(raw, place, value)
+        writer.pack_into(raw, offset, value)
     elif part.format == "T":
-        _store(raw, part.parts, place, list(value))
+        _store(raw, part.parts, offset, list(value))
     elif part.format not in ENCODERS:
-        raise FormatError(f"items of kind {part.format!r} cannot be written")
+        raise FormatError(f"items of type {part.format!r} cannot be written")
     else:
-        raw[place : place + part.size] = ENCODERS[part.format](value, part)
+        raw[offset : offset + part.size] = ENCODERS[part.format](value, part)
 
 
 def _complex(raw: bytes, part: Component) -> complex:
@@ -220,8 +219,8 @@ ENCODERS: dict[str, Callable[[Any, Component], bytes]] = {
 }
 
 
-def simple(components: Sequence[Component]) -> Component | None:
-    """The one component of an item that is a single number; None for anything else."""
+def single_number(components: Sequence[Component]) -> Component | None:
+    """The component of an item that is a single number; None for other items."""
     if len(components) != 1:
         return None
     part = components[0]
@@ -229,7 +228,7 @@ def simple(components: Sequence[Component]) -> Component | None:
 
 
 def end(components: Sequence[Component]) -> int:
-    """The byte behind the last value: where an item without any tail padding ends."""
+    """The offset after the last value: the size of an item without tail padding."""
     return max((_end(part) for part in components), default=0)
 
 

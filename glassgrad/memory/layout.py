@@ -1,4 +1,4 @@
-"""shape, strides -> where elements lie: contiguous or not, and at which distance from the first."""
+"""Shape and strides: contiguity, and the extent of elements in memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Ints = tuple[int, ...]
 
 
 def contiguous_strides(shape: Ints, item_size: int = 1, row_major: bool = True) -> Ints:
-    """The strides of elements without gaps, in units of which an item has `item_size`.
+    """The strides of contiguous elements, in units of which an item has `item_size`.
 
-    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 3), 4, row_major=False)
-    ((12, 4, 1), (4, 8))
+    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 3), 4, row_major=False) ((12, 4, 1),
+    (4, 8))
     """
     strides: list[int] = []
     step = item_size
@@ -25,12 +25,12 @@ def contiguous_strides(shape: Ints, item_size: int = 1, row_major: bool = True) 
 
 
 def is_row_major(shape: Ints, strides: Ints, item_size: int = 1) -> bool:
-    """Without gaps, the last axis fastest. Axes of size 1 may have any stride."""
+    """Contiguous with the last axis fastest. Axes of size 1 may have any stride."""
     return _has_no_gaps(zip(reversed(shape), reversed(strides), strict=True), shape, item_size)
 
 
 def is_column_major(shape: Ints, strides: Ints, item_size: int = 1) -> bool:
-    """Without gaps, the first axis fastest."""
+    """Contiguous with the first axis fastest."""
     return _has_no_gaps(zip(shape, strides, strict=True), shape, item_size)
 
 
@@ -44,22 +44,22 @@ def _has_no_gaps(axes: Iterable[tuple[int, int]], shape: Ints, step: int) -> boo
     return True
 
 
-def wrapped(indices: Sequence[Any], shape: Ints) -> Ints:
-    """Indices from 0 on; negative ones count from the end, and others are refused."""
+def wrap_indices(indices: Sequence[Any], shape: Ints) -> Ints:
+    """Nonnegative indices; negative ones count from the end, others out of range are errors."""
     if len(indices) != len(shape):
         raise AxisError(f"{len(indices)} indices were given for {len(shape)} axes")
     found = []
     for axis, (given, size) in enumerate(zip(indices, shape, strict=True)):
         if not hasattr(given, "__index__"):
-            raise AxisError(f"a {type(given).__name__} is no index", hint="use whole numbers")
+            raise AxisError(f"a {type(given).__name__} is not an index", hint="use whole numbers")
         index = int(given.__index__())
         if not -size <= index < size:
-            raise AxisError(f"index {index} is outside axis {axis} of size {size}")
+            raise AxisError(f"index {index} is out of range for axis {axis} of size {size}")
         found.append(index + size if index < 0 else index)
     return tuple(found)
 
 
-def reach(shape: Ints, strides: Ints) -> tuple[int, int]:
-    """How far before and behind the first element the others lie, in the strides' units."""
+def extent(shape: Ints, strides: Ints) -> tuple[int, int]:
+    """How far elements reach before and behind the first one, in units of the strides."""
     ends = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
     return -sum([end for end in ends if end < 0]), sum([end for end in ends if end > 0])

@@ -1,4 +1,4 @@
-"""MemoryView: somebody's memory, described: where it is, what its items are, how they lie."""
+"""MemoryView: a description of imported or exported memory: address, items, layout."""
 
 from __future__ import annotations
 
@@ -18,56 +18,57 @@ from glassgrad.memory.layout import (
     contiguous_strides,
     is_column_major,
     is_row_major,
-    wrapped,
+    wrap_indices,
 )
 
-SWEEPS: list[Callable[[], None]] = []  # what finds out that exports are gone without telling
-PythonView: TypeAlias = memoryview  # a method of the class has that name
+SWEEPS: list[Callable[[], None]] = []  # functions that find exports whose consumers are done
+PythonView: TypeAlias = memoryview  # a method of the class has this name
 Release = Callable[["MemoryView"], object]
 
 
-def _told(name: str) -> Any:
-    """An attribute that can be asked for until the view is released."""
+def _attribute(name: str) -> Any:
+    """A read-only attribute that raises after the view is released."""
     slot = f"_{name}"
 
     def read(view: MemoryView) -> Any:
         if view.released:
-            raise _gone()
+            raise _released_error()
         return getattr(view, slot)
 
     return property(read)
 
 
-def _gone() -> ReleasedError:
+def _released_error() -> ReleasedError:
     return ReleasedError("this view was released", hint="get() the memory again")
 
 
 class MemoryView:
-    """A description of memory that `obj` owns; it holds the owner, not the bytes.
+    """A description of memory that `obj` owns; it keeps the owner alive.
 
-    Producers make one; consumers get it from `glassgrad.memory.get` and `release()` it, or use it
+    Producers create one; consumers get it from `glassgrad.memory.get` and `release()` it, or use it
     as a context manager. Strides and sub-offsets are in bytes. No shape means one axis, no strides
-    row-major, no format unsigned bytes. A sub-offset that is not negative says that what the axis
-    leads to is a pointer, to be followed and then moved by that many bytes.
+    row-major, no format unsigned bytes. A sub-offset that is not negative means that the address
+    along this axis holds a pointer, to be followed and then advanced by that many bytes.
     """
 
     __slots__ = (
-        "__weakref__", "_byte_size", "_claim", "_data", "_device", "_dtype", "_format",
-        "_item_desc", "_item_size", "_kept", "_lent", "_obj", "_private_data", "_readonly",
-        "_release", "_shape", "_strides", "_sub_offsets", "_tally", "released",
+        "__weakref__", "_array_owner", "_byte_size", "_data", "_device", "_dtype",
+        "_export_count", "_exports", "_format", "_item_desc", "_item_size", "_obj",
+        "_private_data", "_readonly", "_release", "_release_token", "_shape", "_strides",
+        "_sub_offsets", "released",
     )  # fmt: skip
 
-    obj: Any = _told("obj")
-    data: int = _told("data")
-    byte_size: int = _told("byte_size")
-    readonly: bool = _told("readonly")
-    format: str | None = _told("format")
-    item_size: int = _told("item_size")
-    shape: Ints = _told("shape")
-    strides: Ints = _told("strides")
-    sub_offsets: Ints | None = _told("sub_offsets")
-    private_data: Any = _told("private_data")
-    device: str = _told("device")
+    obj: Any = _attribute("obj")
+    data: int = _attribute("data")
+    byte_size: int = _attribute("byte_size")
+    readonly: bool = _attribute("readonly")
+    format: str | None = _attribute("format")
+    item_size: int = _attribute("item_size")
+    shape: Ints = _attribute("shape")
+    strides: Ints = _attribute("strides")
+    sub_offsets: Ints | None = _attribute("sub_offsets")
+    private_data: Any = _attribute("private_data")
+    device: str = _attribute("device")
     released: bool
 
     def __init__(
@@ -88,10 +89,12 @@ class MemoryView:
         release: Release | None = None,
     ) -> None:
         self.released = False
-        self._claim: list[None] = [None]  # whoever pops this may release; popping is atomic
-        self._lent: list[None] = []  # one entry per export of this view that is alive
-        self._tally: list[None] | None = None
-        self._kept: Any = None
+        self._release_token: list[None] = [
+            None
+        ]  # the thread that pops this may release: popping is atomic
+        self._exports: list[None] = []  # one entry per live export of this view
+        self._export_count: list[None] | None = None
+        self._array_owner: Any = None
         self._release = release
         self._obj = obj
         self._data = data
@@ -123,7 +126,7 @@ class MemoryView:
 
     @property
     def item_desc(self) -> tuple[Component, ...]:
-        """What an item is made of."""
+        """The components of an item."""
         if self._item_desc is None or self.released:
             size, components = parse_format(self.format)
             if self.item_size not in (size, end(components)) and self._dtype is None:
@@ -131,16 +134,16 @@ class MemoryView:
                 size, components = parse_format(dtype.format if dtype else self.format)
             if self.item_size not in (size, end(components)):
                 raise FormatError(
-                    f"format {self.format!r} describes {size} bytes, but an item has "
+                    f"format {self.format!r} describes {size} bytes, but items have "
                     f"{self.item_size}",
-                    hint="item_pointer() says where an item is; what it means is not known",
+                    hint="item_pointer() gives the address of an item",
                 )
             self._item_desc = components
         return self._item_desc
 
     @property
     def dtype(self) -> DType | None:
-        """The element type, if items are single numbers that we have a type for."""
+        """The dtype, if items are single numbers of a supported type."""
         fmt = self.format
         return self._dtype or dtype_of_format(fmt, self._item_size)
 
@@ -159,73 +162,75 @@ class MemoryView:
 
     def item_pointer(self, indices: Any) -> int:
         """The address of an item. Indices are checked; negative ones count from the end."""
-        places = indices if isinstance(indices, (tuple, list)) else (indices,)
-        place = self.data
-        for axis, index in enumerate(wrapped(places, self._shape)):
-            place += index * self._strides[axis]
+        index_tuple = indices if isinstance(indices, (tuple, list)) else (indices,)
+        address = self.data
+        for axis, index in enumerate(wrap_indices(index_tuple, self._shape)):
+            address += index * self._strides[axis]
             if self._sub_offsets is not None and self._sub_offsets[axis] >= 0:
                 self._need_host("follow pointers")
-                target = ctypes.c_void_p.from_address(place).value or 0
-                place = target + self._sub_offsets[axis]
-        return place
+                target = ctypes.c_void_p.from_address(address).value or 0
+                address = target + self._sub_offsets[axis]
+        return address
 
     def __getitem__(self, indices: Any) -> Any:
         components = self.item_desc
-        place = self.item_pointer(indices)
+        address = self.item_pointer(indices)
         self._need_host("read items")
-        return extract_item(ctypes.string_at(place, self._item_size), components)
+        return extract_item(ctypes.string_at(address, self._item_size), components)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
         components = self.item_desc
         if self._readonly:
             raise RefusedError("this memory is read-only", hint="copy it first")
-        place = self.item_pointer(indices)
+        address = self.item_pointer(indices)
         self._need_host("write items")
-        raw = bytearray(ctypes.string_at(place, self._item_size))
-        store_item(raw, components, value)  # all of it or nothing
-        ctypes.memmove(place, bytes(raw), len(raw))
+        raw = bytearray(ctypes.string_at(address, self._item_size))
+        store_item(raw, components, value)  # writes all of the item or nothing
+        ctypes.memmove(address, bytes(raw), len(raw))
 
     def _need_host(self, what: str) -> None:
         if not is_host(self._device):
-            raise RefusedError(f"cannot {what} in memory of {self._device}", hint="copy it first")
+            raise RefusedError(
+                f"cannot {what} in memory of device {self._device}", hint="copy it first"
+            )
 
-    # ------------------------------------------------------------------ giving it back
+    # ------------------------------------------------------------------ release
 
     def release(self) -> bool:
-        """Give the memory back. True if this call did it; False if the producer refused, or it
-        was done before. While others look through this view it is a BufferError.
+        """Release the memory. True if this call did it; False if the producer refused, or if it is
+        released already. Raises BufferError while exports of this view are in use.
         """
         try:
-            self._claim.pop()
+            self._release_token.pop()
         except IndexError:
             return False
-        if self._lent:
+        if self._exports:
             for sweep in SWEEPS:
                 sweep()
-        if self._lent:
-            self._claim.append(None)
-            count = len(self._lent)
+        if self._exports:
+            self._release_token.append(None)
+            count = len(self._exports)
             raise RefusedError(f"{count} export{'s'[: count > 1]} of this view still in use")
         try:
             is_done = self._release is None or self._release(self) is not False
         except BaseException:
-            self._claim.append(None)
+            self._release_token.append(None)
             raise
         if is_done:
-            self._forget()
+            self._clear()
         else:
-            self._claim.append(None)
+            self._release_token.append(None)
         return is_done
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.released = True
         self._obj = self._private_data = self._release = None
-        tally, self._tally = self._tally, None
-        if tally is not None:
-            tally.pop()
+        export_count, self._export_count = self._export_count, None
+        if export_count is not None:
+            export_count.pop()
 
     def __del__(self) -> None:
-        claim = getattr(self, "_claim", None)
+        claim = getattr(self, "_release_token", None)
         if not claim:
             return
         claim.pop()
@@ -233,50 +238,50 @@ class MemoryView:
             if self._release is not None:
                 self._release(self)
         finally:
-            self._forget()
+            self._clear()
 
     def __enter__(self) -> Self:
         if self.released:
-            raise _gone()
+            raise _released_error()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def lend(self) -> MemoryView:
-        """Count an export of this view: until `returned()`, it cannot be released."""
-        self._lent.append(None)
-        if not self._claim:  # released, or about to be
-            self._lent.pop()
-            raise _gone()
+    def begin_export(self) -> MemoryView:
+        """Count an export of this view, which cannot be released until `end_export()`."""
+        self._exports.append(None)
+        if not self._release_token:  # released, or about to be
+            self._exports.pop()
+            raise _released_error()
         return self
 
-    def returned(self) -> None:
-        """An export is gone."""
-        self._lent.pop()
+    def end_export(self) -> None:
+        """An export of this view has ended."""
+        self._exports.pop()
 
     # ------------------------------------------------------------------ to other libraries
 
     def memoryview(self) -> PythonView:
-        """Python's own view of this memory, of any shape and strides; this one lives with it."""
+        """A memoryview of this memory, of any shape and strides, which keeps this view alive."""
         from glassgrad.memory.export_buffer import export
 
         self._need_host("share")
         return export(self)
 
     def __buffer__(self, flags: int) -> PythonView:
-        """PEP 688: from Python 3.12 on, `memoryview(view)` and `bytes(view)` come here."""
+        """PEP 688: used by `memoryview(view)` and `bytes(view)` from Python 3.12 on."""
         if flags & 1 and self.readonly:
             raise RefusedError("this memory is read-only")
         return self.memoryview()
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """NumPy's protocol. Arrays made of it hold this view, and the owner behind it."""
+        """NumPy's protocol. Arrays made from it keep this view and its owner alive."""
         from glassgrad.memory.bridge_array import interface_of
 
         self._need_host("share")
-        self._kept = self.obj
+        self._array_owner = self.obj
         return interface_of(self)
 
     def __dlpack__(

@@ -1,7 +1,7 @@
-"""address, nbytes -> memory full of NaN: what is read before it is written shows (POISON=1).
+"""Fill undefined memory with NaN, so that reads of uninitialized memory become visible (POISON=1).
 
-Only memory whose contents nobody promises is filled: outputs, arenas, scratch, freed blocks. What
-is allocated with `zeroed=True` reads as zeros, poison or not.
+Only memory with undefined contents is filled: outputs, arenas, scratch, freed blocks. Memory
+allocated with `zeroed=True` is zero in any case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CHUNK = PATTERN * (1 << 15)
 
 
 def is_poisoned() -> bool:
-    """Whether memory is filled; almost free while nobody has ever asked for it."""
+    """True if memory is filled; almost free if POISON was never set."""
     return POISON.was_changed and bool(POISON)
 
 

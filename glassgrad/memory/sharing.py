@@ -1,6 +1,6 @@
-"""Storage -> the storages that have bytes in common with it: memory that is seen more than once.
+"""Storage -> the storages that overlap it in memory.
 
-A storage is entered when it looks at memory of others, or when others are let look at its own.
+A storage is registered when it refers to memory of others, or when its own memory is exported.
 """
 
 from __future__ import annotations
@@ -14,63 +14,65 @@ if TYPE_CHECKING:
     from glassgrad.memory.storage import Storage
 
 
-class Extents(NamedTuple):
-    """Storages in order of their starts; `reach` is how far any of those up to here goes."""
+class SortedExtents(NamedTuple):
+    """Storages by address; `furthest_end` is the highest end of any storage up to here."""
 
-    age: int
+    version: int
     starts: list[int]
-    reach: list[int]
+    furthest_end: list[int]
     storages: list[ref[Storage]]
 
 
-class Register:
-    """The storages whose memory somebody else may see. They are sorted only when one asks."""
+class SharedStorages:
+    """The storages with shared memory. They are sorted only for a query."""
 
     def __init__(self) -> None:
         self.entries: dict[int, ref[Storage]] = {}
-        self.age = 0
-        self.extents = Extents(0, [], [], [])
+        self.version = 0
+        self.extents = SortedExtents(0, [], [], [])
 
-    def enter(self, storage: Storage) -> None:
-        """Somebody else may see this storage's memory, which it has by now."""
+    def add(self, storage: Storage) -> None:
+        """Register a storage, which is allocated by now."""
         key, entries = id(storage), self.entries
         if key not in entries:
             entries[key] = ref(storage, lambda _: entries.pop(key, None))
-            self.age += 1
+            self.version += 1
 
-    def sharing(self, storage: Storage) -> list[Storage]:
+    def overlapping(self, storage: Storage) -> list[Storage]:
         """The other storages that have a byte in common with this one."""
-        age = self.age
-        if storage.alone_at == age or not storage.is_allocated():
+        version = self.version
+        if storage.unshared_version == version or not storage.is_allocated():
             return []
         extents = self._sorted()
         found = []
-        place = bisect_left(extents.starts, storage.address + storage.nbytes) - 1
-        while place >= 0 and extents.reach[place] > storage.address:
-            other = extents.storages[place]()
-            if other is not None and other is not storage and touch(other, storage):
+        index = bisect_left(extents.starts, storage.address + storage.nbytes) - 1
+        while index >= 0 and extents.furthest_end[index] > storage.address:
+            other = extents.storages[index]()
+            if other is not None and other is not storage and overlap(other, storage):
                 found.append(other)
-            place -= 1
+            index -= 1
         if not found:
-            storage.alone_at = age
+            storage.unshared_version = version
         return found
 
-    def _sorted(self) -> Extents:
-        extents, age = self.extents, self.age
-        if extents.age != age:
+    def _sorted(self) -> SortedExtents:
+        extents, version = self.extents, self.version
+        if extents.version != version:
             held = [found for entry in list(self.entries.values()) if (found := entry())]
             held.sort(key=lambda storage: storage.address)
-            reach = accumulate((found.address + found.nbytes for found in held), max)
+            furthest_end = accumulate((found.address + found.nbytes for found in held), max)
             starts = [found.address for found in held]
-            extents = Extents(age, starts, list(reach), [ref(found) for found in held])
+            extents = SortedExtents(
+                version, starts, list(furthest_end), [ref(found) for found in held]
+            )
             self.extents = extents
         return extents
 
 
-def touch(one: Storage, other: Storage) -> bool:
-    """Whether two storages that have memory have a byte of it in common."""
+def overlap(one: Storage, other: Storage) -> bool:
+    """True if two allocated storages have a byte in common."""
     start, stop = max(one.address, other.address), one.address + one.nbytes
     return start < min(stop, other.address + other.nbytes)
 
 
-SEEN = Register()
+SHARED_STORAGES = SharedStorages()

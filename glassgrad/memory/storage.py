@@ -1,4 +1,4 @@
-"""device, size, dtype -> Storage: one flat block on one device, allocated when first needed."""
+"""Storage: a flat block on one device, allocated on first use."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from glassgrad.base.events import LISTENERS, BufferAllocated, announce
 from glassgrad.base.fast_dataclasses import frozen, replace
 from glassgrad.memory.allocator import Allocator, Block, allocator_for, is_file
 from glassgrad.memory.poison import is_poisoned
-from glassgrad.memory.sharing import SEEN
+from glassgrad.memory.sharing import SHARED_STORAGES
 
-# Two threads may need the same storage for the first time at once.
+# Two threads may allocate the same storage at once.
 ALLOCATING = RLock()
-if hasattr(os, "register_at_fork"):  # and a child must not inherit a lock that nobody releases
+if hasattr(os, "register_at_fork"):  # a forked child must not inherit a locked lock
     os.register_at_fork(
         before=ALLOCATING.acquire,
         after_in_parent=ALLOCATING.release,
@@ -30,9 +30,9 @@ if hasattr(os, "register_at_fork"):  # and a child must not inherit a lock that 
 
 @frozen
 class BufferSpec:
-    """How a block is wanted: visible to the host, never pooled, or another's at an address.
+    """Options of an allocation: host access, no pooling, or existing memory at an address.
 
-    `is_undefined`: it need not read as zeros before it is written.
+    `is_undefined`: the initial contents need not be zeros.
     """
 
     cpu_access: bool = False
@@ -46,11 +46,11 @@ UNDEFINED = BufferSpec(is_undefined=True)
 
 
 class Storage:
-    """Owns `size` elements on a device, or looks through a pointer that `owner` keeps valid."""
+    """Owns `size` elements on a device, or refers to an address that `owner` keeps valid."""
 
     __slots__ = (
-        "__weakref__", "_address", "_allocator", "_block", "_offset", "alone_at", "base",
-        "device", "dtype", "holder", "nbytes", "options", "owner", "readonly", "size",
+        "__weakref__", "_address", "_allocator", "_block", "_offset", "base", "device", "dtype",
+        "holder", "nbytes", "options", "owner", "readonly", "size", "unshared_version",
     )  # fmt: skip
 
     def __init__(
@@ -75,27 +75,25 @@ class Storage:
         self._block: Block | None = None
         self._allocator: Allocator = allocator_for(device)
         self.readonly = readonly or getattr(self._allocator, "readonly", False)
-        self.holder: object | None = (
-            None  # whoever else sees it, only one may write; see sharing.py
-        )
-        self.alone_at = -1  # the age of the register when this shared no memory; see sharing.py
+        self.holder: object | None = None  # the only owner that may write while others look on
+        self.unshared_version = -1  # of SHARED_STORAGES when nothing overlapped this
         self._address = self.options.external_ptr or 0
         if self._address:
-            SEEN.enter(self)
+            SHARED_STORAGES.add(self)
 
     def __repr__(self) -> str:
         state = "allocated" if self.is_allocated() else "not allocated"
         return f"<Storage {self.device} {self.size} x {self.dtype.name}, {state}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied or pickled, elements have memory of their own; those of a file are on the CPU."""
+        """Copies and pickles have memory of their own; those of a file are on the CPU."""
         device = "CPU" if is_file(self.device) else self.device
         return _filled, (device, self.size, self.dtype, bytes(self.as_buffer()))
 
     def __del__(self) -> None:
         try:
             block = self._block
-        except AttributeError:  # its arguments were refused
+        except AttributeError:  # __init__ failed
             return
         if block is None:
             return
@@ -103,19 +101,19 @@ class Storage:
         if not self.options.nolru:
             self._allocator.free(block)
 
-    # ------------------------------------------------------------------ having memory
+    # ------------------------------------------------------------------ allocation
 
     def is_allocated(self) -> bool:
         return bool(self._address)
 
     def allocate(self, zeroed: bool = True) -> Storage:
-        """Get the memory now. `zeroed=False` is for blocks that will be overwritten entirely."""
+        """Allocate the memory now. `zeroed=False` is for blocks that will be fully overwritten."""
         with ALLOCATING:
             if self._address:
-                raise DeviceError(f"{self!r} is allocated already")
+                raise DeviceError(f"{self!r} is already allocated")
             if self.base is not None:
                 self._address = self.base.address + self._offset
-                SEEN.enter(self)
+                SHARED_STORAGES.add(self)
                 return self
             if MEM_LIMIT.was_changed:
                 self._check_limit()
@@ -127,7 +125,7 @@ class Storage:
         return self
 
     def _count(self, nbytes: int) -> None:
-        if not self.device.startswith("DISK"):  # a file takes no memory
+        if not self.device.startswith("DISK"):  # files do not count
             GlobalCounters.allocated(self.device, nbytes)
 
     def _check_limit(self) -> None:
@@ -135,8 +133,8 @@ class Storage:
         used = GlobalCounters.mem_used_per_device[self.device]
         if limit and used + self.nbytes > limit:
             raise OutOfMemoryError(
-                f"{self.nbytes:,} bytes more than the {used:,} in use on {self.device} would pass "
-                f"the limit of {limit:,}",
+                f"cannot allocate {self.nbytes:,} bytes on {self.device}: {used:,} are in use, and "
+                f"the limit is {limit:,}",
                 hint="raise MEM_LIMIT, or free tensors that are no longer needed",
             )
 
@@ -146,15 +144,17 @@ class Storage:
 
     @property
     def address(self) -> int:
-        """Where the first byte is; asking allocates."""
+        """The address of the first byte; allocates if necessary."""
         return self._address or self.ensure_allocated(not self._is_poisoned())._address
 
     def _is_poisoned(self) -> bool:
-        """Undefined contents are zeros all the same, except where bugs are looked for."""
+        """Undefined contents are zeros unless POISON=1."""
         return self.options.is_undefined and is_poisoned()
 
     def part(self, size: int, dtype: DType, offset: int) -> Storage:
-        """A storage of `size` elements that begins `offset` bytes into this one and shares it."""
+        """A storage of `size` elements that starts `offset` bytes into this one and shares its
+        memory.
+        """
         nbytes = size * dtype.itemsize
         if offset < 0 or offset + nbytes > self.nbytes:
             raise FormatError(
@@ -171,14 +171,14 @@ class Storage:
     def as_buffer(self) -> memoryview:
         """The bytes, shared; the memoryview keeps this storage alive."""
         view = self._bytes()
-        SEEN.enter(self)
+        SHARED_STORAGES.add(self)
         return view.toreadonly() if self.readonly else view
 
     def _bytes(self) -> memoryview:
         return self._allocator.as_buffer(self.address, self.nbytes, self)
 
     def copyin(self, data: memoryview) -> Storage:
-        """Overwrite everything with the bytes of `data`."""
+        """Overwrite the contents with the bytes of `data`."""
         if self.readonly:
             raise FormatError("cannot write into read-only memory", hint="copy it first")
         self._check_length(data)
@@ -189,7 +189,7 @@ class Storage:
         return self
 
     def copyout(self, data: memoryview) -> memoryview:
-        """Copy everything into the bytes of `data`."""
+        """Copy the contents into `data`."""
         self._check_length(data)
         if self.nbytes:
             data.cast("B")[:] = self.as_buffer()
@@ -201,8 +201,8 @@ class Storage:
 
 
 @contextmanager
-def as_before(storages: Sequence[Storage], error: type[Exception]) -> Iterator[None]:
-    """If this error ends the block, these storages hold again what they held."""
+def restored_on_error(storages: Sequence[Storage], error: type[Exception]) -> Iterator[None]:
+    """If this error is raised inside, these storages get back their old contents."""
     found = list(dict.fromkeys(storages))
     saved = [bytes(storage._bytes()) for storage in found]
     try:

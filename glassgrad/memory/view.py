@@ -1,4 +1,4 @@
-"""Storage -> View: a strided window on a storage; which elements, in which order."""
+"""View: a strided window on a storage."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from glassgrad.memory.allocator import is_host
 from glassgrad.memory.errors import RefusedError
 from glassgrad.memory.format_dtype import WITHOUT_FORMAT, dtype_format, format_dtype
 from glassgrad.memory.hub import get
-from glassgrad.memory.layout import Ints, contiguous_strides, is_row_major, reach
+from glassgrad.memory.layout import Ints, contiguous_strides, extent, is_row_major
 from glassgrad.memory.memory_view import MemoryView
-from glassgrad.memory.sharing import SEEN
+from glassgrad.memory.sharing import SHARED_STORAGES
 from glassgrad.memory.storage import BufferSpec, Storage
 from glassgrad.memory.window import Window
 
 if TYPE_CHECKING:
     import numpy
 
-# What memoryview.cast takes; other formats go through NumPy.
+# Formats that memoryview.cast supports; others go through NumPy.
 C_TYPES: dict[str | None, Any] = {
     "?": ctypes.c_bool, "b": ctypes.c_int8, "B": ctypes.c_uint8, "h": ctypes.c_int16,
     "H": ctypes.c_uint16, "i": ctypes.c_int32, "I": ctypes.c_uint32, "q": ctypes.c_int64,
@@ -39,20 +39,20 @@ ML_DTYPES = {
 
 @lru_cache(maxsize=4096)
 def _contiguous(shape: Ints) -> tuple[int, Ints]:
-    """How many elements, and where they lie without gaps."""
+    """(number of elements, contiguous strides)"""
     return prod(shape), contiguous_strides(shape)
 
 
 __all__ = ["View", "contiguous_strides", "numpy_dtype"]
 
 
-# Nobody changes a view, but a frozen one takes three times as long to make.
+# Treated as immutable; a frozen class would take three times as long to instantiate.
 @slotted
 class View:
     """Elements of a storage: element (i, j) is at offset + i*strides[0] + j*strides[1].
 
-    Two views are equal only if they are the same object: a view stands for one version of the
-    contents, and a write makes a new view.
+    Views are compared by identity: a view stands for one version of the contents, and a write
+    creates a new view.
     """
 
     storage: Storage
@@ -61,11 +61,11 @@ class View:
     strides: Ints
     offset: int = 0
 
-    # ------------------------------------------------------------------ making views
+    # ------------------------------------------------------------------ construction
 
     @staticmethod
     def empty(device: str, shape: Ints, dtype: DType, options: BufferSpec | None = None) -> View:
-        """A view of a new storage; nothing is allocated yet."""
+        """A view of a new storage, which is not allocated yet."""
         size, strides = _contiguous(shape)
         return View(Storage(device, size, dtype, options), dtype, shape, strides)
 
@@ -73,26 +73,27 @@ class View:
     def from_host(
         exporter: object, dtype: DType | None = None, shape: Ints | None = None, device: str = "CPU"
     ) -> View:
-        """See an object's memory without a copy, optionally as another dtype and shape."""
-        seen = View.of(_look(exporter), dtype, device)
+        """A view of an object's memory without a copy, optionally as another dtype and shape."""
+        seen = View.of(_memory_of(exporter), dtype, device)
         return seen if shape is None or shape == seen.shape else seen.reshaped(shape)
 
     @staticmethod
     def of(memory: MemoryView, dtype: DType | None = None, device: str = "CPU") -> View:
-        """The elements that a MemoryView describes; it is held as long as they are."""
+        """The elements that a MemoryView describes; keeps it alive."""
         if not is_host(memory.device):
             raise RefusedError(
-                f"memory of {memory.device} cannot be used by {device}", hint="copy it first"
+                f"memory of device {memory.device} cannot be used by {device}", hint="copy it first"
             )
         if memory._sub_offsets is not None:
             raise FormatError(
-                "rows behind pointers cannot be shared", hint="copy into one block first"
+                "memory with sub-offsets (rows behind pointers) cannot be used",
+                hint="copy it first",
             )
         found = memory.dtype or format_dtype(memory._format, memory._item_size)
         shape, strides = memory._shape, memory._strides
         if dtype is not None and dtype is not found:
-            shape, strides = _reinterpreted(shape, strides, found, dtype)
-        return _over(memory, dtype or found, shape, strides, device)
+            shape, strides = _bitcast_layout(shape, strides, found, dtype)
+        return _view_of_memory(memory, dtype or found, shape, strides, device)
 
     @staticmethod
     def from_pointer(
@@ -104,35 +105,37 @@ class View:
         return View(storage, dtype, shape, contiguous_strides(shape))
 
     def reshaped(self, shape: Ints) -> View:
-        """The same elements of a contiguous view in another shape."""
+        """The elements of a contiguous view in another shape."""
         if prod(shape) != self.numel:
             raise ShapeError(f"{self.numel} elements do not fill the shape {shape}")
         if not self.is_contiguous:
-            raise ShapeError(f"a strided view of shape {self.shape} cannot be seen as {shape}")
+            raise ShapeError(
+                f"a strided view of shape {self.shape} cannot be reshaped to {shape} without a copy"
+            )
         return View(self.storage, self.dtype, shape, contiguous_strides(shape), self.offset)
 
-    def read_as(self, dtype: DType) -> View:
-        """The same bytes of a contiguous view as items of another dtype, along the last axis."""
+    def bitcast(self, dtype: DType) -> View:
+        """The bytes of a contiguous view as items of another dtype, along the last axis."""
         first, items = self.shape[:-1], self.shape[-1] * self.dtype.itemsize // dtype.itemsize
         shape = (*first, items)
         part = self.storage.part(prod(shape), dtype, self.offset * self.dtype.itemsize)
         return View(part, dtype, shape, contiguous_strides(shape))
 
-    def moved(self, window: Window) -> View:
+    def with_window(self, window: Window) -> View:
         """Another window on the same storage."""
         return View(self.storage, self.dtype, *window)
 
-    def apart(self) -> View:
-        """The same elements in a storage of their own, a part of this one: who writes to either
-        finds that it is seen twice.
+    def with_own_storage(self) -> View:
+        """The same elements in a new storage that is a part of this one, so that writes to either
+        find the overlap.
         """
-        before, behind = reach(self.shape, self.strides)
+        before, behind = extent(self.shape, self.strides)
         first = self.offset - before
         part = self.storage.part(before + behind + 1, self.dtype, first * self.dtype.itemsize)
         return View(part, self.dtype, self.shape, self.strides, before)
 
-    def renewed(self) -> View:
-        """The same window as a new version: what readers see after a write."""
+    def new_version(self) -> View:
+        """The same window as a new version: what is read after a write."""
         return View(self.storage, self.dtype, self.shape, self.strides, self.offset)
 
     # ------------------------------------------------------------------ facts
@@ -155,7 +158,7 @@ class View:
 
     @property
     def address(self) -> int:
-        """Where the element at index 0, 0, … is."""
+        """The address of the element at index 0, 0, …."""
         return self.storage.address + self.offset * self.dtype.itemsize
 
     @property
@@ -167,13 +170,13 @@ class View:
         """Row-major without gaps; axes of size 1 may have any stride."""
         return is_row_major(self.shape, self.strides)
 
-    # ------------------------------------------------------------------ looking through it
+    # ------------------------------------------------------------------ access
 
     def shared(self) -> MemoryView:
-        """This memory for the hub, and through it for every other library."""
+        """This memory as a MemoryView, for all other libraries."""
         item, dtype = self.dtype.itemsize, self.dtype
-        address = self.address  # which it has by now
-        SEEN.enter(self.storage)
+        address = self.address  # allocates
+        SHARED_STORAGES.add(self.storage)
         return MemoryView(
             self.storage,
             address if self.numel else 0,
@@ -188,7 +191,7 @@ class View:
         )
 
     def memoryview(self) -> memoryview:
-        """The elements, shared. Items of a dtype without a PEP 3118 format are plain bytes."""
+        """The elements, shared. Items of a dtype without a PEP 3118 format are raw bytes."""
         if self.dtype.format in CASTABLE and self.numel and self.is_contiguous:
             start = self.offset * self.dtype.itemsize
             raw = self.storage.as_buffer()[start : start + self.nbytes]
@@ -197,10 +200,9 @@ class View:
         return shared if self.dtype.format or not self.is_contiguous else shared.cast("B")
 
     def tolist(self) -> Any:
-        """The elements as a Python number or nested lists; NumPy is loaded only if it must be.
+        """The elements as a Python number or nested lists; imports NumPy only if necessary.
 
-        >>> View.from_host(b"ab").tolist()
-        [97, 98]
+        >>> View.from_host(b"ab").tolist() [97, 98]
         """
         if self.dtype.format in CASTABLE and self.numel and self.is_contiguous:
             return self.memoryview().tolist()
@@ -228,7 +230,7 @@ class View:
 
 
 def numpy_dtype(dtype: DType) -> Any:
-    """NumPy's dtype for ours; ml_dtypes provides the ones that NumPy lacks."""
+    """NumPy's dtype for ours; ml_dtypes provides those that NumPy lacks."""
     import numpy
 
     if dtype not in ML_DTYPES:
@@ -243,9 +245,9 @@ def numpy_dtype(dtype: DType) -> Any:
     return numpy.dtype(getattr(ml_dtypes, ML_DTYPES[dtype]))
 
 
-def _look(exporter: Any) -> MemoryView:
-    """An object's memory. NumPy cannot say what items of ml_dtypes are, but their dtype's name."""
-    if isinstance(exporter, MemoryView):  # lent, so that its holder cannot release it
+def _memory_of(exporter: Any) -> MemoryView:
+    """An object's memory. NumPy exports items of ml_dtypes as raw bytes, but names their dtype."""
+    if isinstance(exporter, MemoryView):  # exported again, so that its owner cannot release it
         view = get(exporter.memoryview())
         view._dtype = exporter._dtype
         return view
@@ -256,8 +258,8 @@ def _look(exporter: Any) -> MemoryView:
     return view
 
 
-def _reinterpreted(shape: Ints, strides: Ints, found: DType, dtype: DType) -> tuple[Ints, Ints]:
-    """The same bytes as items of another dtype; the last axis grows or shrinks."""
+def _bitcast_layout(shape: Ints, strides: Ints, found: DType, dtype: DType) -> tuple[Ints, Ints]:
+    """The same bytes as items of another dtype; the size of the last axis changes."""
     item, size = found.itemsize, dtype.itemsize
     if item == size:
         return shape, strides
@@ -269,8 +271,10 @@ def _reinterpreted(shape: Ints, strides: Ints, found: DType, dtype: DType) -> tu
     return (*shape[:-1], shape[-1] * item // size), (*strides[:-1], size)
 
 
-def _over(memory: MemoryView, dtype: DType, shape: Ints, strides: Ints, device: str) -> View:
-    """A view of somebody's memory, in a storage from its lowest to its highest byte."""
+def _view_of_memory(
+    memory: MemoryView, dtype: DType, shape: Ints, strides: Ints, device: str
+) -> View:
+    """A view of imported memory, in a storage from its lowest to its highest byte."""
     item, count = dtype.itemsize, prod(shape)
     if not count:
         return View.empty(device, shape, dtype)
@@ -278,11 +282,11 @@ def _over(memory: MemoryView, dtype: DType, shape: Ints, strides: Ints, device: 
     if strides != contiguous_strides(shape, item):
         if any(step % item for step in strides):
             raise FormatError(
-                f"strides {strides} are no multiples of {item} bytes",
+                f"strides {strides} are not multiples of {item} bytes",
                 hint="copy the data first",
             )
         steps = tuple([step // item for step in strides])
-        before, behind = reach(shape, steps)
+        before, behind = extent(shape, steps)
         count = before + behind + 1
     options = BufferSpec(external_ptr=memory._data - before * item)
     storage = Storage(device, count, dtype, options, memory, memory._readonly)

@@ -1,4 +1,4 @@
-"""a window and a movement -> another window on the same memory: parts, orders, repeats, shapes."""
+"""Window and movement op -> another window on the same memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 from typing import NamedTuple
 
 from glassgrad.base.errors import ShapeError
-from glassgrad.memory.layout import Ints, contiguous_strides, reach
+from glassgrad.memory.layout import Ints, contiguous_strides, extent
 
 
 class Window(NamedTuple):
@@ -20,7 +20,7 @@ class Window(NamedTuple):
 
 
 def shrunk(window: Window, bounds: Sequence[tuple[int, int]]) -> Window:
-    """Of each axis the elements from start to stop."""
+    """The elements from start to stop of each axis."""
     shape = tuple([stop - start for start, stop in bounds])
     steps = zip(bounds, window.strides, strict=True)
     return Window(shape, window.strides, window.offset + sum(start * s for (start, _), s in steps))
@@ -42,9 +42,9 @@ def flipped(window: Window, axes: Ints) -> Window:
 
 
 def windowed(window: Window, arg: tuple[int, int, int, int]) -> Window:
-    """Windows that slide along an axis: as many as there are, and behind all axes what is in each.
+    """Sliding windows along an axis; the elements of each window become a new last axis.
 
-    So every n-th element of an axis is a window of one element that goes n elements on.
+    Every n-th element of an axis is a window of size 1 with step n.
     """
     axis, size, step, dilation = arg
     count = (window.shape[axis] - dilation * (size - 1) - 1) // step + 1
@@ -55,7 +55,7 @@ def windowed(window: Window, arg: tuple[int, int, int, int]) -> Window:
 
 
 def expanded(window: Window, shape: Ints) -> Window:
-    """Axes of size 1 repeated, and new ones in front: their stride is 0."""
+    """Axes of size 1 repeated, and new axes in front, with stride 0."""
     missing = len(shape) - len(window.shape)
     strides = [0] * missing
     is_fine = missing >= 0
@@ -70,10 +70,10 @@ def expanded(window: Window, shape: Ints) -> Window:
 
 
 def reshaped(window: Window, shape: Ints) -> Window | None:
-    """The same elements in another shape, if strides can say it; else None.
+    """The same elements in another shape; None if no strides describe it.
 
-    Old and new axes are matched in groups of equal size; within a group the old axes must lie
-    like one.
+    Old and new axes are matched in groups of equal size; the old axes of a group must be mergeable
+    into one.
     """
     if 0 in shape:
         return Window(shape, contiguous_strides(shape), window.offset)
@@ -94,15 +94,15 @@ def reshaped(window: Window, shape: Ints) -> Window | None:
                 at += 1
             else:
                 group.append(rest.pop(0))
-        step = _as_one(old[first:at])
+        step = _combined_stride(old[first:at])
         if step is None:
             return None
         strides.extend([step * stride for stride in contiguous_strides(tuple(group))])
     return Window(shape, tuple(strides), window.offset)
 
 
-def _as_one(axes: Sequence[tuple[int, int]]) -> int | None:
-    """The stride of axes that can be walked through as one."""
+def _combined_stride(axes: Sequence[tuple[int, int]]) -> int | None:
+    """The stride of axes merged into one; None if they cannot be merged."""
     for (_, outer), (size, inner) in pairwise(axes):
         if outer != size * inner:
             return None
@@ -112,8 +112,8 @@ def _as_one(axes: Sequence[tuple[int, int]]) -> int | None:
 # ---------------------------------------------------------------------- overlaps
 
 
-def meets_itself(window: Window) -> bool:
-    """Whether two elements may be at one place: repeated axes, overlapping windows."""
+def has_overlaps(window: Window) -> bool:
+    """True if two elements may share an address: repeated axes, overlapping windows."""
     axes = sorted((abs(s), n) for n, s in zip(window.shape, window.strides, strict=True) if n > 1)
     covered = 0
     for stride, size in axes:
@@ -124,6 +124,6 @@ def meets_itself(window: Window) -> bool:
 
 
 def span(window: Window) -> tuple[int, int]:
-    """The first and the last place that the elements take."""
-    before, behind = reach(window.shape, window.strides)
+    """The lowest and highest element offset."""
+    before, behind = extent(window.shape, window.strides)
     return window.offset - before, window.offset + behind

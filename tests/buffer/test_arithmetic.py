@@ -130,7 +130,7 @@ def test_sums_of_bools_count() -> None:
         (lambda b: Buffer([1]) ** -1, DTypeError, "no power -1"),
         (lambda b: b[2], AxisError, "index 2 is outside axis 0 of size 2"),
         (lambda b: b[0, 0, 0], AxisError, "3 indices were given for 2 axes"),
-        (lambda b: b["x"], AxisError, "a str is no index"),
+        (lambda b: b["x"], AxisError, "a str is not an index"),
         (lambda b: b[::0], AxisError, "cannot be 0"),
         (lambda b: b[..., ...], AxisError, "only one"),
         (lambda b: b.reshape((4,)), ShapeError, "6 elements do not fill"),

@@ -48,7 +48,7 @@ def test_every_dtype_can_be_asked_for(dtype: Any) -> None:
         (lambda: Buffer([1.5], "int32"), DTypeError, "1.5 is no int32"),
         (lambda: Buffer([1], dtype=int), DTypeError, "is not a dtype"),
         (lambda: Buffer([1], dtype="nonsense"), DTypeError, "no dtype 'nonsense'"),
-        (lambda: Buffer(object()), TypeError, "object does not share its memory"),
+        (lambda: Buffer(object()), TypeError, "object does not export its memory"),
         (lambda: Buffer.zeros((2, -1)), ShapeError, "cannot be negative"),
         (lambda: Buffer.zeros((2, 1.5)), ShapeError, "whole number"),
         (lambda: Buffer.uniform((2,), dtype="int32"), DTypeError, "are floats, not int32"),

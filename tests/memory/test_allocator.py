@@ -74,7 +74,7 @@ def test_a_memoryview_of_memory_keeps_its_owner_alive() -> None:
 
 
 def test_an_unknown_device_has_no_memory_until_it_is_registered() -> None:
-    with pytest.raises(DeviceError, match=r"NOWHERE.*has no memory"):
+    with pytest.raises(DeviceError, match=r"NOWHERE.*has no allocator"):
         allocator_for("NOWHERE:1")
     made = HostAllocator(pool_bytes=0)
     register("SOMEWHERE", lambda _: made)

@@ -74,7 +74,7 @@ def test_memory_of_a_gpu_is_described() -> None:
         assert (view.device, view.data, view.shape, view.strides) == ("CUDA", 4096, (2, 3), (12, 4))
         assert view.readonly
         assert view.__dlpack_device__() == (2, 0)
-        with pytest.raises(BufferError, match="memory of CUDA"):
+        with pytest.raises(BufferError, match="memory of device CUDA"):
             view[0, 0]
 
 
@@ -82,7 +82,7 @@ def test_memory_of_a_gpu_is_described() -> None:
     "changes", [{"shape": "x"}, {"typestr": "<"}, {"data": (None,)}, {"strides": 5}]
 )
 def test_a_dictionary_that_makes_no_sense_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(BufferError, match="makes no sense"):
+    with pytest.raises(BufferError, match="has an invalid"):
         get(OnlyInterface(np.zeros(3), **changes))
 
 

@@ -14,7 +14,7 @@ from support.oracle import oracle
 
 from glassgrad.memory import export_count, get
 from glassgrad.memory.bridge_arrow import ArrowArray
-from glassgrad.memory.capsules import LENT, sweep
+from glassgrad.memory.capsules import EXPORTED, sweep
 
 pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -62,7 +62,7 @@ def test_ten_thousand_columns_leave_nothing_behind() -> None:
     del column
     gc.collect()
     sweep()
-    assert not LENT
+    assert not EXPORTED
     assert export_count(array) == 0
     assert sys.getrefcount(array) == before
 

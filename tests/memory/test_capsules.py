@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from glassgrad.memory import get
-from glassgrad.memory.capsules import LENT, Lent, allocate, offer, sweep
+from glassgrad.memory.capsules import EXPORTED, ExportedStructure, allocate, make_capsule, sweep
 
 
-class LentWords(Lent):
+class LentWords(ExportedStructure):
     """Two words: the first says that it is taken, the second that its consumer is done."""
 
     __slots__ = ()
@@ -37,32 +37,32 @@ def lent_words(view: Any) -> LentWords:
 def test_what_is_in_use_is_kept_until_it_is_marked() -> None:
     view = get(bytearray(4))
     lent = lent_words(view)
-    capsule = offer(lent, b"words")
+    capsule = make_capsule(lent, b"words")
     lent.words[0] = 1
     del capsule
     sweep()
-    assert lent.address in LENT and not lent.is_back
+    assert lent.address in EXPORTED and not lent.is_released
     lent.words[1] = 1
     assert view.release()  # which looks for marks
-    assert lent.address not in LENT and lent.is_back
+    assert lent.address not in EXPORTED and lent.is_released
 
 
 def test_a_capsule_that_nobody_can_take_any_more_is_given_back() -> None:
     view = get(bytearray(4))
     lent = lent_words(view)
-    capsule = offer(lent, b"words")
+    capsule = make_capsule(lent, b"words")
     sweep()
-    assert lent.address in LENT
+    assert lent.address in EXPORTED
     del capsule
     assert view.release()
-    assert lent.is_back
+    assert lent.is_released
 
 
 def test_what_is_lent_to_nobody_is_given_back_too() -> None:
     lent = lent_words(None)
-    offer(lent, b"words")
+    make_capsule(lent, b"words")
     sweep()
-    assert lent.is_back
+    assert lent.is_released
 
 
 def test_a_released_view_is_not_lent() -> None:
@@ -70,14 +70,14 @@ def test_a_released_view_is_not_lent() -> None:
     view.release()
     lent = lent_words(view)
     with pytest.raises(ValueError, match="released"):
-        offer(lent, b"words")
-    assert lent.is_back and lent.address not in LENT
+        make_capsule(lent, b"words")
+    assert lent.is_released and lent.address not in EXPORTED
 
 
 def test_threads_that_sweep_at_once_give_back_once() -> None:
     view = get(bytearray(4))
     lents = [lent_words(view) for _ in range(500)]
-    capsules = [offer(lent, b"words") for lent in lents]
+    capsules = [make_capsule(lent, b"words") for lent in lents]
     for lent in lents:
         lent.words[1] = 1
     threads = [threading.Thread(target=sweep) for _ in range(4)]
@@ -86,5 +86,5 @@ def test_threads_that_sweep_at_once_give_back_once() -> None:
     for thread in threads:
         thread.join()
     capsules.clear()
-    assert all(lent.is_back for lent in lents)
+    assert all(lent.is_released for lent in lents)
     assert view.release()

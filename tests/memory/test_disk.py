@@ -81,7 +81,7 @@ def test_empty_and_impossible_files(tmp_path: Path) -> None:
     assert bytes(Storage(f"DISK:{tmp_path / 'empty'}", 0, dtypes.uint8).as_buffer()) == b""
     with pytest.raises(DeviceError, match="cannot open"):
         Storage(f"DISK:{tmp_path / 'no' / 'such'}", 4, dtypes.uint8).allocate()
-    with pytest.raises(DeviceError, match="names no file"):
+    with pytest.raises(DeviceError, match="has no file name"):
         Storage("DISK", 4, dtypes.uint8)
 
 
@@ -98,7 +98,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_file_as_it_was(
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     for path in (old, new):
         storage = Storage(f"DISK:{path}", 1000, dtypes.uint8)
-        with pytest.raises(DeviceError, match=r"room for 1,000 bytes in .*No space left"):
+        with pytest.raises(DeviceError, match=r"allocate 1,000 bytes in .*No space left"):
             storage.allocate()
         assert not storage.is_allocated()
     assert old.read_bytes() == b"abc"

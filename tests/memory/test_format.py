@@ -148,10 +148,10 @@ def test_names_orders_and_shapes_are_kept() -> None:
 @pytest.mark.parametrize(
     ("fmt", "pos", "why"),
     [
-        ("k", 0, "no kind 'k'"),
-        ("i i y", 4, "no kind 'y'"),
+        ("k", 0, "unknown type 'k'"),
+        ("i i y", 4, "unknown type 'y'"),
         ("T{i", 3, "'}' is missing"),
-        ("i}", 1, "closes nothing"),
+        ("i}", 1, "has no matching"),
         ("Ti", 1, "followed by '{'"),
         ("Zi", 1, "Zf, Zd or Zg"),
         ("i:name", 1, "does not end"),
@@ -160,7 +160,7 @@ def test_names_orders_and_shapes_are_kept() -> None:
         ("3", 1, "letter is missing"),
         ("<n", 1, "no standard size"),
         ("99999999999999999999i", 0, "too large"),
-        ("t", 0, "no kind 't'"),
+        ("t", 0, "unknown type 't'"),
     ],
 )
 def test_mistakes_are_named_with_their_place(fmt: str, pos: int, why: str) -> None:

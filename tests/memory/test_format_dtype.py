@@ -30,5 +30,5 @@ def test_letters_that_mean_the_same_size_are_the_same_dtype(name: str) -> None:
 )
 def test_what_has_no_dtype_says_so(fmt: str, size: int) -> None:
     assert dtype_of_format(fmt, size) is None
-    with pytest.raises(FormatError, match="have no dtype here"):
+    with pytest.raises(FormatError, match="there is no dtype"):
         format_dtype(fmt, size)

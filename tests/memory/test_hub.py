@@ -61,7 +61,7 @@ def test_a_registered_class_exports_until_it_is_unregistered(released: list[Any]
     assert released == [owner]
     assert unregister(Owner) and not unregister(Owner)
     assert not available(owner)
-    with pytest.raises(TypeError, match="Owner does not share its memory"):
+    with pytest.raises(TypeError, match="Owner does not export its memory"):
         get(owner)
 
 
@@ -117,7 +117,7 @@ def test_what_is_not_available_now_is_refused() -> None:
     try:
         lazy = Lazy()
         assert not available(lazy)
-        with pytest.raises(BufferError, match="does not share its memory now"):
+        with pytest.raises(BufferError, match="does not export its memory now"):
             get(lazy)
         lazy.ready = True
         assert get(lazy).shape == (0,)
@@ -126,26 +126,26 @@ def test_what_is_not_available_now_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("described", "why"),
+    ("layout", "why"),
     [
-        ({"format": "k"}, "no kind 'k'"),
+        ({"format": "k"}, "unknown type 'k'"),
         ({"shape": (3, 3)}, "needs 9 bytes, but there are 8"),
         ({"shape": (2, 2), "strides": (1,)}, "1 strides were given for 2 axes"),
         ({"shape": (2, 2), "sub_offsets": (0,)}, "1 sub-offsets"),
-        ({"shape": (-1,)}, "makes? no sense"),
-        ({"format": "i", "item_size": 0}, "makes? no sense"),
+        ({"shape": (-1,)}, "are invalid"),
+        ({"format": "i", "item_size": 0}, "are invalid"),
     ],
 )
-def test_nonsense_is_rejected_and_released(described: dict[str, Any], why: str) -> None:
+def test_nonsense_is_rejected_and_released(layout: dict[str, Any], why: str) -> None:
     class Wrong(Owner):
         pass
 
     calls: list[Any] = []
-    if described.get("format") == "k":
-        described |= {"item_size": 1}
+    if layout.get("format") == "k":
+        layout |= {"item_size": 1}
 
     def export(owner: Owner, flags: Flags) -> MemoryView:
-        return MemoryView(owner, owner.address, 8, **described)
+        return MemoryView(owner, owner.address, 8, **layout)
 
     register(Wrong, get=export, release=calls.append)
     try:
@@ -305,7 +305,7 @@ def test_bytes_are_shared_read_only() -> None:
 @pytest.mark.parametrize("obj", [None, 5, [1, 2], "text", object()])
 def test_what_nobody_exports_is_a_type_error(obj: Any) -> None:
     assert not available(obj)
-    with pytest.raises(TypeError, match="does not share its memory"):
+    with pytest.raises(TypeError, match="does not export its memory"):
         get(obj)
 
 

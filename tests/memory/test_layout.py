@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from glassgrad.base.errors import AxisError
 from glassgrad.memory.layout import (
     contiguous_strides,
+    extent,
     is_column_major,
     is_row_major,
-    reach,
-    wrapped,
+    wrap_indices,
 )
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
@@ -39,19 +39,19 @@ def test_contiguity_is_that_of_numpy(shape: tuple[int, ...], data: st.DataObject
 
 
 def test_reach_is_the_distance_to_the_lowest_and_highest_element() -> None:
-    assert reach((3, 4), (4, 1)) == (0, 11)
-    assert reach((3, 4), (-4, 1)) == (8, 3)
-    assert reach((), ()) == (0, 0)
+    assert extent((3, 4), (4, 1)) == (0, 11)
+    assert extent((3, 4), (-4, 1)) == (8, 3)
+    assert extent((), ()) == (0, 0)
 
 
 def test_indices_wrap_once_and_are_checked() -> None:
-    assert wrapped((-1, 0), (3, 2)) == (2, 0)
-    with pytest.raises(AxisError, match="index 3 is outside axis 0 of size 3"):
-        wrapped((3,), (3,))
-    with pytest.raises(AxisError, match="index -4 is outside"):
-        wrapped((-4,), (3,))
-    assert wrapped([np.int64(1)], (3,)) == (1,)
-    with pytest.raises(AxisError, match="a float is no index"):
-        wrapped((1.0,), (3,))
+    assert wrap_indices((-1, 0), (3, 2)) == (2, 0)
+    with pytest.raises(AxisError, match="index 3 is out of range for axis 0 of size 3"):
+        wrap_indices((3,), (3,))
+    with pytest.raises(AxisError, match="index -4 is out of range"):
+        wrap_indices((-4,), (3,))
+    assert wrap_indices([np.int64(1)], (3,)) == (1,)
+    with pytest.raises(AxisError, match="a float is not an index"):
+        wrap_indices((1.0,), (3,))
     with pytest.raises(AxisError, match="2 indices were given for 1 axes"):
-        wrapped((0, 0), (3,))
+        wrap_indices((0, 0), (3,))

@@ -21,9 +21,9 @@ ATTRIBUTES = (
 )  # fmt: skip
 
 
-def over(raw: bytearray, **described: object) -> MemoryView:
+def over(raw: bytearray, **layout: object) -> MemoryView:
     address = ctypes.addressof(ctypes.c_char.from_buffer(raw))
-    return MemoryView(raw, address, len(raw), readonly=False, **described)  # type: ignore[arg-type]
+    return MemoryView(raw, address, len(raw), readonly=False, **layout)  # type: ignore[arg-type]
 
 
 @given(st.lists(st.integers(1, 3), max_size=4).map(tuple), st.data())
@@ -108,7 +108,7 @@ def test_an_item_size_that_the_format_does_not_explain_is_pointed_at_only() -> N
         assert view.item_size == 16
         assert view.item_pointer(1) == ctypes.addressof(pairs) + 16
         if memoryview(pairs).format == "T{<i:x:<d:y:}":  # what ctypes says before 3.12
-            with pytest.raises(FormatError, match="describes 12 bytes, but an item has 16"):
+            with pytest.raises(FormatError, match="describes 12 bytes, but items have 16"):
                 view[1]
 
 
@@ -288,6 +288,6 @@ def test_memory_of_another_device_is_described_but_not_touched() -> None:
     view = MemoryView(None, 4096, 16, format="f", device="CUDA:1")
     assert view.item_pointer(2) == 4104
     for use in (lambda: view[0], view.memoryview, lambda: view.__array_interface__):
-        with pytest.raises(BufferError, match="memory of CUDA:1"):
+        with pytest.raises(BufferError, match="memory of device CUDA:1"):
             use()
     assert view.__dlpack_device__() == (2, 1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.memory.sharing import SEEN, Register
+from glassgrad.memory.sharing import SHARED_STORAGES, SharedStorages
 from glassgrad.memory.storage import BufferSpec, Storage
 from glassgrad.memory.view import View
 
@@ -20,11 +20,11 @@ def extent(start: int, size: int) -> Storage:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_storages_share_what_their_extents_have_in_common(seed: int) -> None:
-    random, register = Random(seed), Register()
+    random, register = Random(seed), SharedStorages()
     storages = []
     for _ in range(30):
         storages.append(extent(random.randrange(1000, 1100), random.randrange(20)))
-        register.enter(storages[-1])
+        register.add(storages[-1])
         one = random.choice(storages)
         mine = set(range(one.address, one.address + one.nbytes))
         wanted = {
@@ -32,28 +32,28 @@ def test_storages_share_what_their_extents_have_in_common(seed: int) -> None:
             for other in storages
             if other is not one and mine & set(range(other.address, other.address + other.nbytes))
         }
-        assert {id(other) for other in register.sharing(one)} == wanted
+        assert {id(other) for other in register.overlapping(one)} == wanted
 
 
 def test_storages_that_are_gone_share_nothing() -> None:
-    register = Register()
+    register = SharedStorages()
     one, other = extent(1000, 10), extent(1005, 10)
     for storage in (one, other):
-        register.enter(storage)
-    assert register.sharing(one) == [other]
+        register.add(storage)
+    assert register.overlapping(one) == [other]
     del other, storage
     gc.collect()
-    assert register.sharing(one) == []
+    assert register.overlapping(one) == []
     assert len(register.entries) == 1
 
 
 def test_a_storage_is_entered_once_others_may_see_it() -> None:
     own = Storage("CPU", 8, dtypes.float32)
-    assert SEEN.sharing(own) == []  # and asking does not allocate
+    assert SHARED_STORAGES.overlapping(own) == []  # and asking does not allocate
     assert not own.is_allocated()
     seen = View.from_host(np.frombuffer(own.as_buffer(), np.float32)[2:4]).storage
-    assert SEEN.sharing(own) == [seen]
-    assert SEEN.sharing(seen) == [own]
+    assert SHARED_STORAGES.overlapping(own) == [seen]
+    assert SHARED_STORAGES.overlapping(seen) == [own]
 
 
 def test_parts_share_with_their_base_and_with_each_other() -> None:
@@ -61,7 +61,7 @@ def test_parts_share_with_their_base_and_with_each_other() -> None:
     early = base.part(4, dtypes.uint8, 0)
     base.allocate()
     late = base.part(4, dtypes.uint8, 2)
-    assert SEEN.sharing(late) == []  # the early one has no memory yet
+    assert SHARED_STORAGES.overlapping(late) == []  # the early one has no memory yet
     assert early.address == base.address
-    assert SEEN.sharing(late) == [early]
-    assert set(SEEN.sharing(base)) == {early, late}
+    assert SHARED_STORAGES.overlapping(late) == [early]
+    assert set(SHARED_STORAGES.overlapping(base)) == {early, late}

@@ -106,15 +106,15 @@ def test_bytes_can_be_seen_as_another_dtype_and_shape() -> None:
 
 def test_strides_that_split_elements_are_refused() -> None:
     records = np.zeros(3, np.dtype([("a", "i1"), ("b", "<f4")]))
-    with pytest.raises(FormatError, match="no multiples of 4 bytes"):
+    with pytest.raises(FormatError, match="not multiples of 4 bytes"):
         View.from_host(records["b"])
 
 
 def test_views_are_equal_only_to_themselves() -> None:
     view = View.empty("CPU", (2,), dtypes.float32)
-    assert view != view.renewed()
-    assert view.renewed().storage is view.storage
-    assert len({view, view, view.renewed()}) == 2
+    assert view != view.new_version()
+    assert view.new_version().storage is view.storage
+    assert len({view, view, view.new_version()}) == 2
 
 
 def test_size_one_axes_may_have_any_stride() -> None:

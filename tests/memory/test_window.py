@@ -10,7 +10,7 @@ from glassgrad.memory.window import (
     Window,
     expanded,
     flipped,
-    meets_itself,
+    has_overlaps,
     permuted,
     reshaped,
     shrunk,
@@ -30,13 +30,13 @@ def test_elements_that_share_a_place_are_found(axes: list[tuple[int, int]], offs
     ]
     assert span(window) == (min(places), max(places))
     if len(set(places)) < len(places):
-        assert meets_itself(window)
+        assert has_overlaps(window)
 
 
 def test_plain_windows_do_not_meet_themselves() -> None:
-    assert not meets_itself(ROWS)
-    assert not meets_itself(flipped(permuted(ROWS, (1, 0)), (0, 1)))
-    assert meets_itself(expanded(Window((1, 3), (3, 1), 0), (2, 3)))
+    assert not has_overlaps(ROWS)
+    assert not has_overlaps(flipped(permuted(ROWS, (1, 0)), (0, 1)))
+    assert has_overlaps(expanded(Window((1, 3), (3, 1), 0), (2, 3)))
 
 
 def test_movements_say_where_elements_are() -> None:

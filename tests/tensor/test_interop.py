@@ -177,5 +177,5 @@ def test_read_only_memory_is_copied_when_written() -> None:
 def test_what_shares_no_memory_is_no_tensor(obj: Any) -> None:
     with pytest.raises(TypeError):
         Tensor(obj)
-    with pytest.raises(TypeError, match="does not share its memory"):
+    with pytest.raises(TypeError, match="does not export its memory"):
         Tensor.from_memory(obj)

@@ -25,7 +25,7 @@ from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.size import Bound
 from glassgrad.ir.stages import Launch
 from glassgrad.memory.poison import is_poisoned, poison
-from glassgrad.memory.storage import Storage, as_before
+from glassgrad.memory.storage import Storage, restored_on_error
 from glassgrad.memory.view import View
 
 
@@ -208,7 +208,7 @@ class Replay:
             return
         saved = [self.storages[number] for number in self.capture.saved]
         try:
-            with as_before(saved, BadIndex):
+            with restored_on_error(saved, BadIndex):
                 self._launch(lambda: raise_bad_index(self.cells))
         except BadIndex as bad:
             raise bad.to_user_error(bad.checks) from None

@@ -17,7 +17,7 @@ from glassgrad.engine.verify.verify import is_verified
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import UNBOUND, Bound, concrete, sizes_in
 from glassgrad.ir.uop import UOp
-from glassgrad.memory.storage import Storage, as_before
+from glassgrad.memory.storage import Storage, restored_on_error
 from glassgrad.memory.view import View
 
 
@@ -57,7 +57,7 @@ def _unwritten_storages(views: Sequence[View]) -> frozenset[Storage]:
 
 def _result(view: View, end: Result, values: Bound) -> View:
     if end.is_new_version:
-        view = view.renewed()
+        view = view.new_version()
     shape = concrete(end.shape, values) if Sizes.exist else end.shape
     return view if view.shape == shape else view.reshaped(shape)
 
@@ -69,7 +69,7 @@ def _launch_checked(
     unchanged.
     """
     found = [(cells, cell_values(views[cells.buffer])) for cells in plan.cells]
-    with as_before([views[number].storage for number in plan.rollback.saved], BadIndex):
+    with restored_on_error([views[number].storage for number in plan.rollback.saved], BadIndex):
         _launch(plan, addresses, device, values, lambda: raise_bad_index(found))
 
 

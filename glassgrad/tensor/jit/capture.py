@@ -17,7 +17,7 @@ from glassgrad.engine.plan.size_checks import SizeCheck, check_all
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound
 from glassgrad.ir.uop import UOp
-from glassgrad.memory.sharing import SEEN
+from glassgrad.memory.sharing import SHARED_STORAGES
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import LIVE_TENSORS, TensorCore
@@ -228,7 +228,7 @@ class CapturedGraph:
             return False
         written = [storages[number] for number in self.written]
         written += [known.storage for known in self.outside_tensors if known.is_written]
-        shared = {other for storage in written for other in SEEN.sharing(storage)}
+        shared = {other for storage in written for other in SHARED_STORAGES.overlapping(storage)}
         return self.outside.isdisjoint(storages) and shared.isdisjoint([*storages, *self.outside])
 
     def is_unchanged(self, arguments: Sequence[Any]) -> bool:

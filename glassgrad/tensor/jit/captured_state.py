@@ -74,7 +74,7 @@ def _windows(whole: ViewGroup) -> list[View]:
 def _next_version(uop: UOp) -> UOp:
     old: View = uop.arg
     OVERWRITTEN.add(old)
-    return UOp(BUFFER, old.dtype, (), old.renewed())
+    return UOp(BUFFER, old.dtype, (), old.new_version())
 
 
 def first_readers(nodes: Iterable[UOp]) -> dict[Storage, Origin | None]:

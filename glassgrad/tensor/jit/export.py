@@ -26,7 +26,7 @@ from glassgrad.engine.export.serialize import (
     pack_size_check,
 )
 from glassgrad.ir.ops import Ops
-from glassgrad.memory.sharing import SEEN
+from glassgrad.memory.sharing import SHARED_STORAGES
 from glassgrad.memory.storage import Storage
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.jit.capture import CapturedGraph
@@ -171,7 +171,9 @@ class ExportedFunction:
         """
         by_number = list(self.storages)
         for number in self.written:
-            if any(other in self.storages for other in SEEN.sharing(by_number[number])):
+            if any(
+                other in self.storages for other in SHARED_STORAGES.overlapping(by_number[number])
+            ):
                 raise CaptureError(
                     f"a captured function writes to memory ({by_number[number].nbytes:,} bytes) "
                     "that it also reads through another tensor: a file would have it twice",

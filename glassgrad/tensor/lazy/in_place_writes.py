@@ -17,7 +17,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
 from glassgrad.memory.allocator import is_file
-from glassgrad.memory.sharing import SEEN, touch
+from glassgrad.memory.sharing import SHARED_STORAGES, overlap
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
 from glassgrad.tensor.copies import copy_if_shared
@@ -153,7 +153,7 @@ def _writable_file_part(uop: UOp) -> UOp | None:
 def _write_to_buffer(target: UOp, value: UOp, chain: Steps, origin: Origin | None) -> UOp:
     """The next version of a buffer; written at once where other storages overlap it."""
     storage = target_storage(target)
-    others = SEEN.sharing(storage)
+    others = SHARED_STORAGES.overlapping(storage)
     if not others and not is_file(storage.device):
         return record_write(target, value, chain, origin)
     value = _compute_readers_first({storage, *others}, value)
@@ -171,7 +171,7 @@ def _renew_versions(storages: Iterable[Storage]) -> None:
     for holder in old:
         view = holder.uop.arg
         OVERWRITTEN.add(view)
-        after = UOp(BUFFER, holder.uop.dtype, (), view.renewed())
+        after = UOp(BUFFER, holder.uop.dtype, (), view.new_version())
         if isinstance(holder, ViewGroup):
             holder.set_contents(after)
         elif holder._view_group is None:
@@ -213,7 +213,7 @@ def _pending_writes() -> list[UOp]:
 
 
 def _overlap(one: Storage, other: Storage) -> bool:
-    return one.is_allocated() and other.is_allocated() and touch(one, other)
+    return one.is_allocated() and other.is_allocated() and overlap(one, other)
 
 
 def _compute_readers_first(storages: set[Storage], value: UOp) -> UOp:

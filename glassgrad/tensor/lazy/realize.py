@@ -278,7 +278,7 @@ def _plan_and_compute(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, 
 
 def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
     """The BUFFER node for the view of a computed value."""
-    buffer = UOp(BUFFER, root.dtype, (), view.renewed() if is_same else view)
+    buffer = UOp(BUFFER, root.dtype, (), view.new_version() if is_same else view)
     buffer.origin = root.origin
     return buffer
 
@@ -365,7 +365,7 @@ def _show_shared_memory(view: TensorCore) -> None:
     if window is None:
         set_node(view, shown)
         return
-    buffer = UOp(BUFFER, shown.dtype, (), window.apart())
+    buffer = UOp(BUFFER, shown.dtype, (), window.with_own_storage())
     buffer.origin = view.uop.origin
     if is_differentiable(view):
         retain(shown, buffer, Parameters())

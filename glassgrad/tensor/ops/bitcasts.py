@@ -41,7 +41,7 @@ class Bitcasts(TensorCore):
             )
         part = file_window(self.uop)
         if part is not None and part.is_contiguous:
-            return self._wrap(UOp(Ops.BUFFER, wanted, (), part.read_as(wanted)))
+            return self._wrap(UOp(Ops.BUFFER, wanted, (), part.bitcast(wanted)))
         parts = self._split(ratio, theirs) if mine > theirs else self._joint(ratio, theirs)
         return self._as_view(parts._read_as(wanted).uop, (Ops.BITCAST, wanted))
 

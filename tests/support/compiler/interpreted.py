@@ -30,7 +30,7 @@ def _stored(value: UOp, array: np.ndarray) -> View:
     view: View = value.arg
     if view.numel:
         view.numpy()[...] = array
-    return view.renewed()
+    return view.new_version()
 
 
 @contextmanager
