@@ -82,23 +82,23 @@ class Buffer(Creation):
         if not buffers:
             raise ShapeError("there is nothing to concatenate")
         first = buffers[0]
-        place = axis_of(axis, len(first.shape))
+        dim = axis_of(axis, len(first.shape))
         for other in buffers:
-            same = _without_axis(other.shape, place) == _without_axis(first.shape, place)
+            same = _without_axis(other.shape, dim) == _without_axis(first.shape, dim)
             if not same or len(other.shape) != len(first.shape) or other.dtype is not first.dtype:
                 raise ShapeError(
                     f"cannot concatenate {first.dtype.name} {first.shape} and {other.dtype.name} "
-                    f"{other.shape} along axis {place}",
+                    f"{other.shape} along axis {dim}",
                     hint="dtypes and all other axes must be equal",
                 )
-        size = sum(other.shape[place] for other in buffers)
-        shape = (*first.shape[:place], size, *first.shape[place + 1 :])
+        size = sum(other.shape[dim] for other in buffers)
+        shape = (*first.shape[:dim], size, *first.shape[dim + 1 :])
         made = Buffer.empty(shape, first.dtype, first.device)
         at = 0
         for other in buffers:
-            key = (*[slice(None)] * place, slice(at, at + other.shape[place]))
+            key = (*[slice(None)] * dim, slice(at, at + other.shape[dim]))
             made[key] = other
-            at += other.shape[place]
+            at += other.shape[dim]
         return made
 
     # ------------------------------------------------------------------ facts
@@ -370,12 +370,12 @@ def _shown(buffer: Buffer) -> str:
         value = buffer.to_python()
         return f"{value:.6g}" if isinstance(value, float) else str(value)
     size = len(buffer)
-    places = (
+    indices = (
         list(range(size))
         if size <= MAX_SHOWN_ITEMS
         else [*range(EDGE_ITEMS), -1, *range(size - EDGE_ITEMS, size)]
     )
-    return "[" + ", ".join(["…" if i < 0 else _shown(buffer[i]) for i in places]) + "]"
+    return "[" + ", ".join(["…" if i < 0 else _shown(buffer[i]) for i in indices]) + "]"
 
 
 def _export(buffer: Buffer, flags: int) -> MemoryView:

@@ -131,8 +131,8 @@ def iota(size: int, dtype: DType) -> UOp:
 def lower_triangle(value: UOp, diagonal: int) -> UOp:
     """The value with zeros above a diagonal of the last two axes."""
     rows, columns = value.shape[-2:]
-    place = UOp(RESHAPE, dtypes.int32, (iota(rows, dtypes.int32),), (rows, 1))
-    limit = place + (diagonal + 1)
+    row = UOp(RESHAPE, dtypes.int32, (iota(rows, dtypes.int32),), (rows, 1))
+    limit = row + (diagonal + 1)
     below = UOp(CMPLT, dtypes.bool, (iota(columns, dtypes.int32), limit))
     return UOp(WHERE, value.dtype, (below, value, const(0, value.dtype)))
 
@@ -150,8 +150,8 @@ class Generator:
     def bits(self, size: int, device: str) -> UOp:
         """64 random bits for each of `size` elements. Each call has its own range of counters."""
         call = number_buffer(next(self.calls) << 40 & (1 << 64) - 1, UINT64, device)
-        places = cast(iota(size, dtypes.int64), UINT64) + call
-        return UOp(THREEFRY, UINT64, (places, number_buffer(self.seed, UINT64, device)))
+        counters = cast(iota(size, dtypes.int64), UINT64) + call
+        return UOp(THREEFRY, UINT64, (counters, number_buffer(self.seed, UINT64, device)))
 
 
 def uniform(bits: UOp) -> UOp:

@@ -64,16 +64,16 @@ class Assignment(TensorCore):
             return
         plan = plan_index(self._tensors(indices), self.uop.shape)
         make_writable(self)
-        place = self._wrap_raw(self.uop)._stepped(plan.steps)
+        target = self._wrap_raw(self.uop)._stepped(plan.steps)
         if plan.lookups:
-            wanted = gather_indexed(place, plan).uop.shape
-            if 0 in wanted or 0 in place.uop.shape:
+            wanted = gather_indexed(target, plan).uop.shape
+            if 0 in wanted or 0 in target.uop.shape:
                 return
             new = self._from_uop(self._value_to_write(value, wanted))
-            result = scatter_indexed(place, plan, new).uop
+            result = scatter_indexed(target, plan, new).uop
         else:
-            result = self._value_to_write(value, place.uop.shape)
-        del place  # a live view would make the write copy the old contents
+            result = self._value_to_write(value, target.uop.shape)
+        del target  # a live view would make the write copy the old contents
         write(self, result, plan.steps)
 
     def _fill(self, mask: TensorCore, value: Any) -> None:
@@ -100,7 +100,7 @@ class Assignment(TensorCore):
         set_node(self, x.uop)
         return self
 
-    # ------------------------------------------------------------------ in-place operators
+    # ------------------------------------------------------------------ in-target operators
     # Under the graph lock as a whole: no other thread writes between the read and the write.
 
     @exclusive

@@ -211,31 +211,31 @@ def refuse_ragged(data: list[Any] | tuple[Any, ...]) -> None:
     stack: list[tuple[Any, tuple[int, ...]]] = [(data, ())]
     sizes: dict[int, int | None] = {}
     while stack:
-        item, place = stack.pop()
+        item, path = stack.pop()
         size = len(item) if isinstance(item, (list, tuple)) else None
-        depth = len(place)
+        depth = len(path)
         if sizes.setdefault(depth, size) != size:
-            index = "".join(f"[{i}]" for i in place)
+            index = "".join(f"[{i}]" for i in path)
             raise ShapeError(
                 f"the list is ragged: data{index} has {_length(size)}, "
                 f"others at that depth have {_length(sizes[depth])}",
                 hint="all lists at one depth must have the same length",
             )
         if size and isinstance(item[0], (list, tuple)) | isinstance(item[-1], (list, tuple)):
-            stack.extend((item[i], (*place, i)) for i in range(size - 1, -1, -1))
+            stack.extend((item[i], (*path, i)) for i in range(size - 1, -1, -1))
         elif size:
             nested = next((i for i, one in enumerate(item) if isinstance(one, (list, tuple))), None)
             if nested is not None:
-                stack.extend([(item[nested], (*place, nested)), (item[0], (*place, 0))])
+                stack.extend([(item[nested], (*path, nested)), (item[0], (*path, 0))])
 
 
 def _length(size: int | None) -> str:
     return "a single value" if size is None else f"length {size}"
 
 
-def _bad_item(data: Any, place: str = "data") -> DTypeError:
+def _bad_item(data: Any, path: str = "data") -> DTypeError:
     """The error for a list item that is not a number."""
-    stack: list[tuple[Any, str]] = [(data, place)]
+    stack: list[tuple[Any, str]] = [(data, path)]
     while stack:
         item, name = stack.pop()
         if isinstance(item, (list, tuple)):

@@ -25,7 +25,7 @@ CONST, BUFFER = Ops.CONST, Ops.BUFFER
 
 def html(tensor: Any) -> str:
     """The HTML of a tensor in a notebook."""
-    place = f"on {tensor.device}"
+    location = f"on {tensor.device}"
     if current_buffer(tensor.uop) is None or tensor.nbytes() > MAX_SHOWN_BYTES:
         expand_deferred((tensor.uop,))  # show the operations inside of composites
         body = f"<pre>{escape(chr(10).join(tree(tensor.uop)))}</pre>"
@@ -33,7 +33,7 @@ def html(tensor: Any) -> str:
     else:
         body, state = _tables(tensor), "in memory"
     name = f"Tensor {tensor.dtype.name} {tensor.shape}"
-    return f"<div><b>{escape(name)}</b> {escape(place)}, {state}{body}</div>"
+    return f"<div><b>{escape(name)}</b> {escape(location)}, {state}{body}</div>"
 
 
 # ---------------------------------------------------------------------- numbers
@@ -115,8 +115,8 @@ def tree(root: UOp) -> list[str]:
         names[node] = len(lines)
         if node.op is BUFFER or current_buffer(node) is not None:
             continue
-        for place, source in reversed(list(enumerate(node.src))):
-            is_last = place == len(node.src) - 1
+        for number, source in reversed(list(enumerate(node.src))):
+            is_last = number == len(node.src) - 1
             branch, below = ("└ ", "  ") if is_last else ("├ ", "│ ")
             stack.append((source, indent + branch, indent + below))
     return lines

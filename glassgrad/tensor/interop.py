@@ -66,11 +66,11 @@ class Interop(TensorCore):
         if isinstance(ptr, bool) or not isinstance(ptr, int) or ptr <= 0:
             raise DTypeError(f"an address is a positive number, not {ptr!r}")
         wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
-        place = canonical_device(device)
-        view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, host_device(place))
+        device_name = canonical_device(device)
+        view = View.from_pointer(ptr, sizes_of((shape,)), wanted, owner, host_device(device_name))
         finish_writes_to(view.storage)
         return claim_memory(
-            cls._from_uop(copy_to_device(UOp(BUFFER, wanted, (), view), place), is_param=True)
+            cls._from_uop(copy_to_device(UOp(BUFFER, wanted, (), view), device_name), is_param=True)
         )
 
     @classmethod

@@ -75,9 +75,9 @@ def slice_at_launch(part: slice, size: Any, axis: int) -> tuple[int, int, int]:
 def index_at_launch(at: Any, size: Any, axis: int) -> int:
     """An index that depends on variables, or an index into an axis whose size does."""
     size = internal(size)
-    place = _from_start(internal(at), size)
-    check_slice(place, place + 1, size, axis, is_index=True)
-    return place
+    start = _from_start(internal(at), size)
+    check_slice(start, start + 1, size, axis, is_index=True)
+    return start
 
 
 def _from_start(end: int, size: int) -> int:

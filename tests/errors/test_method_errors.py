@@ -31,7 +31,7 @@ MISTAKES: list[tuple[type[GlassgradError], str, Mistake]] = [
     ),
     (
         ShapeError,
-        "'j' of einsum 'ij,jk->ik' is 3 in one place and 5 in another",
+        "'j' of einsum 'ij,jk->ik' is 3 for one operand and 5 for another",
         lambda: Tensor.einsum("ij,jk->ik", f(2, 3), f(5, 4)),
     ),
     (ShapeError, "cannot read einsum 'ij->ix'", lambda: Tensor.einsum("ij->ix", f(2, 3))),

@@ -93,13 +93,13 @@ class _BoundRule:
         self.kind = kind
         # Not the tensors, which may be assigned to: their nodes are sources of the CUSTOM node.
         self.arguments = [None if isinstance(x, TensorCore) else x for x in arguments]
-        self.places = [i for i, x in enumerate(arguments) if isinstance(x, TensorCore)]
+        self.tensor_positions = [i for i, x in enumerate(arguments) if isinstance(x, TensorCore)]
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
         value, *inputs = node.src
         arguments = list(self.arguments)
-        for place, uop in zip(self.places, inputs, strict=True):
-            arguments[place] = self.kind._from_uop(uop)
+        for position, uop in zip(self.tensor_positions, inputs, strict=True):
+            arguments[position] = self.kind._from_uop(uop)
         made = self.rule(self.kind._from_uop(g), self.kind._from_uop(value), *arguments)
         each = made if isinstance(made, (tuple, list)) else (made,)
         if len(each) != len(arguments):
@@ -109,8 +109,8 @@ class _BoundRule:
                 hint="give one for each argument, None where there is none",
             )
         found: dict[UOp, UOp] = {}
-        for place, uop in zip(self.places, inputs, strict=True):
-            if (part := each[place]) is not None:
+        for position, uop in zip(self.tensor_positions, inputs, strict=True):
+            if (part := each[position]) is not None:
                 found[uop] = self._fitted(part, uop, found.get(uop))
         return found
 

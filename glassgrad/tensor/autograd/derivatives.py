@@ -182,7 +182,7 @@ def _gather(node: UOp, g: UOp) -> UOp:
     return reduce_sum(hit.where(spread, g.const_like(0)), (axis,))
 
 
-# ---------------------------------------------------------------------- reductions and places
+# ---------------------------------------------------------------------- reductions and writes
 
 
 def _with_reduced_axes(node: UOp, x: UOp) -> UOp:

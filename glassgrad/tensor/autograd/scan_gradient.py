@@ -67,6 +67,6 @@ def _shifted_by(x: UOp, axis: int, by: int) -> UOp:
 
 def _is_first(x: UOp, axis: int) -> UOp:
     size = x.shape[axis]
-    places = UOp(Ops.IOTA, dtypes.int32, (), size)
+    indices = UOp(Ops.IOTA, dtypes.int32, (), size)
     shape = (size, *(1,) * (len(x.shape) - 1 - axis))
-    return UOp(Ops.RESHAPE, dtypes.int32, (places,), shape).eq(0)
+    return UOp(Ops.RESHAPE, dtypes.int32, (indices,), shape).eq(0)

@@ -125,8 +125,8 @@ class LegacyAliases(TensorCore):
         if num < 0:
             raise ShapeError(f"cannot make {num} random words")
         first = counter.bitcast(dtypes.uint64)
-        places = first + first._line(-(-num // 2) or 1, dtypes.int64).cast(dtypes.uint64)
-        words = places.threefry(key.bitcast(dtypes.uint64)).bitcast(dtypes.uint32)
+        counters = first + first._line(-(-num // 2) or 1, dtypes.int64).cast(dtypes.uint64)
+        words = counters.threefry(key.bitcast(dtypes.uint64)).bitcast(dtypes.uint32)
         return words._shrunk(((0, num),))
 
     # ------------------------------------------------------------------ older names

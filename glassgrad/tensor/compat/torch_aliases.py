@@ -193,10 +193,12 @@ class TorchAliases(TensorCore):
         pair = [[at] if hasattr(at, "__index__") else list(at) for at in (source, destination)]
         old, new = [[axis_of(axis, self.ndim) for axis in axes] for axes in pair]
         if len(old) != len(new) or len(set(old)) < len(old) or len(set(new)) < len(new):
-            raise ShapeError(f"movedim from {source} to {destination}; each axis goes to one place")
+            raise ShapeError(
+                f"movedim from {source} to {destination}; each axis goes to one position"
+            )
         order = [axis for axis in range(self.ndim) if axis not in old]
-        for place, axis in sorted(zip(new, old, strict=True)):
-            order.insert(place, axis)
+        for position, axis in sorted(zip(new, old, strict=True)):
+            order.insert(position, axis)
         return self.permute(order)
 
     moveaxis = movedim

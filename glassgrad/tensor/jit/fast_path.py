@@ -105,9 +105,9 @@ def _simple(
             tensor.grad = None
             tensor._is_param = False
             tensor._requires_grad = tensor._view_group = tensor._share_token = None
-            living = TensorRef(tensor, forget_tensor)
-            living.thread = get_ident()
-            LIVE_TENSORS[living] = None
+            reference = TensorRef(tensor, forget_tensor)
+            reference.thread = get_ident()
+            LIVE_TENSORS[reference] = None
             return tensor
 
     return replay

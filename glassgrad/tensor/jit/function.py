@@ -237,7 +237,7 @@ class TinyJit(Generic[P, R]):
     def _clear_fast_path(self) -> None:
         self._fast_path, self._fast_path_key = _always_miss, None
 
-    # ------------------------------------------------------------------ watched calls
+    # ------------------------------------------------------------------ calls that run the function
 
     @exclusive
     def _run_watched(self, call: Call, row: CaptureEntry | None, must_agree: bool = False) -> Any:

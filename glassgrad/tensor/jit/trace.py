@@ -70,7 +70,7 @@ class ExternalInput(NamedTuple):
 class RunGraph(NamedTuple):
     """One run: the hash of its graph without constants, and the constants."""
 
-    outline: int
+    graph_hash: int
     numbers: list[ExternalInput]
 
 
@@ -108,14 +108,14 @@ class Trace:
     def _follow(self, run: Run) -> None:
         digests: dict[UOp, Digest] = {}
         numbers: list[ExternalInput] = []
-        outline = []
+        shapes = []
         for node in toposort(run.values):
             digests[node] = self._digest(node, digests)
             if node.op is not CONST:
-                outline.append((node.op, node.dtype.name, node.shape))
+                shapes.append((node.op, node.dtype.name, node.shape))
                 consts = [source.arg for source in node.src if source.op is CONST]
                 numbers.extend(ExternalInput(repr(number), node.origin) for number in consts)
-        self.graphs.append(RunGraph(hash(tuple(outline)), numbers))
+        self.graphs.append(RunGraph(hash(tuple(shapes)), numbers))
         views = run.views
         for value, end in zip(run.values, run.plan.results, strict=True):
             view = views[end.buffer]
@@ -175,9 +175,9 @@ class Trace:
             )
         known: defaultdict[int, list[list[ExternalInput]]] = defaultdict(list)
         for graph in reversed(self.graphs):
-            known[graph.outline].append(graph.numbers)
+            known[graph.graph_hash].append(graph.numbers)
         for graph in later.graphs:
-            if rows := known[graph.outline]:
+            if rows := known[graph.graph_hash]:
                 _refuse_number(rows.pop(), graph.numbers)
         data = {found.what for found in self.sources}
         for found in later.sources:

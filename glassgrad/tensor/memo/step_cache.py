@@ -126,7 +126,7 @@ def store(found: Lookup, done: ComputedStep) -> None:
     if done.needs_holders and not graph_key.has_holders:
         _put(found.key, NEEDS_HOLDERS)
         return
-    places = {leaf: place for place, leaf in enumerate(graph_key.leaves)}
+    positions = {leaf: position for position, leaf in enumerate(graph_key.leaves)}
     numbers: dict[UOp, list[int]] = {}
     for node, number in graph_key.numbers.items():
         numbers.setdefault(done.became.get(node, node), []).append(number)
@@ -135,13 +135,13 @@ def store(found: Lookup, done: ComputedStep) -> None:
         _put(found.key, NEEDS_EXPANSION)
         return
     # Otherwise the plan copies what it overwrites, or runs on the default device of the moment.
-    if made.leaves and is_known and {*made.leaves, *done.ended} <= places.keys():
+    if made.leaves and is_known and {*made.leaves, *done.ended} <= positions.keys():
         step = CachedStep(
             made.plan,
             made.device,
-            tuple([places[leaf] for leaf in made.leaves]),
+            tuple([positions[leaf] for leaf in made.leaves]),
             tuple([(tuple(numbers[root]), is_same) for root, is_same in done.ends.items()]),
-            tuple([places[buffer] for buffer in done.ended]),
+            tuple([positions[buffer] for buffer in done.ended]),
             PLANS.clear_count,
             made.values,
         )

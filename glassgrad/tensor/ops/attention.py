@@ -38,7 +38,7 @@ class Attention(TensorCore):
         if min(x.ndim for x in (self, key, value)) < 2 + enable_gqa:
             raise ShapeError(
                 f"queries {self.shape}, keys {key.shape} and values {value.shape} lack axes",
-                hint="they are (…, heads, places, width); heads are needed for enable_gqa",
+                hint="they are (…, heads, positions, width); heads are needed for enable_gqa",
             )
         if enable_gqa:  # several query heads share one key and value head
             times = int(self.shape[-3]) // int(key.shape[-3])
@@ -46,7 +46,7 @@ class Attention(TensorCore):
         if self.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
             raise ShapeError(
                 f"queries {self.shape}, keys {key.shape} and values {value.shape} do not fit",
-                hint="queries and keys have one width, keys and values one number of places",
+                hint="queries and keys have one width, keys and values one number of positions",
             )
         if is_causal and attn_mask is not None:
             raise ShapeError("attention is causal or has a mask, not both")

@@ -142,7 +142,7 @@ def _select_parts(parts: list[UOp], axis: int) -> UOp:
     ends = list(accumulate(part.shape[axis] for part in parts))
     total = ends[-1]
     line = record(Ops.IOTA, dtypes.int32, (), total)
-    place = record(Ops.RESHAPE, dtypes.int32, (line,), (total, *(1,) * len(after)))
+    index = record(Ops.RESHAPE, dtypes.int32, (line,), (total, *(1,) * len(after)))
     found = [
         record(
             Ops.PAD, part.dtype, (part,), (*before, (end - part.shape[axis], total - end), *after)
@@ -153,7 +153,7 @@ def _select_parts(parts: list[UOp], axis: int) -> UOp:
     ends = list(dict.fromkeys(ends))[-len(found) :]
     while len(found) > 1:  # merge neighbours pairwise: a tree of depth log2(n)
         pairs = zip(found[::2], found[1::2], ends[::2], strict=False)
-        joined = [(place < scalar(end, dtypes.int32)).where(one, two) for one, two, end in pairs]
+        joined = [(index < scalar(end, dtypes.int32)).where(one, two) for one, two, end in pairs]
         found, ends = joined + found[len(joined) * 2 :], ends[1::2] + ends[len(joined) * 2 :]
     return found[0] if found else parts[0]
 

@@ -251,8 +251,10 @@ class Creation(TensorCore):
         >>> Tensor([1, 2]).full_like(7).tolist()
         [7, 7]
         """
-        place = self.device if device is None else device
-        return type(self).full(self.shape, fill_value, dtype or self.uop.dtype, place, **kwargs)
+        device_name = self.device if device is None else device
+        return type(self).full(
+            self.shape, fill_value, dtype or self.uop.dtype, device_name, **kwargs
+        )
 
     def zeros_like(self, **kwargs: Any) -> Self:
         """Zeros, in this tensor's shape and dtype.
@@ -278,8 +280,10 @@ class Creation(TensorCore):
         >>> Tensor([1, 2]).empty_like().shape
         (2,)
         """
-        place = self.device if device is None else device
-        return type(self).empty(self.shape, dtype=dtype or self.uop.dtype, device=place, **kwargs)
+        device_name = self.device if device is None else device
+        return type(self).empty(
+            self.shape, dtype=dtype or self.uop.dtype, device=device_name, **kwargs
+        )
 
     # ------------------------------------------------------------------ triangles
 

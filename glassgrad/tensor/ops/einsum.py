@@ -97,7 +97,7 @@ def _check_letters(
             known = sizes.setdefault(letter, size)
             if known != size and 1 not in (known, size):
                 raise ShapeError(
-                    f"{letter!r} of einsum {formula!r} is {known} in one place and {size} in "
+                    f"{letter!r} of einsum {formula!r} is {known} for one operand and {size} for "
                     "another",
                     hint="a letter stands for one size",
                 )

@@ -283,7 +283,7 @@ class Elementwise(TensorCore):
         """
         return self.clamp(min_, max_)
 
-    # ------------------------------------------------------------------ dtype and place
+    # ------------------------------------------------------------------ dtype, memory and gradient
 
     @exclusive
     def detach(self) -> Self:

@@ -318,8 +318,8 @@ def _erf(x: T, row: Erf) -> T:
     near = x.clamp(-1.0, 1.0)
     inner = near * polynomial(near * near, row.inner)
     tail = (distance * distance * -LOG2_E)._unary(EXP2)
-    place = (distance + row.shift).reciprocal() - row.centre
-    outer = 1.0 - tail * polynomial(place, row.outer)
+    argument = (distance + row.shift).reciprocal() - row.centre
+    outer = 1.0 - tail * polynomial(argument, row.outer)
     return (distance < 1.0).where(inner, is_negative.where(-outer, outer))
 
 

@@ -222,20 +222,20 @@ class Indexing(TensorCore):
         axis = axis_of(dim, self.ndim)
         check_index(index)
         if is_symbolic(self.shape[axis] if self.shape else 1):
-            x, places = with_concrete_sizes("gather", (self, index))
-            return x.gather(axis, places)  # type: ignore[no-any-return]
+            x, indices = with_concrete_sizes("gather", (self, index))
+            return x.gather(axis, indices)  # type: ignore[no-any-return]
         if index.ndim != self.ndim:
             raise ShapeError(f"gather needs an index of {self.ndim} axes, not {index.shape}")
         pairs = []
-        for place, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
-            if place != axis and is_symbolic(wanted, size):
-                checked_cut(0, wanted, size, place)
-            elif place != axis and wanted > size:
+        for number, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
+            if number != axis and is_symbolic(wanted, size):
+                checked_cut(0, wanted, size, number)
+            elif number != axis and wanted > size:
                 raise ShapeError(
-                    f"gather from {self.shape} by {index.shape}: axis {place} is too long",
+                    f"gather from {self.shape} by {index.shape}: axis {number} is too long",
                     hint="only the gathered axis may be longer",
                 )
-            pairs.append((0, size if place == axis else wanted))
+            pairs.append((0, size if number == axis else wanted))
         safe = checked_index(index, self.shape[axis], axis, can_wrap=False)
         return self._shrunk(tuple(pairs))._gather_unchecked(axis, safe)
 
@@ -343,9 +343,13 @@ def scatter_indexed(x: Any, plan: IndexPlan, value: Any) -> Any:
     axes = [lookup.moved_axis for lookup in plan.lookups]
     chosen = _flat_index(x, plan.lookups)
     front = _flattened_in_front(x, axes)
-    place, count = 0 if plan.is_separated else axes[0], chosen.ndim
+    first_axis, count = 0 if plan.is_separated else axes[0], chosen.ndim
     wide = value.permute(
-        (*range(place, place + count), *range(place), *range(place + count, value.ndim))
+        (
+            *range(first_axis, first_axis + count),
+            *range(first_axis),
+            *range(first_axis + count, value.ndim),
+        )
     )
     rows = wide.reshape((chosen.numel(), *front.shape[1:]))
     changed = front._with_rows(chosen.flatten(), rows)
@@ -357,7 +361,7 @@ def scatter_indexed(x: Any, plan: IndexPlan, value: Any) -> Any:
 
 def _flat_index(x: T, lookups: list[Lookup]) -> T:
     """The index tensors as one index into their flattened axes."""
-    sizes: list[int] = [x.shape[place] for place, _, _ in lookups]
+    sizes: list[int] = [x.shape[dim] for dim, _, _ in lookups]
     found = [
         checked_index(x._wrap(tensor.uop), size, axis, can_wrap=True)
         for (_, tensor, axis), size in zip(lookups, sizes, strict=True)
@@ -380,9 +384,9 @@ def take_rows(x: T, index: T) -> T:
     return found.reshape((*index.shape, *rest))
 
 
-def _axes_moved_to(x: T, count: int, place: int) -> T:
-    """The first `count` axes moved to begin at axis `place`."""
-    if not place:
+def _axes_moved_to(x: T, count: int, first_axis: int) -> T:
+    """The first `count` axes moved to begin at axis `first_axis`."""
+    if not first_axis:
         return x
-    order = [*range(count, count + place), *range(count), *range(count + place, x.ndim)]
+    order = [*range(count, count + first_axis), *range(count), *range(count + first_axis, x.ndim)]
     return x.permute(tuple(order))

@@ -78,8 +78,8 @@ def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
     """floor((i + shift) * size / wanted) in integers."""
     size = int(x.shape[axis])
     line = _line(x, wanted, size)
-    place = (line * 2 + 1) * size // (2 * wanted) if is_centred else line * size // wanted
-    return place.cast(dtypes.int32)
+    index = (line * 2 + 1) * size // (2 * wanted) if is_centred else line * size // wanted
+    return index.cast(dtypes.int32)
 
 
 def _between(x: Any, axis: int, wanted: int, align_corners: bool, weights: Weights) -> Any:

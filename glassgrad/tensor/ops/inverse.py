@@ -113,10 +113,10 @@ def _atan(x: T) -> T:
     size = is_negative.where(-x, x)
     is_large = size > 1
     small = is_large.where(size.maximum(1.0).reciprocal(), size.minimum(1.0))
-    is_turned = small > math.tan(math.pi / 12)
-    turned = (small * math.sqrt(3) - 1.0) / (small + math.sqrt(3))
-    angle = odd(is_turned.where(turned, small), _of_atan)
-    angle = is_turned.where(angle + math.pi / 6, angle)
+    is_rotated = small > math.tan(math.pi / 12)
+    rotated = (small * math.sqrt(3) - 1.0) / (small + math.sqrt(3))
+    angle = odd(is_rotated.where(rotated, small), _of_atan)
+    angle = is_rotated.where(angle + math.pi / 6, angle)
     angle = is_large.where(math.pi / 2 - angle, angle)
     return is_negative.where(-angle, angle)
 

@@ -70,11 +70,11 @@ class LinearAlgebra(TensorCore):
         if rows < columns:
             u, s, v = self.transpose(-2, -1).svd(full_matrices)
             return v.transpose(-2, -1), s, u.transpose(-2, -1)
-        turned, v = _orthogonal_columns(self)
-        order = (turned * turned).sum(-2).argsort(-1, descending=True)[..., :columns]
-        turned, v = (_columns_at(x, order) for x in (turned, v))
+        columns_of_u, v = _orthogonal_columns(self)
+        order = (columns_of_u * columns_of_u).sum(-2).argsort(-1, descending=True)[..., :columns]
+        columns_of_u, v = (_columns_at(x, order) for x in (columns_of_u, v))
         # The columns are orthogonal, so r is diagonal, and q completes them to a whole basis.
-        q, r = turned.qr()
+        q, r = columns_of_u.qr()
         diagonal = r.diagonal(0, -2, -1)
         signs = (diagonal < 0).where(-1.0, diagonal.const_like(1.0))
         first = q[..., :columns] * signs.unsqueeze(-2)

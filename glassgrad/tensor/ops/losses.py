@@ -25,11 +25,11 @@ MIN_LOG_ARGUMENT = 1e-12
 
 def _sum_along(x: UOp, axis: int) -> UOp:
     """The sum, with the axis kept as size 1."""
-    place = axis_of(axis, len(x.shape))
+    dim = axis_of(axis, len(x.shape))
     if not x.shape:
         return x
-    total = UOp(Ops.REDUCE, x.dtype, (x,), (Ops.ADD, (place,)))
-    return UOp(Ops.RESHAPE, x.dtype, (total,), (*x.shape[:place], 1, *x.shape[place + 1 :]))
+    total = UOp(Ops.REDUCE, x.dtype, (x,), (Ops.ADD, (dim,)))
+    return UOp(Ops.RESHAPE, x.dtype, (total,), (*x.shape[:dim], 1, *x.shape[dim + 1 :]))
 
 
 def _softmax_derivative(y: UOp, g: UOp, axis: int) -> UOp:

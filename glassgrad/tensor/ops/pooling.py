@@ -94,10 +94,10 @@ class Pooling(TensorCore):
         best = windows.max(axes)
         if not return_indices:
             return best
-        places = self.shape[-plan.axes :]
-        count = prod(places)
+        sizes = self.shape[-plan.axes :]
+        count = prod(sizes)
         # Counting down makes the first index the largest value; padding is below all indices.
-        numbers = plan.cut((count - self._line(count).reshape(places))._padded(plan.pads))
+        numbers = plan.cut((count - self._line(count).reshape(sizes))._padded(plan.pads))
         is_best = windows.eq(best.reshape((*best.shape, *(1,) * plan.axes)))
         is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
         return best, count - is_best.where(numbers, 0)._reduced(MAX, axes, keepdim=False)
@@ -150,8 +150,8 @@ class Pooling(TensorCore):
         if indices.shape != self.shape:
             raise ShapeError(f"values {self.shape} and indices {indices.shape} differ in shape")
         if output_size is None:
-            places = self.shape[-plan.axes :]
-            rows = zip(places, plan.steps, plan.spreads, plan.kernel, plan.pads, strict=True)
+            sizes = self.shape[-plan.axes :]
+            rows = zip(sizes, plan.steps, plan.spreads, plan.kernel, plan.pads, strict=True)
             wanted = tuple((n - 1) * s + d * (k - 1) + 1 - b - a for n, s, d, k, (b, a) in rows)
         else:
             wanted = sizes_of((output_size,), "size")[-plan.axes :]
@@ -192,15 +192,15 @@ class Pooling(TensorCore):
         count = len(kernel)
         channels, per = weight.shape[:2]
         # (groups, in, out, …)  ->  (groups · out, in, …), flipped
-        turned = weight.reshape((groups, channels // groups, per, *kernel)).transpose(1, 2)
-        turned = turned.flip(tuple(range(3, 3 + count)))
-        turned = turned.reshape((groups * per, channels // groups, *kernel))
+        flipped = weight.reshape((groups, channels // groups, per, *kernel)).transpose(1, 2)
+        flipped = flipped.flip(tuple(range(3, 3 + count)))
+        flipped = flipped.reshape((groups * per, channels // groups, *kernel))
         spreads = each(dilation, count, "dilation")
         more = each(output_padding, count, "output_padding", least=0)
         rows = zip(kernel, spreads, around(padding, count), more, strict=True)
         pads = tuple((d * (k - 1) - b, d * (k - 1) - a + o) for k, d, (b, a), o in rows)
         x = self._spaced(each(stride, count, "stride"))._padded(((0, 0), (0, 0), *pads))
-        return x.conv2d(turned, bias, groups, dilation=dilation)
+        return x.conv2d(flipped, bias, groups, dilation=dilation)
 
     def _spaced(self, steps: tuple[int, ...]) -> Self:
         """Zeros inserted between the elements of the last axes."""

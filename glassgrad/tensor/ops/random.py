@@ -101,8 +101,8 @@ class Random(TensorCore):
         """64 random bits per element."""
         refuse_in_captures("random numbers", (count,))
         line = cast_to(record(Ops.IOTA, dtypes.int64, (), max(count, 1)), dtypes.uint64)
-        places = record(Ops.ADD, dtypes.uint64, (line, GENERATOR.take(count, device)))
-        return cls._from_uop(record(Ops.THREEFRY, dtypes.uint64, (places, GENERATOR.key(device))))
+        counters = record(Ops.ADD, dtypes.uint64, (line, GENERATOR.take(count, device)))
+        return cls._from_uop(record(Ops.THREEFRY, dtypes.uint64, (counters, GENERATOR.key(device))))
 
     @classmethod
     @with_concrete_arguments

@@ -30,7 +30,7 @@ REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
 # Elements; above this the rounding error of the mean is corrected in the variance.
 MIN_CORRECTED_COUNT = 4096
-PAIR = "PyTorch gives values and their places for it; here max(axis=…) and argmax(axis=…) do"
+PAIR = "PyTorch returns values and indices for it; here max(axis=…) and argmax(axis=…) do"
 
 
 def accumulator(dtype: DType) -> DType:
@@ -303,13 +303,13 @@ class Reductions(TensorCore):
         if self.ndim == 0:
             axis_of(axis, 0)
             return self.const_like(0).cast(dtypes.int32)
-        place = axis_of(axis, self.ndim)
-        best = self._extreme(op, place, keepdim=True, word="place of an extreme")
-        size: int = self.shape[place]
+        dim = axis_of(axis, self.ndim)
+        best = self._extreme(op, dim, keepdim=True, word="index of an extreme")
+        size: int = self.shape[dim]
         counted = dtypes.int32 if size < 1 << 31 else dtypes.int64
         line = self._wrap(record(Ops.IOTA, counted, (), size))
-        line = line.reshape((size, *(1,) * (self.ndim - 1 - place)))
+        line = line.reshape((size, *(1,) * (self.ndim - 1 - dim)))
         is_best = self.eq(best) | self.ne(self) if self.is_floating_point() else self.eq(best)
         # Counting down makes the first index the largest value.
-        first = is_best.where(size - line, 0)._reduced(MAX, (place,), keepdim)
+        first = is_best.where(size - line, 0)._reduced(MAX, (dim,), keepdim)
         return size - first

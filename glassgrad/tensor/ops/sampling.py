@@ -49,16 +49,16 @@ class Sampling(TensorCore):
         """
         if not 1 <= self.ndim <= 2 or num_samples < 1 or 0 in self.uop.shape:
             raise ShapeError(
-                f"cannot draw {num_samples} places from weights of shape {self.shape}",
-                hint="weights have one or two axes, and at least one place is drawn",
+                f"cannot draw {num_samples} samples from weights of shape {self.shape}",
+                hint="weights have one or two axes, and at least one sample is drawn",
             )
-        places = int(self.shape[-1])
-        if not replacement and num_samples > places:
+        categories = int(self.shape[-1])
+        if not replacement and num_samples > categories:
             raise ShapeError(
-                f"cannot draw {num_samples} of {places} places without putting them back",
+                f"cannot draw {num_samples} of {categories} categories without replacement",
                 hint="pass replacement=True",
             )
-        rows = self.reshape((-1, places)).cast(dtypes.float32).detach()
+        rows = self.reshape((-1, categories)).cast(dtypes.float32).detach()
         drawn = rows._drawn_again(num_samples) if replacement else rows._drawn_once(num_samples)
         return drawn.reshape((*self.shape[:-1], num_samples))
 

@@ -85,18 +85,18 @@ class Scan(TensorCore):
         return self.shrink(tuple(box)).pad(tuple(pairs), value=-math.inf)
 
     def _extremes(self, op: Ops, axis: int) -> tuple[Self, Self]:
-        place = axis_of(axis, self.ndim)
+        dim = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.uop.shape:
             return self._wrap(self.uop), self.cast(dtypes.int32).zeros_like()
         plain = (self.cast(dtypes.uint8) if self.uop.dtype is BOOL else self).detach()
         best = plain._scanned(op, axis)
         is_best = plain.eq(best) | plain.isnan()
-        size = self.shape[place]
-        line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - place)))
+        size = self.shape[dim]
+        line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - dim)))
         index = is_best.where(line, 0)._scanned(MAX, axis)
         # Gathered again, so that the gradient goes to the element with that value.
         values = (
-            self._gather_unchecked(place, index)
+            self._gather_unchecked(dim, index)
             if self.is_floating_point()
             else best.cast(self.dtype)
         )
@@ -107,8 +107,8 @@ class Scan(TensorCore):
 
         With MULACC the running value is multiplied by `factor` before each element is added.
         """
-        place = axis_of(axis, self.ndim)
-        if not self.ndim or 0 in self.uop.shape or self.uop.shape[place] == 1:
+        dim = axis_of(axis, self.ndim)
+        if not self.ndim or 0 in self.uop.shape or self.uop.shape[dim] == 1:
             return self._wrap(self.uop)
         sources = (self.uop,) if factor is None else (self.uop, factor.uop)
-        return self._wrap(record(SCAN, self.uop.dtype, sources, (op, place)))
+        return self._wrap(record(SCAN, self.uop.dtype, sources, (op, dim)))

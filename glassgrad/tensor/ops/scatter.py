@@ -40,15 +40,15 @@ class Scatter(TensorCore):
         if reduce is not None:
             return self.scatter_reduce(dim, index, source, "sum" if reduce == "add" else "prod")
         axis = axis_of(dim, self.ndim)
-        places, values = _lines(self, axis, index, source)
+        indices, values = _lines(self, axis, index, source)
         if not index.numel():
             return self.contiguous()
         cut = [
-            whole if place == axis else n
-            for place, (whole, n) in enumerate(zip(self.shape, index.shape, strict=True))
+            whole if number == axis else n
+            for number, (whole, n) in enumerate(zip(self.shape, index.shape, strict=True))
         ]
         own = self.shrink_to(tuple(cut))
-        found = _written(own, places, values, axis)
+        found = _written(own, indices, values, axis)
         if own.shape == self.shape:
             return found
         is_there = self._wrap(found.full_like(True, dtype=BOOL).uop).pad_to(self.shape)
@@ -60,8 +60,8 @@ class Scatter(TensorCore):
     ) -> Self:
         """Elements of src combined at their indices: sum, prod, mean, amax or amin.
 
-        >>> x, places = Tensor([1.0, 1.0]), Tensor([0, 0, 0])
-        >>> x.scatter_reduce(0, places, Tensor([2.0, 3.0, 4.0]), "sum").tolist()
+        >>> x, indices = Tensor([1.0, 1.0]), Tensor([0, 0, 0])
+        >>> x.scatter_reduce(0, indices, Tensor([2.0, 3.0, 4.0]), "sum").tolist()
         [10.0, 1.0]
         """
         if reduce not in REDUCTIONS:
@@ -72,11 +72,11 @@ class Scatter(TensorCore):
             return wide.scatter_reduce(dim, index, source, reduce, include_self).cast(self.dtype)
         axis = axis_of(dim, self.ndim)
         op = REDUCTIONS[reduce]
-        places, values = _lines(self, axis, index, _source(self, index, src))
+        indices, values = _lines(self, axis, index, _source(self, index, src))
         size, start = int(self.shape[axis]), identity(op, self.dtype)
-        total = _back(_combined(places, values, size, op), self, axis, start)
-        ones = places.full_like(1, dtype=dtypes.int32)
-        count = _back(_combined(places, self._wrap(ones.uop), size, ADD), self, axis)
+        total = _back(_combined(indices, values, size, op), self, axis, start)
+        ones = indices.full_like(1, dtype=dtypes.int32)
+        count = _back(_combined(indices, self._wrap(ones.uop), size, ADD), self, axis)
         own = self if include_self else (count > 0).where(self.const_like(start), self)
         result = own._binary(op, total, "combine")
         if reduce != "mean":
@@ -85,11 +85,11 @@ class Scatter(TensorCore):
         return result / parts if self.is_floating_point() else result // parts.cast(self.dtype)
 
     @with_concrete_arguments
-    def _with_rows(self, places: Self, rows: Self) -> Self:
+    def _with_rows(self, indices: Self, rows: Self) -> Self:
         """This tensor (n, …) with rows (k, …) written to indices (k); the last of several writes
         stays.
         """
-        last = _winners(places, int(self.shape[0]))
+        last = _winners(indices, int(self.shape[0]))
         found = take_rows(rows, (last - 1).maximum(0))
         is_new = (last > 0).reshape((-1, *(1,) * (self.ndim - 1)))
         return is_new.where(found, self)
@@ -105,14 +105,14 @@ class Scatter(TensorCore):
         >>> Tensor([[0, 5], [7, 0]]).nonzero().tolist()
         [[0, 1], [1, 0]]
         """
-        places, is_there = _true_indices(self.ne(0), size)
+        indices, is_there = _true_indices(self.ne(0), size)
         columns = []
         stride = self.numel()
         for width in self.shape:
             stride = stride // width if width else 0
-            columns.append(places // max(stride, 1) % max(width, 1))
+            columns.append(indices // max(stride, 1) % max(width, 1))
         if not columns:
-            return places.unsqueeze(-1)[:, :0]
+            return indices.unsqueeze(-1)[:, :0]
         rows = columns[0].stack(*columns[1:], dim=-1)
         return is_there.unsqueeze(-1).where(rows, rows.const_like(int(fill_value)))
 
@@ -126,12 +126,12 @@ class Scatter(TensorCore):
         [1, 3]
         """
         x, condition = self._broadcasted(mask)
-        places, is_there = _true_indices(condition.cast(BOOL), size)
+        indices, is_there = _true_indices(condition.cast(BOOL), size)
         # A fill of 0 must not widen bools
         fill = bool(fill_value) if x.dtype is BOOL else fill_value
         if not x.numel():
-            return x.flatten().pad_to(places.shape, value=fill)
-        return is_there.where(take_rows(x.flatten(), places), fill)
+            return x.flatten().pad_to(indices.shape, value=fill)
+        return is_there.where(take_rows(x.flatten(), indices), fill)
 
 
 def _source(x: T, index: T, src: Any) -> T:
@@ -151,12 +151,12 @@ def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
             f"scatter into {x.shape} by {index.shape} from {src.shape}",
             hint="all three have the same number of axes, at least 1",
         )
-    for place, (whole, wanted, given) in enumerate(
+    for number, (whole, wanted, given) in enumerate(
         zip(x.shape, index.shape, src.shape, strict=True)
     ):
-        if wanted > given or (place != axis and wanted > whole):
+        if wanted > given or (number != axis and wanted > whole):
             raise ShapeError(
-                f"scatter into {x.shape} by {index.shape} from {src.shape}: axis {place} of the "
+                f"scatter into {x.shape} by {index.shape} from {src.shape}: axis {number} of the "
                 "index is too long",
                 hint="an index is no longer than the source, nor than the target but on its axis",
             )
@@ -165,43 +165,43 @@ def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
     return index.transpose(axis, -1), values
 
 
-def _hits(places: T, size: int) -> T:
+def _hits(indices: T, size: int) -> T:
     """Which source element goes to which index: (…, index, element)."""
-    return places.unsqueeze(-2).eq(places._line(size, places.dtype).unsqueeze(-1))
+    return indices.unsqueeze(-2).eq(indices._line(size, indices.dtype).unsqueeze(-1))
 
 
-def _winners(places: T, size: int) -> T:
+def _winners(indices: T, size: int) -> T:
     """The last source element, counted from 1, that goes to each of `size` indices; 0 for none."""
-    numbers = places._line(int(places.shape[-1])).expand(places.shape)
-    return (_combined(places, numbers, size, MAX) + 1).maximum(0)
+    numbers = indices._line(int(indices.shape[-1])).expand(indices.shape)
+    return (_combined(indices, numbers, size, MAX) + 1).maximum(0)
 
 
-def _combined(places: T, values: T, size: int, op: Ops) -> T:
+def _combined(indices: T, values: T, size: int, op: Ops) -> T:
     """Source elements (…, n) combined at each of `size` indices."""
     has_rule = op in (MAX, MIN) and values.is_floating_point()
     plain = values.detach() if has_rule else values
-    chosen = _hits(places, size).where(
+    chosen = _hits(indices, size).where(
         plain.unsqueeze(-2), plain.const_like(identity(op, plain.dtype))
     )
     found = chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
     if not has_rule:
         return found
-    rule = _ExtremeGradient(places, plain, found)
+    rule = _ExtremeGradient(indices, plain, found)
     return values._wrap(record(Ops.CUSTOM, values.uop.dtype, (found.uop, values.uop), rule))
 
 
-def _written(x: T, places: T, values: T, axis: int) -> T:
+def _written(x: T, indices: T, values: T, axis: int) -> T:
     """x with elements of lines (…, n) written to indices along an axis, in order."""
     at, new = (
-        line.transpose(axis, -1).unsqueeze(-1).transpose(axis, -1) for line in (places, values)
+        line.transpose(axis, -1).unsqueeze(-1).transpose(axis, -1) for line in (indices, values)
     )
     size = int(x.shape[axis])
-    numbers = places._line(size, places.dtype).reshape((size,) + (1,) * (x.ndim - axis))
+    numbers = indices._line(size, indices.dtype).reshape((size,) + (1,) * (x.ndim - axis))
     body = at.eq(numbers).where(new.detach(), x.detach().unsqueeze(-1))
     found = body._reduced(Ops.ASSIGN, (x.ndim,), keepdim=False)
     if not x.is_floating_point():
         return found
-    rule = _ScatterGradient(places, axis, x)
+    rule = _ScatterGradient(indices, axis, x)
     return x._wrap(record(Ops.CUSTOM, x.uop.dtype, (found.uop, x.uop, values.uop), rule))
 
 
@@ -210,32 +210,32 @@ class _ScatterGradient:
     written.
     """
 
-    def __init__(self, places: Any, axis: int, x: Any) -> None:
-        self.places, self.axis, self.x = places, axis, x
+    def __init__(self, indices: Any, axis: int, x: Any) -> None:
+        self.indices, self.axis, self.x = indices, axis, x
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
-        places, lines = self.places, self.x._wrap(g).transpose(self.axis, -1)
-        last = _winners(places, int(self.x.shape[self.axis]))
-        numbers = places._line(int(places.shape[-1])) + 1
-        is_last = last._gather_unchecked(-1, places).eq(numbers)
+        indices, lines = self.indices, self.x._wrap(g).transpose(self.axis, -1)
+        last = _winners(indices, int(self.x.shape[self.axis]))
+        numbers = indices._line(int(indices.shape[-1])) + 1
+        is_last = last._gather_unchecked(-1, indices).eq(numbers)
         of_x = (last > 0).where(0, lines).transpose(self.axis, -1)
         return {
             node.src[1]: of_x.uop,
-            node.src[2]: is_last.where(lines._gather_unchecked(-1, places), 0).uop,
+            node.src[2]: is_last.where(lines._gather_unchecked(-1, indices), 0).uop,
         }
 
 
 class _ExtremeGradient:
     """The gradient of extremes: all elements equal to the extreme share it."""
 
-    def __init__(self, places: Any, values: Any, found: Any) -> None:
-        self.places, self.values, self.found = places, values, found
+    def __init__(self, indices: Any, values: Any, found: Any) -> None:
+        self.indices, self.values, self.found = indices, values, found
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
-        places, values, found = self.places, self.values, self.found
-        is_kept = values.eq(found._gather_unchecked(-1, places))
-        count = _combined(places, is_kept.cast(values.dtype), int(found.shape[-1]), ADD)
-        share = (values._wrap(g) / count.maximum(1))._gather_unchecked(-1, places)
+        indices, values, found = self.indices, self.values, self.found
+        is_kept = values.eq(found._gather_unchecked(-1, indices))
+        count = _combined(indices, is_kept.cast(values.dtype), int(found.shape[-1]), ADD)
+        share = (values._wrap(g) / count.maximum(1))._gather_unchecked(-1, indices)
         return {node.src[1]: is_kept.where(share, 0).uop}
 
 
@@ -253,8 +253,8 @@ def _true_indices(mask: T, size: int | None) -> tuple[T, T]:
     total = counts[-1]
     count = _counted(total) if size is None else size
     wanted = mask._line(count) + 1
-    places = _first_at_least(counts, wanted).minimum(mask.numel() - 1)
-    return places, wanted <= total
+    indices = _first_at_least(counts, wanted).minimum(mask.numel() - 1)
+    return indices, wanted <= total
 
 
 def _counted(x: Any) -> int:
@@ -265,11 +265,11 @@ def _counted(x: Any) -> int:
 def _first_at_least(line: T, values: T) -> T:
     """Binary search: how many elements of increasing lines (…, n) are less than values (…, k)."""
     size = int(line.shape[-1])
-    place = (values * 0).cast(dtypes.int32)
+    position = (values * 0).cast(dtypes.int32)
     step = 1 << (size.bit_length() - 1)
     while step:
-        further = place + step
+        further = position + step
         there = line._gather_unchecked(-1, (further - 1).minimum(size - 1))
-        place = ((further <= size) & (there < values)).where(further, place)
+        position = ((further <= size) & (there < values)).where(further, position)
         step //= 2
-    return place
+    return position

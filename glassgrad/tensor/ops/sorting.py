@@ -109,7 +109,7 @@ def _order(x: Any, count: int, descending: bool) -> Any:
     size = int(x.shape[-1])
     if size >= MIN_PARTIAL_SORT_LENGTH and size >= MIN_PARTIAL_SORT_RATIO * count:
         return _partial_sort(keys, count)
-    return first_in_order(_words(keys, x._line(size)), count, _places)
+    return first_in_order(_words(keys, x._line(size)), count, _index_part)
 
 
 def _partial_sort(keys: Any, count: int) -> Any:
@@ -122,26 +122,26 @@ def _partial_sort(keys: Any, count: int) -> Any:
     width = 1 << (size // count).bit_length() // 2
     groups = size // width
     grouped = keys[..., : groups * width].unflatten(-1, (groups, width))
-    best = first_in_order(_words(grouped.min(-1), keys._line(groups)), count, _places)
+    best = first_in_order(_words(grouped.min(-1), keys._line(groups)), count, _index_part)
     chosen = best.unsqueeze(-1).expand((*best.shape, width))
-    places = (chosen * width + keys._line(width)).flatten(-2)
+    indices = (chosen * width + keys._line(width)).flatten(-2)
     found = grouped._gather_unchecked(-2, chosen).flatten(-2)
     if size > groups * width:
         rest = keys[..., groups * width :]
         found = found.cat(rest, dim=-1)
         line = keys._line(int(rest.shape[-1])) + groups * width
-        places = places.cat(line.expand(rest.shape), dim=-1)
-    return first_in_order(_words(found, places), count, _places)
+        indices = indices.cat(line.expand(rest.shape), dim=-1)
+    return first_in_order(_words(found, indices), count, _index_part)
 
 
-def _words(keys: Any, places: Any) -> Words:
+def _words(keys: Any, indices: Any) -> Words:
     """Keys with their indices, padded to the length of a network."""
     if keys.dtype.itemsize <= 4:
-        return [_padded((keys.cast(dtypes.int64) << 32) | places.cast(dtypes.int64))]
-    return [_padded(keys), _padded(places.expand(keys.shape))]
+        return [_padded((keys.cast(dtypes.int64) << 32) | indices.cast(dtypes.int64))]
+    return [_padded(keys), _padded(indices.expand(keys.shape))]
 
 
-def _places(words: Words) -> Any:
+def _index_part(words: Words) -> Any:
     last = words[-1] & 0xFFFFFFFF if len(words) == 1 else words[-1]
     return last.cast(dtypes.int32)
 

@@ -50,17 +50,17 @@ def _few_rows(words: Words, count: int, lanes: int = LANES) -> Words:
     length = size // lanes
     words = [word.unflatten(-1, (length, lanes)) for word in words]
     if count <= length:
-        words = [_turned(word) for word in _smallest(words, count)]
+        words = [_runs_flattened(word) for word in _smallest(words, count)]
         return words if lanes == 1 else _few_rows(words, count, lanes=1)
     words = _run(words, steps_up_to(length))
     block = 2 * length
     while block <= size:
         words = _across_lanes(words, block)
         block *= 2
-    return [_turned(word) for word in words]
+    return [_runs_flattened(word) for word in words]
 
 
-def _turned(word: Any) -> Any:
+def _runs_flattened(word: Any) -> Any:
     """(…, length, lanes) -> (…, lanes * length): one run after the other."""
     return word.transpose(-1, -2).flatten(-2)
 
@@ -70,8 +70,10 @@ def _across_lanes(words: Words, block: int) -> Words:
     with runs side by side.
     """
     length, lanes = (int(n) for n in words[0].shape[-2:])
-    flat = [_turned(word)._once().unflatten(-1, (length, lanes)) for word in words]
-    flat = _run(flat, [(block // lanes, True), *nearing(block // lanes // 2)], turns_lanes=True)
+    flat = [_runs_flattened(word)._once().unflatten(-1, (length, lanes)) for word in words]
+    flat = _run(
+        flat, [(block // lanes, True), *nearing(block // lanes // 2)], lanes_are_neighbours=True
+    )
     back = [word.flatten(-2).unflatten(-1, (lanes, length)).transpose(-1, -2) for word in flat]
     return _run([word._once() for word in back], nearing(lanes))
 
@@ -115,9 +117,9 @@ def nearing(block: int) -> list[Step]:
     return steps
 
 
-def _run(words: Words, steps: Sequence[Step], turns_lanes: bool = False) -> Words:
+def _run(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool = False) -> Words:
     """Run steps. Those that stay within a part of each lane run part by part, so that the part
-    stays in L1. With `turns_lanes`, a lane holds the nearest neighbours.
+    stays in L1. With `lanes_are_neighbours`, a lane holds the nearest neighbours.
     """
     *rows, length, _ = (int(n) for n in words[0].shape)
     part = _part(prod(rows), length)
@@ -125,9 +127,9 @@ def _run(words: Words, steps: Sequence[Step], turns_lanes: bool = False) -> Word
         together = list(found)
         if is_near and length > part:
             parts = [word.unflatten(-2, (length // part, part)) for word in words]
-            words = [word.flatten(-3, -2) for word in _a_few(parts, together, turns_lanes)]
+            words = [word.flatten(-3, -2) for word in _a_few(parts, together, lanes_are_neighbours)]
         else:
-            words = _a_few(words, together, turns_lanes)
+            words = _a_few(words, together, lanes_are_neighbours)
     return words
 
 
@@ -138,24 +140,24 @@ def _part(rows: int, length: int) -> int:
     return min(PART, 1 << (rows * length // MIN_PARTS).bit_length() - 1)
 
 
-def _a_few(words: Words, steps: Sequence[Step], turns_lanes: bool) -> Words:
+def _a_few(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool) -> Words:
     """Run STEPS_PER_STATEMENT steps per statement."""
     for start in range(0, len(steps), STEPS_PER_STATEMENT):
-        words = _statement(words, steps[start : start + STEPS_PER_STATEMENT], turns_lanes)
+        words = _statement(words, steps[start : start + STEPS_PER_STATEMENT], lanes_are_neighbours)
     return words
 
 
-def _statement(words: Words, steps: Sequence[Step], turns_lanes: bool) -> Words:
+def _statement(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool) -> Words:
     """One statement. Every step gets an axis of size 2, so that both halves are unrolled."""
     shape = words[0].shape
     sizes, axes = split_at(int(shape[-2]), {block // 2 for block, _ in steps})
     first = len(shape) - 2
     words = [word.unflatten(-2, sizes) for word in words]
-    last = words[0].ndim - (1 if turns_lanes else 2)
+    last = words[0].ndim - (1 if lanes_are_neighbours else 2)
     for block, is_mirrored in steps:
         axis = first + axes[block // 2]
-        turned = range(axis + 1, last + 1) if is_mirrored else ()
-        words = _exchanged(words, axis, tuple(turned))
+        mirrored_axes = range(axis + 1, last + 1) if is_mirrored else ()
+        words = _exchanged(words, axis, tuple(mirrored_axes))
     return [word._once().reshape(shape) for word in words]
 
 
@@ -176,12 +178,12 @@ def split_at(length: int, distances: set[int]) -> tuple[tuple[int, ...], dict[in
     return (*sizes, length), axes
 
 
-def _exchanged(words: Words, axis: int, turned: tuple[int, ...]) -> Words:
+def _exchanged(words: Words, axis: int, mirrored_axes: tuple[int, ...]) -> Words:
     """Compare-exchange along an axis: the smaller element of each pair first."""
     ones = (1,) * (words[0].ndim - axis - 1)
     is_low = words[0]._line(2).eq(0).reshape((2, *ones))
-    if turned:
-        words = [is_low.where(word, word.flip(turned)) for word in words]
+    if mirrored_axes:
+        words = [is_low.where(word, word.flip(mirrored_axes)) for word in words]
     others = [word.flip(axis) for word in words]
     if len(words) == 1:
         return [is_low.where(words[0].minimum(others[0]), words[0].maximum(others[0]))]
