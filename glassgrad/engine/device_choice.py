@@ -9,7 +9,7 @@ from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.ir.window import window_of
 from glassgrad.memory.allocator import is_file, is_host
 from glassgrad.memory.storage import BufferSpec, Storage
@@ -41,7 +41,9 @@ def move_between_devices(copies: Sequence[UOp], realize: Realize) -> None:
     for node in copies:
         if node.realized is None:
             view = window_of(node.src[0]) or realize(node.src, None)[0]
-            note(node, UOp(Ops.BUFFER, node.dtype, (), copy_to_device(view, node.arg, realize)))
+            set_realized(
+                node, UOp(Ops.BUFFER, node.dtype, (), copy_to_device(view, node.arg, realize))
+            )
 
 
 def copy_to_device(view: View, device: str, realize: Realize) -> View:

@@ -1,1 +1,3 @@
-"""The graph and everything said about it: ops, nodes, facts, rules, and what is legal where."""
+"""The graph and everything said about it: ops, nodes, facts, rules, and what is legal at each
+stage.
+"""

@@ -1,10 +1,10 @@
 """ALGEBRA: identities that hold exactly, bit for bit, for scalars of a kernel or program.
 
-What is true of numbers is not always true of a dtype: x * 0 is not 0 for nan, x + 0 is not x for
--0.0, and sums of floats may not be reordered. A row that uses such a thing has integer variables
-(i, j) or says so in `when`. tests/ir/test_algebra.py checks every row on every dtype it allows.
+Numbers and dtypes differ: x * 0 is not 0 for nan, x + 0 is not x for -0.0, and sums of floats may
+not be reordered. A row that relies on such an identity has integer variables (i, j) or a `when`.
+tests/ir/test_algebra.py checks every row on every dtype it allows.
 
-Values of the graph have shapes, which these rows do not keep: they are not for the graph.
+Graph values have shapes, which these rows do not preserve: they are not for the graph.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which elements do stores write? Proved to be the same before and after loop moves.
+"""Coverage proofs: loop moves do not change which elements a kernel writes.
 
-The addresses that a store writes are digits of a mixed-radix number (ir/value_sets.py): equal
-digits are equal sets, however loops were split, joined, padded or reordered.
+The addresses of a store are a set of integers in mixed-radix form (ir/value_sets.py). Equal digits
+are equal sets, however loops were split, coalesced, padded or reordered.
 """
 
 from __future__ import annotations
@@ -10,128 +10,128 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from glassgrad.ir.divmod import conditions_of
-from glassgrad.ir.facts import NOTHING
+from glassgrad.ir.divmod import conjuncts
+from glassgrad.ir.facts import NO_RANGES
 from glassgrad.ir.linear import Linear, flat
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp
-from glassgrad.ir.value_sets import Steps, Unproved, counted, joined, parts_of
+from glassgrad.ir.value_sets import IntegerSet, Unproved, interval, merge_sets, sets_of
 
 CONST, RANGE, STORE = Ops.CONST, Ops.RANGE, Ops.STORE
 GRID = frozenset((AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.GROUP))
-COUNTED = frozenset((Ops.SPECIAL, RANGE, Ops.END, STORE))
-STEPS_OF_POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
+COUNTED_OPS = frozenset((Ops.SPECIAL, RANGE, Ops.END, STORE))
+POINTER_OPS = frozenset((Ops.INDEX, Ops.AFTER))
 
 
 class Digit(NamedTuple):
-    """0, unit, 2·unit, … (size - 1)·unit; a size that is known only at launch is a UOp."""
+    """0, unit, 2·unit, … (size - 1)·unit; a size only known at launch is a UOp."""
 
     unit: int
     size: int | UOp
 
 
 class Footprint(NamedTuple):
-    """The addresses that a store writes: `first` plus any sum of values of the digits."""
+    """The addresses of a store: `first` plus any sum of values of the digits."""
 
     first: int
     digits: frozenset[Digit]
     start: frozenset[tuple[UOp, int]] = (
         frozenset()
-    )  # added to `first` at launch; by 0: decides gates
+    )  # atoms added to `first` at launch; with factor 0: used by gates
 
 
-class Written(NamedTuple):
-    """A footprint, and whether every address in it is written by one iteration only."""
+class Coverage(NamedTuple):
+    """A footprint, and True if each of its addresses is written by one iteration only."""
 
     footprint: Footprint
-    is_once: bool
+    is_injective: bool
 
 
-def full(shape: tuple[int, ...], strides: tuple[int, ...]) -> Footprint:
-    """All elements of a buffer."""
-    parts = [counted(n).times(s) for n, s in zip(shape, strides, strict=True) if s]
+def whole_buffer(shape: tuple[int, ...], strides: tuple[int, ...]) -> Footprint:
+    """The footprint of all elements of a buffer."""
+    parts = [interval(n).times(s) for n, s in zip(shape, strides, strict=True) if s]
     return _footprint(0, parts).footprint
 
 
-def written(store: UOp, at_most: bool = False) -> Written:
-    """What a STORE writes; Unproved if that cannot be said.
+def coverage_of(store: UOp, at_largest: bool = False) -> Coverage:
+    """What a STORE writes; raises Unproved if no rule tells.
 
-    `at_most` takes sizes that are known only at launch as large as they can be.
+    `at_largest` replaces sizes only known at launch by their largest value.
     """
     index, loops = store.src[0], store.bound
     if not index.ranges <= set(loops):
         raise Unproved("a loop that an index counts with is not there")
     address = flat(index.indices, param_of(store).arg.strides)
-    moving = NOTHING.union(*[atom.ranges for atom in address.terms])
+    moving = NO_RANGES.union(*[atom.ranges for atom in address.terms])
     for loop in loops:
         size = loop.src[0]
         if size.op is not CONST and (size.ranges or loop not in moving):
             raise Unproved("how often a loop runs depends on another loop")
-    found = _of(address, conditions_of(index.gate), at_most)
+    found = _address_coverage(address, conjuncts(index.gate), at_largest)
     repeats = any(loop not in moving and loop.size > 1 for loop in loops)
-    return found._replace(is_once=False) if repeats else found
+    return found._replace(is_injective=False) if repeats else found
 
 
 def param_of(store: UOp) -> UOp:
-    """The argument of the kernel that a STORE writes to."""
+    """The kernel argument that a STORE writes to."""
     buffer = store.buffer
     while buffer.op is Ops.STORE:
         buffer = buffer.buffer
     return buffer
 
 
-# ---------------------------------------------------------------------- sums
+# ---------------------------------------------------------------------- addresses
 
 
-def _of(address: Linear, conditions: list[UOp], at_most: bool) -> Written:
-    """Terms that are known only at launch apart from those that are sets of integers."""
+def _address_coverage(address: Linear, conditions: list[UOp], at_largest: bool) -> Coverage:
+    """Separate terms only known at launch from those that are sets of integers."""
     open_digits: set[Digit] = set()
     start: set[tuple[UOp, int]] = set()
     closed: dict[UOp, int] = {}
     for atom, factor in address.terms.items():
         if not atom.ranges:
             start.add((atom, factor))
-        elif at_most or all(r.src[0].op is CONST for r in atom.ranges):
+        elif at_largest or all(r.src[0].op is CONST for r in atom.ranges):
             closed[atom] = factor
         elif atom.op is RANGE and not any(atom in c.ranges for c in conditions):
             open_digits.add(Digit(factor, atom.src[0]))
         else:
             raise Unproved("a loop whose size is known only at launch is divided")
     closed_conditions = []
-    for condition in conditions:  # a loop move does not change which values a variable may have
+    for condition in conditions:  # loop moves do not change the values of a variable
         variables = [node for node in condition.toposort() if node.op is Ops.VARIABLE]
         start |= {(variable, 0) for variable in variables}
         closed_conditions += [] if variables else [condition]
-    found = _footprint(address.constant, parts_of(Linear(closed, 0), closed_conditions))
+    found = _footprint(address.constant, sets_of(Linear(closed, 0), closed_conditions))
     if not open_digits and not start:
         return found
     first, digits, _ = found.footprint
-    return Written(Footprint(first, digits | open_digits, frozenset(start)), found.is_once)
+    return Coverage(Footprint(first, digits | open_digits, frozenset(start)), found.is_injective)
 
 
-def _footprint(constant: int, parts: list[Steps]) -> Written:
-    digits_of = joined(parts)
+def _footprint(constant: int, parts: list[IntegerSet]) -> Coverage:
+    digits_of = merge_sets(parts)
     if not all(part.is_dense for part in digits_of):
         raise Unproved("elements between those that are written may be left out")
-    is_once, reach = True, 0
+    is_injective, reach = True, 0
     for part in digits_of:
-        is_once = is_once and part.is_once and part.unit > reach
+        is_injective = is_injective and part.is_injective and part.unit > reach
         reach += part.high - part.low
     digits = frozenset([Digit(p.unit, (p.high - p.low) // p.unit + 1) for p in digits_of])
-    return Written(Footprint(constant + sum(p.low for p in digits_of), digits), is_once)
+    return Coverage(Footprint(constant + sum(p.low for p in digits_of), digits), is_injective)
 
 
 # ---------------------------------------------------------------------- kernels
 
 
 class CoverageError(AssertionError):
-    """Loop moves have changed which elements a kernel writes: a bug of a move."""
+    """Loop moves changed which elements a kernel writes: a bug of a move."""
 
 
 def uncovered(body: UOp) -> dict[UOp, str]:
-    """The arguments that a kernel stores to, but maybe not to all of their elements; and why.
+    """The arguments that a kernel may not store to completely, and why.
 
-    Combining with what is there (a STORE with an op) writes nothing that was not there before.
+    Combining with memory (a STORE with an op) initializes nothing.
     """
     missing: dict[UOp, str] = {}
     for store in body.src:
@@ -140,25 +140,25 @@ def uncovered(body: UOp) -> dict[UOp, str]:
         param = param_of(store)
         if missing.get(param) != "":
             is_plain = store.arg is None
-            missing[param] = _what_is_missing(store, param) if is_plain else "nothing is stored"
+            missing[param] = _missing_elements(store, param) if is_plain else "nothing is stored"
     return {param: why for param, why in missing.items() if why}
 
 
-def _what_is_missing(store: UOp, param: UOp) -> str:
+def _missing_elements(store: UOp, param: UOp) -> str:
     index, shape = store.src[0], param.arg.shape
     if index.src[1:] == store.bound and tuple([r.size for r in store.bound]) == shape:
-        return ""  # most kernels store like this
+        return ""  # the common case
     try:
-        found = written(store, at_most=True).footprint
+        found = coverage_of(store, at_largest=True).footprint
     except Unproved as unproved:
         return str(unproved)
-    return "" if found == full(shape, param.arg.strides) else "some are left out"
+    return "" if found == whole_buffer(shape, param.arg.strides) else "some are left out"
 
 
 def check_coverage(before: UOp, after: UOp, rewrites: bool = False) -> None:
-    """A CoverageError unless a kernel writes the same elements after loop moves as before.
+    """Raise CoverageError unless a kernel writes the same elements before and after loop moves.
 
-    `rewrites` says that what is stored may be read again: then no element is stored twice.
+    `rewrites`: stored elements may be read again, so no element may be stored twice.
     """
     problem = difference(before, after, rewrites)
     if problem is not None:
@@ -166,17 +166,21 @@ def check_coverage(before: UOp, after: UOp, rewrites: bool = False) -> None:
 
 
 def difference(before: UOp, after: UOp, rewrites: bool = False) -> str | None:
-    """What the stores of a kernel after loop moves write otherwise than before; None if nothing."""
+    """How the stores of a kernel differ after loop moves; None if they do not."""
     if before is after:
         return None
     wanted, found = _by_slot(before), _by_slot(after)
     params = frozenset([param_of(store) for stores in found.values() for store in stores])
     for slot in wanted.keys() | found.keys():
-        one, two = wanted.get(slot, []), found.get(slot, [])
-        if [s.src[0] for s in one] == [s.src[0] for s in two] and _loops(one) == _loops(two):
+        before_stores, after_stores = wanted.get(slot, []), found.get(slot, [])
+        if [s.src[0] for s in before_stores] == [s.src[0] for s in after_stores] and _loops(
+            before_stores
+        ) == _loops(after_stores):
             continue
         try:
-            problem = _slot_difference(one, two, params if rewrites else NOTHING)
+            problem = _slot_difference(
+                before_stores, after_stores, params if rewrites else NO_RANGES
+            )
         except Unproved as unproved:
             problem = str(unproved)
         if problem is not None:
@@ -186,7 +190,7 @@ def difference(before: UOp, after: UOp, rewrites: bool = False) -> str | None:
 
 def _by_slot(body: UOp) -> dict[int, list[UOp]]:
     found: dict[int, list[UOp]] = {}
-    for store in dict.fromkeys(body.src):  # the same node twice is one line of a program
+    for store in dict.fromkeys(body.src):  # equal nodes become one instruction
         if store.op is STORE:
             found.setdefault(param_of(store).arg.slot, []).append(store)
     return found
@@ -197,26 +201,30 @@ def _loops(stores: list[UOp]) -> list[object]:
 
 
 def _slot_difference(before: list[UOp], after: list[UOp], rewritten: frozenset[UOp]) -> str | None:
-    """For the stores to one argument; `rewritten` are those that are read and written."""
-    wanted, found = _in_order(before, NOTHING), _in_order(after, rewritten)
+    """The difference of the stores to one argument; `rewritten` are arguments that are read and
+    written.
+    """
+    wanted, found = _plain_footprints(before, NO_RANGES), _plain_footprints(after, rewritten)
     if not found and wanted:
         return "nothing is stored"
     if found != wanted:
         return "other elements are stored"
-    combined = [_combination(store) for store in before if store.arg is not None]
-    if combined and combined != [_combination(store) for store in after if store.arg is not None]:
+    combined = [_combining_count(store) for store in before if store.arg is not None]
+    if combined and combined != [
+        _combining_count(store) for store in after if store.arg is not None
+    ]:
         return "values are combined with what is there more or less often"
     is_combined = not combined and any(store.arg is not None for store in after)
-    return _uninitialised(after) if is_combined else None
+    return _combines_uninitialized(after) if is_combined else None
 
 
-def _in_order(stores: list[UOp], rewritten: frozenset[UOp]) -> list[Footprint]:
-    """What plain stores write; to write the same elements once more changes nothing."""
+def _plain_footprints(stores: list[UOp], rewritten: frozenset[UOp]) -> list[Footprint]:
+    """The footprints of plain stores, without immediate repetitions."""
     found: list[Footprint] = []
     for store in stores:
         if store.arg is None:
-            footprint, is_once = written(store)
-            if not is_once and not rewritten.isdisjoint(
+            footprint, is_injective = coverage_of(store)
+            if not is_injective and not rewritten.isdisjoint(
                 store.value.toposort() if rewritten else ()
             ):
                 raise Unproved("elements that are read may be stored twice")
@@ -225,7 +233,7 @@ def _in_order(stores: list[UOp], rewritten: frozenset[UOp]) -> list[Footprint]:
     return found
 
 
-def _combination(store: UOp) -> tuple[Ops, int, frozenset[UOp]]:
+def _combining_count(store: UOp) -> tuple[Ops, int, frozenset[UOp]]:
     """How a store combines, and how often."""
     sizes = [loop.src[0] for loop in store.bound]
     if any(size.ranges for size in sizes):
@@ -234,11 +242,11 @@ def _combination(store: UOp) -> tuple[Ops, int, frozenset[UOp]]:
     return store.arg, prod([size.arg for size in sizes if size.op is CONST]), opened
 
 
-def _uninitialised(stores: list[UOp]) -> str | None:
-    """Sums that a move keeps in memory begin with a plain store to all of them."""
+def _combines_uninitialized(stores: list[UOp]) -> str | None:
+    """The error if sums accumulate in memory that no plain store has initialized."""
     ready: set[Footprint] = set()
     for store in stores:
-        footprint = written(store).footprint
+        footprint = coverage_of(store).footprint
         if store.arg is None:
             ready.add(footprint)
         elif footprint not in ready:
@@ -250,32 +258,32 @@ def _uninitialised(stores: list[UOp]) -> str | None:
 
 
 def check_stores(body: UOp, program: Sequence[UOp]) -> None:
-    """A CoverageError unless the instructions store as many elements as the loops of a nest do.
+    """Raise CoverageError unless the program stores as many elements as the loops of its nest.
 
-    Arguments that are stored to under a condition, or in loops whose sizes are known only at
-    launch, are left out: how often their instructions run is not in the list.
+    Arguments stored conditionally or in loops of dynamic size are skipped: their counts are not
+    static.
     """
-    lines = [line for line in program if line.op in COUNTED]
+    lines = [line for line in program if line.op in COUNTED_OPS]
     wanted = _counts_of_nest(body, _threads(body, lines))
     found = _counts_of_program(lines) if wanted else {}
-    for slot, (least, most) in wanted.items():
-        if not least <= found.get(slot, 0) <= most:
+    for slot, (minimum, maximum) in wanted.items():
+        if not minimum <= found.get(slot, 0) <= maximum:
             raise CoverageError(
-                f"the loops store {most} elements to argument {slot} of the kernel, "
+                f"the loops store {maximum} elements to argument {slot} of the kernel, "
                 f"its instructions {found.get(slot, 0)}"
             )
 
 
 def _threads(body: UOp, program: Sequence[UOp]) -> list[UOp]:
-    """The axes of a launch grid: threads that a store does not count with all do the same."""
+    """The axes of the launch grid: threads that a store does not depend on all execute it."""
     if not any(node.op is Ops.SPECIAL for node in program):
         return []
     return [node for node in body.toposort() if node.op is RANGE and node.kind in GRID]
 
 
 def _counts_of_nest(body: UOp, threads: list[UOp]) -> dict[int, tuple[int, int]]:
-    """How many elements are stored to each argument; at least those of different stores, since the
-    same value that is stored twice to the same index may be one instruction.
+    """The minimum and maximum number of elements stored to each argument: equal stores may become
+    one instruction.
     """
     counts: dict[int, tuple[int, int]] = {}
     unknown: set[int] = set()
@@ -285,27 +293,30 @@ def _counts_of_nest(body: UOp, threads: list[UOp]) -> dict[int, tuple[int, int]]
             loops = (*store.bound, *[r for r in threads if r not in store.bound])
             if store.src[0].gate is not None or any(r.src[0].op is not CONST for r in loops):
                 unknown.add(slot)
-            least, most = counts.get(slot, (0, 0))
+            minimum, maximum = counts.get(slot, (0, 0))
             count = prod([r.size for r in loops])
-            counts[slot] = (least if store.src[0] in indices else least + count, most + count)
+            counts[slot] = (
+                minimum if store.src[0] in indices else minimum + count,
+                maximum + count,
+            )
             indices.add(store.src[0])
     return {slot: count for slot, count in counts.items() if slot not in unknown}
 
 
 def _counts_of_program(program: Sequence[UOp]) -> dict[int, int]:
     counts: dict[int, int] = {}
-    around = prod([node.arg[1] for node in program if node.op is Ops.SPECIAL])
+    iterations = prod([node.arg[1] for node in program if node.op is Ops.SPECIAL])
     for node in program:
         op = node.op
         if op is RANGE:
-            around *= node.src[0].vmax
+            iterations *= node.src[0].vmax
         elif op is Ops.END:
-            around //= node.src[0].src[0].vmax
+            iterations //= node.src[0].src[0].vmax
         elif op is STORE:
             pointer = node.src[0]
-            while pointer.op in STEPS_OF_POINTERS:
+            while pointer.op in POINTER_OPS:
                 pointer = pointer.src[0]
             if pointer.op is Ops.PARAM:
                 slot = pointer.arg.slot
-                counts[slot] = counts.get(slot, 0) + around * node.src[1].dtype.count
+                counts[slot] = counts.get(slot, 0) + iterations * node.src[1].dtype.count
     return counts

@@ -1,4 +1,4 @@
-"""How far memory is: what the near caches of a core do not hold has to be waited for."""
+"""Distance of memory: accesses to buffers larger than the private caches stall."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glassgrad.ir.uop import UOp
 
 
 def exceeds_cache(index: UOp, target: Target) -> bool:
-    """Is it a place in memory that is too large for the near caches, and read in any case?"""
+    """True if the INDEX is unconditional and into a buffer larger than L2."""
     buffer = index.src[0]
     if buffer.op is not Ops.PARAM or index.gate is not None:
         return False

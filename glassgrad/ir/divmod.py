@@ -91,7 +91,7 @@ def mod(value: UOp, divisor: int) -> UOp:
 
 
 def _open_remainders(value: UOp, divisor: int) -> UOp:
-    """k·(x % a)  ->  k·x, where the difference is a multiple of the divisor."""
+    """k·(x % a)  ->  k·x, where they differ by a multiple of the divisor"""
     terms, constant = linear(value)
     result = Linear({}, constant)
     changed = False
@@ -111,7 +111,7 @@ def _factors(terms: Mapping[UOp, int], divisor: int) -> list[int]:
 
 
 def _divide_terms(terms: Mapping[UOp, int], factor: int) -> tuple[dict[UOp, int], dict[UOp, int]]:
-    """The terms that the factor divides, divided; and the others."""
+    """The terms divisible by the factor, divided; and the others."""
     inside = {a: c // factor for a, c in terms.items() if c % factor == 0}
     outside = {a: c for a, c in terms.items() if c % factor}
     return inside, outside
@@ -123,7 +123,7 @@ def _fits(value: Linear, size: int) -> bool:
 
 
 def less(left: UOp, right: UOp | int) -> UOp:
-    """left < right, as `sum < constant` without common factors; True or False where known."""
+    """left < right, as `sum < constant` without common factors; TRUE or FALSE if known."""
     terms, constant = linear(left if isinstance(right, int) and not right else sub(left, right))
     limit = -constant
     factor = gcd(*terms.values()) if terms else 1
@@ -139,10 +139,10 @@ def less(left: UOp, right: UOp | int) -> UOp:
 
 
 def within(value: UOp, start: int, stop: int) -> tuple[UOp, ...]:
-    """The conditions for start ≤ value < stop that are not already known to hold."""
+    """The conditions for start ≤ value < stop that are not known to hold."""
     if stop <= start:
         return (FALSE,)
-    end = getattr(stop, "uop", stop)  # a Size is known only at launch
+    end = getattr(stop, "uop", stop)  # a Size is only known at launch
     conditions = (less(const(start - 1), value), less(value, end))
     return tuple([condition for condition in conditions if condition is not TRUE])
 
@@ -155,15 +155,15 @@ def is_multiple(value: UOp, divisor: int) -> tuple[UOp, ...]:
     return (UOp(Ops.CMPEQ, dtypes.bool, (rest, const(0))),)
 
 
-def is_limit(condition: UOp) -> bool:
-    """Is it `sum < constant`?"""
+def is_upper_bound(condition: UOp) -> bool:
+    """True if the condition is `sum < constant`."""
     if condition.op is not Ops.CMPLT or not condition.src[1].is_const:
         return False
     return condition.src[0].dtype.kind == "index"
 
 
-def conditions_of(gate: UOp | None) -> list[UOp]:
-    """What all must hold for a gate to be open; the other way around than `all_of`."""
+def conjuncts(gate: UOp | None) -> list[UOp]:
+    """The conditions that a gate is the AND of; the inverse of `conjunction`."""
     found: list[UOp] = []
     stack = [] if gate is None else [gate]
     while stack:
@@ -175,8 +175,8 @@ def conditions_of(gate: UOp | None) -> list[UOp]:
     return found
 
 
-def all_of(conditions: tuple[UOp, ...]) -> UOp | None:
-    """One gate for all conditions; None where there are none."""
+def conjunction(conditions: tuple[UOp, ...]) -> UOp | None:
+    """One gate for all conditions; None if there are none."""
     if FALSE in conditions:
         return FALSE
     gate: UOp | None = None

@@ -1,6 +1,4 @@
-"""Facts about a node that follow from its sources, free ranges and integer bounds; and nodes over
-other sources: rebuilding, substitution.
-"""
+"""Facts that follow from a node's sources: free ranges and integer bounds; and rebuilding nodes."""
 
 from __future__ import annotations
 
@@ -11,13 +9,13 @@ from glassgrad.base.dtype import ConstType, DType, dtypes
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
 
-NOTHING: frozenset[UOp] = frozenset()
+NO_RANGES: frozenset[UOp] = frozenset()
 RANGE = Ops.RANGE
 BINDS_RANGES = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE))
 
 
 def identity(op: Ops, dtype: DType) -> ConstType:
-    """What a reduction of nothing gives, and what its accumulator starts from."""
+    """The neutral element of a reduction, which its accumulator starts from."""
     if op is Ops.MAX:
         return dtypes.min(dtype)
     if op is Ops.MIN:
@@ -26,26 +24,26 @@ def identity(op: Ops, dtype: DType) -> ConstType:
 
 
 def free_ranges(root: UOp) -> frozenset[UOp]:
-    """The `ranges` of a node; filled in for every node under it, too."""
+    """The `ranges` of a node; also computed for every node under it."""
     for node in toposort((root,), stop=lambda found: found._ranges is not None):
         if node._ranges is not None:
             continue
         if node.op is RANGE:
             node._ranges = node.src[0].ranges | {node}
         elif not node.src:
-            node._ranges = NOTHING
+            node._ranges = NO_RANGES
         elif node.op in BINDS_RANGES:
-            free = NOTHING.union(*(source._ranges or NOTHING for source in node.src))
+            free = NO_RANGES.union(*(source._ranges or NO_RANGES for source in node.src))
             node._ranges = free.difference(node.bound)
         elif len(node.src) == 1:
             node._ranges = node.src[0]._ranges
         else:
-            node._ranges = NOTHING.union(*[source._ranges or NOTHING for source in node.src])
-    return root._ranges or NOTHING
+            node._ranges = NO_RANGES.union(*[source._ranges or NO_RANGES for source in node.src])
+    return root._ranges or NO_RANGES
 
 
 def rebuilt(node: UOp, done: Mapping[UOp, UOp]) -> UOp:
-    """The node over what its sources became; itself if they are what they were."""
+    """The node over its sources' replacements; the node itself if they are unchanged."""
     for source in node.src:
         if done[source] is not source:
             src = tuple([done[source] for source in node.src])
@@ -77,7 +75,7 @@ def substitute(
 
 
 def find_bounds(root: UOp) -> tuple[Any, Any]:
-    """The `bounds` of a node; filled in for the elementwise ops under it, too, sources first."""
+    """The `bounds` of a node; also computed for the elementwise ops under it."""
     found: tuple[Any, Any] = (None, None)
     for node in toposort((root,), stop=_has_no_bounds_to_find):
         found = node._bounds or bounds(node)
@@ -112,8 +110,8 @@ def bounds(node: UOp) -> tuple[Any, Any]:
 
 
 def _checked_bounds(low: int, high: int, size: int) -> tuple[int, int]:
-    """The bounds of an index that is 0 where it lies outside. On an axis of one element it is no
-    constant if it may lie outside, or nobody would look at it.
+    """Bounds of a CHECK, which is 0 where its index is out of bounds. On an axis of one element it
+    is not constant if it may be out of bounds, or the check would vanish.
     """
     if 0 <= low and high < size:
         return low, high
@@ -137,43 +135,43 @@ def _alu_bounds(node: UOp) -> tuple[Any, Any] | None:
     return _binary_bounds(node.op, low, high, *node.src[1].bounds)
 
 
-def _binary_bounds(op: Ops, low: int, high: int, least: int, most: int) -> tuple[Any, Any] | None:
-    """Bounds of x op y for low ≤ x ≤ high and least ≤ y ≤ most."""
+def _binary_bounds(op: Ops, low: int, high: int, low2: int, high2: int) -> tuple[Any, Any] | None:
+    """Bounds of x op y for low ≤ x ≤ high and low2 ≤ y ≤ high2."""
     if op is Ops.ADD:
-        return low + least, high + most
+        return low + low2, high + high2
     if op is Ops.SUB:
-        return low - most, high - least
+        return low - high2, high - low2
     if op is Ops.MUL:
-        corners = (low * least, low * most, high * least, high * most)
+        corners = (low * low2, low * high2, high * low2, high * high2)
         return min(corners), max(corners)
     if op is Ops.MAX:
-        return max(low, least), max(high, most)
+        return max(low, low2), max(high, high2)
     if op is Ops.MIN:
-        return min(low, least), min(high, most)
-    if op in (Ops.FLOORDIV, Ops.CDIV) and least > 0 and (low >= 0 or op is Ops.FLOORDIV):
-        corners = (low // least, low // most, high // least, high // most)
+        return min(low, low2), min(high, high2)
+    if op in (Ops.FLOORDIV, Ops.CDIV) and low2 > 0 and (low >= 0 or op is Ops.FLOORDIV):
+        corners = (low // low2, low // high2, high // low2, high // high2)
         return min(corners), max(corners)
-    if op is Ops.FLOORMOD and least > 0:
-        whole = low >= 0 and high < least
-        return (low, high) if whole else (0, most - 1)
+    if op is Ops.FLOORMOD and low2 > 0:
+        fits = low >= 0 and high < low2
+        return (low, high) if fits else (0, high2 - 1)
     if op is Ops.CMPLT:
-        return high < least, low < most
+        return high < low2, low < high2
     if op is Ops.CMPEQ:
-        return low == high == least == most, not (high < least or most < low)
+        return low == high == low2 == high2, not (high < low2 or high2 < low)
     if op is Ops.CMPNE:
-        return high < least or most < low, not low == high == least == most
-    return _bit_bounds(op, low, high, least, most)
+        return high < low2 or high2 < low, not low == high == low2 == high2
+    return _bit_bounds(op, low, high, low2, high2)
 
 
-def _bit_bounds(op: Ops, low: int, high: int, least: int, most: int) -> tuple[Any, Any] | None:
+def _bit_bounds(op: Ops, low: int, high: int, low2: int, high2: int) -> tuple[Any, Any] | None:
     if op is Ops.AND:
         if high is True or high is False:
-            return low and least, high and most
-        return (0, min(high, most)) if low >= 0 and least >= 0 else None
+            return low and low2, high and high2
+        return (0, min(high, high2)) if low >= 0 and low2 >= 0 else None
     if op is Ops.OR and isinstance(high, bool):
-        return low or least, high or most
-    if op is Ops.SHR and low >= 0 and 0 <= least and most < 64:
-        return low >> most, high >> least
-    if op is Ops.SHL and low >= 0 and 0 <= least and most < 64:
-        return low << least, high << most
+        return low or low2, high or high2
+    if op is Ops.SHR and low >= 0 and 0 <= low2 and high2 < 64:
+        return low >> high2, high >> low2
+    if op is Ops.SHL and low >= 0 and 0 <= low2 and high2 < 64:
+        return low << low2, high << high2
     return None

@@ -1,12 +1,11 @@
-"""op, dtype, Python numbers -> number: the one definition of what every elementwise op means.
+"""op, dtype, Python numbers -> number: the reference semantics of every elementwise op.
 
-Constant folding, the python device and the tests of all others go by this. Results are what the
-dtype holds: ints wrap, floats are rounded to their format after every op. Where machines differ:
+Constant folding, the python device and all tests follow it. Results are representable in the dtype:
+ints wrap, floats are rounded after every op. Where machines differ:
 
-- x // 0 and x % 0 of ints are 0; the smallest int divided by -1 is itself
-- shifting by the width or more leaves 0, or -1 for negative numbers shifted right
-- MAX and MIN give nan if either is nan
-- arithmetic on bools: ADD is or, MUL is and
+- x // 0 and x % 0 of ints are 0; the smallest int divided by -1 is itself - shifts by the width or
+more give 0, or -1 for negative numbers shifted right - MAX and MIN give nan if either is nan -
+arithmetic on bools: ADD is or, MUL is and
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from glassgrad.base.rounding import convert, from_bits, round_float, to_bits
 from glassgrad.ir.ops import Ops
 
 WORD = 0xFFFF_FFFF
-# From the definition of the Threefish cipher.
+# Constants of the Threefish cipher.
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD1_1BDA
 
@@ -28,14 +27,13 @@ PARITY = 0x1BD1_1BDA
 def fold(
     op: Ops, dtype: DType, args: tuple[ConstType, ...], source: DType | None = None
 ) -> ConstType:
-    """The value of an elementwise op of numbers.
+    """The value of an elementwise op of constants.
 
-    `dtype` is the dtype of the result; `source` that of the sources where it is another one (CAST,
-    BITCAST, comparisons).
+    `dtype` is the dtype of the result; `source` that of the sources if it differs (CAST, BITCAST,
+    comparisons).
 
-    >>> from glassgrad.base.dtype import dtypes
-    >>> fold(Ops.ADD, dtypes.uchar, (200, 100)), fold(Ops.FLOORDIV, dtypes.int, (-7, 2))
-    (44, -4)
+    >>> from glassgrad.base.dtype import dtypes >>> fold(Ops.ADD, dtypes.uchar, (200, 100)),
+    fold(Ops.FLOORDIV, dtypes.int, (-7, 2)) (44, -4)
     """
     given = dtype if source is None else source
     if given.kind == "float":

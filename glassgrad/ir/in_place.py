@@ -1,4 +1,4 @@
-"""STOREs -> whether what they overwrite is read only at the place that is written."""
+"""STOREs -> True if overwritten elements are read only at the index that is written."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from glassgrad.ir.uop import UOp
 
 
 def is_in_place(stores: Sequence[UOp], stop: Callable[[UOp], bool] | None = None) -> bool:
-    """Does every way from memory to a STORE read what is overwritten only there?
+    """True if all loads of overwritten buffers use the index that is written.
 
-    What lies behind nodes that `stop` was read before anything is written.
+    Loads behind nodes for which `stop` is true happen before anything is written.
     """
-    written = {store.buffer: store.src[0] for store in stores}
+    store_index = {store.buffer: store.src[0] for store in stores}
     for store in stores:
         for node in store.src[1].toposort(stop):
             if node.op is Ops.LOAD:
                 index = node.src[0]
-                if written.get(index.src[0], index) is not index:
+                if store_index.get(index.src[0], index) is not index:
                     return False
     return True

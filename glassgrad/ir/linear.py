@@ -1,7 +1,7 @@
-"""Index expressions as sums: a combination of atoms plus a constant, in one canonical form.
+"""Index expressions as sums: a linear combination of atoms plus a constant, in canonical form.
 
-An atom is anything that is not a sum: a RANGE, a VARIABLE, a quotient, a remainder, a MIN, a loaded
-index. Every function here takes and gives UOps of dtype index; equal sums are the same node.
+An atom is anything but a sum: a RANGE, a VARIABLE, a quotient, a remainder, a MIN, a loaded index.
+All functions take and return UOps of dtype index; equal sums are the same node.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ZERO = const(0)
 
 
 def linear(node: UOp) -> Linear:
-    """The sum that a canonical index expression is."""
+    """A canonical index expression as a sum."""
     found = node._linear
     if found is None:
         found = node._linear = _read(node)
@@ -72,7 +72,9 @@ def _times(value: Linear, factor: int) -> Linear:
 
 
 def order(node: UOp) -> tuple[Any, ...]:
-    """A sorting key that depends on structure only, so equal kernels are equal in every process."""
+    """A sort key that depends on structure only, so that equal kernels are equal in every
+    process.
+    """
     if node._order is None:
         if node.op is RANGE:
             node._order = (0, node.arg[0])
@@ -106,9 +108,7 @@ def build(value: Linear) -> UOp:
 
 
 def _recombine(value: Linear) -> Linear:
-    """k·d·(x // d) + k·(y % d)  ->  k·x, where x and y have the same remainder: y may be x without
-    multiples of d
-    """
+    """k·d·(x // d) + k·(y % d)  ->  k·x, where x and y have the same remainder modulo d"""
     for atom, factor in value.terms.items():
         if atom.op is not FLOORMOD or atom.src[1].op is not CONST:
             continue
@@ -128,15 +128,15 @@ def _recombine(value: Linear) -> Linear:
 def _quotients(
     value: Linear, inner: UOp, divisor: int, wanted: int
 ) -> Iterator[tuple[Linear, Linear]]:
-    """What may have been divided: x, and x // d as a sum."""
+    """Candidates for the dividend: x, and x // d as a sum."""
     from glassgrad.ir.divmod import floordiv
 
     yield linear(inner), linear(floordiv(inner, divisor))
     for atom, factor in value.terms.items():
         if atom.op is FLOORDIV and factor == wanted and atom.src[1].op is CONST:
             whole = linear(atom.src[0])
-            apart = plus(whole, linear(inner), -1)
-            steps = (apart.constant, *apart.terms.values())
+            remainder = plus(whole, linear(inner), -1)
+            steps = (remainder.constant, *remainder.terms.values())
             if atom.src[1].arg == divisor and all(step % divisor == 0 for step in steps):
                 yield whole, Linear({atom: 1}, 0)
 
@@ -145,15 +145,15 @@ def add(*values: UOp | int) -> UOp:
     """The sum of index expressions and ints."""
     total = Linear({}, 0)
     for value in values:
-        total = plus(total, _of(value))
+        total = plus(total, _as_linear(value))
     return build(total)
 
 
 def sub(left: UOp, right: UOp | int) -> UOp:
-    return build(plus(linear(left), _of(right), -1))
+    return build(plus(linear(left), _as_linear(right), -1))
 
 
-def _of(value: UOp | int) -> Linear:
+def _as_linear(value: UOp | int) -> Linear:
     """A sum; a Size (ir/size.py) is an int that knows its expression."""
     if isinstance(value, int):
         uop = getattr(value, "uop", None)
@@ -167,7 +167,7 @@ def scale(value: UOp, factor: int) -> UOp:
 
 
 def mul(left: UOp, right: UOp) -> UOp:
-    """The product; one side should be a constant, else the product itself is an atom."""
+    """The product; one factor should be a constant, otherwise the product is an atom."""
     if right.op is CONST:
         return scale(left, right.arg)
     if left.op is CONST:
@@ -189,12 +189,12 @@ def maximum(left: UOp, right: UOp) -> UOp:
 
 
 def total(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> UOp:
-    """Σ index·stride: the place in flat memory."""
+    """Σ index·stride: the flat address."""
     return build(_summed(indices, strides))
 
 
 def flat(indices: tuple[UOp, ...], strides: tuple[int, ...]) -> Linear:
-    """The same as a sum; no expression is made of it."""
+    """The flat address as a sum, without creating an expression."""
     return _recombine(_summed(indices, strides))
 
 
@@ -206,8 +206,8 @@ def without_remainders(value: Linear) -> Linear:
             if quotient in value.terms:
                 rest = plus(value, Linear({atom: 1}, 0), -factor)
                 rest = plus(rest, linear(atom.src[0]), factor)
-                apart = Linear({quotient: 1}, 0)
-                return without_remainders(plus(rest, apart, -factor * atom.src[1].arg))
+                remainder = Linear({quotient: 1}, 0)
+                return without_remainders(plus(rest, remainder, -factor * atom.src[1].arg))
     return value
 
 

@@ -1,8 +1,8 @@
-"""Rules -> Python source, one matcher function per op: tests first, then the right side.
+"""Rules -> Python source, one matcher function per op: tests, then the right side.
 
-A rule becomes a chain of steps, each a test (`if n_1.op is CONST:`) or an unpacking
-(`n_0_0, n_0_1 = n_0.src`), that ends in an action. A node is named by the path to it, so rules that
-follow each other and start alike share their first steps.
+A rule becomes a chain of steps, each a test (`if n_1.op is CONST:`) or an unpacking (`n_0_0, n_0_1
+= n_0.src`), that ends in an action. A node is named by the path to it, so consecutive rules with a
+common prefix share their first steps.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from glassgrad.ir.pattern import (
 from glassgrad.ir.uop import UOp
 
 ROOT = "n"
-Chain = tuple[str, ...]  # steps; those that end in ":" open a block
+Chain = tuple[str, ...]  # steps; a step ending in ":" opens a block
 
 
 class Names(dict[str, Any]):
-    """The globals of generated code: objects that it needs, under names made for them."""
+    """The globals of generated code: objects it refers to, under generated names."""
 
     def hold(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{len(self)}"
@@ -45,7 +45,7 @@ class Names(dict[str, Any]):
 
 
 class Matchers(dict[Ops, Matcher | None]):
-    """The matcher of each op, compiled when it is first asked for; None where no rule starts."""
+    """The matcher of each op, compiled on first use; None where no rule starts with the op."""
 
     def __init__(self, rules: Rules, traced: bool) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ def compile_matcher(rules: Rules, op: Ops, traced: bool = False) -> Matcher | No
 
 
 def source_of(rules: Rules, op: Ops, names: Names, traced: bool = False) -> str:
-    """The text of a matcher; what it refers to is put into `names`."""
+    """The source of a matcher; objects it refers to are added to `names`."""
     chains = [
         chain
         for rule in rules.rules
@@ -83,7 +83,7 @@ def source_of(rules: Rules, op: Ops, names: Names, traced: bool = False) -> str:
 
 
 def _block(chains: list[Chain], depth: int, indent: int) -> list[str]:
-    """Chains as code; neighbours that have their next step in common share it."""
+    """Chains as code; consecutive chains with the same next step share it."""
     lines: list[str] = []
     for step, group in groupby(chains, key=lambda chain: chain[depth]):
         lines.append("    " * indent + step)
@@ -93,7 +93,7 @@ def _block(chains: list[Chain], depth: int, indent: int) -> list[str]:
 
 
 def _trace(rules: Rules, rule: Rule | Function, names: Names) -> str:
-    """The name of a function that says that this rule fired."""
+    """The name of a function that announces that this rule fired."""
 
     def fired(before: UOp, after: UOp) -> None:
         announce(RuleFired(rules.name, str(rule), before, after))
@@ -129,7 +129,7 @@ def _chain(left: Pattern, rule: Rule, names: Names, result: Chain) -> Chain:
 
 
 def _tests(pattern: Pattern, path: str, bound: dict[str, str], top: bool = False) -> list[str]:
-    """The steps that find out whether the node at `path` matches."""
+    """The steps that test whether the node at `path` matches."""
     if isinstance(pattern, Literal):
         return [f"if {path}.op is CONST:", f"if {_equals(path, pattern.value)}:"]
     if isinstance(pattern, (Wild, Constant)):
@@ -156,7 +156,7 @@ def _apply_tests(pattern: Apply, path: str, bound: dict[str, str], top: bool) ->
 
 
 def _cost(place: tuple[int, Pattern]) -> int:
-    """Constants are tested first, dtypes last: what fails sooner and costs less comes first."""
+    """Test constants first and dtypes last: cheap tests that fail often come first."""
     return 0 if isinstance(place[1], (Literal, Constant)) else 1 + isinstance(place[1], Wild)
 
 
@@ -207,7 +207,7 @@ def _build_folded(pattern: Pattern, bound: dict[str, str]) -> str:
 
 
 def _some_variable(pattern: Pattern, bound: dict[str, str]) -> str:
-    """The path of a variable in the pattern: one whose dtype its numbers have."""
+    """The path of a variable of the pattern whose dtype its numbers have."""
     if isinstance(pattern, (Wild, Constant)):
         return bound[pattern.name]
     for source in pattern.src if isinstance(pattern, Apply) else ():
@@ -224,5 +224,5 @@ def folded(op: Ops, *constants: UOp) -> UOp:
 
 
 CONST, COMPARISON = Ops.CONST, OpGroup.COMPARISON
-# What all matchers refer to by name.
+# Globals of all matchers.
 KNOWN = {one.name: one for one in Ops} | {"UOp": UOp, "folded": folded, "sign": math.copysign}

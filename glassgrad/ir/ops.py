@@ -1,4 +1,4 @@
-"""Ops: one row per operation: number of sources, stages it is legal in, meaning."""
+"""Ops: one row per operation: number of sources, stages in which it is legal, meaning."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Stage(Flag):
-    """Where on the road an op may appear."""
+    """The stages of the pipeline in which an op may appear."""
 
-    GRAPH = 1  # what a Tensor records: values have shapes
-    KERNEL = 2  # one kernel, and the loop nest made of it: scalars under ranges
+    GRAPH = 1  # recorded by Tensor: values have shapes
+    KERNEL = 2  # one kernel or loop nest: scalars under ranges
     PROGRAM = 4  # a flat list of instructions
 
 
@@ -133,19 +133,19 @@ class Ops(IntEnum):
 
 
 class Exclusive(NamedTuple):
-    """The arg of a SCAN that leaves the step itself out: only what comes before is combined."""
+    """The arg of an exclusive SCAN, which combines only what comes before each step."""
 
     op: Ops
 
 
-NON_TEMPORAL = "streamed"  # a STORE of a program that may go past the caches, if the machine can
+NON_TEMPORAL = "streamed"  # arg of a program's STORE that may bypass the caches
 PREFER_SCRATCH = (
-    "kept"  # a CONTIGUOUS that is computed once, but stored only if another kernel reads it
+    "kept"  # arg of a CONTIGUOUS that is computed once, and stored only if another kernel reads it
 )
 
 
 class OpGroup:
-    """Sets of ops that rules and checks speak of together."""
+    """Sets of ops that rules and checks share."""
 
     UNARY = frozenset(
         (Ops.CAST, Ops.BITCAST, Ops.NEG, Ops.RECIPROCAL, Ops.SQRT, Ops.EXP2, Ops.LOG2, Ops.SIN)
@@ -158,7 +158,7 @@ class OpGroup:
     )
     TERNARY = frozenset((Ops.WHERE, Ops.MULACC))
     ELEMENTWISE = UNARY | BINARY | TERNARY
-    POINTWISE = ELEMENTWISE | {Ops.CHECK}  # CHECK too is done element by element, but not only that
+    POINTWISE = ELEMENTWISE | {Ops.CHECK}  # CHECK is also done per element, but has a side effect
     COMMUTATIVE = frozenset(
         (Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE)
     )
@@ -171,7 +171,7 @@ class OpGroup:
 
 
 class AxisKind(Enum):
-    """What a loop of a nest becomes on the machine; the value is the colour of its name."""
+    """What a loop of a nest becomes on the machine; the value is the color of its size in names."""
 
     LOOP = "white"  # a plain loop over output elements
     REDUCE = "red"  # a plain loop of a reduction

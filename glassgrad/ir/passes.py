@@ -1,10 +1,10 @@
-"""Passes: a stage as a list of named functions, each announced with its input and its output.
+"""Passes: a stage as a table of named functions, each announced with its input and output.
 
 PASSES = (
-Pass("coalesce loops", coalesce_loops),
-Pass("flatten buffer axes", flatten_buffer_axes),
+    Pass("coalesce loops", lambda nest, _: coalesce_loops(nest)),
+    Pass("apply moves", apply_chosen_moves),
 )
-nest = run_passes(PASSES, nest, target)
+nest = run_passes(PASSES, nest, request)
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ C = TypeVar("C")
 
 
 class Pass(NamedTuple, Generic[V, C]):
-    """One step of a stage: the name that DEBUG=5 and the page show, and a function of the value
-    and of what the whole stage is given, such as the Target.
+    """One step of a stage: its name in DEBUG=5 and on the page, and a function of the state and of
+    the stage's input, such as the Target.
     """
 
     name: str
@@ -34,7 +34,7 @@ def run_passes(
     context: C,
     shown: Callable[[V], Any] = lambda value: value,
 ) -> V:
-    """The value after all passes, in order; `shown` is what listeners see of it."""
+    """The state after all passes, in order; `shown` gives what listeners see of it."""
     for step in passes:
         if not LISTENERS:
             value = step.run(value, context)

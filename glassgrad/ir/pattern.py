@@ -1,4 +1,4 @@
-"""algebra as it is written on paper -> Rules: both sides of a rule are expressions of variables.
+"""Algebra as written on paper -> Rules: both sides of a rule are expressions of variables.
 
     ALGEBRA = Rules(
         "algebra",
@@ -10,9 +10,9 @@
     @ALGEBRA.rule(Ops.CAST)
     def cast_to_same(node: UOp) -> UOp | None: ...
 
-`x y z` match anything, `i j k` integers, `f g` floats, `p q` bools, `c d` constants; a variable
-that stands twice matches the same node twice. A number matches a constant of that value (0 is not
--0.0). Commutative ops are tried both ways. `ir/matcher.py` turns rules into Python code.
+`x y z` match anything, `i j k` integers, `f g` floats, `p q` bools, `c d` constants; a repeated
+variable matches the same node twice. A number matches a constant of that value (0 is not -0.0).
+Commutative ops are tried in both orders. `ir/matcher.py` compiles rules to Python code.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class Rule:
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of its arguments; `inspect` takes long to import, and to say the same."""
+    """The parameter names of a function, without the slow import of `inspect`."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 

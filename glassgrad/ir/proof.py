@@ -1,11 +1,11 @@
-"""Is every index inside its buffer? Proved from the bounds of ranges and from what gates say."""
+"""Bounds proofs: is every index inside its buffer, given the bounds of ranges and gates?"""
 
 from __future__ import annotations
 
 from math import inf
 from typing import NamedTuple
 
-from glassgrad.ir.divmod import all_of, conditions_of, is_limit, within
+from glassgrad.ir.divmod import conjunction, conjuncts, is_upper_bound, within
 from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import Linear, linear
 from glassgrad.ir.ops import Ops
@@ -13,36 +13,38 @@ from glassgrad.ir.uop import UOp
 
 
 class Fact(NamedTuple):
-    """A sum without its constant is at most this, where the gate is open."""
+    """Where the gate is open, a sum (without its constant) is at most `largest`."""
 
     terms: frozenset[tuple[UOp, int]]
-    most: int
+    largest: int
 
 
-def unproved(body: UOp) -> list[UOp]:
-    """Every INDEX under this node that might leave its buffer, for all we can prove."""
-    return [node for node in body.toposort() if node.op is Ops.INDEX and not lies_inside(node)]
+def unproved_indices(body: UOp) -> list[UOp]:
+    """Every INDEX under this node that is not proved to be inside its buffer."""
+    return [node for node in body.toposort() if node.op is Ops.INDEX and not is_in_bounds(node)]
 
 
 def guard_unproved(body: UOp) -> UOp:
-    """The same, with the gate of each such INDEX asking in so many words whether it is inside."""
-    wanted = set(unproved(body))
+    """Add explicit bounds checks to the gates of such INDEXes."""
+    wanted = set(unproved_indices(body))
     done: dict[UOp, UOp] = {}
     for node in body.toposort() if wanted else ():
-        same = rebuilt(node, done)  # what is read may be guarded, too
+        same = rebuilt(node, done)  # sources may be guarded, too
         done[node] = _guarded(same) if node in wanted else same
     return done.get(body, body)
 
 
 def _guarded(index: UOp) -> UOp:
-    places = zip(index.indices, _shape(index.src[0]), strict=True)
-    inside = tuple([c for i, n in places for c in within(i, 0, n)])
+    pairs = zip(index.indices, _shape(index.src[0]), strict=True)
+    inside = tuple([c for i, n in pairs for c in within(i, 0, n)])
     own = () if index.gate is None else (index.gate,)
-    return index.src[0].index(*index.indices, gate=all_of((*own, *inside)))
+    return index.src[0].index(*index.indices, gate=conjunction((*own, *inside)))
 
 
-def lies_inside(index: UOp) -> bool:
-    """Wherever its gate is open, is every index of this INDEX at least 0 and less than the size?"""
+def is_in_bounds(index: UOp) -> bool:
+    """True if every index of this INDEX is proved to be inside of the shape wherever its gate is
+    open.
+    """
     shape = _shape(index.src[0])
     if index.gate is not None and index.gate.is_const and not index.gate.arg:
         return True
@@ -63,10 +65,10 @@ def _shape(buffer: UOp) -> tuple[int, ...]:
 
 
 def _facts(gate: UOp | None) -> list[Fact]:
-    """What must hold for a gate to be open: it is an AND of comparisons `sum < constant`."""
+    """What an open gate implies: a gate is an AND of comparisons `sum < constant`."""
     found: list[Fact] = []
-    for node in conditions_of(gate):
-        if is_limit(node):
+    for node in conjuncts(gate):
+        if is_upper_bound(node):
             terms, constant = linear(node.src[0])
             found.append(Fact(frozenset(terms.items()), node.src[1].arg - 1 - constant))
     return found
@@ -77,20 +79,22 @@ def bounds_under(node: UOp, facts: list[Fact]) -> tuple[float, float]:
     value = linear(node)
     low = high = float(value.constant)
     for atom, factor in value.terms.items():
-        least, most = _atom_bounds(atom, facts)
-        low += min(factor * least, factor * most)
-        high += max(factor * least, factor * most)
+        least, largest = _atom_bounds(atom, facts)
+        low += min(factor * least, factor * largest)
+        high += max(factor * least, factor * largest)
     for fact in facts:
         factor = _multiple(value, fact)
         if factor > 0:
-            high = min(high, factor * fact.most + value.constant)
+            high = min(high, factor * fact.largest + value.constant)
         elif factor < 0:
-            low = max(low, factor * fact.most + value.constant)
+            low = max(low, factor * fact.largest + value.constant)
     return low, high
 
 
 def _multiple(value: Linear, fact: Fact) -> int:
-    """How many times the fact's sum a value is, apart from its constant; 0 if it is not."""
+    """The factor by which a value is a multiple of the fact's sum, without constants; 0 if it is
+    none.
+    """
     if len(value.terms) != len(fact.terms):
         return 0
     factors = {
@@ -113,9 +117,9 @@ def _atom_bounds(atom: UOp, facts: list[Fact]) -> tuple[float, float]:
         if len(fact.terms) == 1:
             ((found, factor),) = fact.terms
             if found is atom and factor > 0:
-                high = min(high, fact.most // factor)
+                high = min(high, fact.largest // factor)
             elif found is atom:
-                low = max(low, -(fact.most // -factor))
+                low = max(low, -(fact.largest // -factor))
     return low, high
 
 

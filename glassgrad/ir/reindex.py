@@ -1,11 +1,11 @@
-"""Substitution that keeps index arithmetic canonical: what gets simpler is simplified at once."""
+"""Substitution that keeps index arithmetic in canonical form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.divmod import all_of, floordiv, less, mod
+from glassgrad.ir.divmod import conjunction, floordiv, less, mod
 from glassgrad.ir.facts import substitute
 from glassgrad.ir.linear import add, minimum, mul, scale, sub
 from glassgrad.ir.ops import Ops
@@ -57,22 +57,24 @@ def _condition(node: UOp, src: tuple[UOp, ...]) -> UOp:
     if node.op is Ops.AND and any(source.is_const for source in src):
         if any(source.is_const and not source.arg for source in src):
             return const(False, dtypes.bool)
-        return all_of(tuple([source for source in src if not source.is_const])) or src[0]
+        return conjunction(tuple([source for source in src if not source.is_const])) or src[0]
     return UOp(node.op, node.dtype, src, node.arg)
 
 
 def reindex(root: UOp, changes: dict[UOp, UOp]) -> UOp:
-    """The expression with ranges replaced by index expressions; gates that always hold vanish."""
-    return substitute(root, changes, rebuild_open)
+    """The expression with ranges replaced by index expressions; gates that are always true are
+    dropped.
+    """
+    return substitute(root, changes, rebuild_index)
 
 
-def rebuild_open(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """The same as `rebuild`; an INDEX whose gate is always open then has none."""
-    return open_gates(rebuild(node, src))
+def rebuild_index(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """`rebuild`, without gates that are always true."""
+    return drop_open_gate(rebuild(node, src))
 
 
-def open_gates(node: UOp) -> UOp:
-    """An INDEX without a gate that is always open."""
+def drop_open_gate(node: UOp) -> UOp:
+    """The INDEX without its gate if that is always true."""
     if node.op is INDEX and (gate := node.gate) is not None and gate.is_const and gate.arg:
         return node.src[0].index(*node.indices)
     return node

@@ -1,4 +1,4 @@
-"""graph, Rules -> graph: apply rules everywhere until none fires, leaves first or root first.
+"""graph, Rules -> graph: apply rules everywhere until none fires, sources first or root first.
 
 No recursion: a graph may be as deep as memory allows. A node is rebuilt only if a source changed.
 """
@@ -13,7 +13,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.pattern import Matcher, Rules
 from glassgrad.ir.uop import UOp, toposort
 
-MOST_FIRINGS = 1_000_000  # rules that never come to rest are a bug; say so instead of hanging
+MAX_FIRINGS = 1_000_000  # rules that never terminate are a bug: fail instead of hanging
 
 Matchers = dict[Ops, Matcher | None]
 
@@ -21,9 +21,9 @@ Matchers = dict[Ops, Matcher | None]
 def rewrite(root: UOp, rules: Rules, ctx: Any = None, bottom_up: bool = True) -> UOp:
     """The graph after the rules; `ctx` is passed to rules that take a context.
 
-    Bottom-up, a rule sees sources that are finished, and what it returns is rewritten until nothing
-    fires. Top-down, a rule sees a node as it was written, before its sources, and what it returns
-    is shown to the rules again before the sources are entered.
+    Bottom-up, a rule sees rewritten sources, and its result is rewritten until nothing fires.
+    Top-down, a rule sees a node as written, before its sources, and its result is offered to the
+    rules again before its sources are visited.
     """
     matchers = rules.matchers(traced=bool(LISTENERS))
     driver = _bottom_up if bottom_up else _top_down
@@ -31,48 +31,50 @@ def rewrite(root: UOp, rules: Rules, ctx: Any = None, bottom_up: bool = True) ->
 
 
 def _bottom_up(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
-    """One walk in topological order; only where a rule fires is more work done."""
+    """One traversal in topological order; more work only where a rule fires."""
     order = toposort((root,))
-    place, after = _first_firing(order, matchers, ctx)
+    position, after = _first_firing(order, matchers, ctx)
     if after is None:
         return root
-    done = {node: node for node in order[:place]}
-    settling = _Settling(matchers, ctx, title, done)
-    settling.replace(order[place], after)
-    for node in order[place + 1 :]:
-        settling.settle(node)
+    done = {node: node for node in order[:position]}
+    rewriter = _Rewriter(matchers, ctx, title, done)
+    rewriter.replace(order[position], after)
+    for node in order[position + 1 :]:
+        rewriter.rewrite_node(node)
     return done[root]
 
 
 def _first_firing(order: list[UOp], matchers: Matchers, ctx: Any) -> tuple[int, UOp | None]:
-    """Where a rule fires first, and what it makes: most passes change little or nothing."""
-    for place, node in enumerate(order):
+    """The position where a rule fires first, and its result: most passes change little or
+    nothing.
+    """
+    for position, node in enumerate(order):
         match = matchers[node.op]
         if match is not None and (after := match(node, ctx)) is not None:
-            return place, after
+            return position, after
     return 0, None
 
 
-class _Settling:
-    """Rewrites what rules made, down to where everything is known, with a stack of its own."""
+class _Rewriter:
+    """Rewrites results of rules down to finished nodes, with an explicit stack."""
 
     def __init__(self, matchers: Matchers, ctx: Any, title: str, done: dict[UOp, UOp]) -> None:
         self.matchers = matchers
         self.ctx = ctx
         self.title = title
-        self.done = done  # node -> what it became; such nodes are not looked at again
+        self.done = done  # node -> its final form; these are not visited again
         self.firings = 0
-        self.open: set[UOp] = set()  # nodes whose replacement is being rewritten
+        self.in_progress: set[UOp] = set()  # nodes whose replacement is being rewritten
 
     def replace(self, node: UOp, after: UOp) -> None:
-        """A rule turned `node` into `after`: finish it."""
-        self.open.add(node)
+        """Finish `node`, which a rule turned into `after`."""
+        self.in_progress.add(node)
         self._run([(_close, node, after), (_visit, after, after)])
 
-    def settle(self, node: UOp) -> None:
-        """Find out what a node becomes whose sources are finished."""
+    def rewrite_node(self, node: UOp) -> None:
+        """Rewrite a node whose sources are finished."""
         done = self.done
-        if node in done:  # met before, inside of what a rule made
+        if node in done:  # visited before, inside of a rule's result
             return
         current = rebuilt(node, done)
         if current is not node:
@@ -91,15 +93,15 @@ class _Settling:
 
     def fire(self, stack: list[_Task], node: UOp, after: UOp) -> None:
         self.firings += 1
-        assert self.firings < MOST_FIRINGS and node not in self.open, (
+        assert self.firings < MAX_FIRINGS and node not in self.in_progress, (
             f"the rules of '{self.title}' never come to rest on\n{node}"
         )
-        self.open.add(node)
+        self.in_progress.add(node)
         stack.append((_close, node, after))
         stack.append((_visit, after, after))
 
 
-def _visit(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
+def _visit(state: _Rewriter, stack: list[_Task], node: UOp, _: UOp) -> None:
     done = state.done
     if node in done:
         return
@@ -107,7 +109,7 @@ def _visit(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
     stack.extend([(_visit, source, source) for source in node.src if source not in done])
 
 
-def _match(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
+def _match(state: _Rewriter, stack: list[_Task], node: UOp, _: UOp) -> None:
     done = state.done
     if node in done:
         return
@@ -125,15 +127,15 @@ def _match(state: _Settling, stack: list[_Task], node: UOp, _: UOp) -> None:
         state.fire(stack, node, after)
 
 
-def _same(state: _Settling, stack: list[_Task], node: UOp, current: UOp) -> None:
-    """`node` became what `current`, the same node with finished sources, became."""
+def _same(state: _Rewriter, stack: list[_Task], node: UOp, current: UOp) -> None:
+    """`node` has the final form of `current`, the same node over finished sources."""
     state.done[node] = state.done[current]
     _inherit(state.done[node], node)
 
 
-def _close(state: _Settling, stack: list[_Task], node: UOp, after: UOp) -> None:
+def _close(state: _Rewriter, stack: list[_Task], node: UOp, after: UOp) -> None:
     _same(state, stack, node, after)
-    state.open.discard(node)
+    state.in_progress.discard(node)
 
 
 _Task = tuple[Any, UOp, UOp]
@@ -165,8 +167,8 @@ def _top_down(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
 
 
 def _fixed_point(node: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
-    """The node after rules have fired on it, and on what they made, as often as they do."""
-    for _ in range(MOST_FIRINGS):
+    """The node after rules have fired on it, and on their results, until none fires."""
+    for _ in range(MAX_FIRINGS):
         match = matchers[node.op]
         after = None if match is None else match(node, ctx)
         if after is None:

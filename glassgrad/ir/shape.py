@@ -1,4 +1,4 @@
-"""The shape of every op's value, from its sources' shapes: one function per op."""
+"""The shape of every op's value, from the shapes of its sources: one function per op."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Shape = tuple[Any, ...]
 
 
 class Sizes:
-    """Whether shapes may hold sizes that are known only at launch (see ir/size.py).
+    """`exist`: shapes may hold sizes only known at launch (ir/size.py). Equal sizes may stand for
+    different values, so shapes are not cached then.
 
-    Equal ones may stand for different values of their variables, so shapes are not remembered then.
-    `are_shown`: the user made a variable, so shapes of tensors may have to show SymbolicInts.
+    `are_shown`: the user made a variable, so tensor shapes may have to show SymbolicInts.
     """
 
     exist = False
@@ -31,10 +31,10 @@ def broadcast(*shapes: Shape) -> Shape:
     >>> broadcast((4, 1), (3,), ())
     (4, 3)
     """
-    return _stretched(*shapes) if Sizes.exist else _remembered(*shapes)
+    return _broadcast(*shapes) if Sizes.exist else _broadcast_cached(*shapes)
 
 
-def _stretched(*shapes: Shape) -> Shape:
+def _broadcast(*shapes: Shape) -> Shape:
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return first
@@ -49,7 +49,7 @@ def _stretched(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-_remembered = lru_cache(maxsize=4096)(_stretched)
+_broadcast_cached = lru_cache(maxsize=4096)(_broadcast)
 
 
 def _none(node: UOp) -> Shape:
@@ -103,13 +103,13 @@ def _window(node: UOp) -> Shape:
 
 
 def windowed(arg: tuple[int, int, int, int], shape: Shape) -> Shape:
-    """WINDOW: one axis becomes the windows' places, another is appended for their size."""
+    """WINDOW: the axis numbers the windows, a new last axis their elements."""
     axis, size, stride, dilation = arg
     steps = (shape[axis] - dilation * (size - 1) - 1) // stride + 1
     return (*shape[:axis], steps, *shape[axis + 1 :], size)
 
 
-def _shear(node: UOp) -> Shape:
+def _window_adjoint(node: UOp) -> Shape:
     axis, size, _, _ = node.arg
     shape = node.src[0].shape
     return (*shape[:axis], size, *shape[axis + 1 :])
@@ -143,7 +143,7 @@ SHAPE_OF |= {
     Ops.SHRINK: _shrink,
     Ops.FLIP: _same,
     Ops.WINDOW: _window,
-    Ops.WINDOW_ADJOINT: _shear,
+    Ops.WINDOW_ADJOINT: _window_adjoint,
     Ops.GATHER: _gather,
     Ops.REDUCE: _reduce,
     Ops.SCAN: _same,

@@ -1,12 +1,12 @@
-"""UOp -> text -> UOp: what print shows, and reading it back.
+"""UOp -> text -> UOp: how nodes print, and how to read them back.
 
-A node that is used more than once is named where it first stands:
+A node that is used more than once is named where it first appears:
 
     UOp(Ops.ADD, dtypes.float, arg=None, src=(
       x0:=UOp(Ops.CONST, dtypes.float, arg=1.0, src=()),
        x0,))
 
-What is nested too deeply to be followed by eye is a list, sources first:
+A graph too deep to nest is a list, sources first:
 
     x0 = UOp(Ops.CONST, dtypes.float, arg=1.0, src=())
     x1 = UOp(Ops.ADD, dtypes.float, arg=None, src=(x0, x0))
@@ -26,7 +26,7 @@ from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp
 
-DEEPEST = 40  # Python itself reads no more than 200 open brackets, and two are needed per node
+MAX_NESTING = 40  # Python parses at most 200 open brackets, and a node needs two
 DeepNames = dict[UOp, str]
 
 
@@ -36,7 +36,7 @@ def show(root: UOp) -> str:
     depth: dict[UOp, int] = {}
     for node in nodes:
         depth[node] = 1 + max([depth[source] for source in node.src], default=0)
-    if depth[root] > DEEPEST:
+    if depth[root] > MAX_NESTING:
         return listing(nodes)
     uses = Counter(source for node in nodes for source in node.src)
     return _nested(root, "", {node for node in nodes if uses[node] > 1}, {})
@@ -86,11 +86,10 @@ NUMBERS = {"inf": math.inf, "nan": math.nan}
 
 
 def read(text: str) -> UOp:
-    """The node that `show` gave this text for. Nothing in the text is executed.
+    """The node that `show` printed. Nothing in the text is executed.
 
-    >>> node = read("UOp(Ops.CONST, dtypes.float, arg=1.0, src=())")
-    >>> node is UOp(Ops.CONST, dtypes.float, (), 1.0)
-    True
+    >>> node = read("UOp(Ops.CONST, dtypes.float, arg=1.0, src=())") >>> node is UOp(Ops.CONST,
+    dtypes.float, (), 1.0) True
     """
     if f"UOp({Ops.BUFFER!s}," in text:
         raise FormatError(

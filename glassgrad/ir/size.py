@@ -1,12 +1,11 @@
-"""Size: a number in a shape that is known only at launch, as the compiler sees it.
+"""Size: a dimension of a shape that is only known at launch, as the compiler sees it.
 
-As an int it is the largest it can be, so memory, strides and costs are right for every value; what
-it stands for is the index expression `uop`. Sums and products of sizes are sizes, equal ones are
-equal, and where everything cancels a plain int is left. Users never see one: what they hold is a
-SymbolicInt (ir/symbolic.py), which is no int.
+As an int it is its largest value, so memory, strides and costs are valid for all values; `uop` is
+its index expression. Sums and products of sizes are sizes; where everything cancels, the result is
+a plain int. Users never see one: they hold a SymbolicInt (ir/symbolic.py), which is no int.
 
-The values of variables travel beside the expression (`bound`), not in it: a graph has the same
-structure for all of them, and so one plan and one kernel serve all.
+The values of variables are kept beside the expression (`bound`): the graph has the same structure
+for all values, so one plan and one kernel serve all.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from glassgrad.ir.uop import UOp, const, variable
 
 
 class Value(int):
-    """What a variable is bound to; later bindings have greater numbers."""
+    """The value of a bound variable; later bindings have larger numbers."""
 
     number: int
 
@@ -37,11 +36,11 @@ class Value(int):
 _numbers = count()
 Bound = Mapping[UOp, int]  # VARIABLE -> its value
 UNBOUND: Bound = {}
-LOOKERS: list[Callable[[Any], None]] = []  # called when somebody reads a value
+VALUE_READERS: list[Callable[[Any], None]] = []  # called when a value is read
 
 
 class Size(int):
-    """A whole number that variables decide; the int is its largest value."""
+    """A whole number that depends on variables; the int is its largest value."""
 
     uop: UOp
     bound: Bound
@@ -52,7 +51,7 @@ class Size(int):
         Sizes.exist = True
         return made
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def vmin(self) -> int:
@@ -65,8 +64,8 @@ class Size(int):
     @property
     def val(self) -> int:
         """Its value now; every variable in it must be bound."""
-        for told in LOOKERS:
-            told(self)
+        for reader in VALUE_READERS:
+            reader(self)
         return evaluate(self.uop, self.bound)
 
     def __repr__(self) -> str:
@@ -86,7 +85,7 @@ class Size(int):
     def __hash__(self) -> int:
         return hash(self.uop)
 
-    # Where the values decide, the largest ones are compared.
+    # Comparisons that depend on the values compare the largest ones.
     def __lt__(self, other: Any) -> bool:
         return self._is_below(other, 0)
 
@@ -112,34 +111,34 @@ class Size(int):
     # ------------------------------------------------------------------ arithmetic
 
     def __add__(self, other: Any) -> Any:
-        return self._made(other, lambda o: add(self.uop, o))
+        return self._combined(other, lambda o: add(self.uop, o))
 
     def __sub__(self, other: Any) -> Any:
-        return self._made(other, lambda o: add(self.uop, scale(o, -1)))
+        return self._combined(other, lambda o: add(self.uop, scale(o, -1)))
 
     def __rsub__(self, other: Any) -> Any:
-        return self._made(other, lambda o: add(scale(self.uop, -1), o))
+        return self._combined(other, lambda o: add(scale(self.uop, -1), o))
 
     def __neg__(self) -> Any:
         return size_of(scale(self.uop, -1), self.bound)
 
     def __mul__(self, other: Any) -> Any:
-        return self._made(other, lambda o: mul(self.uop, o))
+        return self._combined(other, lambda o: mul(self.uop, o))
 
     def __floordiv__(self, other: Any) -> Any:
-        return self._divided(other, floordiv)
+        return self._divide(other, floordiv)
 
     def __mod__(self, other: Any) -> Any:
-        return self._divided(other, mod)
+        return self._divide(other, mod)
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def _made(self, other: Any, combine: Any) -> Any:
+    def _combined(self, other: Any, combine: Any) -> Any:
         if not isinstance(other, int):
             return NotImplemented
         return size_of(combine(expression(other)), self._bound_with(other))
 
-    def _divided(self, other: Any, divide: Any) -> Any:
+    def _divide(self, other: Any, divide: Any) -> Any:
         if isinstance(other, Size):
             if other == self:
                 return 1 if divide is floordiv else 0
@@ -151,7 +150,7 @@ class Size(int):
     def _bound_with(self, other: int) -> Bound:
         if not isinstance(other, Size) or other.bound is self.bound:
             return self.bound
-        return joined(self.bound, other.bound)
+        return merge_bindings(self.bound, other.bound)
 
     # ------------------------------------------------------------------ binding
 
@@ -190,7 +189,7 @@ def variable_size(name: str, min_val: int, max_val: int) -> Size:
 
 
 def size_of(uop: UOp, bound: Bound) -> int:
-    """A plain int if that is known."""
+    """A Size, or a plain int if the expression is constant."""
     if uop.is_const:
         return int(uop.arg)
     return Size(uop, bound)
@@ -201,9 +200,9 @@ def expression(size: int) -> UOp:
     return size.uop if isinstance(size, Size) else const(int(size))
 
 
-def joined(one: Bound, two: Bound) -> Bound:
-    """The values of both. Equal nodes are one node, so a shape may remember an earlier value of a
-    variable: the later one counts. That a graph has only one is checked when it is computed.
+def merge_bindings(one: Bound, two: Bound) -> Bound:
+    """The bindings of both. If a shape still holds an earlier value of a variable, the later one
+    counts; that a graph has only one is checked when it is computed.
     """
     found = {**one, **two}
     for both in one.keys() & two.keys():
@@ -243,7 +242,7 @@ SIGNS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FLOORDIV: "//", Ops.FLOOR
 
 
 def written(uop: UOp) -> str:
-    """An index expression as people write it."""
+    """An index expression as text."""
     if uop.op is Ops.VARIABLE:
         return str(uop.arg[0])
     if uop.op is Ops.ADD and uop.src[1].is_const and uop.src[1].arg < 0:
@@ -266,12 +265,12 @@ def bindings(arg: Any) -> Bound:
     """The values of all variables in an op's argument."""
     found: Bound = UNBOUND
     for size in sizes_in(arg):
-        found = joined(found, size.bound)
+        found = merge_bindings(found, size.bound)
     return found
 
 
 def concrete(shape: tuple[int, ...], values: Bound) -> tuple[int, ...]:
-    """A shape with the values of its variables put in."""
+    """A shape with the values of its variables substituted."""
     if not Sizes.exist:
         return shape
     return tuple([evaluate(n.uop, values) if isinstance(n, Size) else n for n in shape])

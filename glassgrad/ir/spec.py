@@ -1,7 +1,7 @@
-"""nodes, stage -> the same nodes, or an AssertionError that shows the one which is not legal there.
+"""nodes, stage -> the same nodes, or an AssertionError that shows one that is not legal there.
 
-Each stage is a table of claims about ops; ARCHITECTURE.md has the grammar that they spell out. A
-claim is a sentence about a node and a function that says whether it is true.
+Each stage is a table of claims about ops; ARCHITECTURE.md has the grammar they express. A claim is
+a sentence about a node and a function that checks it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Checked = TypeVar("Checked", bound="UOp | Sequence[UOp]")
 
 @frozen
 class Claim:
-    """What is true of every node of some ops."""
+    """A property of every node of some ops."""
 
     says: str
     ops: frozenset[Ops]
@@ -116,7 +116,7 @@ def _is_index_of(node: UOp) -> bool:
         axes = len(base.arg.shape)
     elif base.op is Ops.STAGE:
         axes = len(base.arg)
-    elif base.op is Ops.STORE:  # what was stored there, read again in the same kernel
+    elif base.op is Ops.STORE:  # a stored value, read again in the same kernel
         axes = len(node.indices)
     else:
         return False
@@ -133,7 +133,7 @@ def _is_range(node: UOp) -> bool:
 
 
 def _is_stage(node: UOp) -> bool:
-    """x, then where it is put, then the loops."""
+    """Sources are a value, then indices, then loops."""
     count = len(node.arg) + 1
     indices, loops = node.src[1:count], node.src[count:]
     return len(indices) == len(node.arg) and _are_indices(indices) and _are_ranges(loops)
@@ -277,13 +277,13 @@ CLAIMS: dict[Stage, dict[Ops, list[Claim]]] = {
     Stage.KERNEL: _by_op(EVERYWHERE_CLAIMS, KERNEL_CLAIMS),
     Stage.PROGRAM: _by_op(EVERYWHERE_CLAIMS, PROGRAM_CLAIMS),
 }
-ORDERING = frozenset((Ops.BARRIER,))  # its sources only say what comes before it
+ORDERING = frozenset((Ops.BARRIER,))  # its sources only order it
 
 
 def check(nodes: Checked, stage: Stage | str) -> Checked:
     """The same nodes, if each is legal at the stage. Does nothing where the setting SPEC is off.
 
-    Given a node, everything under it is checked. Given a program's list, its order is, too.
+    Given a node, checks everything under it. Given a program's list, checks its order, too.
     """
     if not SPEC:
         return nodes
@@ -298,7 +298,7 @@ def check(nodes: Checked, stage: Stage | str) -> Checked:
 
 
 def find_problem(node: UOp, stage: Stage) -> str | None:
-    """The first claim that is not true of the node."""
+    """The first claim that does not hold for the node."""
     if stage not in node.op.stages:
         return f"there is no {node.op.name} at this stage"
     if node.op.arity not in (MANY, len(node.src)) and node.op not in ORDERING:

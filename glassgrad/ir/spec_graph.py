@@ -1,4 +1,4 @@
-"""GRAPH_CLAIMS: what is true of movement, reductions and everything else that has a shape."""
+"""GRAPH_CLAIMS: what must hold for movement, reductions and all other ops with shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEEPS_DTYPE = OpGroup.MOVEMENT | {
 
 
 def _is_known(*sizes: object) -> bool:
-    """Sizes that are only known at launch cannot be compared here."""
+    """True if all sizes are ints: sizes only known at launch cannot be compared here."""
     return all(isinstance(size, int) for size in sizes)
 
 
@@ -68,7 +68,7 @@ def _windows(node: UOp) -> bool:
     return not _is_known(shape[axis]) or dilation * (size - 1) + 1 <= shape[axis]
 
 
-def _shears(node: UOp) -> bool:
+def _adjoint_windows(node: UOp) -> bool:
     axis, size, stride, dilation = node.arg
     shape = node.src[0].shape
     if not (0 <= axis < len(shape) - 1 and size >= 1 and stride >= 1 and dilation >= 1):
@@ -143,7 +143,7 @@ GRAPH_CLAIMS: tuple[Row, ...] = (
     ("its arg has a range inside of each axis", [Ops.SHRINK], _shrinks),
     ("its arg is a sorted tuple of axes", [Ops.FLIP], _flips),
     ("its windows fit the axis", [Ops.WINDOW], _windows),
-    ("its windows come from an axis of that size", [Ops.WINDOW_ADJOINT], _shears),
+    ("its windows come from an axis of that size", [Ops.WINDOW_ADJOINT], _adjoint_windows),
     ("it has an int index that differs in shape at the axis only", [Ops.GATHER], _gathers),
     (
         "its arg is ADD, MUL, MAX, MIN, or ASSIGN of a WHERE, and sorted axes",

@@ -1,4 +1,4 @@
-"""The nouns of the road: what one stage hands to the next, and the Target that stages read."""
+"""The nouns of the pipeline: what one stage hands to the next, and the Target that stages read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from glassgrad.ir.uop import UOp
 
 
 class Dot(NamedTuple):
-    """An instruction that adds to a 32-bit lane the products of the narrow lanes in its place."""
+    """An instruction that adds the products of narrow lanes to the 32-bit lanes that contain
+    them.
+    """
 
     left: DType
     right: DType
-    name: str  # what the compiler calls it
-    takes: DType | None = None  # what it wants operands to look like, if not as what they are
-    adds: bool = True  # to a third operand; else the sum is made afterwards
+    name: str  # the compiler's name of the intrinsic
+    operand_dtype: DType | None = None  # dtype that the intrinsic declares for operands, if another
+    accumulates: bool = True  # adds to a third operand; otherwise a separate addition follows
 
     @property
     def steps(self) -> int:
@@ -34,28 +36,30 @@ class Target:
     name: str
     language: str  # which renderer: "llvm", "c", "cuda", "metal", "opencl", "python"
     arch: str = ""  # the compiler's name of the processor
-    features: str = ""  # the compiler's list of what the processor has
+    features: str = ""  # the compiler's list of CPU features
     vector_bytes: int = 32  # width of a vector register
     registers: int = 16  # number of vector registers
-    has_vector_alu: bool = True  # arithmetic on vectors; else only loads and stores are vectors
+    has_vector_alu: bool = True  # vector arithmetic; otherwise only loads and stores are vectors
     has_threads: bool = False  # a grid of thread groups (a GPU) instead of cores
     cores: int = 1
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     l3_bytes: int = 32 << 20
-    line_bytes: int = 64  # what a cache fetches at a time
-    l1_ways: int = 8  # lines that have the same place in the nearest cache
-    shared_bytes: int = 0  # memory that the threads of a group share
-    group_size: int = 1  # most threads in a group
+    line_bytes: int = 64  # bytes of a cache line
+    l1_ways: int = 8  # associativity of L1
+    shared_bytes: int = 0  # bytes shared by the threads of a group
+    group_size: int = 1  # maximum threads of a group
     grid_sizes: tuple[int, ...] = (1 << 30, 1 << 30, 1 << 30)
     max_params: int = 64
     index_dtype: DType = dtypes.int64
-    native: frozenset[Ops] = frozenset()  # of EXP2 LOG2 SIN POW THREEFRY: what need not be expanded
+    # which of EXP2 LOG2 SIN POW THREEFRY the target has natively
+    native: frozenset[Ops] = frozenset()
     dtypes: frozenset[DType] = field(default_factory=lambda: frozenset(dtypes.all))
-    core_work_ns: int = 20_000  # less work than this is not worth a second core
-    has_hints: bool = True  # lowering prefetches, streams and reorders; off: only what is needed
-    reports_indices: bool = True  # CHECKs write bad indices down; else these are only made harmless
-    dots: tuple[Dot, ...] = ()  # sums of narrow products in one instruction, of whole vectors
+    core_work_ns: int = 20_000  # less work does not pay for waking a second core
+    # prefetches, non-temporal stores and reordering; off: only what is needed
+    has_hints: bool = True
+    reports_indices: bool = True  # CHECKs report bad indices; otherwise they are only clamped
+    dots: tuple[Dot, ...] = ()  # int8 and int16 dot-product instructions, for whole vectors
 
 
 @frozen
@@ -68,7 +72,7 @@ class Param:
 
     @property
     def numel(self) -> int:
-        """Elements from the first to the last that can be addressed."""
+        """Elements from the first to the last addressable one."""
         if 0 in self.shape:
             return 0
         last = sum((n - 1) * max(s, 0) for n, s in zip(self.shape, self.strides, strict=True))
@@ -77,20 +81,20 @@ class Param:
 
 @frozen
 class Check:
-    """What a CHECK of the graph was for: a size, an axis, whether negative indices were wrapped."""
+    """The user-level meaning of a CHECK: size, axis, and whether negative indices were wrapped."""
 
     arg: tuple[int, int, bool]
-    origin: Origin | None  # where the user wrote it
-    number: int = -1  # of its node
+    origin: Origin | None  # the user's line
+    number: int = -1  # number of its node
 
 
 @frozen
 class Kernel:
-    """One kernel: a SINK of STOREs of scalar expressions under ranges. Loops have no shape yet.
+    """One kernel: a SINK of STOREs of scalar expressions under ranges, before loop moves.
 
-    `outer` are the ranges that all stores share; they may run in any order and at the same time.
-    `rewrites` says that some buffer is both read and written, so no element may be stored twice.
-    `checks[i]` is what CHECK number i of the body was for its user: equal kernels may differ there.
+    `outer` are the ranges that all stores share; they may run in any order or in parallel.
+    `rewrites`: some buffer is both read and written, so no element may be stored twice. `checks[i]`
+    describes CHECK number i; equal kernels may differ there.
     """
 
     body: UOp
@@ -99,14 +103,14 @@ class Kernel:
     checks: tuple[Check, ...] = field(default=(), compare=False)
 
 
-ERROR_CELLS = UOp(Ops.SINK)  # stands in `buffers` for the slot that a kernel's CHECKs write to
+ERROR_CELLS = UOp(Ops.SINK)  # stands in `buffers` for the slot of the cells that CHECKs report to
 
 
 @frozen
 class Schedule:
-    """Kernels in the order in which they run; `buffers[i]` are what kernel i's slots hold.
+    """Kernels in run order; `buffers[i]` are the nodes whose buffers kernel i's slots hold.
 
-    `stored[i]` are the values that kernel i leaves in memory.
+    `stored[i]` are the values that kernel i stores.
     """
 
     kernels: tuple[Kernel, ...]
@@ -116,12 +120,14 @@ class Schedule:
 
     @property
     def checks(self) -> list[tuple[Check, ...]]:
-        """What the CHECKs of each kernel were for their user."""
+        """The `checks` of each kernel."""
         return [kernel.checks for kernel in self.kernels]
 
 
 class MaskBound(NamedTuple):
-    """A loop that may begin late or end early: at places, of which each step covers some."""
+    """A loop that may start late or end early, at `begin` and `end` in elements; a step covers
+    `step` elements.
+    """
 
     axis: int
     begin: UOp
@@ -131,9 +137,9 @@ class MaskBound(NamedTuple):
 
 @frozen
 class Nest:
-    """A kernel whose loops have a shape; `recipe` are the moves that gave it.
+    """A kernel after loop moves; `recipe` lists them.
 
-    `mask_bounds` are the loops that may be shorter than they are (loops/analysis/mask_bounds.py).
+    `mask_bounds` are the loops that a mask shortens (loops/analysis/mask_bounds.py).
     """
 
     body: UOp
@@ -142,15 +148,15 @@ class Nest:
     mask_bounds: tuple[MaskBound, ...] = ()
     recipe: tuple[Any, ...] = ()
     name: str = "kernel"
-    label: str = "kernel"  # the name with colours
+    label: str = "kernel"  # the name with colors
 
 
 @frozen
 class Program:
-    """A flat list of instructions. Each uop's sources come before it.
+    """A flat list of instructions, sources before their users.
 
-    On a machine with cores, the function runs its CORE ranges from `begin` to `end` of `cores`
-    steps; on one with threads, SPECIALs are coordinates in the grid `groups` x `threads`.
+    On a machine with cores, the function runs steps `begin` to `end` of its CORE ranges, of `cores`
+    in all; on one with threads, SPECIALs are coordinates in the grid `groups` x `threads`.
     """
 
     name: str
@@ -164,7 +170,7 @@ class Program:
 
 @frozen
 class Source:
-    """A program as text of a language that a compiler takes."""
+    """A program as text of a language that a compiler accepts."""
 
     name: str
     text: str
@@ -173,7 +179,7 @@ class Source:
 
 
 class Executable(Protocol):
-    """Code on a device. `address` is 0 where it cannot be called natively."""
+    """Code on a device. `address` is 0 if it cannot be called natively."""
 
     @property
     def source(self) -> Source: ...
@@ -186,7 +192,7 @@ class Executable(Protocol):
 
 @frozen
 class Reference:
-    """What a launch must compute (VERIFY=1): the same kernel, compiled without loop moves."""
+    """The expected result of a launch (VERIFY=1): the same kernel, compiled without loop moves."""
 
     executable: Executable
     kernel: Kernel
@@ -194,13 +200,13 @@ class Reference:
 
 @frozen
 class Launch:
-    """One call of an executable: which buffers of the plan it takes."""
+    """One call of an executable, with the plan's buffers that it takes."""
 
     executable: Executable
     slots: tuple[int, ...]
     bytes: int = 0
     operations: int = 0
-    variables: tuple[UOp, ...] = ()  # whose values it takes, in order
+    variables: tuple[UOp, ...] = ()  # VARIABLEs passed as arguments, in order
     reference: Reference | None = None
 
 

@@ -1,4 +1,4 @@
-"""How a loop moves through memory: the distance between the elements that two steps of it touch."""
+"""How a loop moves through memory: the distance between the elements of two consecutive steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassgrad.ir.uop import UOp
 
 
 def strides_of(buffer: UOp) -> tuple[int, ...]:
-    """How far apart the elements of a PARAM, STAGE or STORE lie along each index."""
+    """The element strides of a PARAM, STAGE or STORE, per index."""
     if buffer.op is Ops.STORE:
         return strides_of(buffer.buffer)
     if buffer.op is Ops.PARAM:
@@ -22,12 +22,12 @@ def strides_of(buffer: UOp) -> tuple[int, ...]:
 
 
 def stride(index: UOp, axis: UOp) -> int | None:
-    """How far one step of the axis moves an INDEX; None if not by the same distance every time."""
+    """How far one step of the axis moves an INDEX, in elements; None if that is not constant."""
     return _distance(index.indices, index.src[0], axis)
 
 
 def written_stride(block: UOp, axis: UOp) -> int | None:
-    """The same for the place that a STORE or STAGE writes to."""
+    """The same for the element that a STORE or STAGE writes."""
     if block.op is Ops.STORE:
         return stride(block.src[0], axis)
     return _distance(block.scratch_indices, block, axis)
@@ -35,7 +35,7 @@ def written_stride(block: UOp, axis: UOp) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _flat(indices: tuple[UOp, ...], buffer: UOp) -> Linear:
-    """A place in flat memory as a sum: asked for once for every axis."""
+    """A flat address as a sum, cached because every axis asks."""
     return flat(indices, strides_of(buffer))
 
 

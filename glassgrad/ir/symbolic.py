@@ -1,9 +1,9 @@
-"""SymbolicInt: a size that is known only at launch, as the user sees it.
+"""SymbolicInt: a dimension that is only known at launch, as the user sees it.
 
-`Variable("n", 1, 64).bind(7)` is one, and so is `x.shape[0]` of `x = t[:n]`. It is no int: whole
-number arithmetic gives SymbolicInts again, a comparison gives an answer only if the bounds decide
-it, and what needs the value (`int(n)`, `range(n)`, `math.sqrt(n)`) reads it, which a captured
-function refuses. The compiler works with `Size` (ir/size.py); `internal` and `shown` convert.
+`Variable("n", 1, 64).bind(7)` is one, and so is `x.shape[0]` of `x = t[:n]`. It is not an int:
+integer arithmetic gives SymbolicInts again, a comparison gives an answer only if the bounds decide
+it, and reading the value (`int(n)`, `range(n)`, `math.sqrt(n)`) is refused in a captured function.
+The compiler uses `Size` (ir/size.py); `internal` and `shown` convert.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.shape import Shape, Sizes
 from glassgrad.ir.size import Bound, Size, variable_size
 
-Decide = Callable[[int, int], bool | None]  # smallest and largest difference -> the answer
+Decide = Callable[[int, int], bool | None]  # (smallest, largest difference) -> the answer
 EQUALITY = ("==", "!=")
-LOOK = "int({n}) is its value now, but a captured function cannot read that"
+READ_HINT = "int({n}) is its value now, but a captured function cannot read that"
 
 
 class SymbolicInt:
-    """A whole number that variables decide at launch.
+    """A whole number that depends on variables bound at launch.
 
-    >>> n = Variable("n", 1, 9).bind(3)
-    >>> n * 2 + 1, (n * 2 + 1).val, n < 20
-    (((n*2)+1), 7, True)
+    >>> n = Variable("n", 1, 9).bind(3) >>> n * 2 + 1, (n * 2 + 1).val, n < 20 (((n*2)+1), 7, True)
     """
 
     __slots__ = ("size",)
@@ -78,7 +76,7 @@ class SymbolicInt:
         return float(self.val)
 
     def __hash__(self) -> int:
-        return hash(self.val)  # of a set of numbers, only those that may be equal are compared
+        return hash(self.val)  # sets compare only elements with equal hashes
 
     def __repr__(self) -> str:
         return repr(self.size)
@@ -139,7 +137,8 @@ class SymbolicInt:
             raise ShapeError(
                 f"{self} {sign} {other} depends on the value of {self}, which is known only at "
                 f"launch ({self.vmin} to {self.vmax})",
-                hint=LOOK.format(n=self) + "; a comparison that the bounds decide has an answer",
+                hint=READ_HINT.format(n=self)
+                + "; a comparison that the bounds decide has an answer",
             )
         return found
 
@@ -184,21 +183,21 @@ class SymbolicInt:
         return other // self, other % self
 
     def __truediv__(self, other: Any) -> Any:
-        return self._refused(other, "/")
+        return self._refuse(other, "/")
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self._refused(other, "/")
+        return self._refuse(other, "/")
 
     def __pow__(self, other: Any) -> Any:
         if not isinstance(other, Integral) or other < 0:
-            return self._refused(other, "**")
+            return self._refuse(other, "**")
         result: Any = 1
         for _ in range(int(other)):
             result = self * result
         return result
 
     def __rpow__(self, other: Any) -> Any:
-        return self._refused(other, "**")
+        return self._refuse(other, "**")
 
     def __neg__(self) -> Any:
         return shown_size(-self.size)
@@ -216,18 +215,18 @@ class SymbolicInt:
 
     def _combined(self, other: Any, sign: str, combine: Callable[[int, int], int]) -> Any:
         if not _is_whole(other):
-            return self._refused(other, sign)
+            return self._refuse(other, sign)
         _refuse_two_values(self.size, other)
         return shown_size(combine(self.size, internal(other) if _is_size(other) else int(other)))
 
-    def _refused(self, other: Any, sign: str) -> Any:
-        """A number makes it an error; tensors and sequences know what to do."""
+    def _refuse(self, other: Any, sign: str) -> Any:
+        """Raise an error for numbers; tensors and sequences implement the operator themselves."""
         if not isinstance(other, (Real, SymbolicInt)):
             return NotImplemented
         raise ShapeError(
             f"{sign} of {self} and {other} has no whole number as result for every value of "
             f"{self}, which is known only at launch",
-            hint=f"Tensor({self}) is a tensor to compute with; " + LOOK.format(n=self),
+            hint=f"Tensor({self}) is a tensor to compute with; " + READ_HINT.format(n=self),
         )
 
 
@@ -246,7 +245,7 @@ def Variable(name: str, min_val: int, max_val: int) -> SymbolicInt:  # noqa: N80
 
 
 def internal(arg: Any) -> Any:
-    """What the compiler works with: an argument, or tuples of them, with Sizes for SymbolicInts."""
+    """The compiler's view of an argument: Sizes for SymbolicInts, also inside of tuples."""
     if not Sizes.are_shown:
         return arg
     if isinstance(arg, SymbolicInt):
@@ -255,12 +254,12 @@ def internal(arg: Any) -> Any:
 
 
 def shown_size(size: int | SymbolicInt) -> Any:
-    """What the user sees of a size."""
+    """The user's view of a size."""
     return SymbolicInt(size) if isinstance(size, Size) else size
 
 
 def shown(shape: Shape) -> Shape:
-    """What the user sees of a shape."""
+    """The user's view of a shape."""
     for size in shape:
         if type(size) is Size:
             return tuple([shown_size(n) for n in shape])
@@ -319,11 +318,11 @@ def _remainder(a: int, b: int) -> int:
 
 
 def _divided(a: int, b: int, which: int) -> int:
-    """Division by a number that is known; and of equal sizes, which are not 0."""
+    """Division by a known number, or of equal sizes, which are not 0."""
     if isinstance(b, Size) and (a != b or b.vmin <= 0):
         raise ShapeError(
             f"cannot divide {a} by {b}, which is known only at launch",
-            hint=LOOK.format(n=b),
+            hint=READ_HINT.format(n=b),
         )
     if not isinstance(b, Size) and b < 0:
         a, b = -a, -b
@@ -356,7 +355,7 @@ def greatest(one: int, other: int) -> int:
 
 
 def at_most(one: int, other: int) -> bool:
-    """one <= other, or other <= one, for every value of the variables."""
+    """one <= other, if the bounds decide it for every value of the variables."""
     distance: int = other - one
     if not isinstance(distance, Size):
         return distance >= 0

@@ -1,5 +1,5 @@
-"""The traversal that hand-written passes share: nodes in topological order, each rebuilt over its
-new sources and then changed.
+"""The traversal that hand-written passes share: topological order, each node over its new
+sources.
 """
 
 from __future__ import annotations

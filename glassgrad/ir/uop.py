@@ -1,4 +1,4 @@
-"""UOp: the one node type of the road: an op, a dtype, sources and an argument, never changed."""
+"""UOp: the one node type of the graph: an op, a dtype, sources and an argument; immutable."""
 
 from __future__ import annotations
 
@@ -17,49 +17,48 @@ _number = attrgetter("number")
 Key = tuple[Ops, DType, tuple["UOp", ...], Any]
 
 
-class _Held(ref["UOp"]):
-    """A weak reference that knows the key its node is filed under."""
+class _NodeRef(ref["UOp"]):
+    """A weak reference that knows the key of its node in NODES."""
 
     __slots__ = ("key",)
     key: Key
 
 
-NODES: dict[Key, _Held] = {}
-# Looking a member up in an Enum class takes 100 ns on Python 3.11; a global takes 5.
+NODES: dict[Key, _NodeRef] = {}
+# Looking up an Enum member takes 100 ns on Python 3.11; a global takes 5.
 CONST, INDEX, REDUCE, SCAN, STORE = Ops.CONST, Ops.INDEX, Ops.REDUCE, Ops.SCAN, Ops.STORE
 COMPARISON = OpGroup.COMPARISON
 _numbers = count()
 
 
-def _forget(held: ref[UOp]) -> None:
-    key: Key = held.key  # type: ignore[attr-defined]
-    if NODES.get(key) is held:
-        gone = NODES.pop(key, held)
-        if gone is not held:  # another thread forgot it first, and filed the next node
+def _drop_node(node_ref: ref[UOp]) -> None:
+    key: Key = node_ref.key  # type: ignore[attr-defined]
+    if NODES.get(key) is node_ref:
+        gone = NODES.pop(key, node_ref)
+        if gone is not node_ref:  # another thread forgot it first, and filed the next node
             NODES.setdefault(key, gone)
 
 
-def note(node: UOp, buffer: UOp) -> None:
-    """Remember where a value is, for whoever holds its node; the same expression written again is
-    another node. Others may write to the memory that it reads or to the memory that holds it, so
-    what was true of this one need not be true of the next.
+def set_realized(node: UOp, buffer: UOp) -> None:
+    """Set the buffer that holds a node's value, for all holders of the node. The same expression
+    written again becomes another node: the memory that it reads may have changed meanwhile.
     """
-    if node.op is CONST:  # the same value wherever it is written
+    if node.op is CONST:  # a constant keeps its value
         return
     node.realized = buffer
     key = (node.op, node.dtype, node.src, node.arg)
-    held = NODES.get(key)
-    if held is not None and held() is node:
+    node_ref = NODES.get(key)
+    if node_ref is not None and node_ref() is node:
         NODES.pop(key, None)
 
 
 def next_number() -> int:
-    """Nodes made from now on have greater numbers."""
+    """Nodes created later have larger numbers."""
     return next(_numbers)
 
 
 def _key_arg(arg: Any) -> Any:
-    """Floats are told apart by their bits: 0.0 is not -0.0, and nan is nan."""
+    """Distinguish floats by bits: 0.0 is not -0.0, and nan is nan."""
     if arg == 0.0:
         return "-0" if math.copysign(1.0, arg) < 0 else 0.0
     return arg if arg == arg else "nan"
@@ -84,13 +83,13 @@ class UOp:
     arg: Any
     number: int
     shape: Shape
-    origin: Any  # where the user made this value: see base/origin.py
-    realized: Any  # the BUFFER node that holds this value, once it has been computed
-    history: Any  # of a BUFFER: what it was computed from, if a gradient may flow there
-    parameters: Any  # weak references to those who held it as a parameter, if there were any
+    origin: Any  # the user's line (base/origin.py)
+    realized: Any  # the BUFFER node that holds this value, once computed
+    history: Any  # of a BUFFER: the operation that computed it, if gradients may flow there
+    parameters: Any  # weak references to the tensors that held it as a parameter
     _bounds: tuple[Any, Any] | None
     _ranges: frozenset[UOp] | None
-    _linear: Any  # see ir/linear.py
+    _linear: Any  # cache of ir/linear.py
     _order: tuple[Any, ...] | None
 
     def __new__(
@@ -101,8 +100,8 @@ class UOp:
             key: Key = (op, dtype, src, _key_arg(arg) if type(arg) is float else arg)
         else:
             key = (op, dtype, src, arg)
-        held = NODES.get(key)
-        if held is not None and (found := held()) is not None:
+        node_ref = NODES.get(key)
+        if node_ref is not None and (found := node_ref()) is not None:
             return found
         node = object.__new__(cls)
         node.op = op
@@ -113,13 +112,13 @@ class UOp:
         node._bounds = node._ranges = node._linear = node._order = None
         node.shape = SHAPE_OF[op](node)
         node.number = next(_numbers)
-        held = _Held(node, _forget)
-        held.key = key
-        # Another thread may have filed the same node meanwhile: the first one stays.
-        while (other := NODES.setdefault(key, held)) is not held:
+        node_ref = _NodeRef(node, _drop_node)
+        node_ref.key = key
+        # Another thread may have created the same node meanwhile: the first one wins.
+        while (other := NODES.setdefault(key, node_ref)) is not node_ref:
             if (winner := other()) is not None:
                 return winner
-            _forget(other)
+            _drop_node(other)
         return node
 
     def __reduce__(self) -> tuple[Callable[..., UOp], tuple[Any, ...]]:
@@ -147,7 +146,7 @@ class UOp:
         """A scalar constant of this node's dtype."""
         return UOp(CONST, self.dtype, (), value)
 
-    def _other(self, value: UOp | ConstType) -> UOp:
+    def _operand(self, value: UOp | ConstType) -> UOp:
         return value if isinstance(value, UOp) else self.const_like(value)
 
     def cast(self, dtype: DType) -> UOp:
@@ -160,63 +159,63 @@ class UOp:
         return self.alu(Ops.WHERE, yes, no)
 
     def load(self) -> UOp:
-        """What is at this INDEX."""
+        """The element at this INDEX."""
         return UOp(Ops.LOAD, self.dtype, (self,))
 
     def index(self, *indices: UOp, gate: UOp | None = None) -> UOp:
-        """The place of one element of this buffer, stage or store."""
+        """An INDEX of this buffer, STAGE or STORE."""
         src = (self, *indices) if gate is None else (self, *indices, gate)
-        # A STORE is no value itself; what is read there later is what it stored.
+        # A STORE has no value; reading it gives the stored value.
         dtype = self.src[1].dtype if self.op is Ops.STORE else self.dtype
         return UOp(INDEX, dtype, src)
 
     def __add__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.ADD, self._other(other))
+        return self.alu(Ops.ADD, self._operand(other))
 
     def __sub__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.SUB, self._other(other))
+        return self.alu(Ops.SUB, self._operand(other))
 
     def __mul__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.MUL, self._other(other))
+        return self.alu(Ops.MUL, self._operand(other))
 
     def __floordiv__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.FLOORDIV, self._other(other))
+        return self.alu(Ops.FLOORDIV, self._operand(other))
 
     def __mod__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.FLOORMOD, self._other(other))
+        return self.alu(Ops.FLOORMOD, self._operand(other))
 
     def __and__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.AND, self._other(other))
+        return self.alu(Ops.AND, self._operand(other))
 
     def __or__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.OR, self._other(other))
+        return self.alu(Ops.OR, self._operand(other))
 
     def __xor__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.XOR, self._other(other))
+        return self.alu(Ops.XOR, self._operand(other))
 
     def __lshift__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.SHL, self._other(other))
+        return self.alu(Ops.SHL, self._operand(other))
 
     def __rshift__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.SHR, self._other(other))
+        return self.alu(Ops.SHR, self._operand(other))
 
     def __neg__(self) -> UOp:
         return self.alu(Ops.NEG)
 
     def __lt__(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.CMPLT, self._other(other))
+        return self.alu(Ops.CMPLT, self._operand(other))
 
     def eq(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.CMPEQ, self._other(other))
+        return self.alu(Ops.CMPEQ, self._operand(other))
 
     def ne(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.CMPNE, self._other(other))
+        return self.alu(Ops.CMPNE, self._operand(other))
 
     def maximum(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.MAX, self._other(other))
+        return self.alu(Ops.MAX, self._operand(other))
 
     def minimum(self, other: UOp | ConstType) -> UOp:
-        return self.alu(Ops.MIN, self._other(other))
+        return self.alu(Ops.MIN, self._operand(other))
 
     # ------------------------------------------------------------------ reading one node
 
@@ -226,7 +225,7 @@ class UOp:
 
     @property
     def buffer(self) -> UOp:
-        """What an INDEX of a kernel is a place in, and a LOAD or STORE goes to."""
+        """The buffer of an INDEX, LOAD or STORE of a kernel."""
         index = self if self.op is INDEX else self.src[0]
         return index.src[0]
 
@@ -245,7 +244,7 @@ class UOp:
     def bound(self) -> tuple[UOp, ...]:
         """The ranges that a REDUCE, SCAN, STORE or STAGE runs over, outermost first.
 
-        Those of a SCAN are free in it: it has a value for each of their steps.
+        The ranges of a SCAN remain free in it: it has a value at each of their steps.
         """
         op = self.op
         if op is REDUCE:
@@ -256,7 +255,7 @@ class UOp:
 
     @property
     def value(self) -> UOp:
-        """What a REDUCE, SCAN, STORE or STAGE computes at each step of its ranges."""
+        """The value a REDUCE, SCAN, STORE or STAGE computes at each step of its ranges."""
         return self.src[1] if self.op is STORE else self.src[0]
 
     @property
@@ -266,19 +265,19 @@ class UOp:
 
     @property
     def kind(self) -> AxisKind:
-        """What kind of loop a RANGE is."""
+        """The kind of a RANGE."""
         kind: AxisKind = self.arg[1]
         return kind
 
     @property
     def axis(self) -> int:
-        """The number of a RANGE."""
+        """The axis number of a RANGE."""
         number: int = self.arg[0]
         return number
 
     @property
     def size(self) -> int:
-        """How many values a RANGE has; its largest if that is only known at launch."""
+        """The number of values of a RANGE; the largest possible if only known at launch."""
         bound = self.src[0]
         size: int = bound.arg if bound.op is CONST else bound.vmax
         return size
@@ -287,7 +286,7 @@ class UOp:
 
     @property
     def ranges(self) -> frozenset[UOp]:
-        """The ranges that are free in this expression."""
+        """The free ranges of this expression."""
         found = self._ranges
         if found is None:
             from glassgrad.ir.facts import free_ranges
@@ -297,7 +296,7 @@ class UOp:
 
     @property
     def bounds(self) -> tuple[Any, Any]:
-        """(smallest, largest) value that an integer expression can have."""
+        """The smallest and largest possible value of an integer expression."""
         found = self._bounds
         if found is None:
             from glassgrad.ir.facts import find_bounds
@@ -316,21 +315,23 @@ class UOp:
     # ------------------------------------------------------------------ walking
 
     def toposort(self, stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
-        """Every node under this one, sources first, itself last. Nodes that `stop` are leaves."""
+        """All nodes under this one, sources first, itself last. Nodes for which `stop` is true are
+        leaves.
+        """
         return toposort((self,), stop)
 
     def substitute(self, changes: dict[UOp, UOp]) -> UOp:
-        """This expression with some nodes replaced by others."""
+        """The expression with some nodes replaced."""
         from glassgrad.ir.facts import substitute
 
         return substitute(self, changes)
 
 
 def toposort(roots: Iterable[UOp], stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
-    """Every node under the roots, sources first."""
+    """All nodes under the roots, sources first."""
     found = list(dict.fromkeys(roots))
     seen = set(found)
-    add, append = seen.add, found.append  # bound once: nothing else is called as often as this
+    add, append = seen.add, found.append  # bound once: this is the hottest loop of the package
     for node in found:
         if stop is None or not stop(node):
             for source in node.src:

@@ -1,4 +1,4 @@
-"""a movement of a buffer -> a window on its memory, where strides can say it; nothing is copied."""
+"""Movement of a buffer -> a strided View of its memory, where strides can express it; no copy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOVEMENTS: dict[Ops, Movement] = {
 
 
 def window_of(node: UOp) -> View | None:
-    """The elements of a node as they lie in a buffer that is there; None if they lie nowhere."""
+    """The View of a node's elements in existing memory; None if they have none."""
     moves: list[UOp] = []
     while node.realized is None and node.op in MOVEMENTS and len(node.src) == 1:
         moves.append(node)

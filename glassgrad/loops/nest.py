@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.reindex import rebuild_open
+from glassgrad.ir.reindex import rebuild_index
 from glassgrad.ir.staged import accumulated_loops, carried_loops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, make_range
@@ -120,7 +120,7 @@ def substitute_axes(nest: Nest, changes: Mapping[UOp, tuple[tuple[UOp, ...], UOp
         else:
             src = tuple([done.get(source, source) for source in node.src])
             if src != node.src:
-                done[node] = rebuild_open(node, src)
+                done[node] = rebuild_index(node, src)
     outer = _replace_ranges(nest.outer, loops)
     return replace(nest, body=done.get(nest.body, nest.body), outer=outer)
 

@@ -164,11 +164,11 @@ def _dot(w: Writer, u: UOp) -> str:
     dot, kind = u.arg, llvm_type(u.dtype)
     *factors, total = [w.name(source) for source in u.src]
     taken = llvm_type(u.src[0].dtype)
-    if dot.takes is not None:
+    if dot.operand_dtype is not None:
         taken, before = kind, taken
         factors = [w.line("bytes", f"bitcast {before} {x} to {taken}") for x in factors]
     operands = [f"{taken} {x}" for x in factors]
-    if dot.adds:
+    if dot.accumulates:
         return w.line("dot", w.intrinsic(kind, dot.name, f"{kind} {total}", *operands))
     found = w.line("dot", w.intrinsic(kind, dot.name, *operands))
     return w.line("dot", f"add {kind} {found}, {total}")

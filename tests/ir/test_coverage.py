@@ -28,12 +28,12 @@ from glassgrad.ir.coverage import (
     CoverageError,
     Footprint,
     check_stores,
+    coverage_of,
     difference,
-    full,
     uncovered,
-    written,
+    whole_buffer,
 )
-from glassgrad.ir.divmod import all_of, less
+from glassgrad.ir.divmod import conjunction, less
 from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Kernel, Nest, Target
@@ -66,16 +66,16 @@ def elements(found: Footprint) -> set[int]:
 @settings(max_examples=400)
 @given(expressions(), CONDITIONS)
 def test_a_footprint_is_what_is_written(place: UOp, conditions: list[UOp]) -> None:
-    index = memory(1 << 20).index(place, gate=all_of(tuple(conditions)))
+    index = memory(1 << 20).index(place, gate=conjunction(tuple(conditions)))
     store = UOp(Ops.STORE, dtypes.void, (index, const(1.0, dtypes.float32), *RANGES))
     try:
-        footprint, is_once = written(store)
+        footprint, is_injective = coverage_of(store)
     except Unproved:
         return
     gate = index.gate
     places = [value_of(place, at) for at in everywhere() if gate is None or value_of(gate, at)]
     assert elements(footprint) == set(places)
-    assert not is_once or len(set(places)) == len(places)
+    assert not is_injective or len(set(places)) == len(places)
 
 
 def blocks_of(size: int, amount: int, number: int) -> tuple[UOp, tuple[UOp, ...]]:
@@ -92,9 +92,9 @@ def blocks_of(size: int, amount: int, number: int) -> tuple[UOp, tuple[UOp, ...]
 def test_blocks_with_a_tail_that_overlaps_are_the_whole_axis(size: int, amount: int) -> None:
     amount = min(amount, size)
     place, loops = blocks_of(size, amount, 0)
-    footprint, is_once = written(store_at(place, *loops, size=size))
-    assert footprint == full((size,), (1,))
-    assert is_once == (size % amount == 0)
+    footprint, is_injective = coverage_of(store_at(place, *loops, size=size))
+    assert footprint == whole_buffer((size,), (1,))
+    assert is_injective == (size % amount == 0)
 
 
 def test_tails_of_tails() -> None:
@@ -103,7 +103,7 @@ def test_tails_of_tails() -> None:
     tail = minimum(place, const(13 * 8 - 11))  # the beginning of eleven elements each
     inner = make_range(3, 11)
     store = store_at(add(tail, inner), *outside, make_range(2, 8), inner, size=13 * 8)
-    assert written(store).footprint == full((104,), (1,))
+    assert coverage_of(store).footprint == whole_buffer((104,), (1,))
 
 
 def test_joined_axes_of_a_transposed_buffer_are_all_of_it() -> None:
@@ -123,8 +123,8 @@ def test_a_size_known_only_at_launch_stays_what_it_is() -> None:
     whole = store_at(add(scale(rows, 8), columns), rows, columns, size=512)
     other = make_range(0, m)
     different = store_at(add(scale(other, 8), columns), other, columns, size=512)
-    assert written(whole) != written(different)
-    assert written(whole, at_most=True).footprint == full((512,), (1,))
+    assert coverage_of(whole) != coverage_of(different)
+    assert coverage_of(whole, at_largest=True).footprint == whole_buffer((512,), (1,))
     assert difference(sink(whole), sink(different)) is not None
 
 

@@ -8,7 +8,7 @@ from support.compiler.nests import blocks, kernel_of, move
 
 from glassgrad import dtypes
 from glassgrad.base.dtype import DType
-from glassgrad.ir.dots import dot_of, find_dot
+from glassgrad.ir.dots import find_dot, find_dot_reduction
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp
@@ -44,7 +44,7 @@ def test_only_as_many_steps_as_a_lane_holds_are_a_dot_product() -> None:
     def found(amount: int) -> UOp:
         return blocks(move(nest, OptOps.UNROLL, 2, amount), Ops.REDUCE)[0]
 
-    dotted = dot_of(found(4), target)
+    dotted = find_dot_reduction(found(4), target)
     assert dotted is not None and dotted.steps.size == 4
-    assert dot_of(found(2), target) is None
-    assert dot_of(found(8), target) is None
+    assert find_dot_reduction(found(2), target) is None
+    assert find_dot_reduction(found(8), target) is None

@@ -97,13 +97,13 @@ def test_top_down_rewrites_what_a_rule_made_and_its_sources():
     ids=lambda rules: rules.name,
 )
 def test_rules_that_never_rest_are_reported(rules, bottom_up, monkeypatch):
-    monkeypatch.setattr("glassgrad.ir.rewrite.MOST_FIRINGS", 1_000)
+    monkeypatch.setattr("glassgrad.ir.rewrite.MAX_FIRINGS", 1_000)
     with pytest.raises(AssertionError, match="never come to rest"):
         rewrite(v + w, rules, bottom_up=bottom_up)
 
 
 def test_rules_that_grow_for_ever_are_reported(monkeypatch):
-    monkeypatch.setattr("glassgrad.ir.rewrite.MOST_FIRINGS", 1_000)
+    monkeypatch.setattr("glassgrad.ir.rewrite.MAX_FIRINGS", 1_000)
     with pytest.raises(AssertionError, match="'growth'"):
         rewrite(v + 1, Rules("growth", Rule(x + c, x + fold(c + c))))
 

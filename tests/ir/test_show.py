@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.show import DEEPEST, listing, read, show
+from glassgrad.ir.show import MAX_NESTING, listing, read, show
 from glassgrad.ir.stages import Param
 from glassgrad.ir.uop import UOp, const, make_range, variable
 
@@ -81,13 +81,13 @@ def test_any_graph_is_read_back(graph):
     assert read(show(graph)) is graph
 
 
-@pytest.mark.parametrize("depth", [DEEPEST - 2, DEEPEST, 10_000])
+@pytest.mark.parametrize("depth", [MAX_NESTING - 2, MAX_NESTING, 10_000])
 def test_deep_graphs_are_printed_and_read_back(depth):
     node = variable("deep", 0, 9)
     for _ in range(depth):
         node = -node
     text = show(node)
-    assert text.startswith("UOp(" if depth < DEEPEST else "x0 = UOp(")
+    assert text.startswith("UOp(" if depth < MAX_NESTING else "x0 = UOp(")
     assert len(text) < 100 * depth + 4_000
     assert read(text) is node
 

@@ -12,7 +12,7 @@ import glassgrad.ir.uop as uop_module
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Param
-from glassgrad.ir.uop import NODES, UOp, const, make_range, note, toposort, variable
+from glassgrad.ir.uop import NODES, UOp, const, make_range, set_realized, toposort, variable
 
 v, w = variable("v", 0, 9), variable("w", -3, 3)
 param = UOp(Ops.PARAM, dtypes.float, (), Param(0, (4, 5), (5, 1)))
@@ -59,7 +59,7 @@ def test_nodes_are_forgotten_when_nobody_holds_them():
 def test_an_expression_whose_value_is_noted_is_another_node_when_written_again():
     x = variable("noted", 0, 1)
     node, held = x * 12_345, const(0)
-    note(node, held)
+    set_realized(node, held)
     again = x * 12_345
     assert again is not node
     assert (node.realized, again.realized) == (held, None)
@@ -70,7 +70,7 @@ def test_an_expression_whose_value_is_noted_is_another_node_when_written_again()
 
 def test_constants_take_no_notes():
     two = const(2)
-    note(two, const(0))
+    set_realized(two, const(0))
     assert two.realized is None
     assert const(2) is two
 
@@ -109,7 +109,7 @@ def test_a_node_that_two_threads_forget_at_once_is_forgotten_once(monkeypatch, i
 
     table = Overtaken({key: held}, meanwhile)
     monkeypatch.setattr(uop_module, "NODES", table)
-    uop_module._forget(held)
+    uop_module._drop_node(held)
     assert dict(table) == ({key: following} if is_filed_again else {})
 
 

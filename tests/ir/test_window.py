@@ -12,7 +12,7 @@ from support.references.graph import evaluate
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.ir.window import file_window, window_of
 from glassgrad.memory.view import View
 
@@ -65,7 +65,7 @@ def test_elements_that_lie_nowhere_have_no_window() -> None:
 def test_what_was_computed_is_a_window_too() -> None:
     node = leaf(np.arange(3, dtype=np.int32))
     more = node + 1
-    note(more, leaf(np.array([1, 2, 3], np.int32)))
+    set_realized(more, leaf(np.array([1, 2, 3], np.int32)))
     part = window_of(UOp(Ops.SHRINK, more.dtype, (more,), ((1, 3),)))
     assert part is not None and part.tolist() == [2, 3]
 

@@ -12,7 +12,7 @@ from glassgrad import Tensor
 from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.errors import CompilerWarning
 from glassgrad.base.events import Event, StageEntered, listen
-from glassgrad.ir.proof import unproved
+from glassgrad.ir.proof import unproved_indices
 from glassgrad.ir.stages import Kernel
 from sweep import general, images, language  # noqa: F401 - their families
 from sweep.dry import TARGETS, DryDevice, dry_cpu
@@ -82,7 +82,7 @@ def _run(case: Case) -> None:
 def _look(event: Event) -> None:
     if isinstance(event, StageEntered) and event.stage == "loops":
         assert isinstance(event.value, Kernel)
-        assert not unproved(event.value.body), "an index may leave its buffer"
+        assert not unproved_indices(event.value.body), "an index may leave its buffer"
 
 
 def _report(case: Case, device: DryDevice, failure: str | None) -> Report:

@@ -23,15 +23,15 @@ PACKED = dtypes.int32  # LLVM before 21 wants bytes packed into ints; later ones
 X86_DOTS: dict[int, tuple[tuple[str, Dot], ...]] = {
     64: (
         ("+avx512vnni", Dot(UNSIGNED, SIGNED, "x86.avx512.vpdpbusd.512", PACKED)),
-        ("+avx512bw", Dot(SHORT, SHORT, "x86.avx512.pmaddw.d.512", adds=False)),
+        ("+avx512bw", Dot(SHORT, SHORT, "x86.avx512.pmaddw.d.512", accumulates=False)),
     ),
     32: (
         ("+avxvnniint8", Dot(SIGNED, SIGNED, "x86.avx2.vpdpbssd.256", PACKED)),
         ("+avxvnniint8", Dot(UNSIGNED, UNSIGNED, "x86.avx2.vpdpbuud.256", PACKED)),
         ("+avxvnni", Dot(UNSIGNED, SIGNED, "x86.avx512.vpdpbusd.256", PACKED)),
-        ("+avx2", Dot(SHORT, SHORT, "x86.avx2.pmadd.wd", adds=False)),
+        ("+avx2", Dot(SHORT, SHORT, "x86.avx2.pmadd.wd", accumulates=False)),
     ),
-    16: (("+sse2", Dot(SHORT, SHORT, "x86.sse2.pmadd.wd", adds=False)),),
+    16: (("+sse2", Dot(SHORT, SHORT, "x86.sse2.pmadd.wd", accumulates=False)),),
 }
 NEON_DOTS = (
     ("+dotprod", Dot(SIGNED, SIGNED, "aarch64.neon.sdot.v4i32.v16i8")),

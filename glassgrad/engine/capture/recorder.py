@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.fast_dataclasses import field, mutable
-from glassgrad.ir.size import LOOKERS, Size
+from glassgrad.ir.size import VALUE_READERS, Size
 from glassgrad.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _refuse_value(size: Size) -> None:
         )
 
 
-LOOKERS.append(_refuse_value)
+VALUE_READERS.append(_refuse_value)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from math import inf, prod
 from typing import Any
 
 from glassgrad.base.fast_dataclasses import frozen, replace
-from glassgrad.ir.divmod import all_of, conditions_of, is_limit, less
+from glassgrad.ir.divmod import conjunction, conjuncts, is_upper_bound, less
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.proof import guard_unproved
@@ -136,17 +136,17 @@ def _split_index(index: UOp, around: Loops) -> tuple[UOp, UOp]:
 def _gate_of_copy(gate: UOp | None, coordinates: list[Coordinate], around: Loops) -> UOp | None:
     """The conditions of the load, expressed over the ranges of the copy."""
     conditions: list[UOp] = []
-    for node in conditions_of(gate):
+    for node in conjuncts(gate):
         if node.ranges <= around:
             conditions.append(node)
-        elif is_limit(node):
+        elif is_upper_bound(node):
             outer, inner = _split_index(node.src[0], around)
             conditions.append(
                 less(add(outer, _condition_on_copy(inner, coordinates)), node.src[1].arg)
             )
         else:
             raise IllegalMove("a condition of the load is not an inequality over its indices")
-    return all_of(tuple([c for c in conditions if not (c.is_const and c.arg)]))
+    return conjunction(tuple([c for c in conditions if not (c.is_const and c.arg)]))
 
 
 def _condition_on_copy(inner: UOp, coordinates: list[Coordinate]) -> UOp:

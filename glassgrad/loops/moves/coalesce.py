@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from glassgrad.ir.divmod import floordiv, mod
-from glassgrad.ir.facts import NOTHING
+from glassgrad.ir.facts import NO_RANGES
 from glassgrad.ir.linear import flat
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
@@ -126,6 +126,6 @@ def _address_terms(index: UOp) -> Mapping[UOp, int]:
 def _numeric_axes(node: UOp) -> frozenset[UOp]:
     """The axes used as numbers here: in the index of a STAGE, a cast or a comparison."""
     if node.op is Ops.STAGE:
-        return NOTHING.union(*[index.ranges for index in node.scratch_indices])
+        return NO_RANGES.union(*[index.ranges for index in node.scratch_indices])
     is_number = node.op in NUMERIC_USES and node.src[0].dtype.kind == "index"
-    return node.ranges if is_number else NOTHING
+    return node.ranges if is_number else NO_RANGES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from glassgrad.ir.dots import dot_of
+from glassgrad.ir.dots import find_dot_reduction
 from glassgrad.ir.linear import add, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Nest, Target
@@ -50,7 +50,7 @@ def _would_gather(binder: UOp, axis: UOp, binders: Sequence[UOp], target: Target
     """True if sums inside would gather along this axis but read contiguously along their own."""
     sums = [node for node in binders if node.op is Ops.REDUCE and axis in node.ranges]
     # dot instructions use their own axis
-    sums = [node for node in sums if dot_of(node, target) is None]
+    sums = [node for node in sums if find_dot_reduction(node, target) is None]
     if binder.op is Ops.REDUCE or not sums:
         return False
     for node in set(binder.toposort()).intersection(sums):

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.ir.dots import dot_of
+from glassgrad.ir.dots import find_dot_reduction
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.stages import Nest, Target
@@ -91,7 +91,9 @@ def packed_value(nest: Nest, load: UOp, target: Target) -> UOp:
 
 def _dot_operand_casts(nest: Nest, target: Target) -> set[UOp]:
     """The conversions that dot-product instructions absorb."""
-    products = [block for block in binders_of(nest.body) if dot_of(block, target) is not None]
+    products = [
+        block for block in binders_of(nest.body) if find_dot_reduction(block, target) is not None
+    ]
     return {cast for reduce in products for cast in (reduce.src[0], *reduce.src[0].src)}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from glassgrad.base.fast_dataclasses import replace
 from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
-from glassgrad.ir.reindex import rebuild_open, reindex
+from glassgrad.ir.reindex import rebuild_index, reindex
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.analysis.mask_alignment import align_masked_loops
@@ -68,7 +68,7 @@ def _distribute(body: UOp, rows: UOp, number: int) -> UOp:
     done: dict[UOp, UOp] = {}
     for node in body.toposort():
         src = tuple([done[source] for source in node.src])
-        same = node if src == node.src else rebuild_open(node, src)
+        same = node if src == node.src else rebuild_index(node, src)
         if node.op is Ops.STAGE and node.arg and rows in node.ranges:
             own = make_range(number, rows.src[0])
             number += 1

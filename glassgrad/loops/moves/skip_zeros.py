@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.ir.divmod import all_of, conditions_of, floordiv, is_limit
+from glassgrad.ir.divmod import conjunction, conjuncts, floordiv, is_upper_bound
 from glassgrad.ir.linear import ZERO, Linear, add, build, linear, maximum, minimum, scale, sub
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
@@ -58,7 +58,7 @@ def _factors(value: UOp) -> list[UOp]:
 def _conditions(load: UOp) -> list[UOp]:
     """The conditions under which a load is not 0; for scratch, those of the copied load."""
     index, buffer = load.src[0], load.src[0].src[0]
-    found = conditions_of(index.gate)
+    found = conjuncts(index.gate)
     if buffer.op is Ops.STAGE and not accumulated_loops(buffer) and not carried_loops(buffer):
         pairs = zip(buffer.scratch_indices, index.indices, strict=True)
         indices = {written: read for written, read in pairs if written.op is Ops.RANGE}
@@ -74,8 +74,8 @@ def fraction_unmasked(index: UOp, axis: UOp) -> float:
     outputs.
     """
     masked = 0.0
-    for condition in conditions_of(index.gate):
-        if axis not in condition.ranges or not is_limit(condition):
+    for condition in conjuncts(index.gate):
+        if axis not in condition.ranges or not is_upper_bound(condition):
             continue
         terms, constant = linear(sub(*condition.src))
         rest = build(Linear({a: c for a, c in terms.items() if a is not axis}, constant))
@@ -93,7 +93,7 @@ def _tighten(steps: StepRange, condition: UOp, axis: UOp, loops: frozenset[UOp])
     """Drop the steps at both ends that violate a condition for every value of the loops inside of
     `loops`.
     """
-    if not is_limit(condition):
+    if not is_upper_bound(condition):
         return steps
     left, right = condition.src
     terms, constant = linear(left)
@@ -155,7 +155,7 @@ def _gate_unrolled_steps(nest: Nest, axis: UOp, loads: list[UOp]) -> Nest:
         index = load.src[0]
         static = [c for c in _conditions(load) if axis in c.ranges and _is_unrolled(c, axis)]
         if static:
-            gate = all_of((*conditions_of(index.gate), *static))
+            gate = conjunction((*conjuncts(index.gate), *static))
             changes[load] = index.src[0].index(*index.indices, gate=gate).load()
     if not changes:
         raise IllegalMove("no step of this axis is known to add only zeros")

@@ -9,7 +9,7 @@ from glassgrad.ir.divmod import less
 from glassgrad.ir.facts import identity
 from glassgrad.ir.linear import ZERO, add, scale, sub
 from glassgrad.ir.ops import Exclusive, Ops
-from glassgrad.ir.reindex import open_gates, rebuild, reindex
+from glassgrad.ir.reindex import drop_open_gate, rebuild, reindex
 from glassgrad.ir.stages import Nest
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.nest import binders_of, nodes_of
@@ -134,7 +134,7 @@ class StripMine:
             load_at = {r for position in node.indices for r in position.ranges if r in self.loops}
             for r in sorted(load_at, key=lambda r: r.axis):
                 gate = self._in_bounds(r) if gate is None else gate & self._in_bounds(r)
-        return open_gates(src[0].index(*indices, gate=gate))
+        return drop_open_gate(src[0].index(*indices, gate=gate))
 
 
 class CarriedScratch:

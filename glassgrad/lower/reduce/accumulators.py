@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.dtype import DType
 from glassgrad.base.fast_dataclasses import field, mutable
-from glassgrad.ir.dots import Dotted
+from glassgrad.ir.dots import DotReduction
 from glassgrad.ir.facts import identity
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -43,7 +43,7 @@ class Reduction:
     steps: list[UnrollCopy]
     chains: int
     width: int
-    dots: Dotted | None  # one instruction takes several steps
+    dots: DotReduction | None  # one instruction takes several steps
     registers: list[list[UOp]] = field(default_factory=list)
     totals: list[list[UOp]] = field(default_factory=list)
     current_values: dict[UOp, UOp] = field(default_factory=dict)

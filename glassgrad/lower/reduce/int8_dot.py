@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import DType, dtypes
-from glassgrad.ir.dots import Dotted, dot_of
+from glassgrad.ir.dots import DotReduction, find_dot_reduction
 from glassgrad.ir.linear import order
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, UnrollCopy
 
 
-def find_dots(emitter: Emitter, reduce: UOp) -> Dotted | None:
+def find_dots(emitter: Emitter, reduce: UOp) -> DotReduction | None:
     """The dot product that a sum consists of; None if the operands' layout does not allow it."""
-    found = dot_of(reduce, emitter.target)
+    found = find_dot_reduction(reduce, emitter.target)
     if found is None or not emitter.target.has_vector_alu:
         return None
     lanes = sorted([r for r in reduce.ranges if emitter.is_vector(r)], key=order)
@@ -42,16 +42,16 @@ def _has_dot_layout(emitter: Emitter, load: UOp, steps: UOp, lane: UOp) -> bool:
     return terms.get(steps) == 1 and terms.get(lane, steps.size) == steps.size and not mixed
 
 
-def emit_dot(emitter: Emitter, found: Dotted, total: UOp, copy: UnrollCopy) -> UOp:
+def emit_dot(emitter: Emitter, found: DotReduction, total: UOp, copy: UnrollCopy) -> UOp:
     """total plus the products of all steps, in every lane"""
     count = total.dtype.count * found.steps.size
     left = _operand(emitter, found.left, found.steps, count, copy)
     if found.right is None:
-        dtype = found.dot.left if found.is_turned else found.dot.right
+        dtype = found.dot.left if found.is_swapped else found.dot.right
         right = _ones(emitter, dtype, count)
     else:
         right = _operand(emitter, found.right, found.steps, count, copy)
-    pair = (right, left) if found.is_turned else (left, right)
+    pair = (right, left) if found.is_swapped else (left, right)
     return emitter.scopes.emit_here(UOp(Ops.DOT, total.dtype, (*pair, total), found.dot))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.divmod import FALSE, all_of
-from glassgrad.ir.facts import NOTHING, substitute
+from glassgrad.ir.divmod import FALSE, conjunction
+from glassgrad.ir.facts import NO_RANGES, substitute
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, const
 from glassgrad.schedule.kernels.movement import (
@@ -101,7 +101,7 @@ class Expressions:
             source = Access(node.src[0], indices, conditions)
             return [source, *self._index_atoms(source)] if conditions else [source]
         if op is GATHER:
-            moved, more = gather_indices(node, indices, all_of(conditions))
+            moved, more = gather_indices(node, indices, conjunction(conditions))
             source = Access(node.src[0], moved, _union(conditions, more))
             return [source, *self._index_atoms(source)]
         if op is CONST or op is VARIABLE or op is BIND:
@@ -139,7 +139,7 @@ class Expressions:
         if FALSE in access.conditions:
             return const(0, access.node.dtype)
         indices, conditions = self._resolved(access, sources)
-        return self.read(access.node, indices, all_of(conditions))
+        return self.read(access.node, indices, conjunction(conditions))
 
     def _build_node(self, access: Access, sources: list[Access]) -> UOp:
         node = access.node
@@ -175,7 +175,7 @@ class Expressions:
     def _check(self, access: Access, sources: list[Access]) -> UOp:
         """The CHECK; where its conditions do not hold, the index counts as valid."""
         node, value = access.node, self.built[sources[0]]
-        gate = all_of(self._resolved(access, sources[1:])[1])
+        gate = conjunction(self._resolved(access, sources[1:])[1])
         if gate is not None:
             value = gate.where(value, value.const_like(0))
         return UOp(CHECK, node.dtype, (value,), (node.arg[0], *self.error_cell(node)))
@@ -186,7 +186,7 @@ class Expressions:
         if not more:
             return value
         inner = source._replace(conditions=more)
-        gate = all_of(self._resolved(inner, self._index_atoms(inner))[1])
+        gate = conjunction(self._resolved(inner, self._index_atoms(inner))[1])
         if gate is None:
             return value
         if gate in self._gates_under(value):
@@ -199,7 +199,7 @@ class Expressions:
         for node in value.toposort(stop=known.__contains__):
             if node not in known:
                 gate = node.src[0].gate if node.op is LOAD else None
-                own = NOTHING if gate is None else frozenset((gate,))
+                own = NO_RANGES if gate is None else frozenset((gate,))
                 is_last = _is_sequential(node)
                 known[node] = own.union(*[] if is_last else [known[n] for n in node.src])
         return known[value]
@@ -238,6 +238,6 @@ def _access_of_atom(atom: UOp) -> Access:
 
 
 def _atom_of_access(access: Access) -> UOp:
-    gate = all_of(access.conditions)
+    gate = conjunction(access.conditions)
     rest = access.indices if gate is None else (*access.indices, gate)
     return UOp(INDEX, dtypes.index, (access.node, *rest))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.divmod import all_of, within
+from glassgrad.ir.divmod import conjunction, within
 from glassgrad.ir.facts import substitute
 from glassgrad.ir.linear import linear
 from glassgrad.ir.ops import Ops
@@ -52,7 +52,7 @@ def _lookup(value: UOp, reduced: UOp) -> UOp | None:
     at = solve_for(condition, reduced)
     if at is None:
         return None
-    inside = all_of(within(at, 0, reduced.size))
+    inside = conjunction(within(at, 0, reduced.size))
     body = index_at(chosen, reduced, at)
     if inside is not None:
         body = inside.where(body, body.const_like(0))
@@ -61,7 +61,7 @@ def _lookup(value: UOp, reduced: UOp) -> UOp | None:
 
 def index_at(chosen: UOp, reduced: UOp, at: UOp) -> UOp:
     """x[e] for x[r]; loads are gated by the bounds of r."""
-    inside = all_of(within(at, 0, reduced.size))
+    inside = conjunction(within(at, 0, reduced.size))
     return substitute(_gate_loads(chosen, reduced, inside), {reduced: at})
 
 

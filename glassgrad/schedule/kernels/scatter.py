@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.ir.divmod import all_of, within
+from glassgrad.ir.divmod import conjunction, within
 from glassgrad.ir.facts import identity, substitute
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Kernel, Target
@@ -87,7 +87,7 @@ def scatter_kernel(kernel: Kernel, target: Target) -> Kernel | None:
     outer = tuple([r for r in kernel.outer if r is not found.axis and r not in inner])
     start = UOp(Ops.STORE, dtypes.void, (index, _initial_value(value), *outer, found.axis, *inner))
     indices = tuple([found.at if i is found.axis else i for i in index.indices])
-    gate = all_of(within(found.at, 0, found.axis.size))
+    gate = conjunction(within(found.at, 0, found.axis.size))
     written = index.src[0].index(*indices, gate=gate)
     # loop moves may treat them differently
     renamed = dict(zip(inner, _fresh_ranges(kernel, inner), strict=True))

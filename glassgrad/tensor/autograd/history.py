@@ -16,7 +16,7 @@ from glassgrad.base.dtype import DType
 from glassgrad.base.errors import GraphWarning
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.tensor.autograd.derivatives import after_write
 from glassgrad.tensor.autograd.gradient import flow_sources
 from glassgrad.tensor.core import TensorCore, live_tensors
@@ -51,7 +51,7 @@ class History(NamedTuple):
         made = _functional(self.op, buffer.dtype, src, self.arg)
         made.origin = made.origin or self.origin
         if made.op is not BUFFER and buffer.arg not in OVERWRITTEN:
-            note(made, buffer)
+            set_realized(made, buffer)
         return made
 
 
@@ -119,7 +119,7 @@ def with_history(value: UOp) -> UOp:
             done[node] = made = _functional(node.op, node.dtype, src, node.arg)
             made.origin = made.origin or node.origin
             if node.realized is not None and node.realized.arg not in OVERWRITTEN:
-                note(made, node.realized)
+                set_realized(made, node.realized)
     return done.get(value, value)
 
 

@@ -9,7 +9,7 @@ from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import bindings
-from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.ir.window import file_window
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
@@ -118,5 +118,5 @@ def existing_buffer(uop: UOp) -> UOp | None:
     held = current_buffer(uop)
     if held is None and (part := file_window(uop)) is not None:
         held = UOp(BUFFER, uop.dtype, (), part)
-        note(uop, held)
+        set_realized(uop, held)
     return held

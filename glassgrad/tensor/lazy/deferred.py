@@ -20,7 +20,7 @@ from glassgrad.base.fast_dataclasses import unique
 from glassgrad.base.origin import Origin
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
-from glassgrad.ir.uop import UOp, next_number, note, toposort
+from glassgrad.ir.uop import UOp, next_number, set_realized, toposort
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.buffer_versions import current_buffer, replace_write
 from glassgrad.tensor.lazy.carried_state import track_replacements
@@ -146,7 +146,7 @@ def redirect_readers(changed: dict[UOp, UOp], spares_gradients: bool = False) ->
         made = with_sources(node, tuple([changed.get(source, source) for source in node.src]))
         changed[node] = made
         if (held := current_buffer(node)) is not None:
-            note(made, held)
+            set_realized(made, held)
     redirect_holders(changed)
 
 
@@ -188,7 +188,7 @@ def _expand(values: Iterable[UOp], graphs: Sequence[UOp], only: type) -> dict[UO
             continue
         changed[node] = made
         if (held := current_buffer(node)) is not None and made.op not in (BUFFER, CONST):
-            note(made, held)
+            set_realized(made, held)
     return changed
 
 

@@ -7,7 +7,7 @@ from math import copysign
 from glassgrad.engine.capture.recorder import recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import sizes_in
-from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.memory.view import View
 from glassgrad.tensor.device_names import canonical_device
 
@@ -24,7 +24,7 @@ def fresh_zeros(uop: UOp) -> UOp | None:
         return None
     held = UOp(BUFFER, uop.dtype, (), View.empty(canonical_device(None), uop.shape, uop.dtype))
     held.origin = uop.origin
-    note(uop, held)
+    set_realized(uop, held)
     return held
 
 

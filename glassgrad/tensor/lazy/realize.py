@@ -15,7 +15,7 @@ from glassgrad.engine.launch.error_flags import OutOfRangeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
 from glassgrad.ir.size import sizes_in
-from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.ir.window import window_of
 from glassgrad.memory.storage import Storage
 from glassgrad.memory.view import View
@@ -245,7 +245,7 @@ def _publish_wanted(
     for tensor, value in zip(wanted, values, strict=False):
         if current_buffer(tensor.uop) is None and value in held:
             if not reads_shared_memory(tensor.uop):
-                note(tensor.uop, held[value])
+                set_realized(tensor.uop, held[value])
             set_node(tensor, held[value])
 
 
@@ -300,7 +300,7 @@ def _publish(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) 
         OVERWRITTEN.add(buffer.arg)
     for root, buffer in held.items():
         if root not in lent:
-            note(root, buffer)
+            set_realized(root, buffer)
         if root.op is ASSIGN and (writer := WRITERS.get(root)) is not None:
             WRITERS[buffer] = writer
     parameters = Parameters()

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.uop import UOp, note
+from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.ir.window import MOVEMENTS, window_of
 from glassgrad.memory.allocator import is_file
 from glassgrad.memory.storage import Storage
@@ -37,7 +37,7 @@ class SliceWindows:
             base = _base_buffer(node)
             if base is not None and (view := window_of(node)) is not None:
                 self.found[node] = window = UOp(BUFFER, node.dtype, (), view)
-                note(node, window)
+                set_realized(node, window)
         return len(self.found) > before
 
     def close(self, storages: Iterable[Storage] | None = None) -> None:

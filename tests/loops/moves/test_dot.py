@@ -12,7 +12,7 @@ from support.compiler.schedules import memory
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.dtype import DType
-from glassgrad.ir.dots import dot_of
+from glassgrad.ir.dots import find_dot_reduction
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
 from glassgrad.loops import optimize
@@ -37,7 +37,7 @@ def test_the_move_keeps_the_meaning(name: str, pair: tuple[str, str], depth: int
     for slot in (1, 2):
         after = move(before, OptOps.DOT, 2, slot, machine(name))
         same(before, after)
-        assert dot_of(blocks(after, Ops.REDUCE)[-1], machine(name)) is not None
+        assert find_dot_reduction(blocks(after, Ops.REDUCE)[-1], machine(name)) is not None
 
 
 @pytest.mark.parametrize(

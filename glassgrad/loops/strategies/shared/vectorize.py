@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from math import prod
 
-from glassgrad.ir.divmod import conditions_of
+from glassgrad.ir.divmod import conjuncts
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import stride, written_stride
 from glassgrad.ir.uop import UOp
@@ -208,7 +208,7 @@ def _is_masked(binder: UOp, axis: UOp) -> bool:
 def _conditions(binder: UOp) -> list[UOp]:
     """The gates of all loads, as far as they depend on loops alone."""
     gates = dict.fromkeys([node.gate for node in binder.toposort() if node.op is Ops.INDEX])
-    found = dict.fromkeys([c for gate in gates for c in conditions_of(gate)])
+    found = dict.fromkeys([c for gate in gates for c in conjuncts(gate)])
     return [condition for condition in found if not _depends_on_data(condition)]
 
 
