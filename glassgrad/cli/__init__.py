@@ -1,4 +1,4 @@
-"""`glassgrad …`, or `python -m glassgrad …`: words on a command line -> what they ask for."""
+"""`glassgrad …` or `python -m glassgrad …`: parses the command line and runs a command."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from glassgrad.cli.arguments import parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 if all went well."""
+    """Run one command; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal that lacks a letter shows another one
+        if isinstance(stream, TextIOWrapper):  # terminals without a character show another one
             stream.reconfigure(errors="replace")
     options = parser().parse_args(argv)
     try:
-        # Each command is imported when it is asked for: `--help` waits for nothing.
+        # Commands are imported on demand, so `--help` is fast.
         command = import_module(f"glassgrad.cli.{options.command}")
         return int(command.run(options))
     except GlassgradError as error:
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"glassgrad: {error.message}{hint}", file=sys.stderr)
     except FileNotFoundError as error:
         print(f"glassgrad: no such file or folder: {error.filename}", file=sys.stderr)
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"glassgrad: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`glassgrad bench`: a few numbers that say how fast this machine is, beside NumPy's."""
+"""`glassgrad bench`: the speed of this machine in a few benchmarks, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def _random(*shape: int) -> np.ndarray[Any, Any]:
 
 
 def _captured(function: Callable[..., Tensor], *arrays: np.ndarray[Any, Any]) -> Callable[[], Any]:
-    """The function as one native call."""
+    """The function, captured as one native call."""
     replay = TinyJit(function)
     tensors = [Tensor(array).realize() for array in arrays]
     return lambda: replay(*tensors)
 
 
 def _best(function: Callable[[], Any], seconds: float) -> float:
-    """The shortest of the runs that fit into this time, after two that do not count."""
+    """The shortest run within this time, after two warm-up runs."""
     function()
     function()
     best, end = float("inf"), perf_counter() + seconds

@@ -1,4 +1,4 @@
-"""`glassgrad cache`: what is kept on disk; shrink it, or empty it."""
+"""`glassgrad cache`: show, prune or clear the cache on disk."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from glassgrad.base.folders import cache_folder
 from glassgrad.base.terminal import size_to_str
 from glassgrad.devices.cpu import object_cache as objects
 
-PLANS = b'{"sources": '  # how plans begin; other things in braces are sources of kernels
+PLANS = b'{"sources": '  # start of a plan; other JSON objects are sources of kernels
 KINDS = ("compiled kernels", "their sources", "plans of graphs", "facts, recipes")
 
 
 def run(options: Namespace) -> int:
     folder = Path(cache_folder())
-    before = kept()
+    before = entry_sizes()
     if options.action == "prune":
         objects.prune(options.most)
     elif options.action == "clear":
         objects.clear()
     print(f"{folder}")
-    after = kept()
-    for kind, sizes in (*after.items(), ("downloads", downloads(folder))):
+    after = entry_sizes()
+    for kind, sizes in (*after.items(), ("downloads", download_sizes(folder))):
         print(f"  {kind:<16}  {len(sizes):6}  {size_to_str(sum(sizes))}")
     if options.action != "show":
         was, is_now = (
@@ -32,8 +32,8 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def kept() -> dict[str, list[int]]:
-    """The sizes of everything that was compiled or planned, by what it is."""
+def entry_sizes() -> dict[str, list[int]]:
+    """The sizes of all cache entries by kind."""
     found: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for start, size in objects.entry_prefixes(len(PLANS)):
         found[_kind(start)].append(size)
@@ -46,9 +46,9 @@ def _kind(start: bytes) -> str:
         return plans
     if start.startswith(b"{"):
         return sources
-    # ELF begins with 0x7f, Mach-O with 0xcf, COFF with "d\x86": no text does.
+    # ELF starts with 0x7f, Mach-O with 0xcf, COFF with "d\x86", which no text does.
     return others if start.isascii() and start[:1].decode().isprintable() else code
 
 
-def downloads(folder: Path) -> list[int]:
+def download_sizes(folder: Path) -> list[int]:
     return [path.stat().st_size for path in (folder / "downloads").rglob("*") if path.is_file()]

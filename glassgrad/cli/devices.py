@@ -1,4 +1,4 @@
-"""`glassgrad devices`: what can compute here, and why the others cannot."""
+"""`glassgrad devices`: the available devices, and why others are not available."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def run(options: Namespace) -> int:
         try:
             target = Device[family].target
         except DeviceError as error:
-            print(f"  {family:<8} {painted('not here', 'red')}: {error.message}")
+            print(f"  {family:<8} {painted('unavailable', 'red')}: {error.message}")
             continue
         facts = [f"{target.language}", f"{target.cores} cores" if target.cores > 1 else "1 core"]
         facts += [f"vectors of {size_to_str(target.vector_bytes)}"] if target.vector_bytes else []
         facts += [target.arch] if target.arch else []
         mark = "*" if is_default else " "
-        print(f"{mark} {family:<8} {painted('works', 'green')}: {', '.join(facts)}")
-    print("* is the default; DEV=CLANG or Tensor(..., device='CLANG') takes another one")
+        print(f"{mark} {family:<8} {painted('available', 'green')}: {', '.join(facts)}")
+    print("* is the default; choose another one with DEV=CLANG or Tensor(..., device='CLANG')")
     return 0

@@ -1,4 +1,4 @@
-"""`glassgrad explain`: one expression -> what every stage makes of it."""
+"""`glassgrad explain`: prints what every stage makes of an expression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad.viz.artefacts import artefacts
 
 
 def run(options: Namespace) -> int:
-    value = evaluated(options.expression)
+    value = evaluate(options.expression)
     if options.device:
         value = value.to(options.device)
     machine = Device[options.device]
@@ -28,12 +28,12 @@ def run(options: Namespace) -> int:
         for stage, title, text in artefacts(kernel, machine):
             show(stage, f"{title} ({number} of {len(kernels)})", text)
     if not kernels:
-        print("no kernel is needed: the value is in memory, or a constant")
+        print("no kernel is needed: the value is a constant or already in memory")
     return 0
 
 
-def evaluated(expression: str) -> Tensor:
-    """The tensor that Python's words on the command line stand for."""
+def evaluate(expression: str) -> Tensor:
+    """The tensor of an expression on the command line."""
     import numpy as np
 
     from glassgrad import dtypes
@@ -44,7 +44,7 @@ def evaluated(expression: str) -> Tensor:
         raise FormatError(f"cannot read the expression: {error}") from None
     except GlassgradError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever Python says of it
+    except Exception as error:  # noqa: BLE001 - any error of the expression
         what = f"{type(error).__name__}: {error}"
         raise FormatError(f"cannot compute the expression: {what}") from None
     if not isinstance(found, Tensor):

@@ -1,4 +1,4 @@
-"""`glassgrad generate`: a model and a prompt -> text, as it is written."""
+"""`glassgrad generate`: prints the text that a model generates from a prompt."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What happened on the road -> a page in a browser that follows it, from line to machine code."""
+"""A browser page about a program's computations, from the user's lines to machine code."""

@@ -1,4 +1,4 @@
-"""Kernel -> what each stage makes of it, as texts."""
+"""Kernel -> the result of each stage, as text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from glassgrad.lower import lower
 from glassgrad.render import render
 from glassgrad.viz.formula import formulas
 
-MOST_SHOWN = 2000  # nodes of a pass's result that are written out
+MAX_SHOWN_NODES = 2000  # larger results of passes are not printed
 
 
 class Artefact(NamedTuple):
-    """What one stage hands on: which stage, a title, and the text."""
+    """The result of a stage: its name, a title, and the text."""
 
     stage: str
     title: str
@@ -44,22 +44,22 @@ def artefacts(kernel: Kernel, machine: Device) -> Iterator[Artefact]:
 
 
 def moves(nest: Nest) -> str:
-    """The recipe, one move a line, and the buffers of a nest."""
+    """The recipe, one loop move per line, and the buffers of a nest."""
     rows = [f"move    {opt!s:<32}  {opt.op.value}" for opt in nest.recipe] or ["no moves"]
     rows += [f"buffer  data{p.arg.slot} {p.dtype.name} {p.arg.shape}" for p in buffers(nest.body)]
     return "\n".join(rows)
 
 
 class Pass(NamedTuple):
-    """A pass that changed a kernel on its way to a program, and what the kernel was then."""
+    """A pass that changed a kernel, its time, and its result."""
 
     name: str
     seconds: float
     text: str
 
 
-def shaped(kernel: Kernel, machine: Device) -> tuple[Nest, list[Pass]]:
-    """A kernel's nest, and the passes from the kernel to its program."""
+def nest_and_passes(kernel: Kernel, machine: Device) -> tuple[Nest, list[Pass]]:
+    """The nest of a kernel, and all passes from the kernel to its program."""
     seen: list[PassDone] = []
 
     def notice(event: Event) -> None:
@@ -76,4 +76,4 @@ def _after(value: object) -> str:
     if not isinstance(value, UOp):
         return pass_result(value)
     count = len(value.toposort())
-    return formulas(value) if count <= MOST_SHOWN else f"{count:,} nodes"
+    return formulas(value) if count <= MAX_SHOWN_NODES else f"{count:,} nodes"

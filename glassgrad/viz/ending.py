@@ -1,4 +1,4 @@
-"""VIZ=1: a program that ends -> a page about everything that it computed."""
+"""VIZ=1: at exit, writes a page about everything that the program computed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from glassgrad.viz.recording import Recording, recorded
+from glassgrad.viz.recording import Recording, record
 
 
 def watch() -> None:
-    """Look on from now to the end of the program."""
+    """Record from now to the end of the program."""
     stack = ExitStack()
-    recording = stack.enter_context(recorded())
+    recording = stack.enter_context(record())
     atexit.register(_end, stack, recording)
 
 

@@ -1,10 +1,9 @@
-"""Kernel or Nest -> formulas: its stores as a person would write them, one line per named value.
+"""Kernel or Nest -> formulas: its stores in mathematical notation, one line per named value.
 
 i0 < 64  loop
 k1 < 64  reduce
 
-m1 = max over k1 of data1[i0, k1]
-data0[i0] = m1 * 2.0
+m1 = max over k1 of data1[i0, k1] data0[i0] = m1 * 2.0
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from glassgrad.ir.ops import AxisKind, Exclusive, Ops
 from glassgrad.ir.staged import scan_op
 from glassgrad.ir.uop import UOp
 
-MOST_LETTERS = 72  # a longer expression is given a name
+MAX_LETTERS = 72  # a longer expression gets a name
 LETTERS = {AxisKind.LOOP: "i", AxisKind.REDUCE: "k", AxisKind.CORE: "c", AxisKind.UPCAST: "u"}
 LETTERS |= {AxisKind.LANE: "l", AxisKind.UNROLL: "n", AxisKind.GLOBAL: "g", AxisKind.LOCAL: "t"}
-INFIX = {  # how it is written, and how tight it binds
+INFIX = {  # (symbol, precedence)
     Ops.POW: ("**", 8),
     Ops.MUL: ("*", 6), Ops.FDIV: ("/", 6), Ops.FLOORDIV: ("//", 6), Ops.FLOORMOD: ("%", 6),
     Ops.CDIV: ("//", 6), Ops.CMOD: ("%", 6), Ops.ADD: ("+", 5), Ops.SUB: ("-", 5),
@@ -33,13 +32,13 @@ UNNAMED = frozenset((Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.INDEX, Ops.LOAD, Ops.V
 
 
 def formulas(body: UOp) -> str:
-    """The axes of a kernel's body, and its values in the order in which they can be computed."""
+    """The axes of a kernel, and its values in order of computation."""
     writer = Writer(body)
     return "\n".join([*writer.axes(), "", *writer.lines]).strip("\n")
 
 
 class Writer:
-    """One body being written."""
+    """Formulas of one kernel."""
 
     def __init__(self, body: UOp) -> None:
         self.nodes = body.toposort()
@@ -62,11 +61,11 @@ class Writer:
         if node.op is Ops.SINK:
             return
         is_value = node.op not in UNNAMED and node.dtype.kind not in ("index", "void")
-        is_long = len(text) > MOST_LETTERS or node.op in (Ops.REDUCE, Ops.SCAN)
+        is_long = len(text) > MAX_LETTERS or node.op in (Ops.REDUCE, Ops.SCAN)
         if node.op in (Ops.STORE, Ops.STAGE):
-            where, value = text.split(" = ", 1)
-            self.lines.append(f"{where} = {value}")
-            self.texts[node] = where.split("[", 1)[0]
+            target, value = text.split(" = ", 1)
+            self.lines.append(f"{target} = {value}")
+            self.texts[node] = target.split("[", 1)[0]
         elif is_value and (is_long or self.uses[node] > 1):
             name = f"{_stem(node)}{len(self.lines)}"
             self.lines.append(f"{name} = {text}")
@@ -76,31 +75,31 @@ class Writer:
             self.texts[node] = text
 
     def _text(self, node: UOp) -> str:
-        says = [self.texts[source] for source in node.src if source in self.texts]
-        if node.op in SAID:
-            return SAID[node.op](node, says)
+        texts = [self.texts[source] for source in node.src if source in self.texts]
+        if node.op in FORMATS:
+            return FORMATS[node.op](node, texts)
         if node.op is Ops.INDEX:
-            return self._place(node)
+            return self._element(node)
         if node.op is Ops.STAGE:
-            places = ", ".join(says[1 : 1 + len(node.arg)])
-            return f"scratch{len(self.lines)}[{places}] = {says[0]}"
+            places = ", ".join(texts[1 : 1 + len(node.arg)])
+            return f"scratch{len(self.lines)}[{places}] = {texts[0]}"
         if node.op is Ops.NEG:
             return f"-{self._inner(node.src[0], 7)}"
-        if node.op in INFIX and len(says) == 2:
+        if node.op in INFIX and len(texts) == 2:
             sign, level = INFIX[node.op]
             left, right = node.src
             return f"{self._inner(left, level)} {sign} {self._inner(right, level + 1)}"
-        return f"{node.op.name.lower()}({', '.join(says)})"
+        return f"{node.op.name.lower()}({', '.join(texts)})"
 
     def _inner(self, node: UOp, level: int) -> str:
-        """A part of an expression, in parentheses if it would fall apart."""
+        """An operand, in parentheses if its precedence is lower."""
         text = self.texts[node]
         if text in self.names or node.op not in INFIX or INFIX[node.op][1] >= level:
             return text
         return f"({text})"
 
-    def _place(self, node: UOp) -> str:
-        """An element of a buffer, and the gate that says whether it is there."""
+    def _element(self, node: UOp) -> str:
+        """An element of a buffer, with its gate."""
         gates = [source for source in node.src[1:] if source.dtype.kind == "bool"]
         places = [self.texts[source] for source in node.src[1:] if source not in gates]
         text = f"{self.texts[node.src[0]]}[{', '.join(places)}]"
@@ -108,7 +107,7 @@ class Writer:
 
 
 def _stem(node: UOp) -> str:
-    """The first letter of a name: what kind of value it is."""
+    """The first letter of a name, by the kind of value."""
     if node.op in (Ops.REDUCE, Ops.SCAN):
         return {Ops.MAX: "m", Ops.MIN: "m", Ops.MUL: "p"}.get(_named_by(node), "s")
     return "x"
@@ -118,37 +117,37 @@ def _number(value: Any) -> str:
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
-def _total(node: UOp, says: list[str]) -> str:
-    terms, loops = says[: len(says) - len(node.bound)], says[len(says) - len(node.bound) :]
+def _total(node: UOp, texts: list[str]) -> str:
+    terms, loops = texts[: len(texts) - len(node.bound)], texts[len(texts) - len(node.bound) :]
     kind = TOTALS[_named_by(node)]
     over = f" over {', '.join(loops)}" if loops else ""
     running = "running " if node.op is Ops.SCAN else ""
-    behind = " until then" if isinstance(node.arg, Exclusive) else ""
+    suffix = " until then" if isinstance(node.arg, Exclusive) else ""
     scaled = f", times {terms[1]} at each step" if len(terms) > 1 else ""
-    return f"{running}{kind}{over} of {terms[0]}{behind}{scaled}"
+    return f"{running}{kind}{over} of {terms[0]}{suffix}{scaled}"
 
 
 def _named_by(node: UOp) -> Ops:
-    """The op of a REDUCE or SCAN; numbers that are scaled at each step are added up, too."""
+    """The op of a REDUCE or SCAN; a scan with a factor is a sum."""
     op = scan_op(node)
     return Ops.ADD if op is Ops.MULACC else op
 
 
-def _cast(node: UOp, says: list[str]) -> str:
-    return says[0] if node.dtype.kind == "index" else f"{node.dtype.name}({says[0]})"
+def _cast(node: UOp, texts: list[str]) -> str:
+    return texts[0] if node.dtype.kind == "index" else f"{node.dtype.name}({texts[0]})"
 
 
-SAID: dict[Ops, Callable[[UOp, list[str]], str]] = {  # from a node and what its sources are called
-    Ops.SINK: lambda node, says: "",
-    Ops.CONST: lambda node, says: _number(node.arg),
-    Ops.RANGE: lambda node, says: f"{LETTERS.get(node.kind, 'g')}{node.axis}",
-    Ops.VARIABLE: lambda node, says: str(node.arg[0]),
-    Ops.PARAM: lambda node, says: f"data{node.arg.slot}",
-    Ops.LOAD: lambda node, says: says[0],
-    Ops.STORE: lambda node, says: f"{says[0]} = {says[1]}",
+FORMATS: dict[Ops, Callable[[UOp, list[str]], str]] = {  # (node, texts of its sources) -> text
+    Ops.SINK: lambda node, texts: "",
+    Ops.CONST: lambda node, texts: _number(node.arg),
+    Ops.RANGE: lambda node, texts: f"{LETTERS.get(node.kind, 'g')}{node.axis}",
+    Ops.VARIABLE: lambda node, texts: str(node.arg[0]),
+    Ops.PARAM: lambda node, texts: f"data{node.arg.slot}",
+    Ops.LOAD: lambda node, texts: texts[0],
+    Ops.STORE: lambda node, texts: f"{texts[0]} = {texts[1]}",
     Ops.REDUCE: _total,
     Ops.SCAN: _total,
-    Ops.WHERE: lambda node, says: f"({says[1]} if {says[0]} else {says[2]})",
+    Ops.WHERE: lambda node, texts: f"({texts[1]} if {texts[0]} else {texts[2]})",
     Ops.CAST: _cast,
     Ops.BITCAST: _cast,
 }

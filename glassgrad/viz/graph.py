@@ -1,4 +1,4 @@
-"""Schedule -> plain data: nodes with the user's lines, and which kernel computes which of them."""
+"""Schedule -> plain data: nodes with the user's lines, and which kernel computes which."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule import base_buffer
 from glassgrad.viz.formula import TOTALS
 
-MOST_LETTERS = 80  # of an op's argument
+MAX_LETTERS = 80  # of an op's printed arg
 
 
 @mutable
 class Lines:
-    """The user's lines that were met, numbered."""
+    """The user's lines, numbered."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     numbers: dict[Origin, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Lines:
 def graph_of(
     schedule: Schedule, codes: Sequence[int], lines: Lines, seconds: float
 ) -> dict[str, Any]:
-    """A graph as the page shows it: {nodes, kernels, line, seconds}."""
+    """A graph for the page: {nodes, kernels, line, seconds}."""
     nodes = toposort([*schedule.outputs, *chain.from_iterable(schedule.stored)])
     numbers = {node: number for number, node in enumerate(nodes)}
     makers: dict[UOp, int] = {}
@@ -55,7 +55,7 @@ def graph_of(
         })  # fmt: skip
         for node in stored:
             makers[node] = makers[base_buffer(node)] = number
-    _hand_lines_down(kernels)
+    _propagate_lines(kernels)
     return {
         "nodes": [_node(node, numbers, lines) for node in nodes],
         "kernels": kernels,
@@ -64,8 +64,8 @@ def graph_of(
     }
 
 
-def _hand_lines_down(kernels: list[dict[str, Any]]) -> None:
-    """Parts of what a later kernel finishes were made by its line."""
+def _propagate_lines(kernels: list[dict[str, Any]]) -> None:
+    """A kernel without lines takes those of the kernel that reads its result."""
     for kernel in reversed(kernels):
         for slot in kernel["slots"]:
             if slot["maker"] >= 0 and not kernels[slot["maker"]]["lines"]:
@@ -85,7 +85,7 @@ def _param(node: UOp) -> UOp:
 
 
 def _computed(stored: Sequence[UOp], makers: dict[UOp, int]) -> list[UOp]:
-    """What a kernel computes: down from what it stores to what is in memory by then."""
+    """The nodes that a kernel computes: from what it stores down to what is in memory."""
     return toposort(stored, lambda node: node in makers and node not in stored)
 
 
@@ -103,7 +103,7 @@ def _slot(node: UOp, is_written: bool, makers: dict[UOp, int]) -> dict[str, Any]
 
 
 def _node(node: UOp, numbers: dict[UOp, int], lines: Lines) -> list[Any]:
-    """op, dtype, shape, argument, sources, line: a list, for there are thousands."""
+    """[op, dtype, shape, arg, sources, line]: a list, as there are thousands."""
     sources = [numbers[source] for source in node.src]
     shape = [int(n) for n in node.shape]
     return [node.op.name, node.dtype.name, shape, _arg(node), sources, lines.number(node.origin)]
@@ -117,11 +117,13 @@ def _arg(node: UOp) -> str:
     if node.op is Ops.REDUCE:
         return f"{TOTALS[node.arg[0]]} over {', '.join(map(str, node.arg[1]))}"
     text = f"{node.arg:.7g}" if isinstance(node.arg, float) else str(node.arg)
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}…"
 
 
 def _lines_of(stored: Sequence[UOp], computed: Sequence[UOp], lines: Lines) -> list[int]:
-    """The lines of what a kernel stores; where the compiler made that, of what it is made of."""
+    """The lines of what a kernel stores; for nodes that the compiler made, those of their
+    operands.
+    """
     found = [lines.number(node.origin) for node in stored if node.origin is not None]
     found += [lines.number(node.origin) for node in reversed(computed) if node.origin is not None]
     return list(dict.fromkeys(found))[: max(1, sum(n.origin is not None for n in stored))]

@@ -1,4 +1,4 @@
-"""Recording -> one HTML file: data, style and script in it; nothing is fetched from anywhere."""
+"""Recording -> a self-contained HTML file with data, style and script."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from glassgrad.devices.registry import Device
 from glassgrad.engine.debug import program_listing
 from glassgrad.ir.ops import AxisKind
 from glassgrad.loops.names import axes_in_order
-from glassgrad.viz.artefacts import moves, shaped
+from glassgrad.viz.artefacts import moves, nest_and_passes
 from glassgrad.viz.formula import formulas
 from glassgrad.viz.recording import Code, Recording
 
 
 def page_of(recording: Recording, title: str) -> str:
-    """The page, ready to be opened or served."""
+    """The page as HTML."""
     codes = sorted(recording.codes.values(), key=lambda code: code.number)
     data = {
         "title": title,
@@ -28,7 +28,7 @@ def page_of(recording: Recording, title: str) -> str:
         "leftOut": recording.left_out,
         "kinds": {kind.name: kind.name.lower() for kind in AxisKind},
     }
-    # A "<" in somebody's text must not end the script element that holds the data.
+    # A "<" in the data must not end its script element.
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     page = _part("page.html")
     script = _part("page.js") + _part("drawing.js")
@@ -38,9 +38,9 @@ def page_of(recording: Recording, title: str) -> str:
 
 
 def code_of(code: Code) -> dict[str, Any]:
-    """One kernel: its name by axes, its runs, and the texts of its stages, packed."""
+    """A kernel: its name by axes, its runs, and the compressed texts of its stages."""
     machine, source = Device[code.device], code.executable.source
-    nest, passes = shaped(code.kernel, machine)
+    nest, passes = nest_and_passes(code.kernel, machine)
     texts = {
         "kernel": formulas(code.kernel.body),
         "nest": formulas(nest.body),
@@ -60,13 +60,13 @@ def code_of(code: Code) -> dict[str, Any]:
         "runs": code.runs,
         "fastest": code.fastest,
         "total": code.seconds,
-        "texts": {stage: packed(text) for stage, text in texts.items()},
-        "passes": [[name, seconds, packed(text)] for name, seconds, text in passes],
+        "texts": {stage: compress_text(text) for stage, text in texts.items()},
+        "passes": [[name, seconds, compress_text(text)] for name, seconds, text in passes],
     }
 
 
-def packed(text: str) -> str:
-    """Text that browsers unpack when it is looked at: machine code is long and repeats itself."""
+def compress_text(text: str) -> str:
+    """Text that the browser decompresses on demand: machine code is long and repetitive."""
     return b64encode(compress(text.encode(), 6)).decode()
 
 

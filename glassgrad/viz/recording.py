@@ -1,6 +1,6 @@
-"""events -> Recording: graphs, their kernels and how long these took, in plain data.
+"""Events -> Recording: graphs, their kernels and the times of these, as plain data.
 
-Graphs are written down at once and let go, so that looking on keeps no tensor's memory alive.
+Graphs are converted at once and not kept, so that recording keeps no tensor's memory alive.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from glassgrad.engine.cache.graph_keys import PLANS
 from glassgrad.ir.stages import Executable, Kernel
 from glassgrad.viz.graph import Lines, graph_of
 
-MOST_GRAPHS = 100  # later ones are only counted
+MAX_GRAPHS = 100  # later ones are only counted
 
 
 @mutable
 class Code:
-    """A kernel that was built, and its runs."""
+    """A compiled kernel and its runs."""
 
     number: int
     kernel: Kernel
@@ -40,12 +40,12 @@ class Code:
 
 @mutable
 class Recording:
-    """What a program did while somebody looked on."""
+    """What a program computed while it was recorded."""
 
-    codes: dict[int, Code] = field(default_factory=dict)  # by the identity of the executable
+    codes: dict[int, Code] = field(default_factory=dict)  # id of the executable -> code
     graphs: list[dict[str, Any]] = field(default_factory=list)
     lines: Lines = field(default_factory=Lines)
-    left_out: int = 0  # graphs
+    left_out: int = 0  # number of graphs beyond MAX_GRAPHS
 
     def notice(self, event: Event) -> None:
         if isinstance(event, GraphPlanned) and event.schedule.kernels:
@@ -56,7 +56,7 @@ class Recording:
                 code.ran(event.seconds)
 
     def _planned(self, event: GraphPlanned) -> None:
-        if len(self.graphs) >= MOST_GRAPHS:
+        if len(self.graphs) >= MAX_GRAPHS:
             self.left_out += 1
             return
         numbers = []
@@ -72,9 +72,9 @@ class Recording:
 
 
 @contextmanager
-def recorded() -> Iterator[Recording]:
-    """Look on. Plans made before are forgotten: their graphs would not be seen."""
+def record() -> Iterator[Recording]:
+    """Record what is computed. Clears cached plans, whose graphs would not be announced."""
     PLANS.clear()
-    made = Recording()
-    with listen(made.notice):
-        yield made
+    recording = Recording()
+    with listen(recording.notice):
+        yield recording

@@ -1,14 +1,14 @@
-"""a page -> localhost: one HTML file, served until somebody presses Ctrl-C."""
+"""Serves a page on localhost until Ctrl-C."""
 
 from __future__ import annotations
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-HOST = "127.0.0.1"  # nobody else's machine
+HOST = "127.0.0.1"  # not reachable from other machines
 
 
 def server_of(page: str, port: int = 0) -> ThreadingHTTPServer:
-    """A server that is ready to run; port 0 takes one that is free."""
+    """A server for the page; port 0 chooses a free one."""
     body = page.encode()
 
     class Handler(BaseHTTPRequestHandler):

@@ -68,11 +68,11 @@ def test_a_model_is_trained_resumed_and_writes(
     text = str(folder / "text.txt")
     assert main(["train", text, "--out", out, "--steps", "8", *SMALL]) == 0
     first = capsys.readouterr()
-    assert "loss on text it never saw" in first.out
+    assert "loss on held-out text" in first.out
     assert "step      8  loss" in first.err
     assert "tok/s  00:00 left" in first.err
     assert main(["train", "--resume", out, "--steps", "10"]) == 0
-    assert "goes on from step 8" in capsys.readouterr().out
+    assert "from step 8" in capsys.readouterr().out
     written = []
     for _ in range(2):
         assert main(["generate", out, "def f", "--tokens", "12", "--seed", "3"]) == 0
@@ -80,7 +80,7 @@ def test_a_model_is_trained_resumed_and_writes(
     assert written[0] == written[1]
     assert written[0].startswith("def f")
     assert main(["train", text, "--out", out]) == 1
-    assert "holds a model already" in capsys.readouterr().err
+    assert "already contains a model" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent")
@@ -121,7 +121,7 @@ def test_a_second_thought_ends_a_run_at_once(
         for _ in range(2):
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("glassgrad.cli.train.AT_ONCE", -1.0)
+    monkeypatch.setattr("glassgrad.cli.train.INTERRUPT_GRACE", -1.0)
     monkeypatch.setattr(Training, "save", stop)
     words = ["train", str(folder / "text.txt"), "--out", str(tmp_path), "--steps", "1", *SMALL]
     before = signal.getsignal(signal.SIGINT)
@@ -130,7 +130,7 @@ def test_a_second_thought_ends_a_run_at_once(
         assert main(words) == 130
     finally:
         signal.signal(signal.SIGINT, before)
-    assert "not saved at step 1; nothing was saved before" in capsys.readouterr().err
+    assert "not saved at step 1; no earlier step was saved" in capsys.readouterr().err
 
 
 def test_signals_that_a_shell_has_ignored_stay_ignored(
@@ -165,7 +165,7 @@ def test_a_full_disk_is_named_with_the_file_and_what_is_left(folder: Path, tmp_p
     command = [sys.executable, "-c", limited, *words]
     found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert found.returncode == 1
-    assert "not saved at step 1; nothing was saved before" in found.stderr
+    assert "not saved at step 1; no earlier step was saved" in found.stderr
     assert "step-00000001.safetensors: File too large" in found.stderr
     assert "Traceback" not in found.stderr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from glassgrad import Device, Tensor
-from glassgrad.viz.artefacts import artefacts, shaped
+from glassgrad.viz.artefacts import artefacts, nest_and_passes
 
 
 def kernel_of(value: Tensor):
@@ -28,7 +28,7 @@ def test_a_device_without_machine_code_ends_with_the_source() -> None:
 
 def test_passes_that_change_a_kernel_are_told_with_what_it_became() -> None:
     x = Tensor(np.ones(64, np.float32)).realize()
-    nest, found = shaped(kernel_of(x.exp()), Device["CPU"])
+    nest, found = nest_and_passes(kernel_of(x.exp()), Device["CPU"])
     assert nest.name.startswith("E_")
     texts = {one.name: one.text for one in found}
     assert "exp2(" not in texts["expand functions"]

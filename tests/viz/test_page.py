@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import numpy as np
 
 from glassgrad import Tensor
-from glassgrad.viz.page import packed, page_of
-from glassgrad.viz.recording import recorded
+from glassgrad.viz.page import compress_text, page_of
+from glassgrad.viz.recording import record
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -42,7 +42,7 @@ class Reader(HTMLParser):
 
 def page(title: str = "a title") -> tuple[str, Reader]:
     x = Tensor(np.ones((32, 32), np.float32)).realize()
-    with recorded() as seen:
+    with record() as seen:
         (x @ x).softmax().realize()
     text = page_of(seen, title)
     reader = Reader()
@@ -90,4 +90,4 @@ def test_every_stage_of_every_kernel_is_in_the_page() -> None:
 
 def test_text_survives_being_packed() -> None:
     text = "définir <&> \n" * 50
-    assert zlib.decompress(b64decode(packed(text))).decode() == text
+    assert zlib.decompress(b64decode(compress_text(text))).decode() == text

@@ -10,7 +10,7 @@ import numpy as np
 from glassgrad import Tensor, TinyJit
 from glassgrad.base.events import LISTENERS
 from glassgrad.viz import recording
-from glassgrad.viz.recording import recorded
+from glassgrad.viz.recording import record
 
 
 def memory(*shape: int) -> Tensor:
@@ -20,7 +20,7 @@ def memory(*shape: int) -> Tensor:
 def test_a_graph_that_ran_before_is_seen() -> None:
     x = memory(16)
     (x * 5 + 1).realize()
-    with recorded() as seen:
+    with record() as seen:
         (x * 5 + 1).realize()
     assert len(seen.graphs) == 1
 
@@ -31,7 +31,7 @@ def test_every_run_is_counted_and_replays_of_captures_too() -> None:
         return (x * 7 + 2).sum().realize()
 
     x = memory(4096)
-    with recorded() as seen:
+    with record() as seen:
         for _ in range(5):
             step(x)
     (code,) = seen.codes.values()
@@ -42,7 +42,7 @@ def test_every_run_is_counted_and_replays_of_captures_too() -> None:
 
 def test_equal_layers_share_their_code() -> None:
     x, weights = memory(512), [memory(512, 512) for _ in range(4)]
-    with recorded() as seen:
+    with record() as seen:
         for w in weights:
             x = (w @ x).relu().contiguous()
         x.realize()
@@ -52,7 +52,7 @@ def test_equal_layers_share_their_code() -> None:
 
 
 def test_looking_on_keeps_no_memory_alive_and_ends() -> None:
-    with recorded() as seen:
+    with record() as seen:
         result = (memory(64) + 3).realize()
         storage = weakref.ref(result.uop.arg.storage)
         del result
@@ -63,8 +63,8 @@ def test_looking_on_keeps_no_memory_alive_and_ends() -> None:
 
 
 def test_graphs_beyond_the_most_are_counted_only(monkeypatch) -> None:
-    monkeypatch.setattr(recording, "MOST_GRAPHS", 2)
-    with recorded() as seen:
+    monkeypatch.setattr(recording, "MAX_GRAPHS", 2)
+    with record() as seen:
         for number in range(5):
             (memory(8 + number) + 10.5).realize()
     assert len(seen.graphs) == 2
