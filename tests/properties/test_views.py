@@ -140,6 +140,7 @@ class Sharing(RuleBasedStateMachine):
     def teardown(self) -> None:
         for tensor, model in self.rows:
             assert tensor.tolist() == model.read().tolist()
+        self.rows.clear()  # the machine itself lives on; later tests count calls
 
 
 TestSharing = Sharing.TestCase
