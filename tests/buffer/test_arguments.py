@@ -1,4 +1,4 @@
-"""Shapes, axes and indices as people write them."""
+"""Shapes, axes and indices as arguments of Buffer methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators, functions and reductions are those of NumPy; mistakes are named."""
+"""Operators, functions and reductions against NumPy, and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffer: views that are views, operations that are NumPy's, errors that say what was found."""
+"""Buffer: views share memory, operations match NumPy, errors say what was found."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_reshape_is_a_view_wherever_numpy_has_one(
     assert np.shares_memory(result.numpy(), numbers) == shares
 
 
-def test_writes_through_a_view_are_seen_by_its_owner() -> None:
+def test_writes_to_a_view_reach_its_owner() -> None:
     buffer = Buffer.zeros((2, 3), "int32")
     buffer.permute((1, 0))[2][1] = 5
     buffer.reshape((3, 2))[0] = [7, 8]

@@ -1,4 +1,4 @@
-"""Operations are graphs that are computed at once, and found again by their layouts."""
+"""Operations are graphs that run at once; plans are cached by layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""copy, deepcopy and pickle: a Buffer with memory of its own."""
+"""copy, deepcopy and pickle of a Buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers are made of data, shapes and random bits; bad data is refused."""
+"""Buffers from data, shapes and random bits; errors for bad data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nested lists are read once, and packed as the dtype's bytes."""
+"""Parsing of nested lists, and packing as bytes of a dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/accuracy.md promises: bounds of functions and sums, and the same bits in every run."""
+"""docs/accuracy.md: error bounds of functions and sums, and bitwise reproducibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Casts from any dtype to any: the table of docs/dtypes.md, on compiled code and in Python."""
+"""Casts between all dtypes: the table of docs/dtypes.md, compiled and interpreted."""
 
 from __future__ import annotations
 

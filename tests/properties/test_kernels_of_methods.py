@@ -1,4 +1,4 @@
-"""How many kernels a method takes, and that none stores more than its input or its result."""
+"""The number of kernels of each method, and that none stores more than its input or result."""
 
 from __future__ import annotations
 

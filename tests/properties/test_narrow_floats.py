@@ -67,7 +67,7 @@ def tricky(dtype: DType) -> np.ndarray:
 
 @narrow
 @devices
-def test_every_value_becomes_the_float_that_it_is(dtype: DType, device: str, step: int) -> None:
+def test_every_bit_pattern_converts_to_its_float(dtype: DType, device: str, step: int) -> None:
     values = every_value(dtype)[::step]
     for wide in (np.float32, np.float64):
         found = tensor(values, dtype, device).cast(np.dtype(wide).name).numpy()

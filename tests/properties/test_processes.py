@@ -1,4 +1,4 @@
-"""Several threads and several processes at once: right results, and nothing hangs."""
+"""Several threads and processes at once: correct results, and nothing hangs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the scheduler puts into one kernel, the loops can shape: every product gets a register tile.
+"""Fused kernels keep their loops optimizable: every matrix product gets a register tile.
 
-Products share a kernel with other steps because blocks of rows can go through all of them; who
-chooses the moves must see the same. A product without a tile takes ten times as long.
+Matrix products share a kernel with other steps only where row blocks can pass through all of them,
+and loops/ must recognise that. A product without a register tile is ten times slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/dtypes.md is true: the table of dtypes, pair by pair, for every family of operations."""
+"""The promotion table of docs/dtypes.md, for every family of operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions of random sizes, large enough for tiles, panels and cores."""
+"""Matrix products and convolutions of random sizes, large enough for tiles, packing and cores."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_graphs_read_a_buffer_before_and_after_it_is_written() -> None:
     assert both > 10
 
 
-def test_differences_name_the_first_wrong_place() -> None:
+def test_differences_name_the_first_wrong_index() -> None:
     x = leaf([1.0, 2.0, 3.0])
     want = evaluate_all([x])
     assert differences([x], want, want) == []
@@ -58,7 +58,7 @@ def test_differences_name_the_first_wrong_place() -> None:
     assert "1 of 3 wrong, first at (2,)" in message
 
 
-def test_window_and_shear_are_adjoint() -> None:
+def test_window_and_its_adjoint_are_adjoint() -> None:
     rng = np.random.default_rng(0)
     for stride, dilation in ((1, 1), (2, 1), (1, 2), (3, 2)):
         x = leaf(rng.normal(size=(9, 2)), "float64")

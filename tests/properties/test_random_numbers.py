@@ -1,4 +1,4 @@
-"""Random numbers: their bits are known, their distribution is tested, nothing else decides them."""
+"""Random numbers: known bits, tested distributions, and no other influences."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_draws_come_by_weight(replacement: bool) -> None:
     assert abs(chi_square(np.bincount(drawn[:, 0], minlength=4), shares)) < 4
 
 
-def test_numbers_next_to_each_other_know_nothing_of_each_other() -> None:
+def test_neighbouring_random_numbers_are_uncorrelated() -> None:
     Tensor.manual_seed(0)
     x, y = (Tensor.rand(COUNT, dtype="float64").numpy() for _ in range(2))
     pairs = {

@@ -1,4 +1,4 @@
-"""Every scan and then every reduction, along any two axes: one kernel or two, NumPy's values."""
+"""Every scan followed by every reduction, along any two axes, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tensor is a value or a view of one; a model of a few lines of NumPy says what each shows."""
+"""Views and values: random programs against a small NumPy model of aliasing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What each family of work needs beside its arguments and results: kernels, buffers, scratch.
+"""Working sets of kernels: buffers and scratch beside arguments and results.
 
-Nothing of the size of what must not be there: an unfolded image, scores, a one-hot, a transposed or
-converted copy. Scratch is what one core keeps of it.
+Nothing of the size of an im2col buffer, attention scores, a one-hot matrix, or a transposed or
+converted copy is stored. Scratch is what one core keeps of it.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def test_a_family_needs_no_more_than_it_must(name: str) -> None:
     assert scratch(made) <= family.scratch, f"in scratch: {family.why}"
 
 
-def test_scores_of_attention_would_be_seen() -> None:
+def test_stored_attention_scores_would_be_noticed() -> None:
     made = planned((memory(2, 4, 1024, 64) @ memory(2, 4, 64, 1024)).contiguous().softmax())
     assert between(made) + scratch(made) > HEAD + ROWS
 

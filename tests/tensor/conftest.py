@@ -1,7 +1,7 @@
-"""Tests of the Tensor run on the reference interpreter: they are about what is recorded.
+"""Tests of Tensor run on the reference interpreter, since they are about what is recorded.
 
-Modules that say `ON_BOTH_ROADS = True` run on compiled code as well, those that say
-`ON_COMPILED_ROAD = True` only there, and `GLASSGRAD_ROAD=1` runs all of them on compiled code.
+Modules with ON_BOTH_BACKENDS = True run on compiled code as well, those with ON_COMPILED_BACKEND =
+True only there. GLASSGRAD_COMPILED=1 runs all of them on compiled code.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from glassgrad.engine import pipeline
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    is_compiled = getattr(metafunc.module, "ON_COMPILED_ROAD", False)
-    is_compiled = is_compiled or bool(os.environ.get("GLASSGRAD_ROAD"))
-    roads = ["compiled"] if is_compiled else ["interpreted"]
-    if getattr(metafunc.module, "ON_BOTH_ROADS", False):
-        roads = ["interpreted", "compiled"]
-    metafunc.parametrize("road", roads, indirect=True)
+    is_compiled = getattr(metafunc.module, "ON_COMPILED_BACKEND", False)
+    is_compiled = is_compiled or bool(os.environ.get("GLASSGRAD_COMPILED"))
+    backends = ["compiled"] if is_compiled else ["interpreted"]
+    if getattr(metafunc.module, "ON_BOTH_BACKENDS", False):
+        backends = ["interpreted", "compiled"]
+    metafunc.parametrize("backend", backends, indirect=True)
 
 
 @pytest.fixture(autouse=True)
-def road(request: pytest.FixtureRequest) -> Iterator[str]:
+def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "compiled":
         yield request.param
         return

@@ -12,7 +12,7 @@ from support.values.arrays import distinct, positive
 
 from glassgrad import Context, Tensor
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 X, Y = distinct((2, 3)), distinct((2, 3), seed=1) + 0.137
 P = positive((2, 3))
 SMALL = X * 0.4  # between -0.8 and 0.8
@@ -289,12 +289,12 @@ def test_every_method_is_in_one_of_the_lists() -> None:
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, *BENT])
-def test_gradients_are_the_slopes_and_so_are_theirs_where_all_is_smooth(
-    name: str, road: str
+def test_gradients_match_finite_differences_to_second_order_where_smooth(
+    name: str, backend: str
 ) -> None:
     function, arrays = (SMOOTH | BENT)[name]
     check(function, *arrays)
-    if name in SMOOTH and road == "interpreted":  # the same graphs, and many of them
+    if name in SMOOTH and backend == "interpreted":  # the same graphs, and many of them
         check_second(function, arrays)
 
 

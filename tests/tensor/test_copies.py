@@ -59,7 +59,7 @@ def test_random_numbers_that_are_still_to_come_are_the_same(way: Way) -> None:
 
 
 @every_way
-def test_parts_and_turned_matrices_are_copied_as_they_look(way: Way) -> None:
+def test_slices_and_transposes_are_copied_as_shown(way: Way) -> None:
     x = Tensor(np.arange(12).reshape(3, 4)).realize()
     assert way(x.T[1:3]).tolist() == x.T[1:3].tolist()
 
@@ -114,6 +114,6 @@ def test_one_number_is_written_in_any_format() -> None:
         f"{x:.2f}"
 
 
-def test_a_pickle_holds_what_a_part_shows_and_not_the_whole() -> None:
+def test_a_pickle_of_a_view_holds_only_its_elements() -> None:
     whole = Tensor.zeros(100_000).contiguous().realize()
     assert len(pickle.dumps(whole[:10])) < 2000 < len(pickle.dumps(whole))

@@ -1,4 +1,4 @@
-"""Who lives, and where."""
+"""Live tensors, devices and operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassgrad import Tensor
 from glassgrad.tensor.core import copy_to_device, device_of, live_tensors
 
 
-def test_living_tensors_are_found_until_nobody_holds_them() -> None:
+def test_live_tensors_are_listed_until_they_are_freed() -> None:
     x = Tensor([1.0])
     assert any(tensor is x for tensor in live_tensors())
     number = id(x)
@@ -19,7 +19,7 @@ def test_living_tensors_are_found_until_nobody_holds_them() -> None:
     assert all(id(tensor) != number for tensor in live_tensors())
 
 
-def test_living_tensors_are_not_compared_by_value() -> None:
+def test_live_tensors_are_compared_by_identity() -> None:
     made = [Tensor([1.0]) for _ in range(50)]
     assert sum(any(tensor is one for one in made) for tensor in live_tensors()) == 50
 

@@ -1,4 +1,4 @@
-"""Python's and NumPy's data as tensors, and back."""
+"""Python and NumPy data as tensors, and back."""
 
 from __future__ import annotations
 

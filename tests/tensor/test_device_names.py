@@ -28,6 +28,6 @@ def test_files_are_devices() -> None:
     assert canonical_device("disk:Weights.bin") == "DISK:Weights.bin"
 
 
-def test_memory_of_this_process_is_seen_beside_devices_that_work_elsewhere() -> None:
+def test_host_memory_is_viewed_on_the_cpu_for_other_devices() -> None:
     assert host_device("CPU:3") == "CPU:3"
     assert host_device("CUDA") == host_device("DISK:weights.bin") == "CPU"

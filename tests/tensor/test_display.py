@@ -1,4 +1,4 @@
-"""What notebooks show: tables of numbers that are known, trees of what is not."""
+"""Notebook display: tables of known values, trees of lazy ones."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from support.variables.outcomes import (
 
 from glassgrad import Tensor
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 # Calls that are refused for some values: their bounds do not say what the result would be.
 REFUSED = frozenset(

@@ -1,4 +1,4 @@
-"""Reading and writing by any mix of indices, and in any order, against NumPy."""
+"""Reads and writes by any mix of indices, against NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.values.arrays import numbers, same
 
 from glassgrad import Tensor
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 SHAPES = st.lists(st.sampled_from((1, 2, 3, 4)), min_size=1, max_size=3).map(tuple)
 Index = tuple[Any, ...]
 
@@ -138,7 +138,7 @@ def test_reads_see_the_writes_before_them_and_none_after(data: Any) -> None:
     same(tensor, array)
 
 
-def test_the_last_of_several_values_for_one_place_stays() -> None:
+def test_the_last_of_several_values_for_one_index_stays() -> None:
     x, places = Tensor([0, 0, 0]), Tensor([1, 1, 2, 1])
     x[places] = Tensor([5, 6, 7, 8])
     assert x.tolist() == [0, 8, 7]
@@ -149,7 +149,7 @@ def test_a_mask_that_does_not_fit_is_refused() -> None:
         Tensor([[1, 2]])[Tensor([True, False])]
 
 
-def test_values_that_do_not_fit_the_place_are_refused() -> None:
+def test_values_of_another_shape_are_refused() -> None:
     x = Tensor([[1, 2], [3, 4]])
     with pytest.raises(ValueError, match="shape"):
         x[0] = Tensor([1, 2, 3])

@@ -1,4 +1,4 @@
-"""Tensors look through the memory of others, and others through theirs."""
+"""Shared memory with other libraries, in both directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glassgrad import Buffer, Tensor, dtypes
 from glassgrad.base.errors import DTypeError
 from glassgrad.memory import export_count, get
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ ON_BOTH_ROADS = True
         (get(array.array("d", [1.0, 2.0])), dtypes.float64),
     ],
 )
-def test_a_tensor_is_made_of_whatever_the_hub_sees(obj: Any, dtype: Any) -> None:
+def test_a_tensor_wraps_any_registered_memory(obj: Any, dtype: Any) -> None:
     for tensor in (Tensor(obj), Tensor.from_memory(obj)):
         assert tensor.dtype is dtype
         assert tensor.tolist() == [1, 2]
@@ -53,7 +53,7 @@ def test_a_mapped_file_is_not_copied() -> None:
     assert tensor.tolist() == [0, 9, 0, 0]
 
 
-def test_writes_through_shared_memory_are_seen_by_the_next_kernel() -> None:
+def test_kernels_read_later_writes_to_shared_memory() -> None:
     numbers = np.zeros((2, 3), np.float32)
     tensor = Tensor.from_memory(numbers[:, ::-1])
     assert (tensor + 1).tolist() == [[1, 1, 1], [1, 1, 1]]
@@ -84,7 +84,7 @@ def test_an_expression_written_again_sees_what_was_written_into_a_tensor() -> No
     assert (y.tolist(), (y + 1).tolist()) == ([3, 60], [4, 61])
 
 
-def test_a_value_that_was_looked_at_keeps_its_gradient() -> None:
+def test_a_realized_value_keeps_its_gradient() -> None:
     numbers = np.array([1.0, 2.0], np.float32)
     x = Tensor.from_memory(numbers)
     loss = (x * x).sum()

@@ -1,4 +1,4 @@
-"""dim is axis, min is min_: scripts of PyTorch find what they look for."""
+"""Keyword aliases: dim for axis, min for min_."""
 
 from __future__ import annotations
 

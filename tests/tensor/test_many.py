@@ -1,4 +1,4 @@
-"""Many small things: graphs of thousands of nodes take few kernels of fewer kinds, and no stack."""
+"""Graphs of thousands of nodes: few kernels, and no recursion."""
 
 from __future__ import annotations
 

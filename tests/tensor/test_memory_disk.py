@@ -1,4 +1,4 @@
-"""Tensors whose memory is a file: parts are windows, computing happens elsewhere."""
+"""Tensors over files: slices are windows, computation happens in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glassgrad.base.errors import DTypeError
 from glassgrad.memory.hub import get
 from glassgrad.tensor.lazy.realize import realized_view
 
-ON_COMPILED_ROAD = True  # the reference knows of no devices
+ON_COMPILED_BACKEND = True  # the reference knows of no devices
 
 
 @pytest.fixture

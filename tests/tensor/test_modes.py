@@ -1,4 +1,4 @@
-"""What scripts read and set on the class."""
+"""Tensor.training and Tensor.no_grad."""
 
 from __future__ import annotations
 

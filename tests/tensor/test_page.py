@@ -1,4 +1,4 @@
-"""What docs/captures.md and docs/variables.md show is what happens."""
+"""The examples of docs/captures.md and docs/variables.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 @pytest.mark.parametrize(("page", "count"), [("captures.md", 4), ("variables.md", 3)])

@@ -1,4 +1,4 @@
-"""Values that 32 bits, a second rounding or a rounded mean would spoil."""
+"""Values that float32, double rounding or a rounded mean would spoil."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from glassgrad import Tensor, dtypes
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 @pytest.mark.parametrize("copies", [1, 2000])  # Python's array, NumPy's

@@ -1,4 +1,4 @@
-"""Recording: promotion of numbers, axes and sizes as people write them, and what it costs."""
+"""Recording: promotion, axes and sizes, and its cost in Python calls."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from glassgrad import Tensor
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 # (function, point, derivative), as PyTorch has them.
 DERIVATIVES: list[tuple[str, Callable[[Tensor], Tensor], float, float]] = [
@@ -71,7 +71,7 @@ def test_derivatives_where_branches_meet(
     assert x.grad.item() == pytest.approx(wanted, rel=1e-6), name
 
 
-def test_bounds_that_are_tensors_get_the_gradient_of_what_they_replaced() -> None:
+def test_tensor_bounds_get_the_gradient_of_clamped_elements() -> None:
     x, low = Tensor([-2.0, 0.5, -1.0], requires_grad=True), Tensor([-1.0], requires_grad=True)
     x.clamp(min_=low).sum().backward()
     assert x.grad is not None and low.grad is not None

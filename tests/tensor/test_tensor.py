@@ -1,4 +1,4 @@
-"""The class itself: looking at values, in-place operators, devices, printing."""
+"""The Tensor class: access to values, in-place operators, devices, printing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glassgrad.base.errors import CaptureError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.core import LIVE_TENSORS
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def test_a_lazy_tensor_shows_its_node_shape_dtype_and_device() -> None:
@@ -130,7 +130,7 @@ def test_tensors_are_hashed_by_identity() -> None:
     assert {x: 1}[x] == 1
 
 
-def test_tensors_that_nobody_holds_are_forgotten() -> None:
+def test_unreferenced_tensors_are_freed() -> None:
     before = len(LIVE_TENSORS)
     x = Tensor([1.0])
     assert len(LIVE_TENSORS) == before + 1
@@ -146,7 +146,7 @@ def test_deep_graphs_are_realised_and_forgotten_without_recursion() -> None:
     assert y.item() == 1 + 3 * sys.getrecursionlimit()
 
 
-def test_nodes_carry_the_users_line() -> None:
+def test_nodes_have_the_users_line() -> None:
     y = Tensor([1.0]) + 2  # here
     assert y.uop.origin is not None
     assert "# here" in y.uop.origin.text

@@ -1,4 +1,4 @@
-"""Threads that share nothing do what they would do alone; those that share a model may read it."""
+"""Threads with tensors of their own do not interfere; threads may share a model to read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from glassgrad import Tensor, TinyJit, nn
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 SECONDS = float(os.environ.get("GLASSGRAD_THREAD_SECONDS", "1.5"))
 COUNT = 4
 
@@ -92,7 +92,7 @@ def captured(number: int, steps: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("program", [descent, writes, captured])
-def test_threads_that_share_nothing_do_what_they_do_alone(program) -> None:
+def test_threads_without_shared_tensors_do_not_interfere(program) -> None:
     steps = 12
     expected = [program(number, steps) for number in range(COUNT)]
     end = time.monotonic() + SECONDS

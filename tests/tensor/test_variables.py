@@ -13,7 +13,7 @@ from glassgrad import Tensor, TinyJit, Variable
 from glassgrad.base.errors import CaptureError, ShapeError
 from glassgrad.base.events import StageEntered, listen
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 ROWS = np.random.default_rng(0).standard_normal((12, 6), np.float32)
 
 
@@ -85,7 +85,7 @@ def test_other_values_enter_no_stage() -> None:
     assert (first.shape, second.shape) == ((3,), (9,))
 
 
-def test_writing_at_a_variable_place() -> None:
+def test_writing_at_a_variable_index() -> None:
     memory, p = Tensor.zeros(5, 2).contiguous().realize(), Variable("p", 0, 4)
     for value in (3, 0, 4):
         at = p.bind(value)
@@ -148,14 +148,14 @@ def test_a_variable_without_a_value_cannot_be_computed_with() -> None:
         rows(Variable("n", 1, 12)).numpy()
 
 
-def test_a_slice_that_may_leave_the_axis_is_checked_where_its_value_is_known() -> None:
+def test_a_slice_that_may_leave_the_axis_is_checked_at_launch() -> None:
     n = Variable("n", 1, 13)
     assert np.array_equal(rows(n.bind(12)).numpy(), ROWS)
     with pytest.raises(IndexError, match="slice 0:13 is out of range for axis 0 of size 12"):
         rows(n.bind(13))
 
 
-def test_prompts_are_read_at_any_place() -> None:
+def test_prompts_are_read_at_any_offset() -> None:
     weight, start = Tensor(ROWS).realize(), Variable("start", 0, 11)
     read = TinyJit(lambda at: (weight[at : at + 3] * 2).realize())
     for value in (0, 4, 9, 2):

@@ -1,4 +1,4 @@
-"""backward(): who gets a gradient, and that it adds up."""
+"""backward(): which tensors get gradients, and that gradients accumulate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glassgrad.base.errors import GradientError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def test_parameters_get_gradients() -> None:
@@ -111,7 +111,7 @@ def test_looking_at_a_value_does_not_cut_its_gradient() -> None:
     assert x.grad.tolist() == [6, 12]
 
 
-def test_what_was_looked_at_is_not_computed_again() -> None:
+def test_realized_values_are_not_recomputed() -> None:
     x = Tensor([1.0, 2.0])
     middle = x.exp()
     middle.tolist()
@@ -139,7 +139,7 @@ def test_gradients_of_values_that_were_overwritten_are_refused() -> None:
     assert v.grad is None
 
 
-def test_where_somebody_asked_for_gradients_other_tensors_get_none() -> None:
+def test_requires_grad_excludes_other_tensors() -> None:
     x, w = Tensor([1.0, 2.0]), Tensor([3.0, 4.0], requires_grad=True)
     made = Tensor.ones(2, requires_grad=True)
     (x * w * made).sum().backward()

@@ -1,4 +1,4 @@
-"""Gradients by a user's rule, and by computing anew."""
+"""Custom gradient rules, and recomputation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glassgrad.engine.cache.graph_keys import signature
 from glassgrad.engine.pipeline import plan_graph
 from glassgrad.ir.uop import UOp
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))
 
@@ -48,7 +48,7 @@ def test_backward_uses_the_rule() -> None:
     assert x.grad.tolist() == [10000, 10000]
 
 
-def test_right_rules_are_the_slopes_to_the_second_order() -> None:
+def test_correct_rules_match_finite_differences_to_second_order() -> None:
     check(lambda x, y: product(x * x, y * y), X, Y, second=True)
     check(lambda x: power(x, 3), X, second=True)
     check(lambda x: product(x.sin(), x), X, second=True)
@@ -101,7 +101,7 @@ def test_wrong_rules_are_refused() -> None:
 # ---------------------------------------------------------------------- computing anew
 
 
-def test_recomputed_gradients_are_the_slopes_to_the_second_order() -> None:
+def test_recomputed_gradients_match_finite_differences_to_second_order() -> None:
     block = recompute(lambda x, y: (x * y).sin() * (x + 1))
     check(block, X, Y, second=True)
     check(lambda x: block(block(x, x), x.cos()), X, second=True)

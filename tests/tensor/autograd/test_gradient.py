@@ -1,4 +1,4 @@
-"""Every row of the gradient table against finite differences in float64."""
+"""Every derivative rule against finite differences in float64."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ BENT: dict[str, tuple[Function, tuple[np.ndarray, ...]]] = {
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_gradients_of_smooth_functions_are_the_slopes(name: str) -> None:
+def test_gradients_of_smooth_functions_match_finite_differences(name: str) -> None:
     function, arrays = SMOOTH[name]
     check(function, *arrays)
 
 
 @pytest.mark.parametrize("name", [name for name in SMOOTH if name != "convolution"])
-def test_gradients_of_gradients_are_the_slopes_of_gradients(name: str) -> None:
+def test_second_gradients_match_finite_differences(name: str) -> None:
     function, arrays = SMOOTH[name]
     inputs = [Tensor(array) for array in arrays]
     for which in range(len(arrays)):
@@ -118,7 +118,7 @@ def _depends(root: UOp, leaf: UOp) -> bool:
 
 
 @pytest.mark.parametrize("name", BENT)
-def test_gradients_of_bent_functions_are_the_slopes_away_from_the_bends(name: str) -> None:
+def test_gradients_of_piecewise_functions_match_away_from_the_kinks(name: str) -> None:
     function, arrays = BENT[name]
     check(function, *arrays)
 
@@ -183,7 +183,7 @@ def test_detach_stops_the_gradient() -> None:
     assert (x * x.detach()).sum().gradient(x)[0].tolist() == [2, 3]
 
 
-def test_what_is_written_gets_the_gradient_of_its_place() -> None:
+def test_written_values_get_the_gradient_of_their_elements() -> None:
     x, y = Tensor([1.0, 2.0, 3.0]), Tensor([5.0, 7.0])
     z = Tensor.empty(3)
     z.assign(x * x)
@@ -200,7 +200,7 @@ def test_a_chain_of_ten_thousand_ops_has_a_gradient() -> None:
     assert y.sum().gradient(x)[0].tolist() == [1.0]
 
 
-def test_gradient_nodes_carry_the_line_of_the_operation_they_come_from() -> None:
+def test_gradient_nodes_have_the_origin_of_their_operation() -> None:
     x = Tensor([1.0, 2.0])
     y = (x.sin() * 2).sum()  # this line
     node = y.gradient(x)[0].uop
@@ -209,7 +209,7 @@ def test_gradient_nodes_carry_the_line_of_the_operation_they_come_from() -> None
     assert "this line" in node.origin.text
 
 
-def test_fit_sums_what_broadcasting_repeated() -> None:
+def test_sum_to_shape_sums_broadcast_axes() -> None:
     one = UOp(Ops.CONST, dtypes.float64, (), 1.0)
     assert evaluate(broadcast_to(sum_to_shape(one, (4, 3), (3,)), (3,))).tolist() == [4, 4, 4]
     wide = broadcast_to(one, (4, 3))
@@ -217,7 +217,7 @@ def test_fit_sums_what_broadcasting_repeated() -> None:
 
 
 @pytest.mark.parametrize("seed", range(400))
-def test_gradients_of_random_graphs_are_the_slopes_in_a_random_direction(seed: int) -> None:
+def test_gradients_of_random_graphs_match_directional_differences(seed: int) -> None:
     """All leaves move at once: the change of the value is the gradients times the direction."""
     rng = np.random.default_rng(seed)
     roots = [root for root in smooth_graph(Random(seed), 12) if root.dtype is dtypes.float64]

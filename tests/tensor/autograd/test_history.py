@@ -1,4 +1,4 @@
-"""Computing a value never cuts the gradients that flow through it."""
+"""Realizing a value never cuts the gradients that flow through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glassgrad.ir.uop import toposort
 from glassgrad.tensor.autograd.history import MAX_DEPTH
 from glassgrad.tensor.autograd.saved_contents import SAVED_HOLDERS
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def parameter() -> Tensor:
@@ -92,7 +92,7 @@ def test_gradient_finds_targets_that_were_computed_after_their_use() -> None:
     assert y.gradient(w)[0].tolist() == [4, 8]
 
 
-def test_a_target_that_was_computed_is_found_in_what_was_made_of_it() -> None:
+def test_a_realized_target_is_found_in_values_made_of_it() -> None:
     x = Tensor([1.0, 2.0])
     y = (x * x).realize()
     z = (y * y).sum().realize()
@@ -136,7 +136,7 @@ def test_a_value_that_was_overwritten_is_computed_again_where_a_gradient_needs_i
     assert gradient_of(w, y.sum()) == [4, 32, 108]
 
 
-def test_detached_and_refused_values_pass_nothing_on() -> None:
+def test_detached_values_pass_no_gradient() -> None:
     w = parameter()
     h = (w * w).detach().realize()
     with Tensor.no_grad():
@@ -155,7 +155,7 @@ def test_gradients_that_backward_leaves_are_constants() -> None:
     assert gradient_of(w, step.sum()) == [2, 4, 6]
 
 
-def test_without_a_living_parameter_nothing_is_kept() -> None:
+def test_without_a_live_parameter_no_history_is_kept() -> None:
     h = (Tensor([1.0, 2.0]) * 2).realize()
     assert h.uop.history is None
 
@@ -222,7 +222,7 @@ def test_arguments_and_results_of_captured_functions_are_leaves_in_every_call() 
         assert gradient_of(w, (h * 3).sum() + (result * w).sum()) == [8, 20, 36]
 
 
-def test_a_gradient_that_is_read_later_flows_through_values_computed_meanwhile() -> None:
+def test_lazy_gradients_flow_through_values_realized_meanwhile() -> None:
     def run() -> list[Any]:
         a = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).realize().requires_grad_()
         c = a * a
@@ -237,7 +237,7 @@ def test_a_gradient_that_is_read_later_flows_through_values_computed_meanwhile()
         assert gradient.tolist() == [[0, 0], [0, 0], [540, 912]]
 
 
-def test_gradients_have_the_contents_that_a_computed_write_replaced() -> None:
+def test_gradients_use_the_contents_that_a_write_replaced() -> None:
     for _ in range(2):
         k = Tensor([3.0]).realize().requires_grad_()
         g = Tensor([1.0, 2.0, 3.0]).realize()

@@ -1,4 +1,4 @@
-"""Copies of contents that a write replaces and that a gradient needs."""
+"""Copies of contents that a write replaces and a gradient needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_many_writes_that_wait_are_each_changed_once(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(rate.grad.numpy(), expected, rtol=1e-4)
 
 
-def test_gradients_flow_through_a_computed_value_that_a_write_replaces() -> None:
+def test_gradients_flow_through_realized_values_that_are_overwritten() -> None:
     start = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
     indices = Tensor([0, 1, 2, 3]).realize()
     for make in (lambda a: a.gather(0, indices), lambda a: a * 1.0, lambda a: a.exp2().log2()):

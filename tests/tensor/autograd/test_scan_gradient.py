@@ -1,4 +1,4 @@
-"""Gradients of scans are scans from the end: against finite differences, zeros included."""
+"""Gradients of scans against finite differences, zeros included."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ X = np.array([[1.5, -2.0, 0.5, 3.0, -1.0], [2.0, 0.25, -1.5, 1.0, 4.0]])
 
 @pytest.mark.parametrize("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_every_scan_has_the_slope_that_differences_give(op: Ops, axis: int) -> None:
+def test_scan_gradients_match_finite_differences(op: Ops, axis: int) -> None:
     check(lambda x: x._scanned(op, axis).square().sum(), X)
 
 
-def test_a_recurrence_has_slopes_in_both_of_its_sources() -> None:
+def test_a_recurrence_has_gradients_for_both_sources() -> None:
     check(lambda x, b: x._scanned(Ops.MULACC, 1, b).square().sum(), X, X[::-1].copy() / 2)
 
 

@@ -1,4 +1,4 @@
-"""Names of other libraries, and what is said of them."""
+"""Hints for attribute names of other libraries."""
 
 from __future__ import annotations
 

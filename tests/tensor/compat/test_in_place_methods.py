@@ -1,4 +1,4 @@
-"""Names that end in an underscore write in place."""
+"""In-place methods with names that end in an underscore."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_detached_tensors_share_memory() -> None:
     assert x.tolist() == [0.0, 0.0]
 
 
-def test_the_dtype_of_the_place_stays() -> None:
+def test_in_place_writes_keep_the_dtype() -> None:
     assert Tensor([1.5, 2.5]).copy_(Tensor([1, 2])).tolist() == [1.0, 2.0]
     half = Tensor([1.0], dtype="float16").realize()
     assert half.add_(Tensor([1.0])).dtype.name == "float16"

@@ -1,4 +1,4 @@
-"""Older names and short forms mean what they meant."""
+"""Older names and short forms."""
 
 from __future__ import annotations
 

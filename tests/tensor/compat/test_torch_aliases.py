@@ -1,4 +1,4 @@
-"""Names that PyTorch's users write do what they do there."""
+"""PyTorch's method names do what they do there."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_it_is_what_pytorch_says(name: str, call: Callable[[Any], Any], wanted: 
     np.testing.assert_allclose(call(Tensor).numpy(), other, rtol=1e-5, atol=1e-5)
 
 
-def test_elements_that_are_named_and_places_that_are_added_to() -> None:
+def test_index_select_and_scatter_add() -> None:
     x, at = Tensor(X), Tensor([2, 0])
     np.testing.assert_array_equal(x.index_select(1, at).numpy(), X[:, [2, 0]])
     np.testing.assert_array_equal(x.index_select(-1, Tensor(3)).numpy(), X[:, :, [3]])
@@ -99,7 +99,7 @@ def test_small_words() -> None:
     assert x.reshape_as(Tensor([[1], [2]])).shape == (2, 1)
 
 
-def test_writes_in_place_are_seen_by_who_shares_the_memory() -> None:
+def test_in_place_writes_reach_tensors_that_share_memory() -> None:
     array = np.ones(3, np.float32)
     x = Tensor(array)
     x.add_(1).mul_(3)
@@ -159,7 +159,7 @@ def test_lengths_of_narrow_and_whole_numbers_are_not_cut_off() -> None:
 
 
 @pytest.mark.parametrize("p", [2, 3, 0.5, 1.5])
-def test_a_length_of_zero_has_no_slope(p: float) -> None:
+def test_a_norm_of_zero_has_gradient_zero(p: float) -> None:
     x = Tensor([[0.0, 0.0], [3.0, 0.0]])
     slope = x.norm(p, dim=1).sum().gradient(x)[0]
     np.testing.assert_allclose(slope.numpy(), [[0.0, 0.0], [1.0, 0.0]], rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Captured: effects, memory that is seen twice, and sizes are in replays what they are in calls."""
+"""Captured graphs: effects, aliasing and symbolic sizes are the same in replays as in calls."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 from glassgrad import Tensor, TinyJit, Variable, jit
 from glassgrad.base.errors import CaptureError
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def row(*values: float) -> Tensor:
     return Tensor(np.array(values, np.float32)).realize()
 
 
-def test_a_write_that_nobody_asked_for_inside_is_part_of_the_capture() -> None:
+def test_an_unrealized_write_is_part_of_the_capture() -> None:
     total = row(0)
 
     @jit
@@ -42,7 +42,7 @@ def test_an_argument_may_be_written_and_not_returned() -> None:
         assert (grow(x).item(), x.tolist()) == (2 * number + 3, [2 * number, 2])
 
 
-def test_a_tensor_outside_may_be_all_that_is_returned() -> None:
+def test_an_outside_tensor_may_be_the_only_result() -> None:
     total = row(4, 5, 6)
     before = total.numpy().copy()
 
@@ -86,7 +86,7 @@ def test_a_tensor_that_is_written_may_become_an_argument() -> None:
     assert step(weight).item() == 2 * weight.item() == 10
 
 
-def test_a_returned_weight_is_not_taken_for_the_argument_it_once_was() -> None:
+def test_a_returned_weight_is_not_mistaken_for_an_earlier_argument() -> None:
     weight = row(1)
     both = jit(lambda x: (x + 1, weight))
     for x in (row(2), weight, row(3), row(4)):
@@ -214,7 +214,7 @@ def test_returned_objects_that_hold_new_tensors_are_refused() -> None:
             f(row(1, 2))
 
 
-def test_returned_objects_that_hold_tensors_of_others_come_back() -> None:
+def test_returned_objects_with_outside_tensors_are_returned_again() -> None:
     holder = Holder(row(1, 2))
     f = jit(lambda x: (holder, x + holder.x))
     for n in range(4):
@@ -295,7 +295,7 @@ def test_gradients_that_a_function_clears_are_cleared_by_replays() -> None:
         assert weight.grad is None
 
 
-def test_a_gradient_to_add_to_is_not_overlooked() -> None:
+def test_gradients_that_backward_adds_to_are_inputs() -> None:
     weight = row(1, 2)
     f = taking_gradients(weight)
     for _ in range(3):
@@ -394,7 +394,7 @@ def test_two_results_take_turns_in_memory_while_the_last_one_is_held() -> None:
     assert array.tolist() == [2, 3]
 
 
-def test_a_view_of_memory_outside_that_a_call_leaves_behind_stays_what_it_is() -> None:
+def test_a_stored_view_of_outside_memory_is_unchanged_by_replays() -> None:
     weight, views = row(1, 2), []
 
     @jit
@@ -407,7 +407,7 @@ def test_a_view_of_memory_outside_that_a_call_leaves_behind_stays_what_it_is() -
         assert weight.tolist() == views[-1].tolist() == [1, 2]
 
 
-def test_a_view_of_an_argument_that_a_call_leaves_behind_is_one_of_the_next_argument() -> None:
+def test_a_stored_view_of_an_argument_follows_the_next_argument() -> None:
     views = []
 
     @jit

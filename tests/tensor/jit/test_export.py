@@ -1,4 +1,4 @@
-"""export: what cannot be written to a file is refused; a shared object is called from C."""
+"""export: errors for what a file cannot hold; a shared object is called from C."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from glassgrad import Context, Tensor, TinyJit, Variable, export
 from glassgrad.base.errors import CaptureError, DeviceError
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 C_COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_c = pytest.mark.skipif(C_COMPILER is None, reason="there is no C compiler here")
 
@@ -48,7 +48,7 @@ class Point(NamedTuple):
     x: Tensor
 
 
-def test_results_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
+def test_results_that_cannot_be_serialized_are_refused(tmp_path: Path) -> None:
     for function in (lambda x: Point(x + 1), lambda x: (x + 1, {3: x}), lambda x: [x + 1, {1, 2}]):
         with pytest.raises(CaptureError, match="a file cannot hold it"):
             export(captured(function, numbers(3)), tmp_path / "f.glass")

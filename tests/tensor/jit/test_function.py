@@ -13,7 +13,7 @@ from glassgrad.base.errors import CaptureError
 from glassgrad.base.events import listen
 from glassgrad.nn import optim, state
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
@@ -61,7 +61,7 @@ class Pair(NamedTuple):
     right: Tensor
 
 
-def test_arguments_and_results_may_be_nested_in_anything() -> None:
+def test_arguments_and_results_may_be_nested() -> None:
     @TinyJit
     def f(batch: Batch, extra: dict[str, Any], *, scale: Tensor) -> dict[str, Any]:
         total = batch.image + batch.labels[0] + extra["pair"].right
@@ -102,7 +102,7 @@ def test_parameters_are_updated_in_place() -> None:
         assert (weight + 1).tolist() == [2.0 + n, 3.0 + n]
 
 
-def test_writes_to_parameters_between_replays_are_seen() -> None:
+def test_replays_read_parameters_written_in_between() -> None:
     weight = Tensor([1.0, 2.0]).realize()
 
     @TinyJit
@@ -288,7 +288,7 @@ def test_constant_data_inside_is_fine() -> None:
         assert f(Tensor([n, 0.0])).tolist() == [3.0 + n, 8.0]
 
 
-def test_a_tensor_that_was_replaced_outside_is_read_where_it_is() -> None:
+def test_a_replaced_outside_tensor_is_captured_again() -> None:
     state = {"scale": Tensor([2.0]).realize()}
 
     @TinyJit

@@ -1,4 +1,4 @@
-"""How long captures live, what they hold, and who may use them: objects, threads, one another."""
+"""Lifetimes of captures and of what they hold; use from several threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glassgrad import GlobalCounters, Tensor, TinyJit, jit
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.events import LISTENERS, KernelLaunched, listen
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
@@ -130,7 +130,7 @@ def test_a_function_without_work_can_be_captured() -> None:
         assert f(x) is x
 
 
-def test_each_launch_is_announced_when_somebody_listens() -> None:
+def test_each_launch_emits_an_event_if_there_are_listeners() -> None:
     f = jit(lambda x: (x + 1).realize() * 2)
     for _ in range(3):
         f(numbers(5))

@@ -1,4 +1,4 @@
-"""load: an exported function does in another process what the captured one did in this one."""
+"""load: an exported function computes the same in another process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glassgrad.base.errors import CaptureError, DeviceError
 from glassgrad.engine.export import serialize as packing
 from glassgrad.nn import optim, state
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
@@ -112,7 +112,7 @@ def test_training_goes_on_in_a_process_without_the_compiler(tmp_path: Path) -> N
     assert done.stdout.split("\n")[:-1] == wanted
 
 
-def test_state_may_be_written_and_is_seen(tmp_path: Path) -> None:
+def test_writes_to_state_are_read_by_the_function(tmp_path: Path) -> None:
     weight = numbers(4)
     loaded = there_and_back(lambda x: x * weight, tmp_path, (numbers(4),), state={"w": weight})
     x = numbers(4, seed=3)
@@ -202,7 +202,7 @@ class Pair:
     right: Tensor
 
 
-def test_arguments_may_be_nested_in_anything(tmp_path: Path) -> None:
+def test_arguments_may_be_nested(tmp_path: Path) -> None:
     def f(pair: Pair, more: dict[str, list[Tensor]]) -> Tensor:
         return pair.left - pair.right * more["a"][1]
 

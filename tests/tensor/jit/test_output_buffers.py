@@ -1,4 +1,4 @@
-"""Memory that replays fill and hand out: again where nobody else can see it."""
+"""Output memory of replays is reused once nothing refers to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad.nn.optim import SGD
 from glassgrad.tensor.jit.function import TinyJit
 from glassgrad.tensor.tensor import Tensor
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def training() -> tuple[Callable[[Tensor], Tensor], Tensor]:
@@ -39,7 +39,7 @@ def gradient(w: Tensor) -> Tensor:
     return w.grad
 
 
-def test_gradients_of_a_capture_and_its_replays_are_in_one_place() -> None:
+def test_replays_refill_the_memory_of_captured_gradients() -> None:
     step, w = training()
     step(batch(0))
     places = set()
@@ -62,7 +62,7 @@ def test_memory_does_not_grow_from_the_first_call_to_the_last() -> None:
     assert GlobalCounters.mem_used <= used + arena + 64  # the loss has two places
 
 
-def test_a_gradient_that_somebody_looks_at_is_left_alone() -> None:
+def test_a_gradient_with_other_references_is_not_overwritten() -> None:
     for early in range(4):
         step, w = training()
         for number in range(early + 1):
@@ -74,7 +74,7 @@ def test_a_gradient_that_somebody_looks_at_is_left_alone() -> None:
         assert gradient(w).tolist() == [13] * 6
 
 
-def test_a_value_made_of_a_gradient_is_left_alone() -> None:
+def test_a_value_made_of_a_gradient_is_not_overwritten() -> None:
     for early in range(1, 4):
         step, w = training()
         for number in range(early + 1):

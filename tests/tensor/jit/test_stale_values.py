@@ -1,4 +1,4 @@
-"""No way to change a value behind a captured function gives a stale result: right, or an error."""
+"""Every way to change a value behind a captured function gives a correct result or an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glassgrad import Context, Tensor, TinyJit
 from glassgrad.base.errors import CaptureError
 from glassgrad.tensor.jit.guards import Guards
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 NET_FINDS_LATE = 9  # replays after a change among which one is a check
 
 
@@ -51,7 +51,7 @@ def eager_results(name: str, before: int, after: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_a_change_is_seen_or_refused(name: str) -> None:
+def test_a_change_is_noticed_or_refused(name: str) -> None:
     """With guards alone."""
     wanted = eager_results(name, 4, 3)
     captured = WAYS[name]()
@@ -77,7 +77,7 @@ def test_without_guards_checks_find_it(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("name", MODEL_CHANGES)
-def test_with_explicit_state_what_it_holds_is_compared(name: str) -> None:
+def test_with_explicit_state_its_attributes_are_guarded(name: str) -> None:
     wanted = eager_results(f"a model by name: {name}", 4, 3)
     net = Net()
     function = TinyJit(lambda x: net(x), state=[net])

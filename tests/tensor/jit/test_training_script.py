@@ -1,4 +1,4 @@
-"""A training script as people write them: the same numbers captured and not."""
+"""A typical training script gives the same numbers captured and not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad import Context, Tensor, TinyJit, nn
 from glassgrad.nn.optim import SGD, AdamW
 from glassgrad.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 BATCH, FEATURES, CLASSES = 8, 6, 3
 
 

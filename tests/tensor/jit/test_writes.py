@@ -1,4 +1,4 @@
-"""Captured functions write in place to values that they made, and return views of those."""
+"""Captured functions write in place to values that they made, and return views of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from glassgrad import Tensor, TinyJit
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def _part_of_a_value(x: Tensor, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a program carries from one computation to the next is computed once."""
+"""State that a program carries from one computation to the next is computed once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from glassgrad import GlobalCounters, Tensor, nn
 from glassgrad.base.errors import GraphWarning
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def kernels_of(work) -> int:
@@ -88,7 +88,7 @@ def test_random_numbers_that_a_tensor_holds_are_computed_once() -> None:
     assert noise.uop.op.name == "BUFFER"
 
 
-def test_random_numbers_that_nobody_holds_are_not_stored() -> None:
+def test_random_numbers_without_a_holder_are_not_stored() -> None:
     GlobalCounters.reset()
     Tensor.rand(1000).sum().item()
     assert GlobalCounters.kernel_count == 1
@@ -145,7 +145,7 @@ def test_a_graph_that_keeps_growing_warns_once_with_its_line() -> None:
     assert "total.sum().item()" in str(caught[0].message)
 
 
-def test_a_running_average_that_is_looked_at_takes_the_same_kernels_in_every_step() -> None:
+def test_reading_a_running_average_takes_the_same_kernels_in_every_step() -> None:
     rng = np.random.default_rng(1)
     values = [rng.random((30, 4), dtype=np.float32) for _ in range(12)]
     average, expected, counts, seen = Tensor.zeros(30, 4), np.zeros((30, 4), np.float32), [], []

@@ -1,4 +1,4 @@
-"""Methods that are one node until somebody must know their graph."""
+"""Composites: methods recorded as one node and expanded on demand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def no_pending_values_of_other_tests() -> None:
     gc.collect()
 
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 DEFERRED = Ops.DEFERRED
 
 
@@ -53,7 +53,7 @@ def test_a_method_is_one_node_from_its_first_call_on() -> None:
     np.testing.assert_array_equal(first.numpy(), direct.numpy())
 
 
-def test_what_one_node_stands_for_is_what_would_be_recorded() -> None:
+def test_a_composite_expands_to_what_would_be_recorded() -> None:
     x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
     made = x.dot(w).log_softmax()
     assert [node.op for node in toposort((made.uop,))].count(DEFERRED) == 2
@@ -109,7 +109,7 @@ def test_wrong_classes_are_refused_where_they_are_given(time: int) -> None:
             loss(wrong)
 
 
-def test_a_mistake_that_is_found_late_names_the_line_that_made_it() -> None:
+def test_late_errors_name_the_line_of_the_call() -> None:
     classes = Tensor([0, 5]) + 4
     loss = Tensor(numbers(2, 3)).cross_entropy(classes)
     classes.realize()
@@ -119,7 +119,7 @@ def test_a_mistake_that_is_found_late_names_the_line_that_made_it() -> None:
     assert "cross_entropy(classes)" in caught.value.origin.text
 
 
-def test_arguments_that_differ_are_told_apart() -> None:
+def test_different_arguments_make_different_composites() -> None:
     x, y = Tensor([1.0]), Tensor([-0.0])
     for _ in range(3):
         results = [shifted(x, y, by).item() for by in (0.0, -0.0, 2.0, True)]
@@ -128,7 +128,7 @@ def test_arguments_that_differ_are_told_apart() -> None:
         assert shifted(x, y, by=3.0).item() == 3.0
 
 
-def test_gradients_reach_what_they_would_reach_written_out() -> None:
+def test_gradients_reach_the_same_inputs_as_when_expanded() -> None:
     for _ in range(3):
         x, y = Tensor([3.0, 4.0]), Tensor([5.0, 6.0])
         shifted(x, y, where=(0,)).backward()
@@ -224,7 +224,7 @@ def test_values_kept_inside_of_one_node_are_kept_every_time(
     assert len(PLANS) == plans
 
 
-def test_no_gradient_flows_where_nobody_wants_one() -> None:
+def test_no_gradient_flows_without_requires_grad() -> None:
     for _ in range(3):
         x, w = Tensor(numbers(4, 3)), Tensor(numbers(3, 2))
         with Tensor.no_grad():
@@ -233,7 +233,7 @@ def test_no_gradient_flows_where_nobody_wants_one() -> None:
         assert x.grad is None and w.grad is not None and w.grad.tolist() == [[1.0, 1.0]] * 3
 
 
-def test_what_was_first_met_without_gradients_has_them_later() -> None:
+def test_composites_first_traced_under_no_grad_have_gradients() -> None:
     with Tensor.no_grad():
         for _ in range(3):
             Tensor(numbers(4, 3)).dot(Tensor(numbers(3, 2))).realize()

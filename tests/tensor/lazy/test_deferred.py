@@ -1,4 +1,4 @@
-"""Values whose graph is written when it is needed."""
+"""Deferred nodes, which are expanded on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.tensor.lazy.deferred import defer, expand_deferred
 from glassgrad.tensor.tensor import Tensor
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def _sum(scale: float, x: Tensor, y: Tensor) -> Tensor:
@@ -20,7 +20,7 @@ def made(x: Tensor, y: Tensor, scale: float = 2.0) -> Tensor:
     return Tensor._from_uop(defer(_sum, (scale,), (x, y), x.shape, x.dtype))
 
 
-def test_one_node_stands_for_a_function() -> None:
+def test_one_deferred_node_represents_a_function() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     z = made(x, y)
     assert z.uop.op is Ops.DEFERRED and z.uop.src == (x.uop, y.uop)
@@ -34,7 +34,7 @@ def test_equal_functions_of_equal_values_are_one_node() -> None:
     assert made(x, y).uop is not made(x, y, 3.0).uop
 
 
-def test_tensors_hold_the_graphs_that_were_written() -> None:
+def test_tensors_hold_the_expanded_graphs() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     z = made(x, y) + 1
     changed = expand_deferred()
@@ -43,7 +43,7 @@ def test_tensors_hold_the_graphs_that_were_written() -> None:
     assert expand_deferred() == {}
 
 
-def test_gradients_flow_through_what_is_written_later() -> None:
+def test_gradients_flow_through_deferred_nodes() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     assert (made(x, y) * x).sum().gradient(x)[0].tolist() == [10.0, 16.0]
 
@@ -75,7 +75,7 @@ def test_new_nodes_have_the_line_of_the_value_they_stand_for() -> None:
     assert z.uop.origin == z.uop.src[0].origin == line
 
 
-def test_graphs_are_written_with_gradients_whoever_asks_for_them() -> None:
+def test_expansion_ignores_no_grad() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     z = made(x, y).sum()
     with Context(NO_GRAD=1):
@@ -83,7 +83,7 @@ def test_graphs_are_written_with_gradients_whoever_asks_for_them() -> None:
     assert z.gradient(x)[0].tolist() == [2.0, 2.0]
 
 
-def test_what_was_computed_stays_known() -> None:
+def test_realized_values_survive_expansion() -> None:
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     z = made(x, y)
     (z * 2).sum().backward()

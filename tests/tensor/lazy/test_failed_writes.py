@@ -1,4 +1,4 @@
-"""A computation that fails leaves everything as it was."""
+"""A computation that fails leaves all tensors unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from glassgrad import Tensor, TinyJit, nn
 from glassgrad.base.errors import AxisError
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def numbers() -> Tensor:
@@ -48,7 +48,7 @@ def test_captured_functions_do_not_hear_of_writes_that_failed() -> None:
     assert x.tolist() == [1, 2, 3]
 
 
-def test_a_write_that_nobody_asked_for_fails_once_where_it_is_done() -> None:
+def test_an_unrequested_write_fails_once_where_it_runs() -> None:
     x = numbers()
     function = TinyJit(lambda a: a * 2)
     x[Tensor([4]) + 1] = 0.0

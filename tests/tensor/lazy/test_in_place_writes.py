@@ -1,4 +1,4 @@
-"""Writes to memory that is seen more than once happen in the order of the program."""
+"""Writes to aliased memory happen in program order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassgrad import Buffer, Tensor
 from glassgrad.base.errors import GradientError
 from glassgrad.ir.ops import Ops
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def windows(count: int = 8) -> tuple[Any, Tensor, Tensor]:
@@ -21,7 +21,7 @@ def windows(count: int = 8) -> tuple[Any, Tensor, Tensor]:
     return numbers, Tensor.from_memory(numbers[:6]), Tensor.from_memory(numbers[2:])
 
 
-def test_who_sees_the_same_memory_sees_the_write() -> None:
+def test_aliases_see_the_write() -> None:
     numbers, a, b = windows()
     a.assign(b + 1)
     assert b.tolist() == [5, 6, 7, 8, 6, 7]
@@ -30,7 +30,7 @@ def test_who_sees_the_same_memory_sees_the_write() -> None:
     assert a.tolist() == [3, 4, 5, 6, 7, 8]
 
 
-def test_what_was_made_before_the_write_keeps_what_was_there() -> None:
+def test_values_made_before_the_write_keep_the_old_contents() -> None:
     _, a, b = windows()
     before, deep = b * 2, (b + 1).sum()
     a.assign(0)
@@ -49,7 +49,7 @@ def test_gradients_for_memory_that_was_written_since_are_refused() -> None:
         loss.gradient(b)
 
 
-def test_a_place_is_written_in_the_order_of_the_program_too() -> None:
+def test_slices_are_written_in_program_order() -> None:
     numbers, a, b = windows()
     a[1:4] = b[:3] * 10
     b[0] = 77
@@ -57,7 +57,7 @@ def test_a_place_is_written_in_the_order_of_the_program_too() -> None:
     assert a.tolist() == [0, 20, 77, 40, 4, 5]
 
 
-def test_writes_to_one_memory_that_nobody_else_sees_wait() -> None:
+def test_writes_to_unshared_memory_stay_pending() -> None:
     numbers = np.zeros(3, np.float32)
     x = Tensor.from_memory(numbers)
     x.assign(x + 1)
@@ -67,7 +67,7 @@ def test_writes_to_one_memory_that_nobody_else_sees_wait() -> None:
     assert numbers.tolist() == [1, 1, 1]
 
 
-def test_a_write_that_waits_is_done_when_its_memory_is_looked_at_again() -> None:
+def test_exporting_memory_runs_its_pending_write() -> None:
     numbers = np.zeros(4, np.float32)
     x = Tensor.from_memory(numbers[:3])
     x.assign(x + 1)
@@ -77,7 +77,7 @@ def test_a_write_that_waits_is_done_when_its_memory_is_looked_at_again() -> None
     assert numbers.tolist() == [1, 1, 1, 0]
 
 
-def test_what_a_tensor_computed_can_be_seen_twice_as_well() -> None:
+def test_computed_memory_can_be_aliased() -> None:
     x = (Tensor([1.0, 2.0, 3.0]) * 2).realize()
     part = Tensor.from_memory(x.numpy()[1:])
     before = x + 1
@@ -155,7 +155,7 @@ def test_a_part_stays_a_part_when_the_whole_is_written_to(is_computed: bool) -> 
     assert x.tolist() == [[7, 1], [1, 1]]
 
 
-def test_parts_that_are_made_without_gradients_are_places_too() -> None:
+def test_views_made_under_no_grad_can_be_written() -> None:
     x = Tensor(np.zeros((2, 2), np.float32))
     with Tensor.no_grad():
         row = x[1]
@@ -171,7 +171,7 @@ def test_a_value_that_is_written_again_after_another_one_is_there_in_the_end() -
     assert x.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_of_several_writes_to_one_place_only_the_last_is_stored() -> None:
+def test_only_the_last_of_several_writes_is_stored() -> None:
     x = Tensor(np.arange(6, dtype=np.int32))
     for number in range(1, 4):
         x += number

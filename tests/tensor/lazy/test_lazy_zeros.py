@@ -1,4 +1,4 @@
-"""Zeros are memory that nobody has written to."""
+"""Zeros are fresh memory, without a kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glassgrad import DType, GlobalCounters, Tensor, TinyJit, Variable, dtypes
 from glassgrad.nn.optim import Adam
 from glassgrad.tensor.lazy.lazy_zeros import fresh_zeros
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float16, dtypes.int64, dtypes.bool])
@@ -63,7 +63,7 @@ def test_replays_of_a_captured_function_begin_with_zeros_each_time() -> None:
     ]
 
 
-def test_zeros_of_a_size_that_is_known_later() -> None:
+def test_zeros_of_symbolic_size() -> None:
     n = Variable("n", 1, 8).bind(3)
     assert fresh_zeros(Tensor.zeros(n).uop) is None
     assert Tensor.zeros(8).realize()[:n].sum().item() == 0.0

@@ -1,10 +1,10 @@
-"""Values on the way that living tensors need are computed once."""
+"""Intermediate values that live tensors would recompute are stored."""
 
 import numpy as np
 
 from glassgrad import GlobalCounters, Tensor, TinyJit
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def numbers(*shape):
@@ -28,7 +28,7 @@ def test_a_contiguous_value_that_is_still_held_is_not_computed_twice():
     np.testing.assert_allclose(second.numpy(), expected.T @ x.numpy(), rtol=1e-3, atol=1e-3)
 
 
-def test_a_contiguous_value_that_nobody_holds_gets_no_memory_of_its_own():
+def test_a_contiguous_value_without_a_holder_gets_no_memory():
     x = Tensor(numbers(32, 32)).realize()
     first = (x @ x).contiguous() @ x
     first.realize()

@@ -1,4 +1,4 @@
-"""What is computed together: writes happen once, and old readers see old contents."""
+"""Realization: writes run once, and older readers see the old contents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.tensor.lazy.buffer_versions import current_buffer
 from glassgrad.tensor.lazy.collect import collect_values, graph_to_compute
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def test_a_realised_tensor_is_a_buffer_and_is_not_computed_again(
@@ -31,7 +31,7 @@ def test_a_realised_tensor_is_a_buffer_and_is_not_computed_again(
     assert y.realize().tolist() == [2, 3]
 
 
-def test_graphs_made_before_use_what_was_computed_since() -> None:
+def test_older_graphs_use_values_realized_since() -> None:
     x = Tensor([1.0, 2.0])
     y = x + 1
     z = y * 2
@@ -41,7 +41,7 @@ def test_graphs_made_before_use_what_was_computed_since() -> None:
     assert z.tolist() == [4, 6]
 
 
-def test_a_write_happens_once_however_often_it_is_looked_at() -> None:
+def test_a_write_runs_once_however_often_it_is_read() -> None:
     x = Tensor([1, 2]).realize()
     x += 1
     assert (x * 10).tolist() == [20, 30]
@@ -110,7 +110,7 @@ def test_two_tensors_that_hold_one_version_do_not_write_over_each_other() -> Non
     assert (x.tolist(), y.tolist()) == ([4, 5], [13, 14])
 
 
-def test_equal_expressions_are_computed_anew_after_their_memory_was_overwritten() -> None:
+def test_equal_expressions_are_recomputed_after_an_overwrite() -> None:
     x = Tensor([1.0, 2.0])
     y = (x + 1).realize()
     keep = x + 1  # the node lives on
@@ -138,7 +138,7 @@ def test_read_only_memory_is_not_written() -> None:
     assert data == bytes([1, 2, 3])
 
 
-def test_what_nobody_holds_is_not_computed_for_a_write() -> None:
+def test_values_without_a_holder_are_not_computed_for_a_write() -> None:
     x = Tensor([1, 2]).realize()
     _ = x * 10
     del _
@@ -204,8 +204,8 @@ def test_random_programs_of_writes_and_reads_agree_with_numpy(seed: int) -> None
         assert tensor.tolist() == array.tolist()
 
 
-def test_without_memory_the_largest_tensors_are_named_with_their_lines(road: str) -> None:
-    if road == "interpreted":
+def test_without_memory_the_largest_tensors_are_named_with_their_lines(backend: str) -> None:
+    if backend == "interpreted":
         pytest.skip("the reference has no memory limit")
     large = (Tensor.ones(1000, 100) * 2).contiguous().realize()
     gc.collect()

@@ -1,4 +1,4 @@
-"""What a computation costs does not depend on how many tensors there are."""
+"""The cost of a computation does not depend on the number of tensors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tensors_in_memory_cost_nothing() -> None:
     assert len(kept) == 500
 
 
-def test_whoever_holds_no_buffer_is_listed() -> None:
+def test_holders_of_lazy_nodes_are_listed() -> None:
     x = Tensor([1.0, 2.0, 3.0]).realize()
     part, other = x[1:], x * 2
     other.realize()
@@ -51,7 +51,7 @@ def test_whoever_holds_no_buffer_is_listed() -> None:
     assert id(part) in listed and id(x) in listed and id(other) not in listed
 
 
-def test_a_parameter_is_known_by_the_node_that_it_holds() -> None:
+def test_a_parameter_is_found_by_its_node() -> None:
     w = Tensor([2.0], requires_grad=False)
     y = (w * 3).realize()
     assert y.uop.history is None

@@ -1,4 +1,4 @@
-"""Graphs as keys: equal where nothing differs that decides on how to compute them."""
+"""Graph keys are equal where nothing differs that decides how to compute."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_was_computed_is_its_buffer() -> None:
     assert key(z + 1) == key(other + 1)
 
 
-def test_gradients_are_known_by_what_they_are_gradients_of() -> None:
+def test_keys_of_gradients_include_the_differentiated_graph() -> None:
     def gradient(kind: str, looks: bool) -> tuple[object, ...]:
         x, y = pair(2, 2)
         x.is_param_()
@@ -89,7 +89,7 @@ def test_gradients_are_known_by_what_they_are_gradients_of() -> None:
         assert gradient("tanh", looks) == gradient("tanh", looks) != gradient("relu", looks)
 
 
-def test_living_tensors_count_where_they_hold_what_is_written() -> None:
+def test_live_tensors_are_part_of_the_key_where_they_hold_written_buffers() -> None:
     x, y = pair(2, 2)
     assert key(x + 1, holders=(x,)) != key(x + 1, holders=())
     assert key(x + 1, holders=(y,)) == key(x + 1, holders=())

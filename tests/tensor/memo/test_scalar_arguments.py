@@ -1,4 +1,4 @@
-"""A number that changes from call to call is an argument of the launch: a loop compiles once."""
+"""A number that changes from call to call becomes a launch argument."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from glassgrad import Tensor
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def data(*shape: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Where a slice begins is an argument of the launch: a loop over parts compiles once."""
+"""Offsets of slices are launch arguments, so a loop over slices compiles once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from glassgrad import Tensor, nn
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 
 
 def data(*shape: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a loop computes again is known by its graph_key, and nothing is thought through twice."""
+"""Repeated steps of a loop hit the step cache."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glassgrad.tensor.lazy.realize import finish_writes
 from glassgrad.tensor.memo.step_cache import STEPS
 from glassgrad.tensor.tensor import Tensor
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 Step = Callable[[], Any]
 
 
@@ -75,7 +75,7 @@ MAKERS: dict[str, Callable[[list[Tensor]], Optimizer]] = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_steps_that_follow_a_course_equal_those_that_do_not(name: str) -> None:
+def test_cached_steps_equal_uncached_steps(name: str) -> None:
     step, params = network(MAKERS[name])
     losses = [step() for _ in range(6)]
     again, others = network(MAKERS[name])
@@ -87,7 +87,7 @@ def test_steps_that_follow_a_course_equal_those_that_do_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_the_third_step_of_a_loop_is_recognised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_third_step_of_a_loop_is_cached(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     step, _ = network(MAKERS[name])
     losses = [step(), step()]
     nothing_is_collected(monkeypatch)
@@ -135,7 +135,9 @@ def convolutions() -> tuple[Step, list[Tensor]]:
     return step, optimizer.params
 
 
-def test_steps_that_keep_parts_of_gradients_are_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_that_materialize_parts_of_gradients_are_cached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     step, params = convolutions()
     found = [step() for _ in range(5)]
     again, others = convolutions()
@@ -150,7 +152,7 @@ def test_steps_that_keep_parts_of_gradients_are_recognised(monkeypatch: pytest.M
     assert [step() for _ in range(2)] == found[3:]
 
 
-def test_forgotten_plans_end_courses() -> None:
+def test_clearing_plans_invalidates_cached_steps() -> None:
     x = Tensor(numbers(4))
     for _ in range(3):
         (x + 1).realize()
@@ -167,13 +169,13 @@ def test_the_same_operand_twice_is_not_two_operands() -> None:
         ]
 
 
-def test_zeros_of_either_sign_and_nan_are_told_apart() -> None:
+def test_zeros_of_either_sign_and_nan_have_different_keys() -> None:
     x = Tensor([-0.0])
     found = [(x + value).item() for value in (0.0, -0.0, float("nan"), 0.0, -0.0)]
     assert [str(value) for value in found] == ["0.0", "-0.0", "nan", "0.0", "-0.0"]
 
 
-def test_readers_of_what_is_overwritten_are_computed_in_known_steps_too() -> None:
+def test_cached_steps_compute_readers_of_overwritten_buffers() -> None:
     w = Tensor([1.0, 2.0]).realize()
     for turn in range(6):
         before = w.tolist()
@@ -193,7 +195,7 @@ def test_a_tensor_that_holds_the_old_contents_keeps_them() -> None:
         assert (old.tolist(), w.tolist()) == (before, [value + 1 for value in before])
 
 
-def test_losses_may_be_looked_at_between_backward_and_the_step() -> None:
+def test_losses_may_be_read_between_backward_and_the_step() -> None:
     def losses(looks: bool) -> list[float]:
         w = Tensor(numbers(3))
         optimizer, found = SGD([w], lr=0.1), []
@@ -222,7 +224,7 @@ def test_gradients_can_be_read_after_the_step_that_used_them() -> None:
         np.testing.assert_allclose(w.grad.numpy(), 3 * before**2, rtol=1e-6)
 
 
-def test_gradients_that_were_looked_at_are_not_lost() -> None:
+def test_gradients_that_were_read_are_kept() -> None:
     for _ in range(4):
         x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
         (x * x).sum().backward()
@@ -248,7 +250,7 @@ def test_parameters_with_one_gradient_are_both_moved_every_time() -> None:
         assert a.grad.tolist() == b.grad.tolist() == [2.0, 2.0]
 
 
-def test_gradients_add_up_and_are_clipped_in_known_steps() -> None:
+def test_cached_steps_accumulate_and_clip_gradients() -> None:
     w = Tensor([3.0, 4.0])
     optimizer = SGD([w], lr=0.0)
     for _ in range(4):
@@ -261,7 +263,7 @@ def test_gradients_add_up_and_are_clipped_in_known_steps() -> None:
         assert w.grad is not None and w.grad.tolist() == pytest.approx([0.6, 0.8])
 
 
-def test_a_learning_rate_that_changes_is_seen() -> None:
+def test_cached_steps_read_a_changed_learning_rate() -> None:
     w = Tensor([1.0])
     optimizer = SGD([w], lr=1.0)
     for rate in (1.0, 0.5, 0.25, 0.125):
@@ -273,7 +275,7 @@ def test_a_learning_rate_that_changes_is_seen() -> None:
         assert w.item() == before - rate
 
 
-def test_options_of_an_optimiser_that_change_are_seen() -> None:
+def test_changed_optimiser_options_change_the_key() -> None:
     w = Tensor([1.0])
     optimizer = AdamW([w], lr=1.0, eps=0.0, weight_decay=0.0)
     for decay in (0.0, 0.0, 0.0, 0.5):
@@ -285,7 +287,7 @@ def test_options_of_an_optimiser_that_change_are_seen() -> None:
         assert w.item() == pytest.approx(before - 1.0 - decay * before, abs=1e-5)
 
 
-def test_a_bad_index_in_a_known_step_names_its_own_line() -> None:
+def test_a_bad_index_in_a_cached_step_names_its_own_line() -> None:
     x = Tensor(numbers(4, 2))
     for index in ([0, 1], [1, 2]):
         x[Tensor(index)].sum().item()
@@ -320,7 +322,7 @@ def test_a_tensor_that_is_given_a_copy_shares_none_that_others_make() -> None:
         assert [x.tolist() for x in (new, old, copy)] == [[0.5, 1.5], [6.5, 7.5], [1.5, 2.5]]
 
 
-def test_a_step_that_is_known_makes_few_calls() -> None:
+def test_a_cached_step_makes_few_python_calls() -> None:
     step, _ = network(MAKERS["Adam"])
     for _ in range(4):
         step()

@@ -50,7 +50,7 @@ def test_activations_keep_any_shape(name: str, shape: tuple[int, ...]) -> None:
     assert getattr(Tensor.ones(*shape), name)().numpy().shape == shape
 
 
-def test_small_numbers_survive_what_is_made_of_exp_and_log() -> None:
+def test_small_arguments_keep_their_digits_through_exp_and_log() -> None:
     x = Tensor([-1e-10, -20.0], dtype="float32")
     assert x.elu().tolist()[0] == pytest.approx(-1e-10, rel=1e-6)
     assert x.softplus().tolist()[1] == pytest.approx(np.log1p(np.exp(-20)), rel=1e-6)
@@ -58,7 +58,7 @@ def test_small_numbers_survive_what_is_made_of_exp_and_log() -> None:
 
 
 @pytest.mark.parametrize("name", ["gelu", "silu"])
-def test_slopes_far_from_zero_are_0_and_1(name: str) -> None:
+def test_derivatives_far_from_zero_are_0_and_1(name: str) -> None:
     """Also where x³ is too large for a float."""
     x = Tensor([-1e15, -1e5, 1e5, 1e15])
     (slope,) = getattr(x, name)().sum().gradient(x)

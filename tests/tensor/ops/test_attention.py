@@ -9,7 +9,7 @@ from support.values.arrays import distinct, same
 from glassgrad import Tensor
 from glassgrad.base.errors import ShapeError
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 Q, K, V = (distinct((2, 4, 5, 8), seed=seed) for seed in range(3))
 
@@ -28,13 +28,13 @@ def test_attention_is_a_weighted_mean() -> None:
     same(got, attend(scores(Q, K), V), rtol=1e-9, atol=1e-12)
 
 
-def test_causal_attention_sees_no_later_places() -> None:
+def test_causal_attention_ignores_later_positions() -> None:
     hidden = np.where(np.tril(np.ones((5, 5), bool)), scores(Q, K), -np.inf)
     got = Tensor(Q).scaled_dot_product_attention(Tensor(K), Tensor(V), is_causal=True)
     same(got, attend(hidden, V), rtol=1e-9, atol=1e-12)
 
 
-def test_masks_of_bools_hide_and_masks_of_floats_are_added() -> None:
+def test_bool_masks_select_and_float_masks_are_added() -> None:
     mask = np.random.default_rng(0).random((5, 5)) < 0.7
     mask[:, 0] = True
     tensors = Tensor(K), Tensor(V)

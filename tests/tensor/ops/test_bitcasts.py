@@ -9,7 +9,7 @@ from support.values.arrays import numbers, same
 from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import DTypeError
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 DTYPES = ("uint8", "int8", "int16", "float16", "uint32", "float32", "int64", "float64")
 
 

@@ -1,4 +1,4 @@
-"""Padding that goes on with the values, and joining, against NumPy's."""
+"""Padding modes and concatenation, against NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glassgrad import Tensor
 from glassgrad.devices.python.device import python_target
 from glassgrad.schedule import schedule
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 NAMES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
@@ -64,7 +64,7 @@ def test_cat_and_stack_agree_with_numpy_to_the_sign_of_zero(data: st.DataObject)
 
 
 @pytest.mark.parametrize("dtypes", [("int8", "uint8"), ("bool", "int32"), ("float16", "int64")])
-def test_what_is_joined_takes_the_dtype_that_holds_all(dtypes: tuple[str, str]) -> None:
+def test_concatenation_promotes_dtypes(dtypes: tuple[str, str]) -> None:
     parts = [Tensor(np.array([0, 1], dtype=dtype)) for dtype in dtypes]
     joined = parts[0].cat(parts[1], parts[0])
     assert joined.dtype is (parts[0] + parts[1]).dtype

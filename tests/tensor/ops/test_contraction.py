@@ -12,7 +12,7 @@ from support.values.arrays import numbers, same
 
 from glassgrad import Tensor, dtypes
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Tensors made of nothing but a shape."""
+"""Tensors from a shape alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.values.arrays import numbers, same
 
 from glassgrad import Tensor, dtypes
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def test_zeros_ones_and_full_have_their_shape_and_dtype() -> None:

@@ -11,7 +11,7 @@ from support.values.arrays import distinct, numbers, same
 
 from glassgrad import Tensor, dtypes
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 FORMULAS = {
     "ij,jk->ik": ((2, 3), (3, 4)),

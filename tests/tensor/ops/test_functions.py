@@ -1,4 +1,4 @@
-"""exp, tanh, erf, pow: accuracy in units of the last place, and edges."""
+"""exp, tanh, erf, pow: accuracy in ulps, and edge cases."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_exp_and_log_are_accurate_for_moderate_arguments() -> None:
     assert np.abs(error).max() < 1e-6
 
 
-def test_cos_is_accurate_to_the_last_place_of_one() -> None:
+def test_cos_is_accurate_to_one_ulp_of_one() -> None:
     x = np.linspace(-1000, 1000, 4001)
     error = Tensor(x.astype(np.float32)).cos().numpy() - np.cos(x.astype(np.float32).astype(float))
     assert np.abs(error).max() < 4e-7
@@ -147,5 +147,5 @@ def test_logaddexp_of_infinities() -> None:
     assert found[:5] == [up, down, up, 3.0, up] and math.isnan(found[5])
 
 
-def test_logaddexp_of_equal_numbers_has_both_its_slopes() -> None:
+def test_logaddexp_of_equal_numbers_has_both_derivatives() -> None:
     check(lambda x, y: x.logaddexp(y), np.array([1.0, 2.0]), np.array([1.0, 3.0]), second=True)

@@ -124,14 +124,14 @@ def test_tensors_have_a_length_and_can_be_iterated() -> None:
     assert [row.tolist() for row in x] == [[1, 2], [3, 4]]
 
 
-def test_numbers_are_broadcast_into_the_place_they_are_written_to() -> None:
+def test_written_numbers_are_broadcast() -> None:
     x = Tensor.zeros(3, 2)
     x[1] = 5
     x[:, 1] = Tensor([7.0])
     assert x.tolist() == [[0, 7], [5, 7], [0, 7]]
 
 
-def test_writing_through_a_slice_is_seen_by_later_readers_only() -> None:
+def test_writing_a_slice_is_seen_by_later_readers_only() -> None:
     x = Tensor([1, 2, 3]).realize()
     before = x + 0
     x[0] = 9
@@ -182,7 +182,7 @@ def test_masks_choose_elements(name: str) -> None:
 
 
 @pytest.mark.parametrize("index", [*MASKED.values(), *NAMED.values()], ids=[*MASKED, *NAMED])
-def test_elements_are_written_where_masks_and_tensors_say(index: tuple[Any, ...]) -> None:
+def test_writes_at_masks_and_index_tensors(index: tuple[Any, ...]) -> None:
     x = numbers((2, 3, 4))
     wanted, got = x.copy(), Tensor(x.copy())
     value = numbers(x[index].shape, seed=3)

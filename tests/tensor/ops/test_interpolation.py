@@ -10,7 +10,7 @@ from support.values.arrays import distinct, numbers, same
 
 from glassgrad import Tensor
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 SIZES = [(3, 4), (5, 6), (10, 7), (1, 1), (13, 2)]
 
 

@@ -1,4 +1,4 @@
-"""Inverse functions against NumPy's in float64, in units of the last place."""
+"""Inverse functions against NumPy in float64, in ulps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.values.arrays import distinct, same
 
 from glassgrad import Tensor
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 NAMES = ("atan", "asin", "acos", "asinh", "acosh", "atanh")
 ARGUMENTS = np.concatenate(
     [
@@ -23,7 +23,7 @@ ARGUMENTS = np.concatenate(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", NAMES)
-def test_values_are_good_to_a_few_units_of_the_last_place(name: str, dtype: str) -> None:
+def test_values_are_within_a_few_ulps(name: str, dtype: str) -> None:
     x = ARGUMENTS.astype(dtype)
     with np.errstate(all="ignore"):
         wanted = getattr(np, "arc" + name[1:])(x.astype("float64")).astype(dtype)
@@ -58,6 +58,6 @@ def test_gradients_of_inverse_functions() -> None:
 
 
 @pytest.mark.parametrize("name", ["atan", "asin", "asinh", "atanh"])
-def test_slopes_at_zero_are_one(name: str) -> None:
+def test_derivatives_at_zero_are_one(name: str) -> None:
     x = Tensor([0.0])
     assert getattr(x, name)().sum().gradient(x)[0].tolist() == [1.0]

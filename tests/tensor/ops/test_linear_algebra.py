@@ -1,4 +1,4 @@
-"""Orthogonal factors: what they are made for, and what NumPy finds."""
+"""Matrix factorizations: their defining properties, and NumPy."""
 
 from __future__ import annotations
 

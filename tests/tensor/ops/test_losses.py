@@ -12,7 +12,7 @@ from support.values.arrays import distinct, same
 from glassgrad import Tensor
 from glassgrad.base.errors import ShapeError
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 X = distinct((4, 3)) * 3
 CLASSES = np.array([2, 0, 1, 1])
@@ -242,7 +242,7 @@ def test_probabilities_of_zero_and_one_have_gradients() -> None:
     np.testing.assert_allclose(x.grad.numpy(), [1, -1, -1e12, 1e12, -4], rtol=1e-6)
 
 
-def test_places_that_are_ignored_may_have_impossible_classes() -> None:
+def test_ignored_elements_may_have_invalid_classes() -> None:
     logits = Tensor([[-float("inf"), 0.0], [0.0, 0.0]])
     loss = logits.cross_entropy(Tensor([-100, 1]), ignore_index=-100)
     assert round(loss.item(), 5) == 0.69315

@@ -1,4 +1,4 @@
-"""The tables of tanh and erf, evaluated in double precision against the real functions."""
+"""The coefficients of tanh and erf, evaluated in float64 against the exact functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling with places, unpooling and transposed convolution."""
+"""Pooling with indices, unpooling and transposed convolution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.values.arrays import distinct, numbers, same
 
 from glassgrad import Tensor
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 POOLS: list[dict[str, Any]] = [
     {"kernel_size": 2},
     {"kernel_size": 3, "stride": 2, "padding": 1},
@@ -29,7 +29,7 @@ CONVOLUTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", POOLS)
-def test_places_hold_the_largest_values(options: dict[str, Any]) -> None:
+def test_returned_indices_point_at_the_maxima(options: dict[str, Any]) -> None:
     x = distinct((2, 3, 5, 6))
     best, places = Tensor(x).max_pool2d(return_indices=True, **options)
     same(best, Tensor(x).max_pool2d(**options).numpy())
@@ -38,7 +38,7 @@ def test_places_hold_the_largest_values(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("options", POOLS)
-def test_places_are_pytorchs(options: dict[str, Any]) -> None:
+def test_returned_indices_match_pytorch(options: dict[str, Any]) -> None:
     torch = oracle("torch")
     x = numbers((2, 3, 5, 6), "float64")  # with ties
     best, places = torch.nn.functional.max_pool2d(torch.tensor(x), return_indices=True, **options)

@@ -1,4 +1,4 @@
-"""Random numbers: repeatable whenever they are realised, and distributed as promised."""
+"""Random numbers: repeatable in any order of realization, with the right distributions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from glassgrad import Context, Tensor, dtypes
 from glassgrad.ir.ops import Ops
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def test_a_seed_gives_the_same_numbers_again() -> None:

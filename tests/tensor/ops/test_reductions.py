@@ -80,7 +80,7 @@ def test_var_mean_gives_both() -> None:
 
 
 @given(st.data(), FULL_SHAPES, st.sampled_from(("float32", "int32", "uint8")))
-def test_argmax_and_argmin_give_the_first_place(
+def test_argmax_and_argmin_return_the_first_index(
     data: st.DataObject, shape: tuple[int, ...], dtype: str
 ) -> None:
     x = numbers(shape, dtype)

@@ -1,4 +1,4 @@
-"""Remainders of floats, where quotients are rounded, infinite or not there at all."""
+"""Float remainders with rounded, infinite and undefined quotients."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_narrow_floats_are_divided_as_float32() -> None:
     assert (x // 7).tolist() == [14.0, -5.0]
 
 
-def test_slopes_of_remainders_are_one_and_minus_the_quotient() -> None:
+def test_derivatives_of_remainders_are_one_and_minus_the_quotient() -> None:
     x, y = Tensor([7.5, -7.5, 1.0, 0.0]), Tensor([2.0, 2.0, 0.1, 1.0])
     (x % y).sum().backward()
     assert x.grad is not None

@@ -1,4 +1,4 @@
-"""Permutations and draws by weight: their values and how often they come."""
+"""Permutations and weighted draws: values and frequencies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_permutations_differ_and_come_again_with_the_seed() -> None:
     assert Tensor.randperm(50).tolist() == one
 
 
-def test_first_places_of_permutations_are_even() -> None:
+def test_first_elements_of_permutations_are_uniform() -> None:
     Tensor.manual_seed(0)
     firsts = [Tensor.randperm(4)[0].item() for _ in range(400)]
     assert np.bincount(firsts, minlength=4).min() > 70

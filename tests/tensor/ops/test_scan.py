@@ -12,7 +12,7 @@ from support.values.arrays import SHAPES, distinct, numbers, same
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 LENGTHS = (1, 2, 3, 8, 16, 17, 32, 40, 69, 700)  # of vectors, and some that are not
 
 

@@ -14,7 +14,7 @@ from support.values.arrays import SHAPES, distinct, numbers, same
 from glassgrad import Tensor
 from glassgrad.ir.ops import Ops
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 CASES = [((5,), (8,), 0), ((4, 3), (2, 3), 0), ((4, 3), (3, 7), -1), ((2, 3, 4), (1, 3, 2), 2)]
 
 
@@ -75,7 +75,7 @@ WIDE = [((90,), (200,), 0), ((3, 70), (3, 150), 1), ((80, 3), (50, 2), 0)]
 
 
 @pytest.mark.parametrize(("shape", "taken", "axis"), WIDE)
-def test_many_places_are_written_one_by_one(
+def test_many_indices_are_written_in_order(
     shape: tuple[int, ...], taken: tuple[int, ...], axis: int
 ) -> None:
     x, index = numbers(shape), places(taken, shape[axis])
@@ -113,7 +113,7 @@ def test_gradients_of_extremes_are_shared_by_those_that_are_equal(reduce: str) -
     assert src.grad.tolist() == wanted
 
 
-def test_no_element_meets_all_places() -> None:
+def test_scatter_does_not_compare_all_pairs() -> None:
     x, index, src = memory(4096), memory(4096, dtype="int32"), memory(4096)
     for made in (x.scatter(0, index, src), x.scatter_reduce(0, index, src, "amax")):
         for kernel in planned(made).kernels:
@@ -156,7 +156,7 @@ def test_a_size_that_is_given_cuts_or_fills_and_computes_nothing_now() -> None:
     assert x.masked_select(x > 4, size=1).tolist() == [5]
 
 
-def test_many_true_places_are_found() -> None:
+def test_many_true_indices_are_found() -> None:
     mask = np.random.default_rng(0).random(5000) < 0.3
     assert Tensor(mask).nonzero().numpy()[:, 0].tolist() == np.flatnonzero(mask).tolist()
 
@@ -176,7 +176,7 @@ def test_scatter_is_one_kernel_whatever_its_axis() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_gradients_of_many_places_go_to_what_was_written_last(axis: int) -> None:
+def test_gradients_of_many_writes_go_to_the_last(axis: int) -> None:
     x, src = distinct((70, 70)), distinct((9, 8), seed=1)
     index = np.random.default_rng(axis).integers(0, 4, (9, 8))
     a, b = Tensor(x, requires_grad=True), Tensor(src, requires_grad=True)

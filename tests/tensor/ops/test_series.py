@@ -1,4 +1,4 @@
-"""Functions near 0 keep all digits of small numbers; both sides of each border agree."""
+"""Functions near 0 keep all digits of small numbers, and agree at the borders of their branches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.references.finite_differences import check
 from glassgrad import Tensor
 from glassgrad.tensor.ops.series import expm1, log1p, odd, polynomial, sinh
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 TOLERANCE = {"float32": 4e-7, "float64": 1e-15}
 SMALL = [1e-30, 1e-10, 1e-5, 1e-3, 0.1, 0.3, 0.999, 1.0]
 
@@ -36,11 +36,11 @@ def test_expm1_keeps_the_digits_of_small_numbers(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("function", [log1p, sinh], ids=["log1p", "sinh"])
-def test_slopes_are_right_near_0_and_at_the_border(function: object) -> None:
+def test_derivatives_are_right_near_0_and_at_the_border(function: object) -> None:
     check(function, np.array([1e-3, 0.2, 0.9, 0.99]), second=True)
 
 
-def test_the_slope_of_expm1_is_right_on_both_sides() -> None:
+def test_the_derivative_of_expm1_is_right_on_both_sides() -> None:
     check(expm1, np.array([-1e-3, -0.9, -1.1, -5.0]), second=True)
 
 

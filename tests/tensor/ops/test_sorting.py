@@ -14,7 +14,7 @@ from glassgrad import Tensor, dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
-ON_BOTH_ROADS = True
+ON_BOTH_BACKENDS = True
 
 
 def is_number(node: UOp) -> bool:
@@ -53,7 +53,7 @@ def test_any_axis_sorts(shape: tuple[int, ...], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_special_values_have_their_place(dtype: str) -> None:
+def test_special_values_are_ordered(dtype: str) -> None:
     x = np.array([np.nan, 1, -np.inf, 0.0, -0.0, np.inf, -np.nan, -1, 5e-324], dtype)
     same(Tensor(x).argsort(), np.argsort(x, kind="stable").astype("int32"))
     assert Tensor(x).argsort(descending=True).tolist()[:3] == [0, 6, 5]
@@ -87,7 +87,7 @@ def test_rows_are_sorted_side_by_side_in_a_few_kernels_whose_steps_stay_inside()
         assert all(node.dtype.itemsize in (4, itemsize) for node in moved)
 
 
-def test_values_are_sorted_without_their_places_and_need_no_lookup() -> None:
+def test_values_are_sorted_without_indices_and_gathers() -> None:
     values, order = memory(16, 64).sort()
     for kernel in planned(values).kernels:
         assert all(node.dtype.itemsize == 4 for node in kernel.body.toposort() if is_number(node))

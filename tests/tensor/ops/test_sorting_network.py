@@ -1,4 +1,4 @@
-"""Networks of exchanges: which elements meet, in which order."""
+"""Sorting networks: which elements are compared, in which order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(values: list[int], steps: list[tuple[int, bool]]) -> list[int]:
 
 
 @pytest.mark.parametrize("size", [2, 4, 8, 16])
-def test_zeros_and_ones_are_put_in_order_and_so_is_everything(size: int) -> None:
+def test_the_network_sorts_zeros_and_ones_and_so_everything(size: int) -> None:
     steps = steps_up_to(size)
     for bits in product((0, 1), repeat=min(size, 12)):
         values = [*bits, *(1 - bit for bit in bits)][:size]

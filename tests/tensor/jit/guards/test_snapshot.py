@@ -1,4 +1,4 @@
-"""Guards: Python numbers that a captured function reads outside of itself are watched."""
+"""Guards: changes of Python values that a captured function reads are noticed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from glassgrad import Context, Tensor, TinyJit
 from glassgrad.base.errors import CaptureError
 
-ON_COMPILED_ROAD = True
+ON_COMPILED_BACKEND = True
 SCALE = 2.0
 
 
@@ -55,7 +55,7 @@ def test_another_global_means_another_capture(monkeypatch: pytest.MonkeyPatch) -
     assert f.count_captures() == 2
 
 
-def test_an_attribute_that_changes_is_seen() -> None:
+def test_a_changed_attribute_is_noticed() -> None:
     config = SimpleNamespace(rate=1.0)
     f, x = TinyJit(lambda x: x + config.rate), one()
     for _ in range(3):
@@ -83,7 +83,7 @@ class Trainer:
         return x * self.rate
 
 
-def test_numbers_of_the_object_whose_method_is_captured_are_watched() -> None:
+def test_attributes_of_the_owner_of_a_method_are_guarded() -> None:
     one_trainer, other, x = Trainer(), Trainer(), one()
     for _ in range(3):
         assert one_trainer.step(x).item() == other.step(x).item() == 2.0
@@ -126,7 +126,7 @@ def test_a_counter_inside_does_not_keep_a_function_from_being_replayed() -> None
     assert calls == 2
 
 
-def test_a_number_that_became_a_tensor_is_seen() -> None:
+def test_a_number_replaced_by_a_tensor_is_noticed() -> None:
     mask: Any = None
     f, x = TinyJit(lambda x: x if mask is None else x * mask), one()
     for _ in range(3):

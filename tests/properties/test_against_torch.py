@@ -1,4 +1,4 @@
-"""Methods beside PyTorch's of the same meaning: shapes, axes, empty and single values, dtypes."""
+"""Methods against the PyTorch methods of the same name: shapes, axes, edge cases, dtypes."""
 
 from __future__ import annotations
 

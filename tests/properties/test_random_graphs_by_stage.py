@@ -1,4 +1,4 @@
-"""Random graphs: every stretch of the road gives what the reference gives."""
+"""Random graphs: the result of every pipeline stage matches the reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_scheduled_kernels_mean_what_the_graph_means(batch: int) -> None:
         compare(seed, roots, run_schedule(made), want, "")
 
 
-def on_the_road(seed: int, size: int, more: str = "") -> None:
+def check_stages(seed: int, size: int, more: str = "") -> None:
     roots = random_graph(Random(seed), size)
     want = evaluate_all(roots)
     got = [view.numpy() for view in realize(roots)]
@@ -48,14 +48,14 @@ def on_the_road(seed: int, size: int, more: str = "") -> None:
 @pytest.mark.parametrize("batch", range(12))
 def test_compiled_kernels_give_what_the_graph_means(batch: int) -> None:
     for seed in range(batch * BATCH, batch * BATCH + BATCH):
-        on_the_road(20_000 + seed, 3 + seed % 12)
+        check_stages(20_000 + seed, 3 + seed % 12)
 
 
 @pytest.mark.parametrize("batch", range(6))
 def test_unoptimised_kernels_give_what_the_graph_means(batch: int) -> None:
     with Context(NOOPT=1):
         for seed in range(batch * BATCH, batch * BATCH + BATCH):
-            on_the_road(30_000 + seed, 3 + seed % 12)
+            check_stages(30_000 + seed, 3 + seed % 12)
 
 
 @pytest.mark.parametrize("batch", range(16))

@@ -1,4 +1,4 @@
-"""Division, remainders, shifts and powers of ints: all signs, all widths, both ends."""
+"""Division, remainders, shifts and powers of ints: all signs, widths and extremes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_operations_mean_what_they_do_without_ends_and_then_wrap(
 
 @ints
 @pytest.mark.parametrize("name", ["floordiv", "mod", "div trunc", "fmod", "lshift", "rshift"])
-def test_known_numbers_on_the_right_change_nothing(name: str, dtype: DType) -> None:
+def test_constant_right_operands_change_nothing(name: str, dtype: DType) -> None:
     """Constants are divided by in other ways than numbers in memory."""
     function, meaning = MEANING[name]
     values = interesting(dtype)

@@ -1,4 +1,4 @@
-"""Random training loops do the same, whether their steps are recognised or thought through anew."""
+"""Random training loops compute the same with and without the step cache."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def outcome(seed: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_recognised_loops_do_what_others_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_steps_compute_what_uncached_steps_compute(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = outcome(seed)
     monkeypatch.setattr(glassgrad.tensor.lazy.realize, "look_up", lambda *_: None)
     monkeypatch.setattr(glassgrad.tensor.autograd.backward, "can_defer_gradients", lambda _: False)

@@ -1,4 +1,4 @@
-"""Programs that once gave a wrong result or no result, each compared with NumPy."""
+"""Regression tests: programs that once gave a wrong result, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_gradients_of_an_outer_product(size: int) -> None:
 
 @pytest.mark.parametrize("reduction", ["sum", "max", "min", "mean"])
 @pytest.mark.parametrize("shape", [(1000, 64), (1000, 65), (96, 128), (40, 3, 64)])
-def test_a_reduction_that_is_seen_in_two_shapes(reduction: str, shape: tuple[int, ...]) -> None:
+def test_a_reduction_read_in_two_shapes(reduction: str, shape: tuple[int, ...]) -> None:
     x = uniform(*shape)
     total = getattr(Tensor(x), reduction)(0)
     column, double = total.unsqueeze(-1), total * 2
