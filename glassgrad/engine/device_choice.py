@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from glassgrad.base.errors import CaptureError, DeviceError
 from glassgrad.devices.protocol import Device as Machine
 from glassgrad.devices.registry import Device
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, set_realized
 from glassgrad.ir.window import window_of
@@ -50,7 +50,7 @@ def copy_to_device(view: View, device: str, realize: Realize) -> View:
     """The elements in memory of another device; a file's pages are mapped instead of copied."""
     if is_file(view.device) and is_host(device) and not is_file(device):
         return _map_file(view, device)
-    if (watching := recorder()) is not None and watching.is_strict:
+    if (recorder := active_recorder()) is not None and recorder.is_strict:
         raise CaptureError(
             f"a captured function moves a value from {view.device} to {device}",
             hint="move it before the call, and pass it as an argument",

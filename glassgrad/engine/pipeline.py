@@ -17,7 +17,7 @@ from glassgrad.devices.protocol import Device
 from glassgrad.engine.cache.graph_keys import KERNELS, PLANS, signature
 from glassgrad.engine.cache.plans import load_plan, plan_key, store_plan
 from glassgrad.engine.cache.sources import discard_source, load_source, source_key, store_source
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.engine.compile.arguments import with_all_arguments
 from glassgrad.engine.compile.background import CompileLater, background_compiler
 from glassgrad.engine.compile.estimate import estimate
@@ -69,7 +69,7 @@ def bind_plan(values: Sequence[UOp], device: str | None = None) -> BoundPlan:
     plan = PLANS.get(key)
     if (
         plan is None
-        and recorder() is None
+        and active_recorder() is None
         and (general := lift_changing_numbers(values, machine.name))
     ):
         values, found = general, signature(general)
@@ -82,8 +82,8 @@ def bind_plan(values: Sequence[UOp], device: str | None = None) -> BoundPlan:
                 values, found.leaves, machine, name
             )
             PLANS[key] = plan
-    if (watching := recorder()) is not None:
-        watching.values = values
+    if (recorder := active_recorder()) is not None:
+        recorder.values = values
     return BoundPlan(plan, found.leaves, machine, found.values)
 
 

@@ -12,7 +12,7 @@ from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
 from glassgrad.base.origin import here
 from glassgrad.base.rounding import convert
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.symbolic import SymbolicInt
 from glassgrad.ir.uop import UOp
@@ -74,7 +74,7 @@ def buffer_of(exporter: Any, device: str, dtype: DType | None = None, shape: Any
     view = View.from_host(exporter, dtype=dtype, shape=shape, device=host_device(device))
     finish_writes_to(view.storage)
     made = UOp(BUFFER, view.dtype, (), view)
-    if recorder() is not None:  # errors name the line where data enters a captured function
+    if active_recorder() is not None:  # errors name the line where data enters a captured function
         made.origin = here()
     return copy_to_device(made, device)
 

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from glassgrad.base.errors import AxisError, CaptureError, ShapeError
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.engine.plan.size_checks import check_slice
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
@@ -99,7 +99,7 @@ def with_concrete_arguments(method: Callable[P, R]) -> Callable[P, R]:
         if not Sizes.are_shown:
             return method(*args, **options)
         found = [value for value in (*args, *options.values()) if _is_symbolic(value)]
-        if found and recorder() is not None:
+        if found and active_recorder() is not None:
             try:
                 return method(*args, **options)
             except (ShapeError, CaptureError, TypeError, AttributeError) as error:
@@ -114,7 +114,7 @@ def with_concrete_arguments(method: Callable[P, R]) -> Callable[P, R]:
 
 def with_concrete_sizes(name: str, given: Any) -> Any:
     """Arguments with concrete sizes, for a method whose graph depends on their values."""
-    if recorder() is not None:
+    if active_recorder() is not None:
         raise _symbolic_size_error(name, given[0] if isinstance(given, tuple) else given)
     return _concrete(given)
 
@@ -140,7 +140,7 @@ def refuse_in_captures(name: str, shape: Any) -> None:
     """Raise an error in captures: a replay would draw the number of random numbers of the capture,
     not that of its own shape.
     """
-    if recorder() is not None and is_symbolic(*shape):
+    if active_recorder() is not None and is_symbolic(*shape):
         raise _symbolic_size_error(name, tuple(shape))
 
 

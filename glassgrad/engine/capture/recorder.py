@@ -74,7 +74,7 @@ class _Thread(local):
 THREAD = _Thread()
 
 
-def recorder() -> Recorder | None:
+def active_recorder() -> Recorder | None:
     """The recorder of this thread, or None."""
     return THREAD.recorder
 

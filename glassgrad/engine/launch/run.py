@@ -9,7 +9,7 @@ from glassgrad.base.counters import GlobalCounters
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.events import LISTENERS
 from glassgrad.devices.protocol import Batch, Device
-from glassgrad.engine.capture.recorder import Run, recorder
+from glassgrad.engine.capture.recorder import Run, active_recorder
 from glassgrad.engine.launch.error_flags import BadIndex, cell_values, raise_bad_index
 from glassgrad.engine.launch.one_by_one import calls_of, launch_one_by_one
 from glassgrad.engine.plan.plan import Plan, Result
@@ -26,8 +26,8 @@ def run(
 ) -> tuple[View, ...]:
     """Run a plan on these buffers, with these values of its variables."""
     views: list[View] = [leaf.arg for leaf in leaves]
-    watching = recorder()
-    unwritten = _unwritten_storages(views) if watching is not None else frozenset()
+    recorder = active_recorder()
+    unwritten = _unwritten_storages(views) if recorder is not None else frozenset()
     for made in plan.allocations:
         view = made.view(device.name, values)
         view.storage.allocate(zeroed=made.is_zeroed)
@@ -41,12 +41,12 @@ def run(
     else:
         _launch(plan, addresses, device, values, lambda: None)
     results = tuple([_result(views[end.buffer], end, values) for end in plan.results])
-    if watching is not None:
-        watching.runs.append(
-            Run(plan, leaves, views[len(leaves) :], device, unwritten, watching.values)
+    if recorder is not None:
+        recorder.runs.append(
+            Run(plan, leaves, views[len(leaves) :], device, unwritten, recorder.values)
         )
         pairs = zip(results, plan.results, strict=True)
-        watching.symbolic_results |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
+        recorder.symbolic_results |= {view: end.shape for view, end in pairs if sizes_in(end.shape)}
     return results
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from glassgrad.base.errors import AxisError
 from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.base.origin import Origin, here
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import Bound, Size, bindings, evaluate, expression, written
 from glassgrad.ir.uop import UOp, toposort
@@ -58,8 +58,8 @@ def check_slice(start: int, stop: int, size: int, axis: int, is_index: bool = Fa
     ends = expression(start), expression(stop), expression(size)
     made = SizeCheck(*ends, axis, is_index, here())
     made.check(bindings((start, stop, size)))
-    if (watching := recorder()) is not None:
-        watching.size_checks.append(made)
+    if (recorder := active_recorder()) is not None:
+        recorder.size_checks.append(made)
 
 
 def is_always_in_range(start: int, stop: int, size: int) -> bool:

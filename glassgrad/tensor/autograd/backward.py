@@ -8,7 +8,7 @@ from weakref import ref
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import GradientError, ShapeError
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.tensor.autograd.gradient import (
@@ -93,8 +93,8 @@ class Autograd(TensorCore):
                 "this value depends on no parameter",
                 hint="use tensors of floats, and call is_param_() on results of operations",
             )
-        if (watching := recorder()) is not None:
-            watching.grad_changes += map(ref, params)
+        if (recorder := active_recorder()) is not None:
+            recorder.grad_changes += map(ref, params)
         for tensor in params:
             if not found.keys().isdisjoint(same[tensor.uop]):
                 total = _sum_gradients(same[tensor.uop], found)
@@ -197,7 +197,7 @@ def can_defer_gradients(nodes: Iterable[UOp]) -> bool:
     have symbolic sizes, and where they may need overwritten contents. It must also be known from
     the nodes which inputs have gradients, which deferred gradients do not tell.
     """
-    if recorder() is not None or not all(map(has_structural_gradient, nodes)):
+    if active_recorder() is not None or not all(map(has_structural_gradient, nodes)):
         return False
     deferred = [node for node in nodes if node.op is DEFERRED]
     if not all(isinstance(node.arg, Composite) for node in deferred):

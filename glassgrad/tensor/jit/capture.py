@@ -69,7 +69,7 @@ class CapturedGraph:
         self,
         earlier: FirstCall | CapturedGraph,
         trace: Trace,
-        watching: Recorder,
+        recorder: Recorder,
         before: PriorState,
         result: Any,
         returned: list[TensorCore],
@@ -77,8 +77,8 @@ class CapturedGraph:
         self.modes = settings_key()
         self.trace = trace
         self.replays: int = earlier.replays if isinstance(earlier, CapturedGraph) else 0
-        self.size_checks = watching.size_checks
-        self.storages = touched_storages(watching, before, returned)
+        self.size_checks = recorder.size_checks
+        self.storages = touched_storages(recorder, before, returned)
         self.layouts = argument_specs(before.arguments)
         self.last_nodes = [tensor.uop for tensor in before.arguments]
         escaped = _escaped(before, returned)
@@ -86,28 +86,28 @@ class CapturedGraph:
         stored = [tensor for tensor in escaped if tensor.uop.op is BUFFER]
         self.invalidated = [ref(tensor) for tensor in escaped if tensor.uop.op is not BUFFER]
         fresh = {tensor.uop.arg.storage for tensor in (*returned, *stored)}
-        capture, numbers = merge_runs(watching.runs, fresh, _device(watching))
+        capture, numbers = merge_runs(recorder.runs, fresh, _device(recorder))
         _refuse_other_variables(capture, self.size_checks, before.values)
         self.replay = Replay(capture, before.values)
-        self._sort_bases(watching, before)
+        self._sort_bases(recorder, before)
         self._find_suspects(earlier, before)
         self.lazy = [
             (held, node)  # inlined in the capture; it may have been realized since
             for held, node in before.lazy.items()
-            if node in watching.nodes
+            if node in recorder.nodes
         ]
         self.output_buffers = [
             OutputBuffer(n, s, []) for n, s in enumerate(capture.allocated, len(capture.inputs))
         ]
         self.kind: Any = type(returned[0]) if returned else TensorCore
-        sized = watching.symbolic_results
+        sized = recorder.symbolic_results
         given = before.arguments
         self.outputs = [self._output(tensor, given, sized, numbers) for tensor in returned]
         left = [(ref(tensor), self._output(tensor, given, sized, numbers)) for tensor in stored]
         # Views of outside memory that a call leaves behind need no update by replays.
         self.stored = [(held, output) for held, output in left if output.tensor is None]
         self._adopt_left_memory(numbers, {output.made for output in self.outputs}, stored)
-        self.gradients = [self._gradient(*found) for found in before.new_gradients(watching)]
+        self.gradients = [self._gradient(*found) for found in before.new_gradients(recorder)]
         self.read_gradients = before.gradients_in({known.storage for known in self.outside_tensors})
         self.has_effects = bool(
             self.renewed or self.written or self.stored or self.invalidated or self.gradients
@@ -138,16 +138,16 @@ class CapturedGraph:
             ref(tensor), was_there, made[0] if made else _invalid_buffer(shape, dtype)
         )
 
-    def _sort_bases(self, watching: Recorder, before: PriorState) -> None:
+    def _sort_bases(self, recorder: Recorder, before: PriorState) -> None:
         """Classify base pointers: arguments, random counters and memory of outside tensors; the
         rest is constant.
         """
         arguments = before.arguments
-        written = {view.storage for run in watching.runs for view in run.written}
+        written = {view.storage for run in recorder.runs for view in run.written}
         starts: dict[Storage, int | None] = dict.fromkeys(
             leaf.arg.storage for leaf in GENERATOR.keys.values()
         )
-        starts |= {leaf.arg.storage: n - before.random_numbers for leaf, n in watching.counters}
+        starts |= {leaf.arg.storage: n - before.random_numbers for leaf, n in recorder.counters}
         held = holders_by_storage()
         self.arguments: list[ArgumentBase] = []
         self.outside_tensors: list[CapturedTensor] = []
@@ -361,11 +361,11 @@ def _refuse_other_variables(capture: Capture, size_checks: list[SizeCheck], valu
             )
 
 
-def _device(watching: Recorder) -> Any:
+def _device(recorder: Recorder) -> Any:
     """The one device that everything ran on."""
     from glassgrad.devices.registry import Device
 
-    found = {run.device.name: run.device for run in watching.runs}
+    found = {run.device.name: run.device for run in recorder.runs}
     if len(found) > 1:
         raise CaptureError(
             f"a captured function ran on {' and '.join(found)}",

@@ -66,9 +66,9 @@ class PriorState(NamedTuple):
             {held: None if found.grad is None else ref(found.grad) for held, found in alive},
         )
 
-    def new_gradients(self, watching: Recorder) -> list[tuple[TensorCore, bool]]:
+    def new_gradients(self, recorder: Recorder) -> list[tuple[TensorCore, bool]]:
         """The tensors that got or lost a gradient, each with whether it had one before."""
-        thread, touched = get_ident(), {id(found()) for found in watching.grad_changes}
+        thread, touched = get_ident(), {id(found()) for found in recorder.grad_changes}
         return [
             (found, old is not None)
             for held, old in self.gradients.items()
@@ -100,10 +100,10 @@ class FirstCall(NamedTuple):
 
 
 def touched_storages(
-    watching: Recorder, before: PriorState, returned: list[TensorCore]
+    recorder: Recorder, before: PriorState, returned: list[TensorCore]
 ) -> WeakSet[Storage]:
     """All memory that a call was given, read or returned."""
-    found = WeakSet(leaf.arg.storage for run in watching.runs for leaf in run.leaves)
+    found = WeakSet(leaf.arg.storage for run in recorder.runs for leaf in run.leaves)
     found.update([*before.storages, *(tensor.uop.arg.storage for tensor in returned)])
     return found
 
@@ -111,14 +111,14 @@ def touched_storages(
 # ---------------------------------------------------------------------- effects
 
 
-def refuse_lost_effects(watching: Recorder, before: PriorState) -> None:
+def refuse_lost_effects(recorder: Recorder, before: PriorState) -> None:
     """Raise an error for effects of a call that a replay would not have."""
     if GENERATOR.keys is not before.keys:
         raise CaptureError(
             "a captured function restarts the random numbers: replays would not",
             hint="call manual_seed() outside",
         )
-    if any(leaf.arg in watching.symbolic_results for run in watching.runs for leaf in run.leaves):
+    if any(leaf.arg in recorder.symbolic_results for run in recorder.runs for leaf in run.leaves):
         raise CaptureError(
             "a captured function realizes a value whose shape a variable decides, and goes on with "
             "it: replays would use the shape it had",
@@ -134,21 +134,21 @@ def refuse_lost_effects(watching: Recorder, before: PriorState) -> None:
                 hint="change it in place with assign(), or return the new one",
                 origin=tensor.uop.origin,
             )
-    _refuse_dropped(watching, before)
+    _refuse_dropped(recorder, before)
 
 
-def _refuse_dropped(watching: Recorder, before: PriorState) -> None:
+def _refuse_dropped(recorder: Recorder, before: PriorState) -> None:
     """Raise an error if the call read memory of a tensor that no tensor holds any more."""
     then = {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     now = {tensor.uop.arg.storage for tensor in live_tensors() if tensor.uop.op is BUFFER}
     now.update(before.storages)
-    for leaf in (leaf for run in watching.runs for leaf in run.leaves):
+    for leaf in (leaf for run in recorder.runs for leaf in run.leaves):
         if leaf.arg.storage in then and leaf.arg.storage not in now:
             raise CaptureError(
                 f"a captured function reads a tensor of shape {leaf.shape} and then replaces it: "
                 "replays would read the old one again",
                 hint="change it in place with assign(); of a gradient, call zero_grad() inside",
-                origin=first_readers(watching.nodes).get(leaf.arg.storage),
+                origin=first_readers(recorder.nodes).get(leaf.arg.storage),
             )
 
 
@@ -166,12 +166,12 @@ def refuse_tensors_in_objects(result: Any, escaped: list[TensorCore]) -> None:
             )
 
 
-def pending_gradients(watching: Recorder, before: PriorState) -> list[TensorCore]:
+def pending_gradients(recorder: Recorder, before: PriorState) -> list[TensorCore]:
     """Gradients of tensors that the call did not update, which a later call will read. Those of
     updated tensors may stay inside of kernels.
     """
     updated = {id(tensor) for tensor, _ in _changed(before)}
-    found = [tensor for held in watching.grad_changes if (tensor := held()) is not None]
+    found = [tensor for held in recorder.grad_changes if (tensor := held()) is not None]
     grads = [t.grad for t in found if id(t) not in updated and t.grad is not None]
     return [grad for grad in dict.fromkeys(grads) if grad.uop.op is not BUFFER]
 

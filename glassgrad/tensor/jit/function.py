@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary, ref
 
 from glassgrad.base.config import JIT, JIT_CHECK
 from glassgrad.base.errors import CaptureError
-from glassgrad.engine.capture.recorder import Recorder, recorder, recording
+from glassgrad.engine.capture.recorder import Recorder, active_recorder, recording
 from glassgrad.engine.debug import report_capture
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
@@ -155,7 +155,7 @@ class TinyJit(Generic[P, R]):
         return self._bound[owner]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if recorder() is not None:  # becomes part of the outer capture
+        if active_recorder() is not None:  # becomes part of the outer capture
             return self.fxn(*args, **kwargs)
         if not kwargs and (result := self._fast_path(args)) is not MISSED:
             return result  # type: ignore[no-any-return]
@@ -249,13 +249,13 @@ class TinyJit(Generic[P, R]):
             row.found.replay.free_arena()
         before = PriorState.now(call.tensors, call.values)
         guards = Guards(self.roots, call.objects, self._updated) if row is not None else None
-        watching, result, returned = self._run(call, before, is_strict=row is not None)
+        recorder, result, returned = self._run(call, before, is_strict=row is not None)
         is_first = row is None or guards is None or computed_preexisting_tensors(before)
         if not is_first:
-            refuse_lost_effects(watching, before)
-        trace = Trace(watching, before, result, returned)
+            refuse_lost_effects(recorder, before)
+        trace = Trace(recorder, before, result, returned)
         if is_first or row is None or guards is None:
-            first = FirstCall(trace, touched_storages(watching, before, returned))
+            first = FirstCall(trace, touched_storages(recorder, before, returned))
             self._restart(call, row, first)
             return result
         try:
@@ -263,9 +263,9 @@ class TinyJit(Generic[P, R]):
             if must_agree:
                 row.found.trace.refuse_changed_computation(trace)
         except CaptureError:
-            self._restart(call, row, FirstCall(trace, touched_storages(watching, before, returned)))
+            self._restart(call, row, FirstCall(trace, touched_storages(recorder, before, returned)))
             raise
-        captured = CapturedGraph(row.found, trace, watching, before, result, returned)
+        captured = CapturedGraph(row.found, trace, recorder, before, result, returned)
         guards = guards.after_call()
         guards.refuse_opaque()
         self._updated = guards.updated
@@ -278,16 +278,16 @@ class TinyJit(Generic[P, R]):
         """Run the function, and record what it computes."""
         older = frozenset(map(id, live_tensors()))
         returned: list[TensorCore] = []
-        with recording(is_strict, older) as watching, treat_as_leaves(call.tensors):
+        with recording(is_strict, older) as recorder, treat_as_leaves(call.tensors):
             result = call.run()
             flatten(result, returned)
             realize(
-                [*returned, *tensors_with_pending_writes(), *pending_gradients(watching, before)]
+                [*returned, *tensors_with_pending_writes(), *pending_gradients(recorder, before)]
             )
             for one in [tensor for tensor in returned if id(tensor) not in older]:
                 leave_shared_memory(one)
             forget_history(before.first_number)  # as replays make none
-        return watching, result, returned
+        return recorder, result, returned
 
     def _keep(self, call: Call, row: CaptureEntry, replaced: CaptureEntry) -> None:
         self.first_calls.pop(call.key, None)

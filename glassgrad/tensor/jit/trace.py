@@ -80,7 +80,7 @@ class Trace:
     """
 
     def __init__(
-        self, watching: Recorder, before: PriorState, result: Any, returned: list[TensorCore]
+        self, recorder: Recorder, before: PriorState, result: Any, returned: list[TensorCore]
     ) -> None:
         self.graphs: list[RunGraph] = []
         self.sources: list[ExternalInput] = []
@@ -89,13 +89,13 @@ class Trace:
         self._reshaped: dict[
             Digest, tuple[Digest, Any]
         ] = {}  # digest of a reshape -> digest and shape of its source
-        self._roles = _roles(watching, before)
-        self._sized = watching.symbolic_results  # symbolic shapes of concrete results
+        self._roles = _roles(recorder, before)
+        self._sized = recorder.symbolic_results  # symbolic shapes of concrete results
         arguments = list(zip(before.storages, before.offsets, strict=True))
         self._starts = dict(reversed(arguments))  # storage -> offset of its first argument
-        for run in watching.runs:
+        for run in recorder.runs:
             self._follow(run)
-        gradients = [t.grad for t, _ in before.new_gradients(watching) if t.grad is not None]
+        gradients = [t.grad for t, _ in before.new_gradients(recorder) if t.grad is not None]
         ends = [tensor.uop for tensor in (*returned, *gradients) if tensor.uop.op is BUFFER]
         self.ends = [self._buffer(uop, None) for uop in ends]
         self.origins = [uop.origin for uop in ends]
@@ -228,36 +228,36 @@ def _changed(what: str, origin: Origin | None) -> CaptureError:
 # ---------------------------------------------------------------------- where values come from
 
 
-def _roles(watching: Recorder, before: PriorState) -> dict[Storage, Any]:
+def _roles(recorder: Recorder, before: PriorState) -> dict[Storage, Any]:
     """What each storage that existed before, or that holds Python data, is to the call."""
     found: dict[Storage, Any] = {}
-    for run in watching.runs:
+    for run in recorder.runs:
         for leaf in run.leaves:
             storage = leaf.arg.storage
             found.setdefault(storage, OutsideMemory(id(storage), storage.size))
-    for run in watching.runs:
+    for run in recorder.runs:
         for view in run.allocated:
             found.pop(view.storage, None)
         for storage in run.unwritten:
             found.pop(storage, None)
-    found.update((leaf.arg.storage, _data(leaf.arg)) for leaf in _made_inside(watching, before))
+    found.update((leaf.arg.storage, _data(leaf.arg)) for leaf in _made_inside(recorder, before))
     found.update((leaf.arg.storage, "the seed") for leaf in GENERATOR.keys.values())
     first = before.random_numbers
-    found.update((leaf.arg.storage, f"random number {n - first}") for leaf, n in watching.counters)
+    found.update((leaf.arg.storage, f"random number {n - first}") for leaf, n in recorder.counters)
     for number, storage in reversed(list(enumerate(before.storages))):
         found[storage] = f"argument {number}"
     return found
 
 
-def _made_inside(watching: Recorder, before: PriorState) -> dict[UOp, None]:
+def _made_inside(recorder: Recorder, before: PriorState) -> dict[UOp, None]:
     """The buffers that a call read, and that neither existed before nor were computed by it."""
-    known = {leaf.arg.storage for leaf, _ in watching.counters}
-    known |= {view.storage for run in watching.runs for view in run.allocated}
-    known |= {storage for run in watching.runs for storage in run.unwritten}
+    known = {leaf.arg.storage for leaf, _ in recorder.counters}
+    known |= {view.storage for run in recorder.runs for view in run.allocated}
+    known |= {storage for run in recorder.runs for storage in run.unwritten}
     known |= set(before.storages)
     known |= {storage for held in before.stored.values() if (storage := held.storage()) is not None}
     known |= {leaf.arg.storage for leaf in GENERATOR.keys.values()}
-    leaves = {leaf: None for run in watching.runs for leaf in run.leaves}
+    leaves = {leaf: None for run in recorder.runs for leaf in run.leaves}
     known |= {leaf.arg.storage for leaf in leaves if leaf.number < before.first_number}
     return {leaf: None for leaf in leaves if leaf.arg.storage not in known}
 

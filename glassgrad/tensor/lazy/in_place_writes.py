@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from glassgrad.base.origin import Origin
-from glassgrad.engine.capture.recorder import Recorder, recorder
+from glassgrad.engine.capture.recorder import Recorder, active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.ir.window import file_window
@@ -123,12 +123,12 @@ def _writable_target(tensor: TensorCore, before: UOp) -> UOp | None:
         return None
     # Outside of captures the other tensor gets a copy instead; a captured function must not move
     # tensors that existed before.
-    watching = recorder()
-    is_kept = watching is not None and _is_held_before(watching, tensor, target)
+    recorder = active_recorder()
+    is_kept = recorder is not None and _is_held_before(recorder, tensor, target)
     return None if is_kept else target
 
 
-def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool:
+def _is_held_before(recorder: Recorder, tensor: TensorCore, target: UOp) -> bool:
     """True if a tensor that existed before a captured call, and that does not alias this one, has
     the same value in this memory.
     """
@@ -138,7 +138,7 @@ def _is_held_before(watching: Recorder, tensor: TensorCore, target: UOp) -> bool
         for other in live_tensors()
         if other is not tensor
         and (whole is None or other._view_group is not whole)
-        and id(other) in watching.preexisting
+        and id(other) in recorder.preexisting
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import copysign
 
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.size import sizes_in
 from glassgrad.ir.uop import UOp, set_realized
@@ -20,7 +20,7 @@ def fresh_zeros(uop: UOp) -> UOp | None:
 
     A captured function needs a kernel instead, as its replays write zeros to the same memory again.
     """
-    if not is_zeros(uop) or sizes_in(uop.shape) or recorder() is not None:
+    if not is_zeros(uop) or sizes_in(uop.shape) or active_recorder() is not None:
         return None
     held = UOp(BUFFER, uop.dtype, (), View.empty(canonical_device(None), uop.shape, uop.dtype))
     held.origin = uop.origin

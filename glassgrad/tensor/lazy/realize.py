@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.base.gc_pause import gc_paused
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.engine.launch.error_flags import OutOfRangeError
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Sizes
@@ -83,7 +83,7 @@ def realize(tensors: Iterable[TensorCore]) -> None:
 @exclusive
 def realized_view(tensor: TensorCore) -> View:
     """The memory that holds a tensor's value, which is computed if necessary."""
-    if (watching := recorder()) is not None and watching.is_strict:
+    if (recorder := active_recorder()) is not None and recorder.is_strict:
         raise CaptureError(
             "a captured function looks at a value: replays would not look again",
             hint="return the tensor, and look at it outside",
@@ -213,7 +213,7 @@ def _compute(wanted: Sequence[TensorCore], values: list[UOp]) -> None:
 
 
 def _compute_with(windows: SliceWindows, wanted: Sequence[TensorCore], values: list[UOp]) -> None:
-    found = None if recorder() is not None else look_up(values, _held_values, windows)
+    found = None if active_recorder() is not None else look_up(values, _held_values, windows)
     if found is not None and found.step is NEEDS_EXPANSION:
         became = expand_deferred(values, only=Composite)
         values = [became.get(value, value) for value in values]
@@ -255,8 +255,8 @@ def _plan_and_compute(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, 
     """
     roots, writes, nodes, became = collect_values(values)
     warn_if_graph_grows(values[0], len(nodes))
-    if (watching := recorder()) is not None:
-        watching.nodes.update(nodes)
+    if (recorder := active_recorder()) is not None:
+        recorder.nodes.update(nodes)
     own = set(roots)
     wider = nodes_worth_keeping(nodes, own)
     more = values_to_materialize(wider, live_tensors) if wider else []
@@ -320,8 +320,8 @@ def _held_values() -> list[UOp]:
 def _realize_without_kernels(tensor: TensorCore) -> bool:
     """True if the tensor is in memory, or can be without running a kernel."""
     if views_shared_memory(tensor):
-        watching = recorder()
-        if watching is None or id(tensor) in watching.preexisting:
+        recorder = active_recorder()
+        if recorder is None or id(tensor) in recorder.preexisting:
             _show_shared_memory(tensor)
             return True
         if tensor.uop.op is not BUFFER:

@@ -12,7 +12,7 @@ import sys
 from types import CodeType, FrameType
 
 from glassgrad.base.origin import is_in_package
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.memory.allocator import is_file, is_host
@@ -54,7 +54,7 @@ def as_argument(number: UOp, other: UOp) -> UOp:
 
     `other` is the operand that it is combined with.
     """
-    if number.dtype.name not in STRUCT_FORMATS or recorder() is not None:
+    if number.dtype.name not in STRUCT_FORMATS or active_recorder() is not None:
         return number
     frame = _user_frame()
     if is_in_package(frame):

@@ -16,7 +16,7 @@ from typing import Any, Self
 from glassgrad.base.config import TRAINING, Context
 from glassgrad.base.dtype import DTypeLike, dtypes
 from glassgrad.base.errors import DTypeError, ShapeError
-from glassgrad.engine.capture.recorder import recorder
+from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
 from glassgrad.ir.uop import UOp
@@ -48,8 +48,8 @@ class _Generator:
             start = self.used
             self.used += count
         counter = _number(start, device)
-        if (watching := recorder()) is not None:
-            watching.counters.append((counter, start))
+        if (recorder := active_recorder()) is not None:
+            recorder.counters.append((counter, start))
         return counter
 
     def key(self, device: str) -> UOp:

@@ -177,11 +177,11 @@ def test_lookups_agree_with_numpy_or_fail_with_it(indices: list[int], as_column:
 
 
 def test_a_run_that_failed_is_no_part_of_a_capture() -> None:
-    with recording(is_strict=False) as watching:
+    with recording(is_strict=False) as recorder:
         with pytest.raises(AxisError):
             table()[computed(9)].realize()
         (table() + 1).realize()
-    assert [len(run.plan.cells) for run in watching.runs] == [0]
+    assert [len(run.plan.cells) for run in recorder.runs] == [0]
 
 
 def test_a_replay_with_two_bad_indices_leaves_nothing_for_the_next() -> None:

@@ -20,9 +20,9 @@ def test_cuts_that_always_fit_need_no_check() -> None:
     assert is_always_in_range(0, n, 8) and is_always_in_range(n, n + 2, 10)
     assert not is_always_in_range(0, n, 7) and not is_always_in_range(n, n + 2, 9)
     assert not is_always_in_range(n - 1, n, 8) and not is_always_in_range(3, n, 8)
-    with recording(is_strict=True) as watching:
+    with recording(is_strict=True) as recorder:
         check_slice(0, n, 8, 0)  # it has no value, and needs none
-    assert not watching.size_checks
+    assert not recorder.size_checks
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_an_index_has_words_of_its_own() -> None:
 
 
 def test_what_is_captured_is_checked_again() -> None:
-    with recording(is_strict=True) as watching:
+    with recording(is_strict=True) as recorder:
         check_slice(bound(3), bound(3) + 4, 8, axis=1)
-    (one,) = watching.size_checks
+    (one,) = recorder.size_checks
     assert one.variables == [n.uop]
-    check_all(watching.size_checks, {n.uop: 4})
+    check_all(recorder.size_checks, {n.uop: 4})
     with pytest.raises(AxisError, match=r"slice 5:9 is out of range for axis 1 of size 8") as error:
-        check_all(watching.size_checks, {n.uop: 5})
+        check_all(recorder.size_checks, {n.uop: 5})
     assert "test_size_checks.py" in str(error.value)  # the line of the capture
 
 
