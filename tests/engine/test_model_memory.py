@@ -50,7 +50,7 @@ class Attention:
 
 
 @pytest.mark.parametrize("kind", [Mlp, Convnet, Attention])
-def test_a_training_step_needs_hardly_more_than_lifetimes_ask_for(kind: type) -> None:
+def test_the_arena_of_a_training_step_is_close_to_the_lower_bound(kind: type) -> None:
     model = kind()
     optimizer = optim.Adam(get_parameters(model), lr=0.01)
     x, y = Tensor.rand(32, 64).realize(), Tensor.randint(32, low=0, high=10).realize()

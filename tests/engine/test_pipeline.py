@@ -1,4 +1,4 @@
-"""The road as a whole: deep graphs, many nodes, and the same answer however one gets there."""
+"""The whole pipeline: deep graphs, many nodes, and equal results on every path."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_noopt_gives_the_same_answer() -> None:
     np.testing.assert_allclose(fast, slow, rtol=1e-5)
 
 
-def test_realising_on_the_way_changes_nothing() -> None:
+def test_intermediate_realize_calls_change_nothing() -> None:
     rng = np.random.default_rng(1)
     x, w = (rng.integers(-3, 4, (20, 20)).astype(np.float32) for _ in "xw")
     at_once = ((Tensor(x) @ Tensor(w)).relu() @ Tensor(w)).numpy()

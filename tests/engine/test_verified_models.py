@@ -1,4 +1,4 @@
-"""Training steps of whole models, in which every kernel is compared with its plain loops."""
+"""Training steps of whole models, with every kernel compared with its plain loops."""
 
 from __future__ import annotations
 

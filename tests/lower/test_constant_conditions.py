@@ -1,4 +1,4 @@
-"""What copies of code know without computing it."""
+"""Unroll copies and lanes fold their conditions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def stack(*values: int) -> UOp:
     return UOp(Ops.STACK, dtypes.int64.vec(len(values)), sources)
 
 
-def test_numbers_are_known_of_constants_and_of_vectors_of_them() -> None:
+def test_lanes_are_known_for_constants_and_vectors_of_them() -> None:
     assert constant_lanes(const(3, dtypes.int64)) == (3,)
     assert constant_lanes(stack(1, 2)) == (1, 2)
     assert constant_lanes(UNKNOWN) is None
 
 
-def test_truth_needs_all_lanes_to_agree() -> None:
+def test_a_uniform_truth_needs_equal_lanes() -> None:
     two = dtypes.bool.vec(2)
     assert uniform_truth(YES) is True
     assert uniform_truth(UOp(Ops.STACK, two, (NO, NO))) is False
@@ -50,7 +50,7 @@ def test_a_scalar_in_every_lane_is_one() -> None:
     assert uniform_scalar(UOp(Ops.STACK, two, (UNKNOWN, YES))) is None
 
 
-def test_one_known_side_may_decide() -> None:
+def test_one_constant_operand_may_decide() -> None:
     assert fold_logic(Ops.AND, (YES, UNKNOWN)) is UNKNOWN
     assert fold_logic(Ops.AND, (UNKNOWN, NO)) is NO
     assert fold_logic(Ops.OR, (YES, UNKNOWN)) is YES
@@ -77,7 +77,7 @@ def padded_row() -> UOp:
     return UOp(Ops.PAD, x.dtype, (x,), ((0, 0), (1, 1))) * 2.0
 
 
-def test_only_the_ends_of_a_padded_row_that_is_written_out_have_masks() -> None:
+def test_only_the_ends_of_a_fully_unrolled_padded_row_have_masks() -> None:
     program = program_of(move(nest_of(padded_row()), OptOps.UPCAST, 1, 16))
     gates = [load.src[0].gate for load in all_of(program, Ops.LOAD)]
     assert len(gates) == 2

@@ -19,14 +19,14 @@ from glassgrad.lower.emit import Emitter
 NATIVE = replace(TARGET, native=frozenset((Ops.SIN, Ops.EXP2)))
 
 
-def test_what_does_not_depend_on_a_loop_stands_outside_of_it() -> None:
+def test_loop_invariant_values_are_emitted_outside_of_the_loop() -> None:
     column = numbers(4, 1).alu(Ops.SIN)
     program = program_of(nest_of(numbers(4, 6) + column), NATIVE)
     assert depths(program, Ops.SIN) == [1]
     assert sorted(depths(program, Ops.LOAD)) == [1, 2]
 
 
-def test_what_depends_on_no_loop_stands_before_all() -> None:
+def test_constants_come_before_all_loops() -> None:
     scalar = leaf(2.0).alu(Ops.SIN)
     program = program_of(nest_of(numbers(4, 6) * scalar), NATIVE)
     assert depths(program, Ops.SIN) == [0]
@@ -55,7 +55,7 @@ def test_an_upcast_axis_is_a_copy_of_the_code_per_element() -> None:
     assert count(program, Ops.ADD) == 4
 
 
-def test_what_an_upcast_axis_does_not_touch_is_shared_by_the_copies() -> None:
+def test_values_without_the_upcast_axis_are_shared_by_unroll_copies() -> None:
     x = nest_of(UOp(Ops.PERMUTE, dtypes.float32, (numbers(6, 8),), (1, 0)) + numbers(6))
     program = program_of(move(x, OptOps.UPCAST, 0, 4))
     assert count(program, Ops.STORE) == 4
@@ -68,7 +68,7 @@ def test_lanes_are_vectors_on_a_cpu() -> None:
     assert add.dtype is dtypes.float32.vec(8)
 
 
-def test_without_vector_arithmetic_only_memory_is_vectors() -> None:
+def test_without_vector_arithmetic_only_loads_and_stores_are_vectors() -> None:
     machine = replace(TARGET, has_vector_alu=False, vector_bytes=16)
     program = program_of(move(nest_of(numbers(64) + 1.0), OptOps.UPCAST, 0, 4), machine)
     assert [u.dtype.count for u in all_of(program, Ops.LOAD)] == [4]
@@ -78,21 +78,21 @@ def test_without_vector_arithmetic_only_memory_is_vectors() -> None:
     assert store.src[1].op is Ops.STACK
 
 
-def test_a_scalar_is_spread_over_lanes_where_it_meets_vectors() -> None:
+def test_a_scalar_is_splat_where_it_meets_vectors() -> None:
     nest = nest_of(numbers(4, 64) * numbers(4, 1))
     program = program_of(move(nest, OptOps.UPCAST, 1, 8))
     assert sorted(u.dtype.count for u in all_of(program, Ops.LOAD)) == [1, 8]
     assert any(len(set(u.src)) == 1 for u in all_of(program, Ops.STACK))
 
 
-def test_positions_in_lanes_are_a_vector_of_numbers() -> None:
+def test_indices_of_lanes_are_a_constant_vector() -> None:
     line = UOp(Ops.IOTA, dtypes.int32, (), 64)
     program = program_of(move(nest_of(line * 3), OptOps.UPCAST, 0, 8))
     assert count(program, Ops.LOAD) == 0
     assert any(len(set(u.src)) == 8 for u in all_of(program, Ops.STACK))
 
 
-def test_instances_are_all_values_of_unrolled_ranges() -> None:
+def test_unroll_copies_are_all_values_of_unrolled_ranges() -> None:
     emitter = Emitter(TARGET, UOp(Ops.SINK, dtypes.void, ()))
     a, b = make_range(0, 2, AxisKind.UPCAST), make_range(1, 3, AxisKind.UNROLL)
     lane, loop = make_range(2, 8, AxisKind.LANE), make_range(3, 9)
@@ -104,7 +104,7 @@ def test_instances_are_all_values_of_unrolled_ranges() -> None:
     assert emitter.lanes(expression, {a: 0, lane: 3}) == 1
 
 
-def test_index_arithmetic_has_the_dtype_of_the_machine() -> None:
+def test_index_arithmetic_has_the_index_dtype_of_the_target() -> None:
     program = program_of(added(4, 6), replace(TARGET, index_dtype=dtypes.int32))
     assert {u.dtype for u in all_of(program, Ops.RANGE)} == {dtypes.int32}
     assert not any(u.dtype is dtypes.int64 or u.dtype.kind == "index" for u in program.uops)
@@ -118,7 +118,7 @@ def test_a_constant_result_loads_nothing() -> None:
     assert depths(program, Ops.STORE) == [1]
 
 
-def test_a_grid_coordinate_is_made_once() -> None:
+def test_a_grid_coordinate_is_emitted_once() -> None:
     program = program_of(assign_grid_axes(row_sums(4, 6), GPU), GPU)
     assert count(program, Ops.SPECIAL) == 1
     assert np.prod(program.groups) == 4

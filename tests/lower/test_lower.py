@@ -1,4 +1,4 @@
-"""Nest -> Program: loops open and close, sources stand first, and the numbers come out right."""
+"""Nest -> Program: loops are balanced, operands precede their users, and results are right."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_programs_are_well_formed_under_any_recipe(batch: int) -> None:
             assert not open_loops
 
 
-def test_loops_are_numbered_apart() -> None:
+def test_loops_have_distinct_numbers() -> None:
     program = program_of(product(4, 6, 8))
     numbers_given = [uop.arg[0] for uop in all_of(program, Ops.RANGE)]
     assert numbers_given == sorted(set(numbers_given))
 
 
-def test_the_core_loop_is_outermost_and_says_how_many_steps_it_has() -> None:
+def test_the_core_loop_is_outermost_and_its_size_is_known() -> None:
     program = program_of(move(added(4, 6), OptOps.CORE, 1))
     assert program.cores == 6
     ranges = all_of(program, Ops.RANGE)
@@ -81,7 +81,7 @@ def test_a_grid_has_coordinates_instead_of_loops() -> None:
     ]
 
 
-def test_threads_wait_for_each_other_after_they_filled_scratch() -> None:
+def test_a_barrier_follows_the_fill_of_shared_scratch() -> None:
     nest = move(assign_grid_axes(row_sums(4, 12), GPU), OptOps.GROUP, 1, 3, GPU)
     program = program_of(nest, GPU)
     assert count(program, Ops.BARRIER) >= 1
@@ -89,7 +89,7 @@ def test_threads_wait_for_each_other_after_they_filled_scratch() -> None:
     assert count(program, Ops.SCRATCH) == 1
 
 
-def test_what_is_overwritten_is_read_first() -> None:
+def test_overwritten_values_are_read_first() -> None:
     """A sum made of x replaces x, and is needed once more after that."""
     x, w = numbers(64), numbers(64, 16)
     column = UOp(Ops.RESHAPE, x.dtype, (x,), (64, 1))
@@ -123,7 +123,7 @@ def test_a_matrix_product_with_staged_panels_is_right() -> None:
     np.testing.assert_array_equal(out, x @ w)
 
 
-def test_names_and_scratch_are_handed_on() -> None:
+def test_the_program_has_the_name_and_scratch_size() -> None:
     nest = move(product(6, 8, 10), OptOps.PACK, 0, 2)
     program = program_of(nest)
     assert program.scratch_bytes == 8 * 10 * 4

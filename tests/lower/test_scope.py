@@ -1,4 +1,4 @@
-"""Open loops: instructions go as far out as their sources allow."""
+"""Open loops: instructions are emitted as far out as their operands allow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def two_loops() -> tuple[Scopes, UOp, UOp]:
     return scopes, outer, inner
 
 
-def test_an_instruction_stands_in_the_loop_of_its_innermost_source() -> None:
+def test_an_instruction_is_emitted_in_the_loop_of_its_innermost_source() -> None:
     scopes, outer, inner = two_loops()
     of_outer, of_inner = scopes.emit(outer * 3), scopes.emit(inner + outer)
     assert scopes.depth_of_instruction(of_outer) == 1
@@ -37,7 +37,7 @@ def test_an_instruction_stands_in_the_loop_of_its_innermost_source() -> None:
     assert scopes.depth_of_instruction(scopes.emit(UOp(Ops.CONST, I64, (), 5))) == 0
 
 
-def test_an_instruction_is_written_once() -> None:
+def test_an_instruction_is_emitted_once() -> None:
     scopes, outer, _ = two_loops()
     before = len(scopes.stack[1].lines)
     scopes.emit(outer * outer)
@@ -45,7 +45,7 @@ def test_an_instruction_is_written_once() -> None:
     assert len(scopes.stack[1].lines) == before + 1
 
 
-def test_closing_a_loop_puts_its_lines_into_the_one_around_it() -> None:
+def test_closing_a_loop_appends_its_lines_to_the_outer_one() -> None:
     scopes, outer, inner = two_loops()
     scopes.emit(inner * inner)
     scopes.close(COLUMNS, end(inner))
@@ -62,7 +62,7 @@ def test_only_the_innermost_loop_is_closed() -> None:
         scopes.close(ROWS, end(outer))
 
 
-def test_work_in_an_outer_scope_goes_before_what_is_open_inside() -> None:
+def test_instructions_in_an_outer_scope_precede_the_open_loops() -> None:
     scopes, outer, inner = two_loops()
     scopes.emit(inner * inner)
     with scopes.at_depth(1):
@@ -77,20 +77,20 @@ def test_work_in_an_outer_scope_goes_before_what_is_open_inside() -> None:
     assert ops == [Ops.RANGE, Ops.RANGE, Ops.END, Ops.MUL, Ops.RANGE, Ops.MUL, Ops.END]
 
 
-def test_the_depth_of_nothing_is_the_function_itself() -> None:
+def test_the_depth_of_no_loops_is_zero() -> None:
     scopes, _, _ = two_loops()
     assert scopes.depth_of(()) == 0
     assert scopes.depth_of((ROWS,)) == 1
     assert scopes.depth_of((ROWS, COLUMNS)) == 2
 
 
-def test_grid_axes_and_unrolled_ones_are_no_loops() -> None:
+def test_grid_axes_and_unrolled_axes_are_not_loops() -> None:
     ranges = [make_range(n, 4, kind) for n, kind in enumerate(AxisKind)]
     kinds = {r.kind for r in loops_of(ranges)}
     assert kinds == {AxisKind.LOOP, AxisKind.REDUCE, AxisKind.CORE}
 
 
-def test_an_instruction_of_a_loop_that_was_closed_stands_nowhere() -> None:
+def test_an_instruction_of_a_closed_loop_is_not_available() -> None:
     scopes, outer, inner = two_loops()
     square = scopes.emit(inner * inner)
     assert scopes.is_available(square)

@@ -1,4 +1,4 @@
-"""Keys: equal structure has the same plan, anything else has not."""
+"""Keys: graphs of equal structure share a plan, others do not."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_views_of_one_storage_are_told_from_views_of_two() -> None:
     assert key(versions[0] + versions[1]) != key(zeros(8) + zeros(8))
 
 
-def test_which_values_are_roots_matters() -> None:
+def test_the_key_depends_on_the_roots() -> None:
     x = zeros(3)
     more = x + 1.0
     assert key(more * 2.0) != key(more * 2.0, more)
@@ -89,7 +89,7 @@ def test_settings_are_part_of_the_key() -> None:
         assert key(x) != plain
 
 
-def test_a_computed_value_stands_as_its_buffer() -> None:
+def test_a_realized_value_has_the_key_of_its_buffer() -> None:
     x, held = zeros(3), zeros(3)
     more = x + 1.0
     more.realized = held
@@ -121,7 +121,7 @@ def test_a_deep_graph_has_a_key() -> None:
 # ---------------------------------------------------------------------- plans and kernels
 
 
-def test_a_plan_is_found_again_for_other_numbers() -> None:
+def test_a_plan_is_shared_by_other_contents() -> None:
     cache.clear()
     for n in range(3):
         x = Tensor([1.0 * n, 2.0])
@@ -152,7 +152,7 @@ def test_the_sign_of_zero_survives_the_cache() -> None:
     assert signs == [[1, -1], [-1, 1]]
 
 
-def test_a_cache_forgets_what_was_used_longest_ago() -> None:
+def test_a_cache_evicts_the_least_recently_used_entry() -> None:
     kept: Cache[str] = Cache(2)
     kept["a"], kept["b"] = "A", "B"
     assert kept.get("a") == "A"

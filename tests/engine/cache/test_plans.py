@@ -96,7 +96,7 @@ def test_damaged_and_missing_entries_are_planned_again(folder: Path) -> None:
             np.testing.assert_array_equal(one, two)
 
 
-def test_bad_indices_are_explained_with_their_line(folder: Path) -> None:
+def test_index_errors_of_stored_plans_name_the_line(folder: Path) -> None:
     table = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
 
     def look_up(places: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def test_in_place_writes_go_where_they_belong(folder: Path) -> None:
         assert (x.tolist(), y.tolist()) == ([2.0, 14.0, 16.0], [2.0, 3.0, 4.0])
 
 
-def test_only_what_another_process_can_know_has_a_name(folder: Path) -> None:
+def test_graphs_with_local_objects_have_no_key(folder: Path) -> None:
     device = Device["CPU"]
     graph = cache.signature([(Tensor([1.0, 2.0]) * 2).uop])
     assert plan_key(graph, device) is not None

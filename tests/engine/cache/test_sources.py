@@ -31,13 +31,13 @@ def kernel(*shape: int, factor: float = 2.0) -> Kernel:
     return planned((x * x.const_like(factor)).sum(1)).kernels[0]
 
 
-def test_equal_kernels_are_written_alike_and_different_ones_are_not() -> None:
+def test_equal_kernels_have_equal_texts() -> None:
     assert kernel_text(kernel(8, 16)) == kernel_text(kernel(8, 16))
     others = [kernel(8, 17), kernel(8, 16, factor=-2.0), kernel(8, 16, factor=2.5)]
     assert len({kernel_text(found) for found in (kernel(8, 16), *others)}) == 4
 
 
-def test_names_tell_machines_and_choosers_apart() -> None:
+def test_keys_depend_on_machine_and_policy() -> None:
     found = kernel(8, 16)
     wide = replace(TARGET, vector_bytes=64)
     names = {
@@ -56,7 +56,7 @@ def test_keys_depend_on_every_file_of_the_package() -> None:
     assert not [file for file in files if f"{file} " not in version]
 
 
-def test_what_is_remembered_is_recalled() -> None:
+def test_a_stored_source_is_loaded() -> None:
     source = write_source(kernel(8, 16), TARGET)
     name = source_key(kernel(8, 16), TARGET, "test")
     assert load_source(name) is None
@@ -68,7 +68,7 @@ def test_what_is_remembered_is_recalled() -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"name": 3}'])
-def test_what_cannot_be_read_is_as_if_it_were_not_there(damage: bytes) -> None:
+def test_a_damaged_source_is_a_cache_miss(damage: bytes) -> None:
     from glassgrad.devices.cpu.object_cache import write_object
 
     name = source_key(kernel(8, 16), TARGET, f"damaged {damage!r}")
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_as_if_it_were_not_there(damage: bytes) -> None:
     assert load_source(name) is None
 
 
-def test_somebody_who_looks_on_sees_every_stage() -> None:
+def test_listeners_disable_the_cache_of_sources() -> None:
     with listen(lambda event: None):
         assert source_key(kernel(8, 16), TARGET, "a") is None
     with Context(DEBUG=3):
@@ -85,7 +85,7 @@ def test_somebody_who_looks_on_sees_every_stage() -> None:
     assert source_key(kernel(8, 16), replace(TARGET, language="python"), "a") is None
 
 
-def test_targets_are_written_the_same_in_every_process() -> None:
+def test_target_keys_are_equal_in_every_process() -> None:
     code = (
         "from glassgrad.engine.cache.sources import target_key\n"
         "from glassgrad.ir.stages import *\n"
@@ -106,7 +106,7 @@ def test_targets_are_written_the_same_in_every_process() -> None:
     assert target_key(TARGET) == target_key(replace(TARGET))
 
 
-def test_a_second_process_does_not_even_import_what_lowers() -> None:
+def test_a_second_process_does_not_import_the_compiler() -> None:
     code = (
         "import sys; from glassgrad import Tensor\n"
         "x = Tensor([[1., 2.], [3., 4.]]); y = (x @ x).softmax(1).sum().item()\n"

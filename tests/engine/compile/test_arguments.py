@@ -1,4 +1,4 @@
-"""What a launch passes is what the kernel was given, whatever is left of its body."""
+"""A launch passes all arguments of a kernel, even those that simplification removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALWAYS = Tensor(True).reshape(1)
 
 @pytest.mark.parametrize("noopt", [0, 1])
 @pytest.mark.parametrize("value", [0, 1, 3])
-def test_buffers_that_are_simplified_away_keep_their_places(noopt: int, value: int) -> None:
+def test_unused_buffers_keep_their_slots(noopt: int, value: int) -> None:
     array, other = np.arange(5, dtype=np.float32), Tensor(-3.0).realize()
     x, start = Tensor(array).realize(), Variable("start", 0, 4).bind(value)
     with Context(NOOPT=noopt):
@@ -21,7 +21,7 @@ def test_buffers_that_are_simplified_away_keep_their_places(noopt: int, value: i
         assert found.tolist() == [2 * array[value]]
 
 
-def test_variables_that_are_simplified_away_keep_their_places() -> None:
+def test_unused_variables_keep_their_slots() -> None:
     array = np.arange(5, dtype=np.float32)
     x, y = Tensor(array).realize(), Tensor(array * 10).realize()
     first, second = Variable("a", 0, 4).bind(2), Variable("b", 0, 4).bind(3)

@@ -1,4 +1,4 @@
-"""Compiling beside the making of sources."""
+"""Compilation in background threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_several_sources_are_compiled_in_another_thread() -> None:
     assert not any("compiler" in thread.name for thread in threading.enumerate())
 
 
-def test_an_error_comes_to_who_waits() -> None:
+def test_an_error_is_raised_where_the_result_is_awaited() -> None:
     device = Device["CPU"]
     with (
         pytest.raises(CompileError, match="LLVM cannot parse"),

@@ -1,4 +1,4 @@
-"""Code has a bounded length: what LLVM takes grows with it."""
+"""Code has a bounded length, which bounds the time of LLVM."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def long_nest() -> tuple[Kernel, Nest]:
     return kernel, optimize(kernel, TARGET, lambda *_: recipe)
 
 
-def test_a_nest_that_becomes_too_long_gets_fewer_copies() -> None:
+def test_a_nest_with_too_much_code_is_unrolled_less() -> None:
     kernel, nest = long_nest()
     with pytest.raises(TooManyInstructionsError):
         lower(nest, TARGET, MAX_INSTRUCTIONS)
@@ -97,13 +97,13 @@ def test_a_nest_that_becomes_too_long_gets_fewer_copies() -> None:
     assert len(program.uops) <= MAX_INSTRUCTIONS < len(lower(nest, TARGET).uops)
 
 
-def test_code_for_which_there_is_room_is_the_same_with_and_without_a_bound() -> None:
+def test_short_code_is_not_affected_by_the_limit() -> None:
     kernel = kernel_of(memory(64, 64).exp())
     nest = optimize(kernel, TARGET)
     assert lower_within_limit(kernel, nest, TARGET, lambda _: None)[1] == lower(nest, TARGET)
 
 
-def test_where_no_copies_are_left_the_code_is_as_long_as_it_is(
+def test_without_unrolling_the_limit_is_ignored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("glassgrad.engine.compile.code_length.MAX_INSTRUCTIONS", 3)

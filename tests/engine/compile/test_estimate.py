@@ -1,4 +1,4 @@
-"""What a kernel must move at least, and how much arithmetic it does."""
+"""The least memory traffic and the arithmetic of a kernel."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_a_value_per_row_counts_once_per_row() -> None:
     assert operations == 64 * 32 + 64
 
 
-def test_movement_and_casts_are_no_arithmetic() -> None:
+def test_movement_and_casts_are_not_counted() -> None:
     kernel = kernel_of(memory(64, 32).transpose().cast(dtypes.int32).contiguous())
     assert estimate(kernel)[1] == 0

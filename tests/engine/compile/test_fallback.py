@@ -1,4 +1,4 @@
-"""A recipe that fails never reaches the user: a simpler one is taken, with one warning."""
+"""A recipe that fails never reaches the user: a simpler one is used, with one warning."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def is_source_or_plan(folder: Any, name: str) -> bool:
 
 
 @pytest.mark.parametrize("inject", STAGES, ids=lambda f: f.__name__.removeprefix("break_"))
-def test_where_warnings_are_errors_the_cause_is_shown_and_nothing_is_left(
+def test_if_warnings_are_errors_the_cause_is_chained(
     inject: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     value, want = values()
@@ -215,7 +215,7 @@ def test_where_warnings_are_errors_the_cause_is_shown_and_nothing_is_left(
     np.testing.assert_array_equal(realize([value])[0].numpy(), want)
 
 
-def test_if_nothing_helps_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_recipe_compiles_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     value, want = values()
     numbers = iter(range(100))
 
@@ -265,7 +265,7 @@ def test_one_of_many_kernels_may_be_refused(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_array_equal(views[0].numpy(), x.numpy() * 3)
 
 
-def test_the_loops_that_were_scheduled_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unoptimized_loops_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last resort, for kernels of all kinds."""
     rng = np.random.default_rng(0)
     for name, (build, _) in KERNELS.items():
@@ -284,7 +284,7 @@ def test_the_loops_that_were_scheduled_compute_the_same(monkeypatch: pytest.Monk
         assert not differences([made.uop], got, want), name
 
 
-def test_refused_for_want_of_a_proof_is_counted_and_shown(
+def test_kernels_without_a_coverage_proof_are_counted_and_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     GlobalCounters.reset()

@@ -1,4 +1,4 @@
-"""Who chooses the moves."""
+"""Which policy chooses the loop moves."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from glassgrad.engine.compile.optimizer_policy import current_policy
 from glassgrad.loops import optimize
 
 
-def test_the_heuristic_chooses_unless_nobody_may() -> None:
+def test_the_heuristic_is_used_unless_noopt_is_set() -> None:
     kernel = kernel_of(memory(64, 64) + 1)
     assert optimize(kernel, TARGET, current_policy()).recipe
     with Context(NOOPT=1):
         assert optimize(kernel, TARGET, current_policy()).recipe == ()
 
 
-def test_choosers_are_told_apart_in_caches() -> None:
+def test_policies_have_distinct_keys() -> None:
     plain = current_policy().key
     with Context(NOOPT=1):
         assert current_policy().key != plain

@@ -1,4 +1,4 @@
-"""Bundles: what is written is read, and what is damaged is refused."""
+"""Bundles: a round trip, and refusal of damaged files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_is_written_is_read(path: Path) -> None:
     assert {name: bytes(part) for name, part in parts.items()} == PARTS
 
 
-def test_nothing_else_is_left_beside_it(path: Path) -> None:
+def test_no_temporary_files_are_left(path: Path) -> None:
     assert [found.name for found in path.parent.iterdir()] == ["f.glass"]
 
 
@@ -55,7 +55,7 @@ def test_a_file_that_ends_too_early_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("contents", [b"", b"\x7fELF and so on", b"glassgrad export 9\n"])
-def test_another_kind_of_file_is_refused(tmp_path: Path, contents: bytes) -> None:
+def test_other_files_are_refused(tmp_path: Path, contents: bytes) -> None:
     path = tmp_path / "other"
     path.write_bytes(contents)
     with pytest.raises(FormatError, match="not a function exported by this version"):

@@ -59,7 +59,7 @@ def test_indices_in_range_pass(use: str) -> None:
     np.testing.assert_array_equal(found, USES[use](table(), known).numpy())
 
 
-def test_negative_indices_count_from_the_end_until_there_are_no_more() -> None:
+def test_negative_indices_count_from_the_end() -> None:
     x = table()
     assert x[computed(-1, -6)].numpy().tolist() == x.numpy()[[-1, -6]].tolist()
     with pytest.raises(AxisError, match="index -7 is out of range for axis 0 of size 6"):
@@ -97,7 +97,7 @@ def test_of_several_lookups_the_wrong_one_is_named() -> None:
         (first.sum() + second.sum()).realize()
 
 
-def test_wide_indices_are_not_cut_off() -> None:
+def test_int64_indices_are_not_truncated() -> None:
     for dtype in ("int64", "uint64"):
         with pytest.raises(AxisError, match=f"index {2**32} is out of range"):
             table()[computed(0, 2**32, dtype=dtype)].realize()
@@ -109,7 +109,7 @@ def test_a_dtype_that_cannot_be_wrong_is_not_checked() -> None:
     assert all(node.op is not Ops.CHECK for node in rows.uop.toposort())
 
 
-def test_what_is_padded_away_is_not_looked_up() -> None:
+def test_padded_indices_are_not_checked() -> None:
     """Outside of the padded part the index reads as 0 - 3, which is nobody's mistake."""
     x = Tensor([10.0, 20.0])
     found = x.gather(0, computed(3, 4) - 3).pad((2, 2))
@@ -176,7 +176,7 @@ def test_lookups_agree_with_numpy_or_fail_with_it(indices: list[int], as_column:
         np.testing.assert_array_equal(ours.numpy(), expected)
 
 
-def test_a_run_that_failed_is_no_part_of_a_capture() -> None:
+def test_a_failed_run_is_not_captured() -> None:
     with recording(is_strict=False) as recorder:
         with pytest.raises(AxisError):
             table()[computed(9)].realize()
@@ -184,7 +184,7 @@ def test_a_run_that_failed_is_no_part_of_a_capture() -> None:
     assert [len(run.plan.cells) for run in recorder.runs] == [0]
 
 
-def test_a_replay_with_two_bad_indices_leaves_nothing_for_the_next() -> None:
+def test_all_error_cells_are_cleared_after_a_replay() -> None:
     """Of two kernels that found one, only the first is named: the second is forgotten, too."""
     step = TinyJit(lambda x, i: (x[i].contiguous().sum(0).realize(), x.flip(0)[i].max().realize()))
     x = table().realize()

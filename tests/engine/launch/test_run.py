@@ -19,7 +19,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
 
-def test_counters_say_how_much_was_done() -> None:
+def test_counters_count_kernels_operations_and_bytes() -> None:
     x = Tensor(np.ones((64, 64), np.float32)).realize()
     GlobalCounters.reset()
     (x + 1).realize()
@@ -30,7 +30,7 @@ def test_counters_say_how_much_was_done() -> None:
     assert GlobalCounters.kernel_count == 2
 
 
-def test_counting_does_not_depend_on_who_listens() -> None:
+def test_counting_does_not_depend_on_listeners() -> None:
     x = Tensor(np.ones((8, 8), np.float32)).realize()
     counts = []
     for is_heard in (False, True):
@@ -56,7 +56,7 @@ def test_every_launch_is_announced_with_its_name_and_work() -> None:
     assert launch.seconds > 0
 
 
-def test_what_is_in_memory_is_returned_as_it_is() -> None:
+def test_realized_values_are_returned_unchanged() -> None:
     x = leaf([1.0, 2.0])
     (view,) = realize([x])
     assert view is x.arg

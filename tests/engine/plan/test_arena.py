@@ -1,4 +1,4 @@
-"""Arenas: lives that meet never share bytes, and those that do not, do."""
+"""Arenas: overlapping lifetimes never share bytes, others do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def meet(one: Lifetime, two: Lifetime) -> bool:
 
 
 @given(LIVES)
-def test_lives_that_meet_never_share_bytes(lifetimes: list[Lifetime]) -> None:
+def test_overlapping_lifetimes_never_share_bytes(lifetimes: list[Lifetime]) -> None:
     offsets, size = assign_offsets(dict(enumerate(lifetimes)))
     for i, one in enumerate(lifetimes):
         assert offsets[i] % ALIGNMENT == 0
@@ -34,14 +34,14 @@ def test_lives_that_meet_never_share_bytes(lifetimes: list[Lifetime]) -> None:
 
 
 @given(LIVES)
-def test_an_arena_is_never_smaller_than_what_lives_at_once(lifetimes: list[Lifetime]) -> None:
+def test_an_arena_is_never_smaller_than_the_live_bytes(lifetimes: list[Lifetime]) -> None:
     named = dict(enumerate(lifetimes))
     _, size = assign_offsets(named)
     assert size >= peak_by_lifetime(named)
     assert size <= sum(lifetime.nbytes + ALIGNMENT for lifetime in lifetimes)
 
 
-def test_lives_that_follow_each_other_share_their_bytes() -> None:
+def test_disjoint_lifetimes_share_bytes() -> None:
     lifetimes = {n: Lifetime(2 * n, 2 * n + 1, 4096) for n in range(10)}
     offsets, size = assign_offsets(lifetimes)
     assert set(offsets.values()) == {0}

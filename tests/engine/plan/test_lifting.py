@@ -1,4 +1,4 @@
-"""Numbers that change from computation to computation are arguments: loops compile once."""
+"""Numbers that change from run to run become arguments, so loops compile once."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_numbers_that_do_not_change_stay_in_the_code(written: list[object]) -> N
     assert len(written) == 1
 
 
-def test_narrow_floats_and_special_numbers_keep_their_bits() -> None:
+def test_low_precision_and_special_numbers_keep_their_bits() -> None:
     values = [0.1, -0.0, float("inf"), float("nan"), 3.0, -1e-7]
     for dtype in (dtypes.float16, dtypes.bfloat16, dtypes.fp8e5m2, dtypes.float64):
         x = Tensor.zeros(3).cast(dtype).contiguous().realize()

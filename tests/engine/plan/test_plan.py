@@ -1,4 +1,4 @@
-"""Plans: which values are temporaries, and how long they live."""
+"""Plans: which values are temporaries, and their lifetimes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_temporary_lives_from_its_first_kernel_to_its_last() -> None:
     ]
 
 
-def test_results_are_no_temporaries() -> None:
+def test_results_are_not_temporaries() -> None:
     x = memory(256, 256) @ memory(256, 256)
     y = x @ memory(256, 256)
     assert temporaries(planned(x, y)) == {}

@@ -1,4 +1,4 @@
-"""Cuts that fit for some values of variables only."""
+"""Slices that fit for some values of variables only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def bound(value: int) -> Size:
     return n.bind(value)
 
 
-def test_cuts_that_always_fit_need_no_check() -> None:
+def test_slices_that_always_fit_need_no_check() -> None:
     assert is_always_in_range(0, n, 8) and is_always_in_range(n, n + 2, 10)
     assert not is_always_in_range(0, n, 7) and not is_always_in_range(n, n + 2, 9)
     assert not is_always_in_range(n - 1, n, 8) and not is_always_in_range(3, n, 8)
@@ -34,21 +34,21 @@ def test_cuts_that_always_fit_need_no_check() -> None:
         (0, 5, bound(3), "slice 0:5 is out of range for axis 2 of size 3"),
     ],
 )
-def test_a_cut_that_does_not_fit_is_refused_at_once(
+def test_a_slice_that_does_not_fit_is_refused_at_once(
     start: int, stop: int, size: int, words: str
 ) -> None:
     with pytest.raises(AxisError, match=words):
         check_slice(start, stop, size, axis=2)
 
 
-def test_an_index_has_words_of_its_own() -> None:
+def test_an_index_error_says_index() -> None:
     with pytest.raises(
         AxisError, match=r"index 8 is out of range for axis 0 of size 8(.|\n)*written as n"
     ):
         check_slice(bound(8), bound(8) + 1, 8, axis=0, is_index=True)
 
 
-def test_what_is_captured_is_checked_again() -> None:
+def test_captured_slices_are_checked_in_replays() -> None:
     with recording(is_strict=True) as recorder:
         check_slice(bound(3), bound(3) + 4, 8, axis=1)
     (one,) = recorder.size_checks
@@ -59,6 +59,6 @@ def test_what_is_captured_is_checked_again() -> None:
     assert "test_size_checks.py" in str(error.value)  # the line of the capture
 
 
-def test_a_cut_by_a_variable_without_a_value_cannot_be_checked() -> None:
+def test_a_slice_by_an_unbound_variable_cannot_be_checked() -> None:
     with pytest.raises(ShapeError, match="n has no value"):
         check_slice(n, n + 4, 8, axis=0)

@@ -1,4 +1,4 @@
-"""Measuring in another process: what crashes or hangs there costs nothing here."""
+"""Measuring in another process: crashes and hangs there cost nothing here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def good() -> Source:
     return write_source(kernel_of(memory(256, 256) + 1), TARGET)
 
 
-def test_several_sources_are_measured_in_turns(good: Source) -> None:
+def test_several_sources_are_measured_alternately(good: Source) -> None:
     with BenchmarkClient(TARGET) as client:
         one, two = client.measure([good, good], rounds=3)
     assert 0 < one < 1
@@ -48,7 +48,7 @@ def test_several_sources_are_measured_in_turns(good: Source) -> None:
 
 
 @pytest.mark.parametrize("text", [CRASH, HANG, "this is no IR"], ids=["crash", "hang", "refused"])
-def test_a_source_that_does_not_work_takes_for_ever_and_the_next_one_works(
+def test_a_broken_source_takes_infinitely_long_and_the_next_one_works(
     good: Source, text: str
 ) -> None:
     bad = replace(good, name="bad", text=text)
@@ -60,12 +60,12 @@ def test_a_source_that_does_not_work_takes_for_ever_and_the_next_one_works(
         assert isfinite(client.measure([good])[0])
 
 
-def test_a_process_that_cannot_start_measures_nothing(good: Source) -> None:
+def test_a_worker_that_cannot_start_measures_infinity(good: Source) -> None:
     with BenchmarkClient(TARGET, worker_module="glassgrad.no_such_module") as client:
         assert client.measure([good]) == [inf]
 
 
-def test_the_process_ends_with_the_watch(good: Source) -> None:
+def test_the_worker_ends_with_its_client(good: Source) -> None:
     with BenchmarkClient(TARGET) as client:
         client.measure([good])
         process = client.process
@@ -75,7 +75,7 @@ def test_the_process_ends_with_the_watch(good: Source) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_the_process_finds_our_package_and_our_threads(good: Source) -> None:
+def test_the_worker_uses_this_package_and_its_threads(good: Source) -> None:
     with BenchmarkClient(replace(TARGET, cores=3)) as client:
         client.measure([good])
         assert client.process is not None

@@ -1,4 +1,4 @@
-"""The program that measures, called as a function."""
+"""The benchmark worker, called as a function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_line_gets_an_answer() -> None:
     assert all(0 < seconds < 1 for found in answers for seconds in found)
 
 
-def test_what_cannot_be_compiled_has_no_time() -> None:
+def test_a_source_that_does_not_compile_has_no_time() -> None:
     source = json.loads(request())["sources"][0] | {"text": "nonsense"}
     out = StringIO()
     answer([request(sources=[source])], out)

@@ -1,4 +1,4 @@
-"""BEAM=n: recipes that were measured, and remembered."""
+"""BEAM=n: recipes are measured, and the winner is stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def nothing(nest: Nest, target: Target) -> Recipe:
     return ()
 
 
-def test_a_search_makes_up_for_a_bad_heuristic() -> None:
+def test_a_search_beats_a_bad_heuristic() -> None:
     nest = nest_of(memory(512, 768).exp().sum(1))
     with Context(BEAM_SECONDS=8):
         found = search(nest, TARGET, 1, nothing)
@@ -59,7 +59,7 @@ def test_a_result_is_the_same_with_a_search() -> None:
     np.testing.assert_allclose(found, Tensor(data).softmax().numpy(), rtol=1e-5)
 
 
-def test_a_kernel_that_cannot_be_measured_keeps_the_usual_recipe(
+def test_a_kernel_that_cannot_be_measured_keeps_the_heuristic_recipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
@@ -71,7 +71,7 @@ def test_a_kernel_that_cannot_be_measured_keeps_the_usual_recipe(
     assert search(nest_of(memory(24) + 5), TARGET, 1, lambda nest, target: usual) == usual
 
 
-def test_a_winner_that_loses_the_last_comparison_is_not_taken(
+def test_a_winner_that_loses_the_final_comparison_is_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     usual, lucky = (Opt(OptOps.UPCAST, 0, 2),), (Opt(OptOps.UPCAST, 0, 8),)
@@ -85,7 +85,7 @@ def test_a_winner_that_loses_the_last_comparison_is_not_taken(
     assert search_recipe(nest_of(memory(48) + 5), TARGET, 1, usual) == lucky
 
 
-def test_a_second_search_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_search_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     nest = nest_of(memory(72) * 3)
     first = search(nest, TARGET, 1)
     monkeypatch.setattr(searching, "search_recipe", None)
@@ -114,20 +114,20 @@ def test_a_second_process_finds_the_winner_on_disk(tmp_path: Path) -> None:
         assert "[2.0, 3.0, 4.0]" in done.stdout, done.stderr
 
 
-def test_machines_that_are_not_here_get_the_usual_recipe() -> None:
+def test_other_machines_get_the_heuristic_recipe() -> None:
     nest = nest_of(memory(24) + 5)
     other = Target("GPU", "cuda", has_threads=True, group_size=64)
     usual = (Opt(OptOps.LOCAL, 0, 8),)
     assert search(nest, other, 4, lambda nest, target: usual) == usual
 
 
-def test_a_recipe_is_read_as_it_was_written() -> None:
+def test_a_recipe_survives_a_round_trip() -> None:
     recipe = (Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.CORE, 1), Opt(OptOps.PACK, 2, (1, 0)))
     write_object("ab" * 32, encode_recipe(recipe))
     assert load_recipe("ab" * 32) == recipe
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'[["JUMP", 0, 1]]', b"[3]"])
-def test_a_damaged_recipe_is_as_if_it_were_not_there(damage: bytes) -> None:
+def test_a_damaged_recipe_is_a_cache_miss(damage: bytes) -> None:
     write_object("cd" * 32, damage)
     assert load_recipe("cd" * 32) is None

@@ -1,4 +1,4 @@
-"""Instructions that nothing depends on."""
+"""Instructions whose results are unused are removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def exchanged() -> Nest:
     return nest_of(is_low.where(x.alu(Ops.MIN, other), x.alu(Ops.MAX, other)))
 
 
-def test_a_condition_on_an_unrolled_axis_leaves_one_branch_in_each_copy() -> None:
+def test_a_condition_on_an_unrolled_axis_leaves_one_branch_per_unroll_copy() -> None:
     plain = program_of(exchanged())
     assert count(plain, Ops.WHERE) == count(plain, Ops.MIN) == count(plain, Ops.MAX) == 1
     both = apply_moves(exchanged(), (Opt(OptOps.UPCAST, 1, 2),), TARGET)
@@ -33,12 +33,12 @@ def test_a_condition_on_an_unrolled_axis_leaves_one_branch_in_each_copy() -> Non
     assert [count(program, op) for op in (Ops.LOAD, Ops.MIN, Ops.MAX, Ops.STORE)] == [2, 1, 1, 2]
 
 
-def test_what_is_asked_for_stays_in_its_order() -> None:
+def test_used_instructions_keep_their_order() -> None:
     lines = list(program_of(exchanged()).uops)
     assert eliminate_dead_code(lines) == lines
 
 
-def test_what_nobody_asks_for_goes_with_all_that_only_it_needs() -> None:
+def test_an_unused_instruction_is_removed_with_its_operands() -> None:
     lines = list(program_of(exchanged()).uops)
     number = const(77, dtypes.int32)
     twice = number + number

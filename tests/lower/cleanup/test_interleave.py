@@ -1,4 +1,4 @@
-"""Long ways to neighbouring results are taken side by side."""
+"""Dependency chains to neighbouring results are interleaved."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def stores(lines: list[UOp]) -> list[int]:
     return [place for place, line in enumerate(lines) if line.op is Ops.STORE]
 
 
-def test_long_ways_go_side_by_side() -> None:
+def test_long_chains_are_interleaved() -> None:
     ways = [way(place, MIN_CHAIN_LENGTH) for place in range(MAX_INTERLEAVED_CHAINS)]
     found = interleave([line for lines in ways for line in lines])
     assert stores(found) == list(range(len(found) - MAX_INTERLEAVED_CHAINS, len(found)))
 
 
-def test_short_ways_stay_apart() -> None:
+def test_short_chains_are_not_interleaved() -> None:
     lines = [line for place in range(4) for line in way(place, 3)]
     assert interleave(lines) == lines
 
 
-def test_what_reads_memory_that_is_written_waits() -> None:
+def test_a_load_of_written_memory_waits_for_the_store() -> None:
     lines = [*way(0, MIN_CHAIN_LENGTH), *way(1, MIN_CHAIN_LENGTH, read=OUT)]
     assert interleave(lines) == lines
 
 
-def test_what_was_read_is_overwritten_after_that() -> None:
+def test_a_store_waits_for_loads_of_the_old_contents() -> None:
     late = way(0, MIN_CHAIN_LENGTH)
     number = UOp(Ops.INDEX, dtypes.float32, (IN, late[-3].cast(dtypes.int64)))
     value = UOp(Ops.LOAD, dtypes.float32, (number,))  # its place takes long to compute
@@ -65,7 +65,7 @@ def test_what_was_read_is_overwritten_after_that() -> None:
     assert found.index(second[-1]) > found.index(value)
 
 
-def test_updates_in_place_go_side_by_side() -> None:
+def test_in_place_updates_are_interleaved() -> None:
     ways = [way(place, MIN_CHAIN_LENGTH, read=OUT) for place in range(2)]
     lines = [line for one in ways for line in dict.fromkeys(one)]
     assert interleave(lines) == lines
@@ -81,7 +81,7 @@ def test_nothing_crosses_the_end_of_a_loop() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2 * MIN_CHAIN_LENGTH), st.booleans()), max_size=12))
-def test_every_line_is_there_once_and_after_what_it_needs(shape: list[tuple[int, bool]]) -> None:
+def test_every_instruction_appears_once_after_its_operands(shape: list[tuple[int, bool]]) -> None:
     lines: list[UOp] = []
     for place, (steps, back) in enumerate(shape):
         steps_of = dict.fromkeys(way(place, steps, read=OUT if back else IN))
@@ -92,14 +92,14 @@ def test_every_line_is_there_once_and_after_what_it_needs(shape: list[tuple[int,
     assert all(place[s] < place[n] for n in found for s in n.src if s in place)
 
 
-def test_a_product_with_gelu_has_its_results_beside_each_other() -> None:
+def test_the_results_of_a_product_with_gelu_are_interleaved() -> None:
     (kernel,) = planned((memory(64, 64) @ memory(64, 64)).gelu()).kernels
     lines = list(lower(optimize(kernel, TARGET, current_policy()), TARGET).uops)
     apart = np.diff(stores(lines))
     assert (apart < MIN_CHAIN_LENGTH).any()  # alone they are some forty instructions apart
 
 
-def test_numbers_stay_the_same() -> None:
+def test_interleaving_keeps_the_results() -> None:
     rng = np.random.default_rng(1)
     x, w = [rng.standard_normal((33, 33)).astype(np.float32) for _ in "xw"]
     found = (Tensor(x) @ Tensor(w)).sigmoid().numpy()

@@ -19,7 +19,7 @@ def test_the_rounder_leaves_the_nearest_integer_in_the_low_bits(dtype: DType) ->
         assert bits - form.rounder_bits == round(number)
 
 
-def test_an_upper_part_has_only_so_many_bits() -> None:
+def test_an_upper_part_has_the_given_number_of_bits() -> None:
     assert upper_part(0b11111 / 4, 3) == 0b11100 / 4
     assert upper_part(-5.0, 2) == -4.0
     assert upper_part(6.0, 8) == 6.0

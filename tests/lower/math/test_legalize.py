@@ -1,4 +1,4 @@
-"""What machines lack, made of what they have."""
+"""Ops that the target lacks are replaced by others."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_floored_division_of_values_becomes_hardware_division(op: Ops) -> None:
     assert found & {Ops.CDIV, Ops.CMOD}
 
 
-def test_narrow_floats_are_computed_wide() -> None:
+def test_low_precision_is_computed_in_float32() -> None:
     x = leaf(np.ones(8), "float16")
     body = legalize(nest_of(x * x).body)
     (product,) = [node for node in body.toposort() if node.op is Ops.MUL]
     assert product.dtype is dtypes.float32
 
 
-def test_preparing_twice_changes_nothing_more() -> None:
+def test_legalizing_twice_changes_nothing() -> None:
     once = legalize(nest_of((numbers(8) + 1.0).alu(Ops.EXP2)).body)
     assert legalize(once) is once

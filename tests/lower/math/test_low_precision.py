@@ -1,4 +1,4 @@
-"""Narrow floats are computed bit by bit as ml_dtypes and NumPy have them."""
+"""Low-precision arithmetic agrees bit by bit with ml_dtypes and NumPy."""
 
 import ml_dtypes
 import numpy as np
@@ -68,7 +68,7 @@ def cast(array: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 @low_precision
-def test_every_narrow_value_becomes_the_right_float(dtype: DType) -> None:
+def test_every_low_precision_value_decodes_to_its_float(dtype: DType) -> None:
     values = all_values(dtype)
     function = lambda x: decode(x, dtype)  # noqa: E731
     got = apply(function, [bits(values)], [storage_dtype(dtype)], dtypes.float32)
@@ -142,7 +142,7 @@ def test_ints_are_rounded_once(dtype: DType, source: DType) -> None:
 
 @low_precision
 @pytest.mark.parametrize("op", [Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX], ids=str)
-def test_arithmetic_is_what_the_narrow_dtype_itself_gives(dtype: DType, op: Ops) -> None:
+def test_arithmetic_equals_that_of_the_low_precision_dtype(dtype: DType, op: Ops) -> None:
     random = np.random.default_rng(6)
     values = all_values(dtype)
     x, y = random.choice(values, 20_000), random.choice(values, 20_000)
@@ -173,7 +173,7 @@ def kernel(dtype: DType) -> UOp:
 
 
 @low_precision
-def test_no_node_of_a_dtype_that_the_machine_lacks_is_left(dtype: DType) -> None:
+def test_no_node_of_an_unsupported_dtype_is_left(dtype: DType) -> None:
     body = lowered(kernel(dtype))
     assert not [node for node in body.toposort() if is_low_precision(node.dtype)]
     stored = next(node for node in body.toposort() if node.op is Ops.STORE)
@@ -188,7 +188,7 @@ def test_a_machine_with_half_floats_keeps_them_in_memory_only() -> None:
     assert all(node.dtype is dtypes.float32 for node in products)
 
 
-def test_wide_nodes_are_left_alone() -> None:
+def test_float32_nodes_are_unchanged() -> None:
     x = const(1.0, dtypes.float32)
     for node in (x + 2.0, x.cast(dtypes.int32), x < 1.0, x):
         assert emulate(node, WITHOUT) is None
@@ -200,7 +200,7 @@ def test_rounding_a_float_that_the_machine_can_cast_is_a_cast() -> None:
 
 
 @low_precision
-def test_a_register_is_read_as_the_number_that_its_bits_mean(dtype: DType) -> None:
+def test_a_register_stage_is_decoded_when_read(dtype: DType) -> None:
     """STAGE without indices is a value itself, not a LOAD of one."""
     x = UOp(Ops.PARAM, dtype, (), Param(1, (), ())).index().load()
     stage = UOp(Ops.STAGE, dtype, (x,), ())

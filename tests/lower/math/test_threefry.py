@@ -1,4 +1,4 @@
-"""Threefry's arithmetic is what the op means."""
+"""The expansion of Threefry agrees with the op."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Indices are compared where they become known, and reported only on machines that do."""
+"""Indices are checked where they are computed, and reported where the target supports it."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_a_checked_load_has_no_gate() -> None:
     assert all(uop.gate is None for uop in uops if uop.op is Ops.INDEX)
 
 
-def test_machines_that_do_not_report_only_make_indices_harmless() -> None:
+def test_targets_without_reports_only_make_indices_harmless() -> None:
     quiet = replace(python_target(), reports_indices=False)
     uops = program(rows(), quiet).uops
     assert all(uop.op is not Ops.IF for uop in uops)
     assert sum(uop.op is Ops.PARAM for uop in uops) == 3
 
 
-def test_every_lane_of_a_vector_of_indices_is_looked_at() -> None:
+def test_every_lane_of_a_vector_of_indices_is_checked() -> None:
     table = Tensor([5.0, 6.0, 7.0])
     for place in range(16):
         indices = np.zeros(16, np.int32)
@@ -58,7 +58,7 @@ def test_every_lane_of_a_vector_of_indices_is_looked_at() -> None:
             (lookup + Tensor(np.ones(16, np.float32))).realize()
 
 
-def test_the_lanes_of_a_vector_are_asked_about_once() -> None:
+def test_the_lanes_of_a_vector_are_checked_once() -> None:
     indices = Tensor(np.zeros((4, 64), np.int64)).realize()
     lookup = Tensor(np.zeros((4, 9), np.float32)).realize().gather(1, indices)
     uops = program(lookup, Target("CPU", "llvm", reports_indices=True)).uops

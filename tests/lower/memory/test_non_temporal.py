@@ -1,4 +1,4 @@
-"""Large results that are written in order and not read again may go past the caches."""
+"""Large contiguous results that are not read again are stored past the caches."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ def _updated(tensor: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("name", IN_ORDER)
-def test_what_is_written_in_order_is_streamed(name: str) -> None:
+def test_contiguous_stores_are_non_temporal(name: str) -> None:
     found = stores(IN_ORDER[name]())
     assert found and all(found)
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_not_stays_near(name: str) -> None:
+def test_other_stores_are_cached(name: str) -> None:
     found = stores(OTHERS[name]())
     assert found and not any(found)
 
 
-def test_three_quarters_of_the_last_cache_are_large() -> None:
+def test_results_from_three_quarters_of_l3_are_streamed() -> None:
     (kernel,) = planned(memory(64, 64) + 1).kernels
 
     def streams(cache: int) -> bool:
@@ -82,7 +82,7 @@ def test_three_quarters_of_the_last_cache_are_large() -> None:
     assert streams(64 * 64 * 4 * 4 // 3) and not streams(64 * 64 * 4 * 4 // 3 + 4)
 
 
-def test_a_divisor_divides_every_place() -> None:
+def test_a_divisor_divides_every_offset() -> None:
     i, j = make_range(0, 5), make_range(1, 7)
     assert divisor(linear(add(scale(i, 24), scale(j, 16)))) == 8
     assert divisor(linear(add(scale(i, 24), 4))) == 4
@@ -91,7 +91,7 @@ def test_a_divisor_divides_every_place() -> None:
 
 
 @pytest.mark.parametrize(("registers", "streams"), [(8, False), (16, True)])
-def test_halves_of_lines_that_lie_apart_stay_near(registers: int, streams: bool) -> None:
+def test_stores_of_half_cache_lines_are_cached(registers: int, streams: bool) -> None:
     (kernel,) = planned(memory(64, 72)[:, :64].transpose(0, 1) + memory(64, 64)).kernels
     nest = Nest(kernel.body, kernel.outer)
     columns, rows = nest.outer[-1].axis, nest.outer[0].axis

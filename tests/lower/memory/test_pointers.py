@@ -1,4 +1,4 @@
-"""Each loop adds its share to a pointer once, whatever constants come last."""
+"""Each loop adds its term to a pointer once; constants come last."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def indices(emitter: Emitter, depth: int) -> int:
     return sum(line.op is Ops.INDEX for line in emitter.scopes.stack[depth].lines)
 
 
-def test_each_loop_has_an_index_of_its_own_and_the_constant_is_last() -> None:
+def test_each_loop_has_its_own_index_and_the_constant_comes_last() -> None:
     emitter, pointer, parts = two_loops()
     found = extend_pointer(emitter, pointer, parts, 5, None)
     assert (indices(emitter, 1), indices(emitter, 2)) == (1, 2)
     assert found.src[1].arg == 5 and found.src[0].src[0].src[0] is pointer
 
 
-def test_places_that_differ_by_a_constant_share_the_rest() -> None:
+def test_offsets_that_differ_by_a_constant_share_a_pointer() -> None:
     emitter, pointer, parts = two_loops()
     one, two = [extend_pointer(emitter, pointer, list(parts), offset, None) for offset in (1, 2)]
     assert one.src[0] is two.src[0]
     assert (indices(emitter, 1), indices(emitter, 2)) == (1, 3)
 
 
-def test_what_a_closed_loop_added_is_added_anew() -> None:
+def test_terms_of_a_closed_loop_are_added_again() -> None:
     emitter, pointer, parts = two_loops()
     first = extend_pointer(emitter, pointer, list(parts), 0, None)
     emitter.close(COLUMNS)
@@ -54,7 +54,7 @@ def test_what_a_closed_loop_added_is_added_anew() -> None:
     assert indices(emitter, 2) == 1
 
 
-def test_shares_of_one_loop_are_summed_before() -> None:
+def test_terms_of_one_loop_are_summed_first() -> None:
     emitter, pointer, parts = two_loops()
     column = parts[0][1]
     twice = emitter.scopes.emit(column * column)

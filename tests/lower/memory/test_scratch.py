@@ -1,4 +1,4 @@
-"""Scratch is used again when nobody reads what is there."""
+"""Scratch is reused when its contents are dead."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chain(count: int) -> Tensor:
     return x * 2
 
 
-def test_a_chain_of_stages_needs_room_for_two() -> None:
+def test_a_chain_of_stages_needs_memory_for_two() -> None:
     program = lower(optimize(kernel_of(chain(5)), TARGET), TARGET)
     found = scratches(program)
     assert len(found) == 5
@@ -42,7 +42,7 @@ def test_a_chain_of_stages_needs_room_for_two() -> None:
     assert program.scratch_bytes == 2 * 512 * 4
 
 
-def test_what_is_read_later_keeps_its_place() -> None:
+def test_scratch_that_is_read_later_keeps_its_memory() -> None:
     first = (memory(64, 512) * 3)._once()
     second = (first + first.flip(1))._once()
     third = (second + second.flip(1))._once()
@@ -52,7 +52,7 @@ def test_what_is_read_later_keeps_its_place() -> None:
     assert len({scratch.arg[2] for scratch in found}) == 3
 
 
-def test_a_chain_computes_what_it_says() -> None:
+def test_a_chain_of_stages_is_computed_correctly() -> None:
     x = np.random.default_rng(0).standard_normal((64, 512)).astype(np.float32)
     found, want = Tensor(x), x
     for _ in range(4):
@@ -61,7 +61,7 @@ def test_a_chain_computes_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_scratch_that_is_needed_at_the_same_time_never_overlaps(seed: int) -> None:
+def test_live_scratch_never_overlaps(seed: int) -> None:
     """Between the first and the last line that name one of two, in any loop around."""
     for kernel in schedule(random_graph(Random(seed), 12), TARGET).kernels:
         program = lower(optimize(kernel, TARGET, RandomChooser(seed)), TARGET)

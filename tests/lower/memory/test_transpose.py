@@ -1,4 +1,4 @@
-"""Columns of a block of memory: loaded as rows, exchanged in registers, right for every size."""
+"""Columns of a block are loaded as rows and transposed in registers, for every size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def turned(rows: int, columns: int, lanes: int, registers: int) -> Nest:
     return move(move(nest, OptOps.UPCAST, 1, lanes), OptOps.UPCAST, 0, registers)
 
 
-def test_a_block_is_loaded_by_rows_and_exchanged() -> None:
+def test_a_block_is_loaded_by_rows_and_shuffled() -> None:
     program = program_of(turned(32, 24, 8, 8))
     assert [load.dtype.count for load in all_of(program, Ops.LOAD)] == [8] * 8
     assert count(program, Ops.SHUFFLE) == 8 * 3, "three steps for eight columns"
@@ -38,14 +38,14 @@ def test_longer_runs_are_several_blocks() -> None:
     assert count(program, Ops.LOAD) == 16 and count(program, Ops.SHUFFLE) == 48
 
 
-def test_registers_behind_the_last_block_are_loaded_one_by_one() -> None:
+def test_registers_after_the_last_whole_block_are_loaded_one_by_one() -> None:
     program = program_of(turned(32, 27, 8, 9))
     assert sorted(load.dtype.count for load in all_of(program, Ops.LOAD)) == [1] * 8 + [8] * 8
     assert count(program, Ops.SHUFFLE) == 8 * 3
 
 
 @pytest.mark.parametrize("registers", [3, 4])
-def test_registers_that_make_no_block_are_loaded_one_by_one(registers: int) -> None:
+def test_registers_that_form_no_block_are_loaded_one_by_one(registers: int) -> None:
     program = program_of(turned(32, 24, 8, registers))
     assert count(program, Ops.SHUFFLE) == 0
     assert all(load.dtype.count == 1 for load in all_of(program, Ops.LOAD))
@@ -59,7 +59,7 @@ def test_a_block_needs_registers_for_its_rows_and_columns() -> None:
 @pytest.mark.parametrize("device", ["CPU", "PYTHON"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32])
 @pytest.mark.parametrize("shape", [(8, 8), (32, 24), (13, 11), (9, 40)])
-def test_values_are_right_where_blocks_move_inwards(
+def test_values_are_right_where_the_last_block_overlaps(
     shape: tuple[int, int], kind: type, device: str
 ) -> None:
     x = np.arange(np.prod(shape)).astype(kind).reshape(shape)
@@ -85,7 +85,7 @@ def test_columns_of_every_size_of_element(dtype: DType, size: int) -> None:
 
 
 @pytest.mark.parametrize("turns", [1, 2, 4])
-def test_vectors_in_turn_have_one_element_of_each_at_a_time(turns: int) -> None:
+def test_interleaved_vectors_alternate_their_elements(turns: int) -> None:
     scopes, count = Scopes(), 8
     param = UOp(Ops.PARAM, dtypes.int8, (), Param(0, (turns * count,), (1,)))
     places = [param.index(const(row * count)) for row in range(turns)]

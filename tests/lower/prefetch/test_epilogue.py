@@ -1,4 +1,4 @@
-"""What is needed behind a long sum is asked for before it is done."""
+"""The memory of a long sum's epilogue is prefetched before the sum ends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def asked(program: Program) -> list[bool]:
     return [line.arg for _, line in asked_for(program)]
 
 
-def test_a_tile_asks_for_the_rows_it_adds_to_and_for_its_place() -> None:
+def test_a_tile_prefetches_the_rows_it_reads_and_writes_in_its_epilogue() -> None:
     program = program_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
     assert asked(program) == [False] * 6 + [True] * 6, "6 rows of one line, two vectors each"
     assert {inside for inside, _ in asked_for(program)} == {1}
@@ -51,45 +51,45 @@ def test_a_tile_asks_for_the_rows_it_adds_to_and_for_its_place() -> None:
     assert last < first, "before the sums"
 
 
-def test_a_tile_that_is_written_in_a_loop_asks_for_all_of_it_before_the_sums() -> None:
+def test_a_tile_stored_in_a_loop_is_prefetched_before_the_sums() -> None:
     program = program_of((memory(2048, 384) @ memory(384, 384)).gelu() + memory(2048, 384))
     assert asked(program) == [False] * 6 + [True] * 6
     assert len({line.src[0] for _, line in asked_for(program)}) == 12, "each of them once"
 
 
-def test_what_is_near_is_not_asked_for() -> None:
+def test_cached_memory_is_not_prefetched() -> None:
     product = memory(2048, 384) @ memory(384, 384) + memory(384)
     assert asked(program_of(product)) == [True] * 6, "not for a bias"
     assert not asked(program_of(memory(128, 384) @ memory(384, 128)))
 
 
 @pytest.mark.parametrize("make", [lambda x: x.exp(), lambda x: x.sum(0), lambda x: x.softmax()])
-def test_only_long_sums_leave_time_for_it(make: object) -> None:
+def test_only_long_sums_prefetch_their_epilogue(make: object) -> None:
     assert callable(make)
     assert not asked(program_of(make(memory(2048, 384))))
     assert not asked(program_of(memory(2048, 32) @ memory(32, 384)))
 
 
-def test_threads_do_not_wait_for_memory() -> None:
+def test_gpus_do_not_prefetch() -> None:
     target = replace(TARGET, has_threads=True, has_vector_alu=False)
     program = program_of(memory(2048, 384) @ memory(384, 384), target=target)
     assert all(line.op is not Ops.PREFETCH for line in program.uops)
 
 
-def test_processors_are_told_which_places_are_written() -> None:
+def test_prefetches_tell_reads_from_writes() -> None:
     program = program_of(memory(2048, 384) @ memory(384, 384) + memory(2048, 384))
     text = render(program, TARGET).text
     assert text.count("i32 1, i32 3, i32 1)") == 6
     assert text.count("i32 0, i32 3, i32 1)") == 6 + 1, "and the rows of the next tile"
 
 
-def test_what_is_stored_beside_a_sum_is_asked_for_as_well() -> None:
+def test_stores_beside_a_sum_are_prefetched() -> None:
     x = memory(2048, 384)
     program = program_of(memory(2048, 384) @ memory(384, 384) + x, x.exp())
     assert asked(program) == [False, True, True], "18 lines: in six turns"
 
 
-def test_many_lines_are_asked_for_in_turns() -> None:
+def test_prefetches_are_distributed_over_blocks_of_iterations() -> None:
     x = memory(2048, 1536)
     program = program_of((memory(2048, 384) @ memory(384, 1536)).gelu() + x, target=WIDE)
     shares: dict[UOp, list[int]] = {}
@@ -102,7 +102,7 @@ def test_many_lines_are_asked_for_in_turns() -> None:
     assert steps == {1536}, "a row further on in every turn"
 
 
-def test_lines_that_turns_do_not_divide_are_asked_for_before_all_of_them() -> None:
+def test_cache_lines_that_blocks_do_not_divide_are_prefetched_first() -> None:
     kernel = kernel_of(memory(2048, 384) @ memory(384, 1536))
     *others, turns = optimize(kernel, WIDE).recipe
     assert turns.arg == 48, "eight turns"
@@ -111,13 +111,13 @@ def test_lines_that_turns_do_not_divide_are_asked_for_before_all_of_them() -> No
     assert [inside for inside, _ in found] == [2] * 24
 
 
-def test_lines_that_begin_anywhere_are_asked_for_by_every_vector() -> None:
+def test_unaligned_cache_lines_are_prefetched_by_every_vector() -> None:
     x = memory(2048, 390).shrink(((0, 2048), (3, 387)))
     program = program_of(memory(2048, 384) @ memory(384, 384) + x)
     assert asked(program) == [False] * 12 + [True] * 6
 
 
-def test_rows_that_are_packed_side_by_side_are_asked_for_if_they_are_many() -> None:
+def test_many_packed_rows_are_prefetched() -> None:
     product = memory(100, 768) @ memory(3072, 768).transpose(0, 1)
     assert asked(program_of(product, target=WIDE)).count(False) == 48, "three vectors of rows"
     assert all(asked(program_of(product))), "16 rows are foreseen, and 32: only for its place"

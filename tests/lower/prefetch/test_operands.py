@@ -1,4 +1,4 @@
-"""What sums read next is asked for while they go on."""
+"""Operands of the next tile or panel are prefetched during the sums."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def linear(rows: int, depth: int, columns: int) -> Tensor:
 
 
 @pytest.mark.parametrize("columns", [3072, 3000])
-def test_weights_are_asked_for_once_in_each_step(columns: int) -> None:
+def test_weights_are_prefetched_once_per_iteration(columns: int) -> None:
     program = program_of(linear(256, 768, columns))
     (place,) = asked_beside_products(program)
     steps = [u.src[1] for u in place.toposort() if u.op is Ops.INDEX]
@@ -56,7 +56,7 @@ def test_weights_are_asked_for_once_in_each_step(columns: int) -> None:
     assert inner in depths(program, Ops.PREFETCH)
 
 
-def test_the_place_is_behind_what_is_packed_now() -> None:
+def test_the_prefetch_is_behind_the_current_panel() -> None:
     """Two panels of 48 rows are packed at a time: what follows begins 96 rows further on."""
     program = program_of(linear(256, 768, 3072))
     (place,) = asked_beside_products(program)
@@ -64,7 +64,7 @@ def test_the_place_is_behind_what_is_packed_now() -> None:
     assert place.src[1].arg % (48 * 768) == 0 and place.src[1].arg > 0
 
 
-def test_all_of_the_next_panels_has_been_asked_for_when_these_are_done() -> None:
+def test_the_next_panels_are_prefetched_completely() -> None:
     (place,) = asked_beside_products(program_of(linear(256, 768, 3072)))
     ahead = place.src[1].arg
     steps = 32 * ahead // 48  # 32 tiles of 8 rows, each with sums of all steps, for every panel
@@ -73,14 +73,14 @@ def test_all_of_the_next_panels_has_been_asked_for_when_these_are_done() -> None
     assert ahead <= steps << inner.src[1].arg < 2 * ahead
 
 
-def test_rows_that_are_read_as_they_lie_are_asked_for_a_tile_ahead() -> None:
+def test_unpacked_rows_are_prefetched_a_tile_ahead() -> None:
     program = program_of(memory(1024, 768) @ memory(768, 3072))
     (place,) = asked_beside_products(program)
     assert place.src[1].arg == 8 * 768, "the eight rows of the next tile"
     assert max(depths(program, Ops.MULACC)) in depths(program, Ops.PREFETCH)
 
 
-def test_both_operands_of_a_gradient_are_asked_for() -> None:
+def test_both_operands_of_a_gradient_are_prefetched() -> None:
     """Parts of 256 rows; of one operand a core packs 768 of 1536 columns, which lie apart."""
     program = program_of(memory(2048, 1536).transpose() @ memory(2048, 384))
     places = asked_beside_products(program)
@@ -88,7 +88,7 @@ def test_both_operands_of_a_gradient_are_asked_for() -> None:
     assert sorted(slots) == [1, 2]
 
 
-def test_nobody_asks_for_what_is_near_or_seen_once_or_used_by_few() -> None:
+def test_cached_or_rarely_used_operands_are_not_prefetched() -> None:
     assert not asked_beside_products(program_of(memory(96, 768) @ memory(768, 96)))
     assert not asked_beside_products(program_of(linear(48, 64, 48)))
     assert not asked_beside_products(program_of(memory(16, 768) @ memory(768, 3072)))
@@ -147,7 +147,7 @@ SMALL = replace(TARGET, cores=1, l2_bytes=4 << 10, l3_bytes=64 << 10)
         (lambda: memory(48, 64) @ memory(96, 64).transpose(), 2, 16 * 4),
     ],
 )
-def test_only_what_comes_first_is_late(
+def test_much_reused_operands_are_not_prefetched(
     make: Callable[[], Tensor], slot: int, late: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = Watch(program_of(make(), SMALL), monkeypatch)
@@ -157,7 +157,7 @@ def test_only_what_comes_first_is_late(
     assert len(beside) <= late, "at most what would follow behind the end"
 
 
-def test_runs_that_lie_apart_are_asked_for_one_after_the_other() -> None:
+def test_separate_runs_are_prefetched_in_order() -> None:
     """Every place that is asked for, step by step: all lines of the runs, and none beside them."""
     runs = Runs(count=5, length=40, pitch=100)
     loops = [make_range(0, 2), make_range(1, 4), make_range(2, 10)]
@@ -169,7 +169,7 @@ def test_runs_that_lie_apart_are_asked_for_one_after_the_other() -> None:
     assert asked == {(100 * run + at) // 4 for run in range(5) for at in range(40)}
 
 
-def test_a_tile_asks_for_two_runs_but_not_for_more() -> None:
+def test_a_tile_prefetches_at_most_two_runs() -> None:
     tiles, steps = [make_range(0, 3)], [make_range(1, 10)]
     assert len(_prefetch_offsets(Runs(6, 40, 100), tiles, steps, LINE)) == 2
     assert not _prefetch_offsets(Runs(7, 40, 100), tiles, steps, LINE)

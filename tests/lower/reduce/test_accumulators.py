@@ -17,7 +17,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.loops.opts import OptOps
 
 
-def test_a_sum_is_one_register_that_starts_at_zero() -> None:
+def test_a_sum_is_one_accumulator_that_starts_at_zero() -> None:
     program = program_of(row_sums(4, 12))
     (acc,) = all_of(program, Ops.ACC)
     assert acc.src[0].arg == 0
@@ -28,18 +28,18 @@ def test_a_sum_is_one_register_that_starts_at_zero() -> None:
 @pytest.mark.parametrize(
     ("op", "start"), [(Ops.ADD, 0), (Ops.MUL, 1), (Ops.MAX, -np.inf), (Ops.MIN, np.inf)]
 )
-def test_every_reduction_starts_from_what_changes_nothing(op: Ops, start: float) -> None:
+def test_every_reduction_starts_from_its_identity(op: Ops, start: float) -> None:
     (acc,) = all_of(program_of(nest_of(reduce(numbers(4, 12), op, 1))), Ops.ACC)
     assert acc.src[0].arg == start
     assert identity(op, dtypes.float32) == start
 
 
-def test_integers_start_from_their_own_ends() -> None:
+def test_extrema_of_integers_start_from_their_bounds() -> None:
     assert identity(Ops.MAX, dtypes.int8) == -128
     assert identity(Ops.MIN, dtypes.uint8) == 255
 
 
-def test_a_tile_of_results_has_a_register_each() -> None:
+def test_a_tile_has_an_accumulator_per_result() -> None:
     nest = move(move(product(12, 32, 10), OptOps.UPCAST, 1, 16), OptOps.UPCAST, 0, 6)
     program = program_of(nest)
     accs = all_of(program, Ops.ACC)
@@ -50,7 +50,7 @@ def test_a_tile_of_results_has_a_register_each() -> None:
     assert count(program, Ops.LOAD) == 6 + 2, "each operand once per step"
 
 
-def test_few_results_are_summed_in_several_chains() -> None:
+def test_few_results_use_several_chains() -> None:
     program = program_of(move(row_sums(4, 64), OptOps.UNROLL, 1, 32))
     accs = all_of(program, Ops.ACC)
     assert len(accs) == 4
@@ -59,13 +59,13 @@ def test_few_results_are_summed_in_several_chains() -> None:
     assert set(depths(program, Ops.GEP)) == {1}
 
 
-def test_a_fully_unrolled_reduction_has_no_register_and_no_loop() -> None:
+def test_a_fully_unrolled_reduction_has_no_accumulator_and_no_loop() -> None:
     program = program_of(move(row_sums(4, 6), OptOps.UNROLL, 1, 6))
     assert count(program, Ops.RANGE) == 1
     assert count(program, Ops.ASSIGN) == 0
 
 
-def test_products_are_added_with_one_rounding_only_for_floats() -> None:
+def test_products_of_floats_are_fused_multiply_adds() -> None:
     assert count(program_of(product(4, 5, 6)), Ops.MULACC) == 1
     x = leaf(np.ones((4, 6)), "int32")
     assert count(program_of(nest_of(reduce(x * x, Ops.ADD, 1))), Ops.MULACC) == 0
@@ -86,7 +86,7 @@ def test_a_reduction_that_needs_another_comes_after_it() -> None:
     assert count(program, Ops.RANGE) == 3
 
 
-def test_the_result_is_read_behind_the_loop() -> None:
+def test_the_result_is_read_after_the_loop() -> None:
     program = program_of(row_sums(4, 12))
     (behind,) = all_of(program, Ops.AFTER)
     assert behind.src[0].op is Ops.ACC

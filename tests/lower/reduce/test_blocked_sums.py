@@ -1,4 +1,4 @@
-"""Long float sums: fresh accumulators for each block, and a total of all of them."""
+"""Long float sums: an accumulator per block, and a total of all blocks."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def sizes_of(body: UOp) -> list[list[int]]:
         ((1 << 20, 2), [[1 << 10, 1 << 10, 2]]),
     ],
 )
-def test_loops_that_are_too_long_are_cut_into_blocks(
+def test_long_loops_are_strip_mined_into_blocks(
     sizes: tuple[int, ...], wanted: list[list[int]]
 ) -> None:
     assert sizes_of(strip_mine_sums(one_sum(*sizes))) == wanted
 
 
-def test_the_loops_of_a_block_are_the_inner_ones_that_are_short_together() -> None:
+def test_the_loops_of_a_block_are_the_inner_ones_that_fit() -> None:
     (long,) = one_sum(9, 64, 32).src
     outer, middle, inner = long.bound
     assert split_loops_at_blocks(long) == ((outer,), (middle, inner))
@@ -68,7 +68,7 @@ def test_unrolled_steps_that_share_an_accumulator_count() -> None:
     assert sizes_of(body) == [[8, MAX_BLOCK_STEPS // 4, 32]]
 
 
-def test_maxima_stay_in_one_loop() -> None:
+def test_maxima_are_not_blocked() -> None:
     loop = make_range(0, 1 << 20, AxisKind.REDUCE)
     value = loop.cast(dtypes.float32)
     body = UOp(Ops.SINK, dtypes.void, (UOp(Ops.REDUCE, dtypes.float32, (value, loop), Ops.MAX),))
@@ -82,7 +82,7 @@ def test_an_accumulator_does_not_saturate() -> None:
 
 @pytest.mark.parametrize("rows", [100_000, 100_003, 1 << 17])
 @pytest.mark.parametrize("columns", [1, 3, 16, 64])
-def test_sums_along_any_axis_keep_their_bound(rows: int, columns: int) -> None:
+def test_sums_along_any_axis_keep_the_error_bound(rows: int, columns: int) -> None:
     x = np.full((rows, columns), 0.1, np.float32)  # every rounding goes the same way
     wanted = x.astype(np.float64).sum(0)
     tall, wide = Tensor(x).realize(), Tensor(x.T.copy()).realize()
@@ -90,7 +90,7 @@ def test_sums_along_any_axis_keep_their_bound(rows: int, columns: int) -> None:
         np.testing.assert_allclose(found.numpy(), wanted, rtol=BOUND)
 
 
-def test_products_of_long_rows_keep_their_bound() -> None:
+def test_products_of_long_rows_keep_the_error_bound() -> None:
     x = np.full((8, 200_000), 0.1, np.float32)
     wanted = x.astype(np.float64) @ x.T.astype(np.float64)
     t = Tensor(x).realize()
@@ -111,13 +111,13 @@ def test_several_sums_and_a_maximum_share_their_blocks() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1 << 20,), (3, 300_001), (300_000, 4)])
-def test_running_sums_keep_their_bound(shape: tuple[int, ...]) -> None:
+def test_running_sums_keep_the_error_bound(shape: tuple[int, ...]) -> None:
     x = np.full(shape, 0.1, np.float32)
     axis = int(np.argmax(shape))
     wanted = np.cumsum(x.astype(np.float64), axis)
     np.testing.assert_allclose(Tensor(x).cumsum(axis).numpy(), wanted, rtol=BOUND)
 
 
-def test_long_sums_of_narrow_floats_are_computed_wide() -> None:
+def test_long_low_precision_sums_are_computed_in_float32() -> None:
     x = Tensor(np.full(1 << 17, 0.25, np.float32)).cast("bfloat16").realize()
     assert x.sum().item() == 1 << 15

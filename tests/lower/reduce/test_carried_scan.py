@@ -1,4 +1,4 @@
-"""Scratch that goes from step to step of a loop: one loop for all that is wanted in the end."""
+"""Scratch carried over the iterations of a loop; stages over the same loop share it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def numbers(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((BLOCKS, ROWS)).astype(np.float32)
 
 
-def test_scratch_starts_outside_of_the_loop_and_every_step_reads_and_writes_it() -> None:
+def test_carried_scratch_is_initialized_outside_and_updated_in_each_iteration() -> None:
     program = program_of(total(Ops.ADD))
     first, step, result = all_of(program, Ops.STORE)
     assert first.src[1].arg == 0
@@ -96,14 +96,14 @@ def test_scratch_starts_outside_of_the_loop_and_every_step_reads_and_writes_it()
         (Ops.MULACC, lambda x: ((x[0] * x[1] + x[1]) * x[2] + x[2]) * x[3] + x[3]),
     ],
 )
-def test_the_last_value_is_what_all_steps_came_to(
+def test_the_last_value_combines_all_iterations(
     op: Ops, wanted: Callable[[np.ndarray], np.ndarray]
 ) -> None:
     x = numbers()
     np.testing.assert_allclose(run(total(op), x), wanted(x), rtol=1e-6)
 
 
-def test_all_that_is_carried_over_a_loop_shares_it() -> None:
+def test_stages_carried_over_a_loop_share_it() -> None:
     kept = Kept()
     one, two = kept.rows(), kept.rows()
     most = kept.keep(one, kept.scan(Ops.MAX, kept.x(one)), kept.blocks)
@@ -115,7 +115,7 @@ def test_all_that_is_carried_over_a_loop_shares_it() -> None:
 
 
 @pytest.mark.parametrize("op", [Ops.MAX, Exclusive(Ops.MAX)])
-def test_each_step_can_read_what_is_carried(op: Ops | Exclusive) -> None:
+def test_each_iteration_can_read_carried_stages(op: Ops | Exclusive) -> None:
     kept = Kept()
     one, two = kept.rows(), kept.rows()
     now = kept.keep(one, kept.scan(op, kept.x(one)))
@@ -129,7 +129,7 @@ def test_each_step_can_read_what_is_carried(op: Ops | Exclusive) -> None:
 
 
 @pytest.mark.parametrize("amount", [2, 4, 8])
-def test_places_may_be_registers_and_lanes(amount: int) -> None:
+def test_carried_elements_may_be_registers_and_lanes(amount: int) -> None:
     nest = apply_opt(total(Ops.MULACC), Opt(OptOps.UPCAST, 40, amount), TARGET)
     vectors = choose_lanes(nest, TARGET)
     assert any(r.kind is AxisKind.LANE for r in axes(vectors))

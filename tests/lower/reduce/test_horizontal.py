@@ -1,4 +1,4 @@
-"""The lanes of several vectors are joined together, whole vectors at a time."""
+"""The lanes of several vectors are combined together, with whole-vector operations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tree(op: Ops, letters: Sequence[str]) -> str:
 @pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.float32, dtypes.int16])
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
 @pytest.mark.parametrize("amount", [1, 2, 3, 4, 6, 8, 11, 16, 20])
-def test_neighbours_are_joined_first_however_many_there_are(
+def test_neighbouring_lanes_are_combined_first(
     amount: int, lanes: int, dtype: DType, op: Ops
 ) -> None:
     rows = vectors(amount, dtype, lanes)
@@ -59,14 +59,14 @@ def test_neighbours_are_joined_first_however_many_there_are(
     assert [written(one, names) for one in found] == [[tree(op, names[row])] for row in rows]
 
 
-def test_lanes_that_are_no_power_of_two_are_joined_one_by_one() -> None:
+def test_other_numbers_of_lanes_are_combined_one_by_one() -> None:
     rows = vectors(4, dtypes.float32, 6)
     names = {row: [f"{r}{i}" for i in range(6)] for r, row in enumerate(rows)}
     (text,) = written(combine_lanes(Scopes(), Ops.ADD, rows)[1], names)
     assert text == "(((1011)(1213))(1415))"
 
 
-def test_eight_rows_take_seven_additions_and_one_takes_no_exchange() -> None:
+def test_eight_rows_take_seven_additions_and_one_takes_no_shuffle() -> None:
     program = program_of(move(move(row_sums(16, 64), OptOps.UNROLL, 1, 8), OptOps.UPCAST, 0, 8))
     assert count(program, Ops.SHUFFLE) == 14
     assert count(program, Ops.ADD) == 8 + 7, "a step of each sum, and then all lanes"

@@ -1,4 +1,4 @@
-"""Sums of narrow products become DOTs; carried out one by one, these give what NumPy gives."""
+"""Sums of low-precision products become DOTs, which give the results of NumPy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_whole_tile_is_dot_products_of_whole_vectors() -> None:
     assert total.dtype is dtypes.int32.vec(8)
 
 
-def test_sums_that_make_up_for_a_sign_are_dot_products_with_one() -> None:
+def test_sums_that_correct_a_sign_are_dot_products_with_one() -> None:
     tensor, _ = narrow_product(60, 64, 64, ("int8", "int8"))
     found = dots(tensor, "AVX-VNNI")
     ones = [dot for dot in found if dot.src[0].op is Ops.STACK]
@@ -66,7 +66,7 @@ class DotChooser(RandomChooser):
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_any_recipe_with_dot_products_is_exact(
+def test_dot_products_are_exact_with_any_recipe(
     pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(15):

@@ -1,4 +1,4 @@
-"""Scans: a register that is carried along, vectors that are scanned by themselves."""
+"""Scans: a carried accumulator, and vectors scanned in log steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def scanned(rows: int, columns: int, axis: int = 1, op: Ops = Ops.ADD) -> Nest:
     return nest_of(UOp(Ops.SCAN, x.dtype, (x,), (op, axis)))
 
 
-def test_a_scan_carries_one_register_from_step_to_step() -> None:
+def test_a_scan_carries_one_accumulator() -> None:
     program = program_of(scanned(4, 12))
     (acc,) = all_of(program, Ops.ACC)
     assert acc.src[0].arg == 0
@@ -34,7 +34,7 @@ def test_a_scan_carries_one_register_from_step_to_step() -> None:
 @pytest.mark.parametrize(
     ("op", "start"), [(Ops.ADD, 0), (Ops.MUL, 1), (Ops.MAX, -np.inf), (Ops.MIN, np.inf)]
 )
-def test_every_scan_starts_from_what_changes_nothing(op: Ops, start: float) -> None:
+def test_every_scan_starts_from_its_identity(op: Ops, start: float) -> None:
     (acc,) = all_of(program_of(scanned(4, 12, op=op)), Ops.ACC)
     assert acc.src[0].arg == start
 
@@ -56,7 +56,7 @@ def test_columns_are_scanned_side_by_side() -> None:
     assert count(program, Ops.GEP) == 0, "no lane needs another one"
 
 
-def test_a_short_scan_needs_neither_loop_nor_register() -> None:
+def test_a_short_scan_needs_neither_loop_nor_accumulator() -> None:
     program = program_of(move(scanned(4, 8), OptOps.UPCAST, 1, 8))
     assert count(program, Ops.ACC) == 0
     assert count(program, Ops.RANGE) == 1
@@ -78,13 +78,13 @@ def test_moves_that_would_change_the_order_are_refused() -> None:
 
 
 @pytest.mark.parametrize("columns", [5, 8, 31, 64, 100])
-def test_the_chosen_moves_keep_what_a_scan_means(columns: int) -> None:
+def test_the_heuristic_recipe_keeps_the_results_of_a_scan(columns: int) -> None:
     for op in (Ops.ADD, Ops.MUL, Ops.MAX):
         nest = scanned(6, columns, op=op)
         same(nest, heuristic(nest, TARGET))
 
 
-def test_lengths_that_are_no_vectors_are_padded_to_some() -> None:
+def test_lengths_are_padded_to_whole_vectors() -> None:
     nest = scanned(6, 100)
     assert OptOps.PADTO in [opt.op for opt in heuristic(nest, TARGET).recipe]
 
@@ -94,7 +94,7 @@ def test_threads_share_the_rows_of_a_scan_and_not_its_steps() -> None:
     assert [r.kind for r in nest.outer] == [AxisKind.GLOBAL, AxisKind.LOOP]
 
 
-def test_what_surrounds_a_scan_is_done_in_its_kernel_with_vectors() -> None:
+def test_elementwise_ops_around_a_scan_are_fused_and_vectorized() -> None:
     x = memory(64, 512)
     nest = optimize(kernel_of((x.exp().cumsum(1) + 1) * x), TARGET)
     assert sum(node.op is Ops.SCAN for node in nest.body.toposort()) == 1
@@ -110,7 +110,7 @@ def test_a_row_that_is_scanned_and_then_reduced_stays_in_scratch() -> None:
     assert len(made.kernels) == 1
 
 
-def test_a_running_recurrence_is_what_it_says() -> None:
+def test_a_linear_recurrence_is_computed_correctly() -> None:
     x, factor = np.arange(20.0), np.linspace(-1, 1, 20)
     made = UOp(
         Ops.SCAN, dtypes.float64, (leaf(x, "float64"), leaf(factor, "float64")), (Ops.MULACC, 0)
