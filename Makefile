@@ -1,4 +1,4 @@
-# Each target makes .venv and installs what it needs; only Python (>= 3.11) and make must be there.
+# Each target creates .venv and installs what it needs; only Python 3.11 to 3.13 and make are required.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
@@ -6,12 +6,12 @@ ORACLE_READY := .venv-oracle/ready
 
 .PHONY: demo test test-oracle verify sweep fuzz check format bench clean
 
-# A GPT learns to write Python from the standard library's source text, for a bit over a minute.
+# Trains a GPT on the source text of the standard library for 90 seconds and lets it write Python.
 demo: $(READY)
 	rm -rf build/demo
 	$(BIN)/glassgrad train --out build/demo --minutes 1.5
 
-# pytest runs last, so its summary is the last thing on the screen.
+# pytest runs last, so that its summary is the last line.
 test: check
 	$(BIN)/python -m pytest -n 2
 
@@ -19,15 +19,17 @@ test: check
 test-oracle: $(ORACLE_READY)
 	REQUIRE_ORACLES=1 .venv-oracle/bin/python -m pytest -n 2 $$(grep -rlE 'oracle\(|torch_layers|torch_training' tests --include='test_*.py')
 
-# A sample of the tests in which every kernel is also computed by plain loops, and compared.
+# A sample of the tests with every kernel compared with its plain loops.
 verify: $(READY)
 	VERIFY=1 $(BIN)/python -m pytest -n 2 tests/properties tests/nn tests/examples
 
-# Thousands of kernels of realistic sizes are lowered and checked, but neither compiled nor run.
+# Schedules, optimizes, lowers and checks thousands of kernels of realistic sizes; runs none.
 sweep: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m sweep
 
-# Random programs against NumPy, from fresh seeds: make fuzz PROGRAMS=100000 MINUTES=60 JOBS=2 SEED=1
+# Random programs against NumPy, captured programs against uncaptured ones, and the property tests,
+# all from fresh seeds: make fuzz PROGRAMS=100000 MINUTES=60 JOBS=2 SEED=1. A failing program is shrunk
+# and printed as a script to paste into a test.
 PROGRAMS ?= 2000
 MINUTES ?= 0
 JOBS ?= 2
@@ -38,6 +40,7 @@ fuzz: sweep
 		--jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(WITHOUT),--without $(WITHOUT))
 	PYTHONPATH=tests $(BIN)/python -m fuzz.captures --programs $(PROGRAMS) \
 		$(if $(SEED),--seed $(SEED))
+	HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n $(JOBS) -q tests/properties
 
 check: $(READY)
 	$(BIN)/ruff format --check .
