@@ -6,9 +6,9 @@ from math import inf
 from typing import NamedTuple
 
 from glassgrad.ir.divmod import conjunction, conjuncts, is_upper_bound, within
-from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import Linear, linear
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.traverse import transform
 from glassgrad.ir.uop import UOp
 
 
@@ -27,11 +27,9 @@ def unproved_indices(body: UOp) -> list[UOp]:
 def guard_unproved(body: UOp) -> UOp:
     """Add explicit bounds checks to the gates of such INDEXes."""
     wanted = set(unproved_indices(body))
-    done: dict[UOp, UOp] = {}
-    for node in body.toposort() if wanted else ():
-        same = rebuilt(node, done)  # sources may be guarded, too
-        done[node] = _guarded(same) if node in wanted else same
-    return done.get(body, body)
+    if not wanted:
+        return body
+    return transform(body, lambda node, rebuilt: _guarded(rebuilt) if node in wanted else rebuilt)
 
 
 def _guarded(index: UOp) -> UOp:

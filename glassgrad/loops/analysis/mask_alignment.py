@@ -8,9 +8,9 @@ vectors divide them.
 from __future__ import annotations
 
 from glassgrad.ir.divmod import less
-from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest
+from glassgrad.ir.traverse import transform_nodes
 from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.analysis.mask_bounds import MASK_ALIGNMENT, masked_loops
 from glassgrad.loops.nest import nodes_of, substitute_axes
@@ -38,20 +38,15 @@ def align_masked_loops(nest: Nest, row: UOp) -> Nest:
 
 def _grow_scratch(nest: Nest, sizes: dict[UOp, int]) -> Nest:
     """Enlarge scratch to the padded sizes; gate accesses to other memory."""
-    done: dict[UOp, UOp] = {}
-    for node in nodes_of(nest.body):
-        rebuilt_node = rebuilt(node, done)
+
+    def grow(node: UOp, rebuilt: UOp) -> UOp:
         if node.op is Ops.STAGE:
-            indices = node.scratch_indices
-            shape = [
-                max(n, _padded_size(index, sizes))
-                for n, index in zip(node.arg, indices, strict=True)
-            ]
-            rebuilt_node = rebuilt_node.replace(arg=tuple(shape))
-        elif node.op is Ops.INDEX:
-            rebuilt_node = _gate_index(node, rebuilt_node, sizes)
-        done[node] = rebuilt_node
-    return Nest(done[nest.body], nest.outer, nest.rewrites, nest.mask_bounds, nest.recipe)
+            pairs = zip(node.arg, node.scratch_indices, strict=True)
+            return rebuilt.replace(arg=tuple([max(n, _padded_size(i, sizes)) for n, i in pairs]))
+        return _gate_index(node, rebuilt, sizes) if node.op is Ops.INDEX else rebuilt
+
+    body = transform_nodes(nodes_of(nest.body), grow)[nest.body]
+    return Nest(body, nest.outer, nest.rewrites, nest.mask_bounds, nest.recipe)
 
 
 def _padded_size(index: UOp, sizes: dict[UOp, int]) -> int:

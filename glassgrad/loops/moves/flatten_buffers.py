@@ -7,10 +7,10 @@ index again; merging the axes removes the divisions.
 from __future__ import annotations
 
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.linear import add, linear, scale
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Nest, Param
+from glassgrad.ir.traverse import transform
 from glassgrad.ir.uop import UOp
 
 DIVISIONS = frozenset((Ops.FLOORDIV, Ops.FLOORMOD))
@@ -71,17 +71,18 @@ def _merged_index(param: UOp, indices: tuple[UOp, ...], axis: int) -> UOp:
 
 def _merge_axes(body: UOp, axes: dict[UOp, int]) -> UOp:
     """The body with each of these argument axes merged with its successor."""
-    done = {param: param.replace(arg=_merged_param(param.arg, n)) for param, n in axes.items()}
-    for node in body.toposort():
-        if node in done:
-            continue
-        done[node] = rebuilt(node, done)
+
+    def merge(node: UOp, rebuilt: UOp) -> UOp:
+        if node in axes:
+            return node.replace(arg=_merged_param(node.arg, axes[node]))
         param = _param_of(node) if node.op is Ops.INDEX else None
-        if param in axes:
-            axis, (buffer, *indices) = axes[param], done[node].src
-            one = _merged_index(param, tuple(indices), axis)
-            done[node] = buffer.index(*indices[:axis], one, *indices[axis + 2 :])
-    return done[body]
+        if param not in axes:
+            return rebuilt
+        axis, (buffer, *indices) = axes[param], rebuilt.src
+        merged = _merged_index(param, tuple(indices), axis)
+        return buffer.index(*indices[:axis], merged, *indices[axis + 2 :])
+
+    return transform(body, merge)
 
 
 def _merged_param(param: Param, axis: int) -> Param:

@@ -8,14 +8,13 @@ from typing import Any
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import replace
-from glassgrad.ir.divmod import less
-from glassgrad.ir.facts import identity, rebuilt
-from glassgrad.ir.linear import ZERO, add, minimum, scale
+from glassgrad.ir.linear import add, minimum, scale
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.staged import carried_loops
 from glassgrad.ir.stages import Nest, Target
 from glassgrad.ir.strides import written_stride
-from glassgrad.ir.uop import UOp, const, make_range, toposort
+from glassgrad.ir.traverse import transform
+from glassgrad.ir.uop import UOp, const, make_range
 from glassgrad.loops.analysis.mask_bounds import update_mask_bounds
 from glassgrad.loops.moves.accumulate import accumulate
 from glassgrad.loops.moves.attention_backward import attention_backward
@@ -26,9 +25,16 @@ from glassgrad.loops.moves.k_block import k_block
 from glassgrad.loops.moves.lanes import as_lanes, conflicts_with_lanes
 from glassgrad.loops.moves.online_softmax import online_softmax
 from glassgrad.loops.moves.pack import pack
+from glassgrad.loops.moves.pad import pad_to
 from glassgrad.loops.moves.row_block import row_block
-from glassgrad.loops.moves.skip_zeros import FACTOR_OPS, skip_zeros
+from glassgrad.loops.moves.skip_zeros import skip_zeros
 from glassgrad.loops.moves.split_epilogue import split_epilogue
+from glassgrad.loops.moves.thread_reduction import (
+    count_threads,
+    group,
+    group_top,
+    reads_own_stores,
+)
 from glassgrad.loops.nest import (
     accumulates_in_scratch,
     axes,
@@ -157,17 +163,11 @@ def split(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) 
         )
         if outer is AxisKind.GLOBAL:
             require(
-                not _reads_own_stores(nest),
+                not reads_own_stores(nest),
                 "two thread groups would store elements that one of them reads back",
             )
         start = minimum(start, const(size - amount))
     return substitute_axis(nest, axis, (coarse, fine), add(start, fine))
-
-
-def _reads_own_stores(nest: Nest) -> bool:
-    """True if an iteration reads back what it stored."""
-    nodes = nest.body.toposort()
-    return any(node.op is Ops.INDEX and node.src[0].op is Ops.STORE for node in nodes)
 
 
 def _split_reduction(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer: AxisKind) -> Nest:
@@ -176,17 +176,14 @@ def _split_reduction(nest: Nest, axis: UOp, amount: int, inner: AxisKind, outer:
     number = next_axis_number(nest)
     main = make_range(axis.axis, main_size, axis.kind)
     tail = make_range(number, axis.size - main_size, axis.kind)
-    done: dict[UOp, UOp] = {}
-    for node in nest.body.toposort():
-        rebuilt_node = rebuilt(node, done)
-        if node.op is Ops.REDUCE and axis in node.bound:
-            left, right = [
-                _reduce_over(rebuilt_node, axis, part, offset)
-                for part, offset in ((main, 0), (tail, main_size))
-            ]
-            rebuilt_node = left.alu(node.arg, right)
-        done[node] = rebuilt_node
-    peeled = replace(nest, body=done[nest.body])
+
+    def peel(node: UOp, rebuilt: UOp) -> UOp:
+        if node.op is not Ops.REDUCE or axis not in node.bound:
+            return rebuilt
+        whole = _reduce_over(rebuilt, axis, main, 0)
+        return whole.alu(node.arg, _reduce_over(rebuilt, axis, tail, main_size))
+
+    peeled = replace(nest, body=transform(nest.body, peel))
     return split(peeled, main, amount, inner, outer)
 
 
@@ -283,130 +280,8 @@ def local(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     require(target.has_threads, "this machine has cores, not threads")
     require(axis.kind is AxisKind.GLOBAL, "LOCAL needs a grid axis")
     require(axis.size % amount == 0, f"{amount} threads do not evenly divide {axis.size}")
-    require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
+    require(count_threads(nest) * amount <= target.group_size, "too many threads in a group")
     return split(nest, axis, amount, AxisKind.LOCAL, AxisKind.GLOBAL)
-
-
-def _threads(nest: Nest) -> int:
-    count = 1
-    for node in nest.body.toposort():
-        if node.op is Ops.RANGE and node.kind in (AxisKind.LOCAL, AxisKind.GROUP):
-            count *= node.size
-    return count
-
-
-# ---------------------------------------------------------------------- shared reductions
-
-
-def group(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
-    """sum over k  ->  thread t sums k = t, t+n, t+2n, …; then the partial sums are summed"""
-    return _divide_reduction(
-        nest, axis, amount, target, lambda thread, step: add(scale(step, amount), thread)
-    )
-
-
-def group_top(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
-    """sum over k  ->  thread t sums the t-th contiguous part of k; then the partial sums are
-    summed
-    """
-    steps = axis.size // max(amount, 1)
-    return _divide_reduction(
-        nest, axis, amount, target, lambda thread, step: add(scale(thread, steps), step)
-    )
-
-
-def _divide_reduction(
-    nest: Nest, axis: UOp, amount: int, target: Target, index_of: Callable[[UOp, UOp], UOp]
-) -> Nest:
-    binders = binders_over(nest, axis)
-    require(
-        len(binders) == 1 and is_reduced(nest, axis), "GROUP needs an axis of exactly one reduction"
-    )
-    require(axis.kind is AxisKind.REDUCE, "this axis is unrolled")
-    require(axis.src[0].is_const, "GROUP needs an axis of constant size")
-    require(
-        1 < amount <= axis.size and axis.size % amount == 0,
-        f"{amount} does not evenly divide {axis.size}",
-    )
-    (reduce,) = binders
-    require(not any(r.kind.is_unrolled for r in reduce.ranges), "GROUP must come before unrolling")
-    kind = AxisKind.GROUP if target.has_threads else AxisKind.LOOP
-    if target.has_threads:
-        require(_threads(nest) * amount <= target.group_size, "too many threads in a group")
-        require(not _has_thread_reduction(nest), "one reduction is already divided among threads")
-        require(
-            not _reads_written_buffers(nest),
-            "the nest reads a buffer that another thread may write",
-        )
-    number = next_axis_number(nest)
-    thread, last = make_range(number, amount, kind), make_range(number + 1, amount, AxisKind.REDUCE)
-    step = make_range(axis.axis, axis.size // amount, AxisKind.REDUCE)
-    alone = Nest(UOp(Ops.SINK, dtypes.void, (reduce.src[0],)))
-    body = substitute_axis(alone, axis, (step,), index_of(thread, step)).body.src[0]
-    loops = tuple([step if r is axis else r for r in reduce.bound])
-    if axis.size == amount:
-        body, loops = body.substitute({step: ZERO}), tuple([r for r in loops if r is not step])
-    k_block = UOp(Ops.REDUCE, reduce.dtype, (body, *loops), reduce.arg) if loops else body
-    stage = UOp(Ops.STAGE, reduce.dtype, (k_block, thread, thread), (amount,))
-    total = UOp(Ops.REDUCE, reduce.dtype, (stage.index(last).load(), last), reduce.arg)
-    return replace(nest, body=nest.body.substitute({reduce: total}))
-
-
-def _reads_written_buffers(nest: Nest) -> bool:
-    """True if the nest reads anything that it also writes."""
-    return nest.rewrites or _reads_own_stores(nest)
-
-
-def _has_thread_reduction(nest: Nest) -> bool:
-    return any(n.op is Ops.RANGE and n.kind is AxisKind.GROUP for n in nest.body.toposort())
-
-
-# ---------------------------------------------------------------------- padding
-
-
-def pad_to(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
-    """for i in 5: y[i] = x[i]  ->  for i in 8: if i < 5: y[i] = x[i]"""
-    require(axis.src[0].is_const, "GROUP needs an axis of constant size")
-    require(amount > 1 and axis.size % amount != 0, "this axis needs no padding")
-    require(
-        axis.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.GLOBAL),
-        "PADTO must come before other splits",
-    )
-    binders = binders_over(nest, axis)
-    require(
-        all(b.op is not Ops.STAGE for b in binders), "a loop that fills scratch cannot be padded"
-    )
-    scans = [binder for binder in binders if binder.op is Ops.SCAN]
-    require(
-        all(s.bound[0] is axis for s in scans), "only the outermost axis of a scan can be padded"
-    )
-    wide = make_range(axis.axis, -(-axis.size // amount) * amount, axis.kind)
-    valid = less(wide, axis.size)
-    done: dict[UOp, UOp] = {axis: wide}
-    for node in toposort((nest.body,), stop=done.__contains__):
-        if node in done:
-            continue
-        same = rebuilt(node, done)
-        done[node] = _masked(node, same, axis, valid)
-    outer = tuple([wide if r is axis else r for r in nest.outer])
-    return replace(nest, body=done[nest.body], outer=outer)
-
-
-def _masked(before: UOp, node: UOp, axis: UOp, valid: UOp) -> UOp:
-    """Gate memory accesses by `valid`; where it is false, a reduction combines its identity."""
-    if node.op is Ops.INDEX and axis in before.ranges:
-        gate = valid if node.gate is None else node.gate & valid
-        return node.src[0].index(*node.indices, gate=gate)
-    if node.op is Ops.REDUCE and axis in before.bound and not _adds_only_zeros(before, axis):
-        neutral = const(identity(node.arg, node.dtype), node.dtype)
-        return UOp(node.op, node.dtype, (valid.where(node.src[0], neutral), *node.bound), node.arg)
-    return node
-
-
-def _adds_only_zeros(reduce: UOp, axis: UOp) -> bool:
-    """True if the sum adds products whose loads are all 0 outside of the axis."""
-    nodes = reduce.value.toposort(stop=lambda node: node.op is Ops.LOAD)
-    return reduce.arg is Ops.ADD and all(n.op in FACTOR_OPS and axis in n.ranges for n in nodes)
 
 
 MOVES: dict[OptOps, Move] = {

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.shape import Shape
+from glassgrad.ir.traverse import transform_nodes
 from glassgrad.ir.uop import UOp, toposort
 
 REDUCE, WINDOW_ADJOINT, RESHAPE, PERMUTE, MUL = (
@@ -36,19 +36,20 @@ def fuse_convolution_gradients(roots: Sequence[UOp]) -> list[UOp]:
     uses = Counter(source for node in nodes for source in node.src)
     uses.update(roots)
     single_use = {node for node in nodes if uses[node] == 1}
-    done: dict[UOp, UOp] = {}
     rewritten_single_use: set[UOp] = set()  # replacements of nodes with one reader
-    for node in nodes:
-        rebuilt_node = rebuilt(node, done)
+
+    def fuse(node: UOp, rebuilt: UOp) -> UOp:
         if node.op is REDUCE:
-            rebuilt_node = _fuse_sums(rebuilt_node, rewritten_single_use) or rebuilt_node
-        elif node.op is SHRINK and node.src[0] in single_use and rebuilt_node.src[0].op is REDUCE:
-            rebuilt_node = _shrink_terms(rebuilt_node)
-        if rebuilt_node.origin is None:
-            rebuilt_node.origin = node.origin
-        done[node] = rebuilt_node
+            rebuilt = _fuse_sums(rebuilt, rewritten_single_use) or rebuilt
+        elif node.op is SHRINK and node.src[0] in single_use and rebuilt.src[0].op is REDUCE:
+            rebuilt = _shrink_terms(rebuilt)
+        if rebuilt.origin is None:
+            rebuilt.origin = node.origin
         if node in single_use:
-            rewritten_single_use.add(rebuilt_node)
+            rewritten_single_use.add(rebuilt)
+        return rebuilt
+
+    done = transform_nodes(nodes, fuse)
     return [done[root] for root in roots]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glassgrad.ir.ops import Ops
+from glassgrad.ir.traverse import transform_all, transform_nodes
 from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule.kernels.movement import destination
 from glassgrad.schedule.materialize.statement import ALWAYS_MATERIALIZED, make_axis, sources
@@ -21,12 +22,13 @@ def resolve_write_hazards(roots: Sequence[UOp]) -> list[UOp]:
         return list(roots)
     targets = {node.src[0] for node in assigns}
     assert len(targets) == len(assigns), "a version of a buffer is replaced by two writes"
-    done: dict[UOp, UOp] = {}
-    for node in nodes:
-        src = tuple([done[source] for source in node.src])
-        if node.op is Ops.ASSIGN and _reads_other_elements(node):
-            src = (src[0], _copy(src[1]))
-        done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+
+    def copy_value(node: UOp, rebuilt: UOp) -> UOp:
+        if node.op is not Ops.ASSIGN or not _reads_other_elements(node):
+            return rebuilt
+        return rebuilt.replace(src=(rebuilt.src[0], _copy(rebuilt.src[1])))
+
+    done = transform_nodes(nodes, copy_value)
     replaced = {version for assign in assigns for version in previous_versions(assign)}
     return [_copy(done[root]) if root in replaced else done[root] for root in roots]
 
@@ -42,14 +44,15 @@ def previous_versions(assign: UOp) -> list[UOp]:
 
 def copy_versions(roots: Sequence[UOp], versions: set[UOp]) -> list[UOp]:
     """Replace reads of these buffer versions by reads of a copy; only ASSIGNs see the buffer."""
-    done: dict[UOp, UOp] = {}
-    for node in toposort(roots):
-        src_list = [_copy(done[s]) if s in versions else done[s] for s in node.src]
+
+    def read_copies(node: UOp, rebuilt: UOp) -> UOp:
+        pairs = zip(node.src, rebuilt.src, strict=True)
+        src = [_copy(new) if old in versions else new for old, new in pairs]
         if node.op is Ops.ASSIGN or (node.op is Ops.CONTIGUOUS and node.src[0] in versions):
-            src_list[0] = done[node.src[0]]
-        src = tuple(src_list)
-        done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-    return [done[root] for root in roots]
+            src[0] = rebuilt.src[0]
+        return rebuilt.replace(src=tuple(src))
+
+    return transform_all(roots, read_copies)
 
 
 def _copy(node: UOp) -> UOp:

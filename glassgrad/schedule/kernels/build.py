@@ -8,6 +8,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.proof import guard_unproved
 from glassgrad.ir.stages import ERROR_CELLS, Check, Kernel, Param
+from glassgrad.ir.traverse import transform_nodes
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.memory.view import contiguous_strides
 from glassgrad.schedule.fuse.groups import FusionGroup
@@ -147,14 +148,15 @@ def _drop_unused_params(body: UOp, slots: tuple[UOp, ...]) -> tuple[UOp, tuple[U
     if len(used) == len(slots):
         return body, slots
     number = {slot: i for i, slot in enumerate(sorted(used))}
-    done: dict[UOp, UOp] = {}
-    for node in nodes:
-        arg = node.arg
+
+    def renumber(node: UOp, rebuilt: UOp) -> UOp:
         if node.op is Ops.PARAM:
-            arg = replace(arg, slot=number[arg.slot])
-        elif node.op is Ops.CHECK:
-            arg = (arg[0], number[arg[1]], *arg[2:])
-        done[node] = UOp(node.op, node.dtype, tuple([done[source] for source in node.src]), arg)
+            return rebuilt.replace(arg=replace(node.arg, slot=number[node.arg.slot]))
+        if node.op is Ops.CHECK:
+            return rebuilt.replace(arg=(node.arg[0], number[node.arg[1]], *node.arg[2:]))
+        return rebuilt
+
+    done = transform_nodes(nodes, renumber)
     return done[body], tuple([slots[slot] for slot in sorted(used)])
 
 

@@ -7,9 +7,9 @@ p need not be staged then: softmax(x) @ v keeps one row of scratch less and divi
 
 from __future__ import annotations
 
-from glassgrad.ir.facts import rebuilt
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
+from glassgrad.ir.traverse import transform
 from glassgrad.ir.uop import UOp
 
 SCALING_OPS = frozenset((Ops.FDIV, Ops.MUL))
@@ -21,11 +21,11 @@ def factor_out(body: UOp) -> UOp:
     readers = _count_readers(body)
     if not readers:
         return body
-    done: dict[UOp, UOp] = {}
-    for node in body.toposort():
-        same = rebuilt(node, done)
-        done[node] = _factor_reduction(same, readers) if node.op is Ops.REDUCE else same
-    return done[body]
+
+    def factor(node: UOp, rebuilt: UOp) -> UOp:
+        return _factor_reduction(rebuilt, readers) if node.op is Ops.REDUCE else rebuilt
+
+    return transform(body, factor)
 
 
 def _count_readers(body: UOp) -> dict[UOp, int]:
