@@ -75,7 +75,9 @@ class Checkpoints:
             "positions": {name: part.position() for name, part in self._seekable().items()},
             "notes": notes,
         }
-        safe_save(self._tensors(), path, {key: json.dumps(one) for key, one in metadata.items()})
+        safe_save(
+            self._index_parts(), path, {key: json.dumps(one) for key, one in metadata.items()}
+        )
         self._has_resumed = True
         self._remove(path)
         return path
@@ -103,7 +105,7 @@ class Checkpoints:
         except FormatError as error:
             raise FormatError(error.message, hint=self._hint_for_unreadable(found)) from None
         try:
-            load_state_dict(self._tensors(), saved)
+            load_state_dict(self._index_parts(), saved)
         except FormatError as error:
             hint = "pass the same parts as in the run that saved the checkpoint"
             raise FormatError(error.message, hint=hint) from None
@@ -145,7 +147,7 @@ class Checkpoints:
     def _seekable(self) -> dict[str, Seekable]:
         return {name: part for name, part in self.parts.items() if isinstance(part, Seekable)}
 
-    def _tensors(self) -> dict[str, Tensor]:
+    def _index_parts(self) -> dict[str, Tensor]:
         """The tensors of all parts; a tensor with several names, such as a parameter, only once."""
         parts = {name: part for name, part in self.parts.items() if not isinstance(part, Seekable)}
         first: dict[int, str] = {}

@@ -44,7 +44,7 @@ class Assignment(TensorCore):
             x = type(self)(x, dtype=self.dtype)
         value = self._operand(x, "write")
         if isinstance(x, SCALARS):
-            value = cast_to(self._pair(x, "write")[1], self.dtype)
+            value = cast_to(self._promoted_operands(x, "write")[1], self.dtype)
         if value.dtype is not self.dtype:
             raise DTypeError(
                 f"cannot write {value.dtype.name} into a tensor of {self.dtype.name}",
@@ -62,9 +62,9 @@ class Assignment(TensorCore):
         if isinstance(indices, TensorCore) and indices.dtype is dtypes.bool and _is_number(value):
             self._fill(indices, value)
             return
-        plan = plan_index(self._tensors(indices), self.uop.shape)
+        plan = plan_index(self._index_parts(indices), self.uop.shape)
         make_writable(self)
-        target = self._wrap_raw(self.uop)._stepped(plan.steps)
+        target = self._wrap_raw(self.uop)._apply_steps(plan.steps)
         if plan.lookups:
             wanted = gather_indexed(target, plan).uop.shape
             if 0 in wanted or 0 in target.uop.shape:
@@ -92,7 +92,7 @@ class Assignment(TensorCore):
         >>> Tensor([1, 2]).replace(Tensor([3, 4])).tolist()
         [3, 4]
         """
-        x = self._given(x, "what replaces a tensor")
+        x = self._as_tensor(x, "what replaces a tensor")
         if x.uop.shape != self.uop.shape:
             raise ShapeError(f"cannot replace {self.shape} by {x.shape}")
         if self._view_group is not None:

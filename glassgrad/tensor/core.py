@@ -35,8 +35,8 @@ else:
     TensorInterface = object
 
 BUFFER, COPY, CONST, DETACH = Ops.BUFFER, Ops.COPY, Ops.CONST, Ops.DETACH
-CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))
-ENDS = frozenset((BUFFER, CONST, DETACH))  # gradients stop here
+LEAF_CONSTANTS = frozenset((CONST, Ops.IOTA, Ops.VARIABLE))
+GRADIENT_STOPS = frozenset((BUFFER, CONST, DETACH))  # gradients stop here
 
 
 class TensorRef(IdentityRef):
@@ -138,7 +138,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
 
     @classmethod
     def _from_uop(cls, uop: UOp, is_param: bool = False) -> Self:
-        if NO_GRAD.value and not is_param and uop.op not in ENDS:
+        if NO_GRAD.value and not is_param and uop.op not in GRADIENT_STOPS:
             uop = record(DETACH, uop.dtype, (uop,))
         made = object.__new__(cls)
         made._init_fields(uop, is_param)
@@ -245,7 +245,7 @@ class TensorCore(TensorInterface, metaclass=Modes):
 
     # ------------------------------------------------------------------ operands
 
-    def _pair(self, other: Any, what: str) -> tuple[UOp, UOp]:
+    def _promoted_operands(self, other: Any, what: str) -> tuple[UOp, UOp]:
         """This node and another operand in one dtype; a Python number takes this tensor's dtype if
         it can.
         """
@@ -253,13 +253,13 @@ class TensorCore(TensorInterface, metaclass=Modes):
         if isinstance(other, TensorCore):
             return promote_pair(mine, other.uop)
         if not isinstance(other, (int, float)):
-            other = self._number(other, what)
+            other = self._convert_foreign(other, what)
             if isinstance(other, TensorCore):
                 return promote_pair(mine, other.uop)
         dtype = weak_dtype(other, mine.dtype)
         return cast_to(mine, dtype), scalar(other, dtype)
 
-    def _number(self, other: Any, what: str) -> Any:
+    def _convert_foreign(self, other: Any, what: str) -> Any:
         """NumPy scalars become Python numbers, NumPy arrays become tensors."""
         if isinstance(other, SymbolicInt):
             return other
@@ -279,14 +279,14 @@ class TensorCore(TensorInterface, metaclass=Modes):
         if isinstance(other, TensorCore):
             return other.uop
         if not isinstance(other, (int, float)):
-            other = self._number(other, what)
+            other = self._convert_foreign(other, what)
             if isinstance(other, TensorCore):
                 return other.uop
         if isinstance(other, SymbolicInt):
             return scalar(other, dtypes.default_int)
         return UOp(CONST, dtypes.from_py(other), (), other)
 
-    def _given(self, value: Any, what: str) -> Self:
+    def _as_tensor(self, value: Any, what: str) -> Self:
         """An argument that must be a tensor; arrays, lists and numbers are converted."""
         if isinstance(value, TensorCore):
             return cast(Self, value)
@@ -310,7 +310,7 @@ def _depends_only_on(uop: UOp, source: UOp) -> bool:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            if not node.src and node.op not in CONSTANTS:
+            if not node.src and node.op not in LEAF_CONSTANTS:
                 return False
             stack.extend(node.src)
     return True

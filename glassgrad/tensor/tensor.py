@@ -44,6 +44,7 @@ from glassgrad.tensor.ops.inverse import InverseFunctions
 from glassgrad.tensor.ops.linear_algebra import LinearAlgebra
 from glassgrad.tensor.ops.losses import Losses
 from glassgrad.tensor.ops.movement import Movement
+from glassgrad.tensor.ops.normalization import Normalization
 from glassgrad.tensor.ops.operators import Operators
 from glassgrad.tensor.ops.pooling import Pooling
 from glassgrad.tensor.ops.random import Random
@@ -86,6 +87,7 @@ class Tensor(
     Attention,
     Pooling,
     Interpolation,
+    Normalization,
     Losses,
     Autograd,
     Interop,
@@ -166,11 +168,11 @@ class Tensor(
         >>> (Tensor([1, 2]) + 1).realize().tolist()
         [2, 3]
         """
-        realize(self._with(lst))
+        realize(self._with_others(lst))
         return self
 
-    def _with(self, others: tuple[Any, ...]) -> list[Tensor]:
-        return [self, *(self._given(other, "what is computed") for other in others)]
+    def _with_others(self, others: tuple[Any, ...]) -> list[Tensor]:
+        return [self, *(self._as_tensor(other, "what is computed") for other in others)]
 
     def schedule(self, *lst: Tensor) -> Any:
         """The kernels that realize() would run, in order. Nothing runs.
@@ -182,7 +184,7 @@ class Tensor(
         from glassgrad.schedule import schedule
 
         roots, *_ = collect_values(
-            [tensor.uop for tensor in self._with(lst) if current_buffer(tensor.uop) is None]
+            [tensor.uop for tensor in self._with_others(lst) if current_buffer(tensor.uop) is None]
         )
         values = graph_to_compute(roots)
         leaves = [node for node in uncomputed_nodes(values) if node.op is BUFFER]
@@ -265,9 +267,9 @@ class Tensor(
             libraries.
             """
             # Imported only for the error
-            from glassgrad.tensor.compat.attribute_hints import instead
+            from glassgrad.tensor.compat.attribute_hints import suggestion
 
-            found = instead(type(self), name)
+            found = suggestion(type(self), name)
             words = f"'{type(self).__name__}' object has no attribute {name!r}"
             hint = f"; use {found}" if found else ""
             raise AttributeError(f"{words}{hint}", name=name, obj=self)
@@ -300,8 +302,8 @@ class Tensor(
         return pickled(self)
 
     def __repr__(self) -> str:
-        grad = None if self.grad is None else _short(self.grad.uop)
-        return f"<Tensor {_short(self.uop)} on {self.device} with grad {grad}>"
+        grad = None if self.grad is None else _node_summary(self.grad.uop)
+        return f"<Tensor {_node_summary(self.uop)} on {self.device} with grad {grad}>"
 
     def _repr_html_(self) -> str:
         from glassgrad.tensor.display import html  # imported only in notebooks
@@ -313,7 +315,7 @@ def _item(item: Any) -> UOp:
     return item.uop if isinstance(item, Tensor) else Tensor(item).uop
 
 
-def _short(uop: UOp) -> str:
+def _node_summary(uop: UOp) -> str:
     """A node on one line: device, shape, dtype, op and its memory, if any."""
     held = current_buffer(uop)
     memory = None

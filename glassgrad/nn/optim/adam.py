@@ -113,7 +113,7 @@ class Adam(Optimizer):
         super().__init__(params, lr, **placement)
         self.b1, self.b2, self.eps, self.weight_decay = b1, b2, eps, weight_decay
         self.mean, self.square = self._zeros(), self._zeros()
-        self.count = self._number(0.0)  # of steps; float32 counts exactly up to 16 million
+        self.count = self._convert_foreign(0.0)  # of steps; float32 counts exactly up to 16 million
 
     def _write(self, gradients: list[Tensor]) -> list[Tensor]:
         self._update(self.count, _next, (), self.count)

@@ -66,7 +66,7 @@ class Optimizer:
                 f"an optimiser on {self.device} cannot update a parameter on {elsewhere[0]}",
                 hint=f"call parameter.to_({self.device!r}) before making the optimiser",
             )
-        self._rate = self._number(float(lr))
+        self._rate = self._convert_foreign(float(lr))
         self.guard: Tensor | None = None
         Tensor.realize(*self.params)
 
@@ -163,7 +163,7 @@ class Optimizer:
         else:
             self._set(target, Tensor._from_uop(node))
 
-    def _number(self, value: float) -> Tensor:
+    def _convert_foreign(self, value: float) -> Tensor:
         """A scalar of the state, on the optimiser's device."""
         are_double = all(param.dtype is dtypes.float64 for param in self.params)
         dtype = dtypes.float64 if are_double else dtypes.float32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-INSTEAD = {
+SUGGESTIONS = {
     "absolute": "abs()",
     "argwhere": "nonzero()",
     "astype": "cast(dtype)",
@@ -18,9 +18,14 @@ INSTEAD = {
 }
 
 
-def instead(kind: type, name: str) -> str | None:
+def suggestion(kind: type, name: str) -> str | None:
     """What to write instead of a missing attribute; None if that is unknown."""
     plain = name.removesuffix("_")
-    if name not in INSTEAD and plain != name and not plain.endswith("_") and hasattr(kind, plain):
+    if (
+        name not in SUGGESTIONS
+        and plain != name
+        and not plain.endswith("_")
+        and hasattr(kind, plain)
+    ):
         return f"assign(x.{plain}(…)), which writes in place"
-    return INSTEAD.get(name)
+    return SUGGESTIONS.get(name)

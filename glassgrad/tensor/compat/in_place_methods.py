@@ -65,7 +65,7 @@ class InPlaceMethods(TensorCore):
         >>> Tensor([1, 2]).copy_(Tensor([7])).tolist()
         [7, 7]
         """
-        return self._write(self._given(src, "what copy_ writes").to(self.device))
+        return self._write(self._as_tensor(src, "what copy_ writes").to(self.device))
 
     def fill_(self, value: Any) -> Self:
         """Write one number everywhere.

@@ -68,7 +68,7 @@ class LegacyAliases(TensorCore):
         >>> Tensor([1.5]).ufix(2).dtype
         dtypes.float
         """
-        return self._wrap(self._pair(x, "combine")[1])
+        return self._wrap(self._promoted_operands(x, "combine")[1])
 
     def usum(self, *uops: Any) -> Self:
         """The sum of this and others.
@@ -98,7 +98,7 @@ class LegacyAliases(TensorCore):
         >>> Tensor([1], dtype="uint64").threefry(Tensor([2], dtype="uint64")).dtype
         dtypes.ulong
         """
-        seed = self._given(seed, "the key of threefry")
+        seed = self._as_tensor(seed, "the key of threefry")
         if not self.uop.dtype.kind == seed.uop.dtype.kind == "uint":
             raise DTypeError(
                 f"threefry takes unsigned counters and keys, not {self.uop.dtype.name} and "
@@ -125,9 +125,9 @@ class LegacyAliases(TensorCore):
         if num < 0:
             raise ShapeError(f"cannot make {num} random words")
         first = counter.bitcast(dtypes.uint64)
-        counters = first + first._line(-(-num // 2) or 1, dtypes.int64).cast(dtypes.uint64)
+        counters = first + first._iota(-(-num // 2) or 1, dtypes.int64).cast(dtypes.uint64)
         words = counters.threefry(key.bitcast(dtypes.uint64)).bitcast(dtypes.uint32)
-        return words._shrunk(((0, num),))
+        return words._shrink(((0, num),))
 
     # ------------------------------------------------------------------ older names
 

@@ -44,7 +44,7 @@ class TorchAliases(TensorCore):
         return self._product(vec, "mv", 2, 1)
 
     def _product(self, other: Any, name: str, left: int, right: int) -> Self:
-        other = self._given(other, f"the second operand of {name}")
+        other = self._as_tensor(other, f"the second operand of {name}")
         if (self.ndim, other.ndim) != (left, right) or (
             left == 3 and self.uop.shape[0] != other.uop.shape[0]
         ):
@@ -57,7 +57,7 @@ class TorchAliases(TensorCore):
         >>> Tensor([1, 2]).outer(Tensor([3, 4])).tolist()
         [[3, 4], [6, 8]]
         """
-        vec2 = self._given(vec2, "the second operand of outer")
+        vec2 = self._as_tensor(vec2, "the second operand of outer")
         if self.ndim != 1 or vec2.ndim != 1:
             raise ShapeError(f"outer of shapes {self.shape} and {vec2.shape}; it takes two vectors")
         return self.unsqueeze(1) * vec2
@@ -68,7 +68,7 @@ class TorchAliases(TensorCore):
         >>> Tensor([1]).addmm(Tensor([[2]]), Tensor([[3]]), alpha=2).tolist()
         [[13]]
         """
-        product = self._given(mat1, "the first matrix of addmm").mm(mat2)
+        product = self._as_tensor(mat1, "the first matrix of addmm").mm(mat2)
         scaled = product if alpha == 1 else product * alpha
         if beta == 0:
             return scaled
@@ -151,7 +151,7 @@ class TorchAliases(TensorCore):
         power = 2.0 if p == "fro" else p
         if isinstance(power, bool) or not isinstance(power, (int, float)):
             raise DTypeError(f'norm takes a number or "fro" for p, not {p!r}')
-        return self._smooth(lambda x: x._length(power, _axes(dim), keepdim))
+        return self._apply_in_float(lambda x: x._p_norm(power, _axes(dim), keepdim))
 
     # ------------------------------------------------------------------ axes and parts
 
@@ -249,7 +249,7 @@ class TorchAliases(TensorCore):
         >>> Tensor([[1, 2, 3]]).index_select(1, Tensor([2, 0])).tolist()
         [[3, 1]]
         """
-        index = self._given(index, "the index of index_select")
+        index = self._as_tensor(index, "the index of index_select")
         check_index(index)
         if index.ndim > 1:
             raise ShapeError(f"index_select by an index of shape {index.shape}; it takes a vector")

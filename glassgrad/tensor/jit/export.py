@@ -145,7 +145,9 @@ class ExportedFunction:
 
     def _output(self, output: Output, captured: CapturedGraph) -> Row:
         if output.tensor is not None:
-            return {"storage": self._numbered(output.tensor)} | _window(_seen(output.tensor))
+            return {"storage": self._numbered(output.tensor)} | _window(
+                _window_of_tensor(output.tensor)
+            )
         if output.argument is None:
             window = captured.output_buffers[output.made].windows[output.number]
             return {"made": output.made} | _window(window)
@@ -163,7 +165,7 @@ class ExportedFunction:
                 "reads or writes",
                 hint="leave it out",
             )
-        return {"storage": number} | _window(_seen(tensor))
+        return {"storage": number} | _window(_window_of_tensor(tensor))
 
     def _refuse_overlaps(self) -> None:
         """Raise an error if written storages overlap others: the file stores each storage
@@ -219,7 +221,7 @@ def _names_inside(name: str, key: Any) -> list[str]:
     return [found for n, part in numbered for found in _names_inside(f"{name}_{n}", part)]
 
 
-def _seen(tensor: TensorCore) -> BufferWindow:
+def _window_of_tensor(tensor: TensorCore) -> BufferWindow:
     view = tensor.uop.arg
     return BufferWindow(view.dtype, view.shape, view.strides, view.offset)
 

@@ -71,7 +71,6 @@ from glassgrad.tensor.memo.step_cache import (
 
 BUFFER, CONST, ASSIGN = Ops.BUFFER, Ops.CONST, Ops.ASSIGN
 DETACH, CONTIGUOUS, RESHAPE = Ops.DETACH, Ops.CONTIGUOUS, Ops.RESHAPE
-MOST_NAMED = 8  # tensors in a message about memory
 
 
 @exclusive

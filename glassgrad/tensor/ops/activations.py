@@ -43,7 +43,7 @@ class Activations(TensorCore):
         >>> Tensor([-1.0, 3.0, 9.0]).relu6().tolist()
         [0.0, 3.0, 6.0]
         """
-        return self._between(0, 6)
+        return self._clamp_flat(0, 6)
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
         """Clamped between two values.
@@ -51,7 +51,7 @@ class Activations(TensorCore):
         >>> Tensor([-3.0, 0.5, 3.0]).hardtanh().tolist()
         [-1.0, 0.5, 1.0]
         """
-        return self._between(min_val, max_val)
+        return self._clamp_flat(min_val, max_val)
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """The positive part and a little of the negative one.
@@ -59,7 +59,7 @@ class Activations(TensorCore):
         >>> Tensor([-2.0, 2.0]).leaky_relu(0.25).tolist()
         [-0.5, 2.0]
         """
-        return self._smooth(lambda x: (x > 0).where(x, x * neg_slope))
+        return self._apply_in_float(lambda x: (x > 0).where(x, x * neg_slope))
 
     def elu(self, alpha: float = 1.0) -> Self:
         """x where positive, alpha * (exp(x) - 1) where not.
@@ -67,7 +67,7 @@ class Activations(TensorCore):
         >>> Tensor([-1000.0, 2.0]).elu().tolist()
         [-1.0, 2.0]
         """
-        return self._smooth(lambda x: _elu(x, alpha, 1.0))
+        return self._apply_in_float(lambda x: _elu(x, alpha, 1.0))
 
     def celu(self, alpha: float = 1.0) -> Self:
         """x where positive, alpha * (exp(x/alpha) - 1) where not.
@@ -77,7 +77,7 @@ class Activations(TensorCore):
         """
         if alpha == 0:
             raise ValueError("alpha of celu must not be 0")
-        return self._smooth(lambda x: _elu(x, alpha, alpha))
+        return self._apply_in_float(lambda x: _elu(x, alpha, alpha))
 
     def selu(self, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Self:
         """gamma times `elu`.
@@ -85,7 +85,7 @@ class Activations(TensorCore):
         >>> round(Tensor(-1.0).selu().item(), 4)
         -1.1113
         """
-        return self._smooth(lambda x: x.elu(alpha) * gamma)
+        return self._apply_in_float(lambda x: x.elu(alpha) * gamma)
 
     @composite
     def silu(self) -> Self:
@@ -105,7 +105,7 @@ class Activations(TensorCore):
             whole = with_derivative(share * rest, x, LOGISTIC_DERIVATIVE)
             return with_derivative(x * share * rest, x, Derivative(_silu_derivative), whole)
 
-        return self._smooth(gated)
+        return self._apply_in_float(gated)
 
     def swish(self) -> Self:
         """The same as `silu`.
@@ -124,7 +124,7 @@ class Activations(TensorCore):
         (0.84119, 0.84134)
         """
         if approximate == "none":
-            return self._smooth(lambda x: x * (((x * math.sqrt(0.5)).erf() + 1.0) * 0.5))
+            return self._apply_in_float(lambda x: x * (((x * math.sqrt(0.5)).erf() + 1.0) * 0.5))
         if approximate != "tanh":
             raise ValueError(f'approximate is "tanh" or "none", not {approximate!r}')
 
@@ -133,7 +133,7 @@ class Activations(TensorCore):
             share = (x * (x * x * GELU_CUBIC + 1.0) * GELU_SCALE).sigmoid()
             return with_derivative(x * share, x, Derivative(_gelu_derivative), share)
 
-        return self._smooth(gated)
+        return self._apply_in_float(gated)
 
     def quick_gelu(self) -> Self:
         """x * sigmoid(1.702 x)
@@ -141,7 +141,7 @@ class Activations(TensorCore):
         >>> round(Tensor(1.0).quick_gelu().item(), 5)
         0.8458
         """
-        return self._smooth(lambda x: x * (x * 1.702).sigmoid())
+        return self._apply_in_float(lambda x: x * (x * 1.702).sigmoid())
 
     def softplus(self, beta: float = 1.0) -> Self:
         """log(1 + exp(beta x)) / beta
@@ -151,7 +151,7 @@ class Activations(TensorCore):
         """
         if beta == 0:
             raise ValueError("beta of softplus must not be 0")
-        return self._smooth(lambda x: (x * beta).logaddexp(0.0) * (1 / beta))
+        return self._apply_in_float(lambda x: (x * beta).logaddexp(0.0) * (1 / beta))
 
     def logsigmoid(self) -> Self:
         """log(sigmoid(x))
@@ -180,7 +180,7 @@ class Activations(TensorCore):
             value = tail.where(x * small * small, x * usual)
             return with_derivative(value, x, Derivative(_mish_derivative), share, steepness)
 
-        return self._smooth(gated)
+        return self._apply_in_float(gated)
 
     def softsign(self) -> Self:
         """x / (1 + |x|)
@@ -188,7 +188,7 @@ class Activations(TensorCore):
         >>> Tensor([-3.0, 1.0]).softsign().tolist()
         [-0.75, 0.5]
         """
-        return self._smooth(lambda x: x / (x.abs() + 1))
+        return self._apply_in_float(lambda x: x / (x.abs() + 1))
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
         """alpha * x + beta, clamped to 0 … 1.
@@ -196,7 +196,7 @@ class Activations(TensorCore):
         >>> Tensor([-9.0, 0.0, 9.0]).hardsigmoid().tolist()
         [0.0, 0.5, 1.0]
         """
-        return self._smooth(lambda x: (x * alpha + beta)._between(0, 1))
+        return self._apply_in_float(lambda x: (x * alpha + beta)._clamp_flat(0, 1))
 
     def hardswish(self) -> Self:
         """x * relu6(x + 3) / 6
@@ -204,7 +204,7 @@ class Activations(TensorCore):
         >>> Tensor([-9.0, 0.0, 9.0]).hardswish().tolist()
         [-0.0, 0.0, 9.0]
         """
-        return self._smooth(lambda x: x * (x + 3).relu6() * (1 / 6))
+        return self._apply_in_float(lambda x: x * (x + 3).relu6() * (1 / 6))
 
 
 def _elu(x: T, alpha: float, width: float) -> T:

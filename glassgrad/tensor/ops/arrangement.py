@@ -40,10 +40,10 @@ class Arrangement(TensorCore):
             raise ShapeError(f"{len(moves)} shifts do not fit {len(axes)} axes")
         x = self
         for shift, axis in zip(moves, axes, strict=True):
-            x = x._rolled(shift, axis_of(axis, self.ndim))
+            x = x._roll_axis(shift, axis_of(axis, self.ndim))
         return x
 
-    def _rolled(self, shift: int, axis: int) -> Self:
+    def _roll_axis(self, shift: int, axis: int) -> Self:
         """Two copies side by side, and a slice of one length."""
         size = int(self.shape[axis]) if self.shape else 0
         shift = shift % size if size else 0
@@ -89,7 +89,7 @@ class Arrangement(TensorCore):
             return self.diagonal()
         if self.ndim != 1:
             raise ShapeError(f"diag takes one or two axes, but the shape is {self.shape}")
-        line = self._line(self.shape[0])
+        line = self._iota(self.shape[0])
         return line.unsqueeze(1).eq(line).where(self.unsqueeze(1), self.const_like(0))
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
@@ -100,7 +100,7 @@ class Arrangement(TensorCore):
         """
         if indexing not in ("ij", "xy"):
             raise ValueError(f'indexing is "ij" or "xy", not {indexing!r}')
-        vectors = (self, *(self._given(vector, "a vector of meshgrid") for vector in args))
+        vectors = (self, *(self._as_tensor(vector, "a vector of meshgrid") for vector in args))
         for vector in vectors:
             if vector.ndim > 1:
                 raise ShapeError(f"meshgrid takes vectors, but one has the shape {vector.shape}")

@@ -34,7 +34,7 @@ class Attention(TensorCore):
         >>> query.scaled_dot_product_attention(key, value).tolist()[0][0]
         [1.0, 1.0]
         """
-        key, value = self._given(key, "the key"), self._given(value, "the value")
+        key, value = self._as_tensor(key, "the key"), self._as_tensor(value, "the value")
         if min(x.ndim for x in (self, key, value)) < 2 + enable_gqa:
             raise ShapeError(
                 f"queries {self.shape}, keys {key.shape} and values {value.shape} lack axes",
@@ -65,7 +65,7 @@ class Attention(TensorCore):
         scores: Self = self.dot(key.transpose(-2, -1), dtype=wide) * self._scale(self.shape[-1])
         if is_causal:
             rows, columns = self.shape[-2], key.shape[-2]
-            attn_mask = self._line(columns) <= self._line(rows).unsqueeze(1)
+            attn_mask = self._iota(columns) <= self._iota(rows).unsqueeze(1)
         if attn_mask is not None:
             hides = attn_mask.dtype is dtypes.bool
             scores = attn_mask.where(scores, -math.inf) if hides else scores + attn_mask

@@ -31,7 +31,7 @@ class Bitcasts(TensorCore):
         wanted = dtype_of(dtype)
         mine, theirs = self.uop.dtype.itemsize, wanted.itemsize
         if mine == theirs:
-            return self._read_as(wanted)
+            return self._bitcast_same_size(wanted)
         ratio = max(mine, theirs) // min(mine, theirs)
         if not self.shape or (mine < theirs and self.shape[-1] % ratio):
             raise DTypeError(
@@ -42,25 +42,25 @@ class Bitcasts(TensorCore):
         part = file_window(self.uop)
         if part is not None and part.is_contiguous:
             return self._wrap(UOp(Ops.BUFFER, wanted, (), part.bitcast(wanted)))
-        parts = self._split(ratio, theirs) if mine > theirs else self._joint(ratio, theirs)
-        return self._as_view(parts._read_as(wanted).uop, (Ops.BITCAST, wanted))
+        parts = self._split(ratio, theirs) if mine > theirs else self._merge_items(ratio, theirs)
+        return self._as_view(parts._bitcast_same_size(wanted).uop, (Ops.BITCAST, wanted))
 
     @exclusive
-    def _read_as(self, dtype: DType) -> Self:
+    def _bitcast_same_size(self, dtype: DType) -> Self:
         if dtype is self.uop.dtype:
             return self._as_view(self.uop)
         return self._as_view(record(Ops.BITCAST, dtype, (self.uop,)), (Ops.BITCAST, dtype))
 
     def _split(self, ratio: int, size: int) -> Self:
         """Each item as several adjacent smaller ones."""
-        whole = self._read_as(UNSIGNED[8 * self.uop.dtype.itemsize])
-        shifts = self._line(ratio).cast(whole.dtype) * (8 * size)
+        whole = self._bitcast_same_size(UNSIGNED[8 * self.uop.dtype.itemsize])
+        shifts = self._iota(ratio).cast(whole.dtype) * (8 * size)
         return (whole.unsqueeze(-1) >> shifts).cast(UNSIGNED[8 * size]).flatten(-2)
 
-    def _joint(self, ratio: int, size: int) -> Self:
+    def _merge_items(self, ratio: int, size: int) -> Self:
         """Several adjacent items as one larger one."""
         bits = 8 * self.uop.dtype.itemsize
-        wide = self._read_as(UNSIGNED[bits]).cast(UNSIGNED[8 * size])
+        wide = self._bitcast_same_size(UNSIGNED[bits]).cast(UNSIGNED[8 * size])
         apart = wide.reshape((*self.shape[:-1], self.shape[-1] // ratio, ratio))
-        shifted = apart << (self._line(ratio).cast(wide.dtype) * bits)
-        return shifted._reduced(Ops.ADD, (shifted.ndim - 1,), keepdim=False)
+        shifted = apart << (self._iota(ratio).cast(wide.dtype) * bits)
+        return shifted._reduce(Ops.ADD, (shifted.ndim - 1,), keepdim=False)

@@ -48,10 +48,10 @@ class Concatenation(TensorCore):
         pairs = _pairs(padding, self.ndim)
         if mode != "constant":
             return self._wrap(_padded_by_mode(self, pairs, mode).uop)
-        moved = self._padded(pairs)
+        moved = self._pad_zeros(pairs)
         if not is_symbolic(value) and value == 0:
             return moved
-        inside = self._wrap(expanded(scalar(True, dtypes.bool), self.uop.shape))._padded(pairs)
+        inside = self._wrap(expanded(scalar(True, dtypes.bool), self.uop.shape))._pad_zeros(pairs)
         return inside.where(moved, value)
 
     def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
@@ -193,7 +193,7 @@ def _padded_by_mode(x: TensorCore, pairs: tuple[tuple[int, int], ...], mode: str
     if mode not in PAD_MODES:
         raise ValueError(f"mode is one of {', '.join(PAD_MODES)}, not {mode!r}")
     pairs = tuple([(shown_size(before), shown_size(after)) for before, after in pairs])
-    x = x._padded(tuple((min(before, 0), min(after, 0)) for before, after in pairs))
+    x = x._pad_zeros(tuple((min(before, 0), min(after, 0)) for before, after in pairs))
     for axis, pair in enumerate(pairs):
         before, after = max(pair[0], 0), max(pair[1], 0)
         size = int(x.shape[axis])

@@ -98,8 +98,8 @@ class Contraction(TensorCore):
         >>> Tensor([[1.0, 2.0]]).linear(Tensor([[3.0], [4.0]]), Tensor([0.5])).tolist()
         [[11.5]]
         """
-        weight = self._given(weight, "the weight of linear")
-        bias = None if bias is None else self._given(bias, "the bias of linear")
+        weight = self._as_tensor(weight, "the weight of linear")
+        bias = None if bias is None else self._as_tensor(bias, "the bias of linear")
         if dtype is not None:
             wide = bias if bias is None else bias.cast(dtype)
             return self.cast(dtype).linear(weight.cast(dtype), wide)
@@ -157,8 +157,8 @@ class Contraction(TensorCore):
         >>> Tensor.ones(1, 3, 8, 8).conv2d(Tensor.ones(4, 3, 3, 3), padding=1).shape
         (1, 4, 8, 8)
         """
-        weight = self._given(weight, "the weight of a convolution")
-        bias = None if bias is None else self._given(bias, "the bias of a convolution")
+        weight = self._as_tensor(weight, "the weight of a convolution")
+        bias = None if bias is None else self._as_tensor(bias, "the bias of a convolution")
         _check_convolution(self, weight, groups)
         dtype = acc_dtype if dtype is None else dtype
         kernel = weight.shape[2:]
@@ -166,7 +166,7 @@ class Contraction(TensorCore):
         out = weight.shape[0]
         wanted = promote(self.uop.dtype, weight.uop.dtype) if dtype is None else dtype_of(dtype)
         wide = accumulator(wanted) if wanted.kind == "float" else wanted
-        padded = self._padded(((0, 0), (0, 0), *around(padding, len(kernel))))
+        padded = self._pad_zeros(((0, 0), (0, 0), *around(padding, len(kernel))))
         windows = padded._pool(kernel, stride, dilation)
         positions = windows.shape[2 : 2 + len(kernel)]
         # (batch, group, out, in, positions…, kernel…)
@@ -175,7 +175,7 @@ class Contraction(TensorCore):
         shape = (1, groups, out // groups, per, *(1,) * len(positions), *kernel)
         product = x.cast(wide) * weight.reshape(shape).cast(wide)
         axes = (3, *range(4 + len(positions), product.ndim))
-        total = product._reduced(ADD, axes, keepdim=False).cast(wanted)
+        total = product._reduce(ADD, axes, keepdim=False).cast(wanted)
         result = total.reshape((batch, out, *positions))
         return result if bias is None else result + bias.reshape((1, -1, *(1,) * len(positions)))
 

@@ -31,12 +31,12 @@ from glassgrad.tensor.symbolic_sizes import is_symbolic, require_concrete, with_
 
 def checked_shape(shape: tuple[Any, ...]) -> Shape:
     sizes = sizes_of(shape)
-    if any(_ends(shown_size(size))[0] < 0 for size in sizes):
+    if any(_value_range(shown_size(size))[0] < 0 for size in sizes):
         raise ShapeError(f"a shape has no negative sizes: {sizes}")
     return sizes
 
 
-def holding(*numbers: float) -> DType:
+def range_dtype(*numbers: float) -> DType:
     """The integer dtype for a range: int32, or the 64-bit dtype that holds all its values."""
     low, high = min(numbers), max(numbers)
     for dtype in (dtypes.int32, dtypes.int64):
@@ -124,10 +124,12 @@ class Creation(TensorCore):
         return cls.full(checked_shape(shape), 1, wanted, **kwargs)
 
     @classmethod
-    def _line(cls, size: int, dtype: DTypeLike | None = None) -> Self:
+    def _iota(cls, size: int, dtype: DTypeLike | None = None) -> Self:
         """0, 1, … size-1 as int32, or int64 if necessary."""
         wanted = (
-            holding(0, *_ends(shown_size(internal(size) - 1))) if dtype is None else dtype_of(dtype)
+            range_dtype(0, *_value_range(shown_size(internal(size) - 1)))
+            if dtype is None
+            else dtype_of(dtype)
         )
         return cls._from_uop(record(Ops.IOTA, wanted, (), size))
 
@@ -163,10 +165,10 @@ class Creation(TensorCore):
             wanted = dtypes.default_float if dtype is None else dtype_of(dtype)
         else:
             count = max(0, -int((first - last) // step))
-            kind = holding(0, first, first + step * max(0, count - 1), step, count)
+            kind = range_dtype(0, first, first + step * max(0, count - 1), step, count)
             default = dtypes.default_int if kind is dtypes.int32 else kind
             wanted = default if dtype is None else dtype_of(dtype)
-        line = cls._line(count).cast(kind)
+        line = cls._iota(count).cast(kind)
         value = line if step == 1 else line * step
         value = value if first == 0 else value + first
         return cls._constant_leaf(value.cast(wanted).uop, device, requires_grad)
@@ -182,10 +184,10 @@ class Creation(TensorCore):
         count = shown_size(greatest(internal(-((first - last) // step)), 0))
         if isinstance(count, int) and count == 0:
             return cls.zeros(0, dtype=dtype or dtypes.default_int)
-        ends = [end for n in (first, first + step * count) for end in _ends(n)]
-        kind = holding(0, *ends, step, *_ends(count))
+        ends = [end for n in (first, first + step * count) for end in _value_range(n)]
+        kind = range_dtype(0, *ends, step, *_value_range(count))
         default = dtypes.default_int if kind is dtypes.int32 else kind
-        line = cls._line(count).cast(kind)
+        line = cls._iota(count).cast(kind)
         value = line if step == 1 else line * step
         value = value + first if is_symbolic(first) or first else value
         return value.cast(default if dtype is None else dtype_of(dtype))
@@ -234,7 +236,7 @@ class Creation(TensorCore):
             return cls.zeros(
                 rows, columns, dtype=wanted, device=device, requires_grad=requires_grad
             )
-        value = cls._line(rows).unsqueeze(1).eq(cls._line(columns)).cast(wanted)
+        value = cls._iota(rows).unsqueeze(1).eq(cls._iota(columns)).cast(wanted)
         return cls._constant_leaf(value.uop, device, requires_grad)
 
     # ------------------------------------------------------------------ like another tensor
@@ -293,7 +295,9 @@ class Creation(TensorCore):
         >>> Tensor.ones(2, 2).tril().tolist()
         [[1.0, 0.0], [1.0, 1.0]]
         """
-        return self._wrap((self._below() <= diagonal).where(self, self.const_like(0)).uop)
+        return self._wrap(
+            (self._column_minus_row() <= diagonal).where(self, self.const_like(0)).uop
+        )
 
     def triu(self, diagonal: int = 0) -> Self:
         """The upper triangle; zeros below the diagonal.
@@ -301,17 +305,19 @@ class Creation(TensorCore):
         >>> Tensor.ones(2, 2).triu().tolist()
         [[1.0, 1.0], [0.0, 1.0]]
         """
-        return self._wrap((self._below() >= diagonal).where(self, self.const_like(0)).uop)
+        return self._wrap(
+            (self._column_minus_row() >= diagonal).where(self, self.const_like(0)).uop
+        )
 
-    def _below(self) -> Self:
+    def _column_minus_row(self) -> Self:
         """column - row of the last two axes."""
         if self.ndim < 2:
             raise ShapeError(f"a triangle needs two axes, but the shape is {self.shape}")
         rows, columns = self.shape[-2:]
-        return self._line(columns) - self._line(rows).unsqueeze(1)
+        return self._iota(columns) - self._iota(rows).unsqueeze(1)
 
 
-def _ends(number: Any) -> tuple[int, int]:
+def _value_range(number: Any) -> tuple[int, int]:
     """The smallest and the largest value of a number that may be symbolic."""
     return (number.vmin, number.vmax) if isinstance(number, SymbolicInt) else (number, number)
 

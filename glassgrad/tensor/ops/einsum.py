@@ -129,7 +129,7 @@ def _sum_unneeded(x: Any, letters: str, needed: set[str]) -> tuple[Any, str]:
     axes = tuple(i for i, letter in enumerate(letters) if letter not in needed)
     if not axes:
         return x, letters
-    return x._reduced(Ops.ADD, axes, keepdim=False), "".join(c for c in letters if c in needed)
+    return x._reduce(Ops.ADD, axes, keepdim=False), "".join(c for c in letters if c in needed)
 
 
 def _contract(x: Any, left: str, y: Any, right: str, needed: set[str]) -> tuple[Any, str]:
@@ -146,7 +146,7 @@ def _contract(x: Any, left: str, y: Any, right: str, needed: set[str]) -> tuple[
     if not summed:
         return product, "".join(order)
     axes = tuple(range(len(order) - len(summed), len(order)))
-    return product._reduced(Ops.ADD, axes, keepdim=False), "".join([*batch, *rest, *others])
+    return product._reduce(Ops.ADD, axes, keepdim=False), "".join([*batch, *rest, *others])
 
 
 def _aligned(x: Any, letters: str, order: list[str]) -> Any:

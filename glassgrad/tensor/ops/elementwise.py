@@ -13,7 +13,7 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.keyword_aliases import keyword_aliases
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.lazy.views import DETACHED
-from glassgrad.tensor.ops.remainder import downwards, floor_quotient, towards_zero
+from glassgrad.tensor.ops.remainder import floor_quotient, floor_remainder, truncated_remainder
 from glassgrad.tensor.record import BOOL, as_float, mark_origin, record, require_kinds
 
 # Enum member lookups cost 100 ns on Python 3.11, globals 5 ns.
@@ -49,17 +49,17 @@ class Elementwise(TensorCore):
         """
         if rounding_mode == "floor":
             return self.__rfloordiv__(x) if reverse else self // x
-        left, right = self._pair(x, "divide")
+        left, right = self._promoted_operands(x, "divide")
         if rounding_mode == "trunc" and left.dtype.kind != "float":
             require_kinds(left, NUMBERS, "divide towards zero")
-            return self._divided_towards_zero(*((right, left) if reverse else (left, right)))
+            return self._truncated_quotient(*((right, left) if reverse else (left, right)))
         if rounding_mode not in (None, "trunc"):
             raise ValueError(f'rounding_mode is "trunc" or "floor", not {rounding_mode!r}')
         left, right = as_float(left), as_float(right)
         quotient = self._wrap(record(FDIV, left.dtype, (right, left) if reverse else (left, right)))
         return quotient.trunc() if rounding_mode else quotient
 
-    def _divided_towards_zero(self, left: UOp, right: UOp) -> Self:
+    def _truncated_quotient(self, left: UOp, right: UOp) -> Self:
         """Integer division truncated: the floor, plus one where negative and inexact; x / 0 is
         0.
         """
@@ -71,12 +71,12 @@ class Elementwise(TensorCore):
         return (is_inexact & ((x < 0) ^ (y < 0))).where(floor + 1, floor)
 
     def __floordiv__(self, x: Any) -> Self:
-        return self._floor_divided(*self._pair(x, "floor-divide"))
+        return self._floor_quotient(*self._promoted_operands(x, "floor-divide"))
 
     def __rfloordiv__(self, x: Any) -> Self:
-        return self._floor_divided(*self._pair(x, "floor-divide")[::-1])
+        return self._floor_quotient(*self._promoted_operands(x, "floor-divide")[::-1])
 
-    def _floor_divided(self, left: UOp, right: UOp) -> Self:
+    def _floor_quotient(self, left: UOp, right: UOp) -> Self:
         require_kinds(left, NUMBERS, "floor-divide")
         if left.dtype.kind == "float":
             return floor_quotient(self._wrap(left), self._wrap(right))
@@ -88,11 +88,11 @@ class Elementwise(TensorCore):
         >>> Tensor([7, -7]).mod(3).tolist()
         [1, 2]
         """
-        pair = self._pair(x, "take the remainder of")
+        pair = self._promoted_operands(x, "take the remainder of")
         left, right = pair[::-1] if reverse else pair
         require_kinds(left, NUMBERS, "take the remainder of")
         if left.dtype.kind == "float":
-            return downwards(self._wrap(left), self._wrap(right))
+            return floor_remainder(self._wrap(left), self._wrap(right))
         return self._wrap(record(FLOORMOD, left.dtype, (left, right)))
 
     def __mod__(self, x: Any) -> Self:
@@ -110,9 +110,9 @@ class Elementwise(TensorCore):
         >>> Tensor([7, -7]).fmod(3).tolist()
         [1, -1]
         """
-        left, right = map(self._wrap, self._pair(x, "take the remainder of"))
+        left, right = map(self._wrap, self._promoted_operands(x, "take the remainder of"))
         if left.is_floating_point():
-            return towards_zero(left, right)
+            return truncated_remainder(left, right)
         return right.eq(0).where(0, left - left.div(right, rounding_mode="trunc") * right)
 
     def trunc(self) -> Self:
@@ -166,9 +166,9 @@ class Elementwise(TensorCore):
         kind = self.uop.dtype.kind
         if kind in ("uint", "bool"):
             return self._wrap(self.uop)
-        return self._without_sign() if kind == "float" else self.maximum(-self)
+        return self._clear_sign() if kind == "float" else self.maximum(-self)
 
-    def _without_sign(self) -> Self:
+    def _clear_sign(self) -> Self:
         """A float with its sign bit cleared, also for -0.0 and nan."""
         x, dtype = self.uop, self.uop.dtype
         bits = SIGNED[dtype.bits]
@@ -228,7 +228,7 @@ class Elementwise(TensorCore):
         >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0000001, 2.1])).tolist()
         [True, False]
         """
-        x, y = map(self._wrap, self._pair(other, "compare"))
+        x, y = map(self._wrap, self._promoted_operands(other, "compare"))
         if x.uop.dtype.kind != "float":  # unsigned differences would wrap
             x, y = x.cast(dtypes.float64), y.cast(dtypes.float64)
         near = ((x - y).abs() <= y.abs() * rtol + atol) & x.isfinite() & y.isfinite()
@@ -257,12 +257,12 @@ class Elementwise(TensorCore):
         """
         if min_ is None and max_ is None:
             raise DTypeError("clamp needs min_ or max_", hint="give at least one bound")
-        low = self if min_ is None else self._bound(MAX, min_)
-        return low if max_ is None else low._bound(MIN, max_)
+        low = self if min_ is None else self._clamp_side(MAX, min_)
+        return low if max_ is None else low._clamp_side(MIN, max_)
 
-    def _bound(self, op: Ops, bound: Any) -> Self:
+    def _clamp_side(self, op: Ops, bound: Any) -> Self:
         """The maximum or minimum with a bound; values equal to the bound have gradient 1."""
-        x, limit = map(self._wrap, self._pair(bound, "clamp"))
+        x, limit = map(self._wrap, self._promoted_operands(bound, "clamp"))
         if x.uop.dtype.kind != "float":
             return self._binary(op, bound, "clamp")
         is_outside = x < limit if op is MAX else limit < x
@@ -270,7 +270,7 @@ class Elementwise(TensorCore):
             is_outside = is_outside | limit.isnan()
         return is_outside.where(limit, x)
 
-    def _between(self, low: float, high: float) -> Self:
+    def _clamp_flat(self, low: float, high: float) -> Self:
         """Clamped, with gradient 0 at the bounds."""
         return self._binary(MAX, low, "clamp")._binary(MIN, high, "clamp")
 
@@ -305,7 +305,7 @@ class Elementwise(TensorCore):
         """
         return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,)))
 
-    def _once(self) -> Self:
+    def _computed_once(self) -> Self:
         """This value computed once: kept in scratch by the kernel that needs it, or else stored."""
         return self._wrap(record(CONTIGUOUS, self.uop.dtype, (self.uop,), PREFER_SCRATCH))
 

@@ -35,7 +35,7 @@ class MathFunctions(TensorCore):
         source = as_float(self.uop)
         return self._wrap(record(op, source.dtype, (source,)))
 
-    def _smooth(self, function: Callable[[Self], Self]) -> Self:
+    def _apply_in_float(self, function: Callable[[Self], Self]) -> Self:
         """Apply a function in float32 at least, and round to the float dtype of this tensor."""
         source = as_float(self.uop)
         if source.dtype.bits >= 32:
@@ -59,7 +59,7 @@ class MathFunctions(TensorCore):
         >>> Tensor([4.0, 16.0]).rsqrt().tolist()
         [0.5, 0.25]
         """
-        return self._smooth(lambda x: x._unary(SQRT).reciprocal())
+        return self._apply_in_float(lambda x: x._unary(SQRT).reciprocal())
 
     def reciprocal(self) -> Self:
         """1 / self
@@ -91,7 +91,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).exp().item(), 5)
         2.71828
         """
-        return self._smooth(lambda x: (x * LOG2_E)._unary(EXP2))
+        return self._apply_in_float(lambda x: (x * LOG2_E)._unary(EXP2))
 
     def log2(self) -> Self:
         """The logarithm to base 2.
@@ -107,7 +107,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(10.0).log().item(), 5)
         2.30259
         """
-        return self._smooth(lambda x: x._unary(LOG2) * LN_2)
+        return self._apply_in_float(lambda x: x._unary(LOG2) * LN_2)
 
     def log10(self) -> Self:
         """The logarithm to base 10.
@@ -115,7 +115,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1000.0).log10().item(), 5)
         3.0
         """
-        return self._smooth(lambda x: x._unary(LOG2) * math.log10(2))
+        return self._apply_in_float(lambda x: x._unary(LOG2) * math.log10(2))
 
     def logaddexp(self, other: Any) -> Self:
         """log(exp(self) + exp(other)), without overflow.
@@ -124,9 +124,10 @@ class MathFunctions(TensorCore):
         1000.693
         """
         left, right = (
-            self._wrap(as_float(uop)) for uop in self._pair(other, "add exponentials of")
+            self._wrap(as_float(uop))
+            for uop in self._promoted_operands(other, "add exponentials of")
         )
-        return left._smooth(lambda x: _logaddexp(x, right.cast(x.uop.dtype)))
+        return left._apply_in_float(lambda x: _logaddexp(x, right.cast(x.uop.dtype)))
 
     def pow(self, x: Any, reverse: bool = False) -> Self:
         """self to the power x; integer powers of ints stay ints.
@@ -136,10 +137,10 @@ class MathFunctions(TensorCore):
         """
         if isinstance(x, (int, float)) and not isinstance(x, bool) and not reverse:
             return self._power(x)
-        pair = self._pair(x, "raise")
+        pair = self._promoted_operands(x, "raise")
         base, power = map(self._wrap, pair[::-1] if reverse else pair)
         if base.uop.dtype.kind != "float":
-            return _whole_power(base, power)
+            return _integer_power(base, power)
         return base._wrap(record(POW, base.uop.dtype, (base.uop, power.uop)))
 
     def _power(self, power: float) -> Self:
@@ -148,7 +149,7 @@ class MathFunctions(TensorCore):
             return self.cast(weak_dtype(power, BOOL))._power(power)
         is_whole = isinstance(power, int) or (power.is_integer() and self.is_floating_point())
         if is_whole and power >= 0 and (power <= 64 or not self.is_floating_point()):
-            return self._multiplied(int(power))
+            return self._repeated_squaring(int(power))
         base = self._wrap(as_float(self.uop))
         simple: dict[float, Callable[[], Self]] = {
             -1.0: base.reciprocal,
@@ -160,7 +161,7 @@ class MathFunctions(TensorCore):
             return simple[power]()
         return base._wrap(record(POW, base.uop.dtype, (base.uop, base.const_like(power).uop)))
 
-    def _multiplied(self, times: int) -> Self:
+    def _repeated_squaring(self, times: int) -> Self:
         """x^n by repeated squaring."""
         if times == 0:
             return self._wrap(self.const_like(1).uop).expand(self.shape)
@@ -195,7 +196,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).cos().item(), 5)
         0.5403
         """
-        return self._smooth(_cos)
+        return self._apply_in_float(_cos)
 
     def tan(self) -> Self:
         """The tangent of an angle in radians.
@@ -203,7 +204,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).tan().item(), 5)
         1.55741
         """
-        return self._smooth(lambda x: with_derivative(x.sin() / _cos(x), x, TAN_DERIVATIVE))
+        return self._apply_in_float(lambda x: with_derivative(x.sin() / _cos(x), x, TAN_DERIVATIVE))
 
     def sinh(self) -> Self:
         """The hyperbolic sine.
@@ -211,7 +212,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).sinh().item(), 5)
         1.1752
         """
-        return self._smooth(lambda x: with_derivative(sinh(x), x, PART_DERIVATIVE, cosh(x)))
+        return self._apply_in_float(lambda x: with_derivative(sinh(x), x, PART_DERIVATIVE, cosh(x)))
 
     def cosh(self) -> Self:
         """The hyperbolic cosine.
@@ -219,7 +220,7 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(1.0).cosh().item(), 5)
         1.54308
         """
-        return self._smooth(lambda x: with_derivative(cosh(x), x, PART_DERIVATIVE, sinh(x)))
+        return self._apply_in_float(lambda x: with_derivative(cosh(x), x, PART_DERIVATIVE, sinh(x)))
 
     # ------------------------------------------------------------------ bends
 
@@ -238,7 +239,7 @@ class MathFunctions(TensorCore):
                 is_negative.where(small, 1.0) / (small + 1.0), x, LOGISTIC_DERIVATIVE
             )
 
-        return self._smooth(logistic)
+        return self._apply_in_float(logistic)
 
     def tanh(self) -> Self:
         """The hyperbolic tangent: a ratio of polynomials near 0, where 1 - exp(-2|x|) cancels.
@@ -246,7 +247,7 @@ class MathFunctions(TensorCore):
         >>> Tensor([-1000.0, 0.0, 1e-20]).tanh().tolist()
         [-1.0, 0.0, 9.999999682655225e-21]
         """
-        return self._smooth(lambda x: with_derivative(_tanh(x), x, TANH_DERIVATIVE))
+        return self._apply_in_float(lambda x: with_derivative(_tanh(x), x, TANH_DERIVATIVE))
 
     def erf(self) -> Self:
         """The error function, to about 2 units in the last place.
@@ -254,7 +255,9 @@ class MathFunctions(TensorCore):
         >>> round(Tensor(0.5).erf().item(), 5)
         0.5205
         """
-        return self._smooth(lambda x: with_derivative(_erf(x, ERF[x.uop.dtype]), x, ERF_DERIVATIVE))
+        return self._apply_in_float(
+            lambda x: with_derivative(_erf(x, ERF[x.uop.dtype]), x, ERF_DERIVATIVE)
+        )
 
     def lerp(self, end: Any, weight: Any) -> Self:
         """Linear interpolation between this (weight 0) and end (weight 1).
@@ -323,7 +326,7 @@ def _erf(x: T, row: Erf) -> T:
     return (distance < 1.0).where(inner, is_negative.where(-outer, outer))
 
 
-def _whole_power(base: T, power: T) -> T:
+def _integer_power(base: T, power: T) -> T:
     """Integer powers by repeated squaring; a negative power gives 0 except for ±1."""
     dtype: DType = base.uop.dtype
     if dtype.kind == "bool":

@@ -167,42 +167,44 @@ class Indexing(TensorCore):
     __slots__ = ()
 
     def __getitem__(self, indices: Any) -> Self:
-        plan = plan_index(self._tensors(indices), self.uop.shape)
+        plan = plan_index(self._index_parts(indices), self.uop.shape)
         if Sizes.are_shown and any(is_symbolic(self.shape[at.axis]) for at in plan.lookups):
             x, known = with_concrete_sizes("indexing", (self, indices))
             return x[known]  # type: ignore[no-any-return]
-        moved = self._stepped(plan.steps)
+        moved = self._apply_steps(plan.steps)
         return gather_indexed(moved, plan) if plan.lookups else moved
 
     @exclusive
-    def _stepped(self, steps: list[Step]) -> Self:
+    def _apply_steps(self, steps: list[Step]) -> Self:
         uop = self.uop
         for op, arg in steps:
             uop = record(op, uop.dtype, (uop,), arg)
         return self._as_view(uop, *steps)
 
-    def _tensors(self, indices: Any) -> tuple[Any, ...]:
+    def _index_parts(self, indices: Any) -> tuple[Any, ...]:
         """Lists and arrays inside an index become tensors, masks become indices."""
-        parts = [self._tensor(part) for part in (indices if type(indices) is tuple else (indices,))]
+        parts = [
+            self._index_part(part) for part in (indices if type(indices) is tuple else (indices,))
+        ]
         found: list[Any] = []
         for number, part in enumerate(parts):
             if isinstance(part, TensorCore) and part.dtype is dtypes.bool:
                 axis = sum(map(_width, parts[:number]))
                 if any(one is Ellipsis for one in parts[:number]):
                     axis = self.ndim - sum(map(_width, parts[number:]))
-                found += self._chosen(part, axis)
+                found += self._mask_indices(part, axis)
             else:
                 found.append(part)
         return tuple(found)
 
-    def _tensor(self, part: Any) -> Any:
+    def _index_part(self, part: Any) -> Any:
         if isinstance(part, list) or (_ndim(part) and not isinstance(part, TensorCore)):
             part = type(self)(part)
         if isinstance(part, TensorCore) and part.dtype is not dtypes.bool:
             check_index(part)
         return part
 
-    def _chosen(self, mask: Any, axis: int) -> list[Any]:
+    def _mask_indices(self, mask: Any, axis: int) -> list[Any]:
         """The indices where a mask over some axes is True, one index tensor per axis."""
         covered = self.shape[axis : axis + mask.ndim]
         if not mask.ndim or mask.shape != covered:
@@ -237,7 +239,7 @@ class Indexing(TensorCore):
                 )
             pairs.append((0, size if number == axis else wanted))
         safe = checked_index(index, self.shape[axis], axis, can_wrap=False)
-        return self._shrunk(tuple(pairs))._gather_unchecked(axis, safe)
+        return self._shrink(tuple(pairs))._gather_unchecked(axis, safe)
 
     def _gather_unchecked(self, dim: int, index: Self) -> Self:
         """gather for indices that are known to be valid; shapes are equal except at the axis."""
@@ -251,7 +253,7 @@ class Indexing(TensorCore):
         [[0, 0, 1], [1, 0, 0]]
         """
         check_index(self)
-        classes = self._line(whole_number(num_classes, "the number of classes", 1), self.uop.dtype)
+        classes = self._iota(whole_number(num_classes, "the number of classes", 1), self.uop.dtype)
         return self.unsqueeze(-1).eq(classes).cast(dtypes.default_int)
 
     def __len__(self) -> int:
@@ -366,7 +368,7 @@ def _flat_index(x: T, lookups: list[Lookup]) -> T:
         checked_index(x._wrap(tensor.uop), size, axis, can_wrap=True)
         for (_, tensor, axis), size in zip(lookups, sizes, strict=True)
     ]
-    flat, *others = found[0]._broadcasted(*found[1:])
+    flat, *others = found[0]._broadcast(*found[1:])
     if prod(sizes) >= 2**31:
         flat = flat.cast(dtypes.int64)
     for index, size in zip(others, sizes[1:], strict=True):

@@ -12,7 +12,7 @@ from glassgrad.tensor.record import sizes_of
 from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
 MODES = ("linear", "cubic", "nearest", "nearest-exact")
-SHARPNESS = -0.75  # the parameter a of cubic convolution, as in PyTorch
+CUBIC_A = -0.75  # the parameter a of cubic convolution, as in PyTorch
 
 
 class Interpolation(TensorCore):
@@ -71,7 +71,7 @@ def _at(x: Any, axis: int, index: Any) -> Any:
 def _line(x: Any, wanted: int, size: int) -> Any:
     """0, 1, … in the narrowest ints that hold twice their product with the size."""
     is_small = (2 * wanted + 1) * size < 2**31
-    return x._line(wanted, dtypes.int32 if is_small else dtypes.int64)
+    return x._iota(wanted, dtypes.int32 if is_small else dtypes.int64)
 
 
 def _nearest(x: Any, axis: int, wanted: int, is_centred: bool) -> Any:
@@ -120,12 +120,12 @@ def _cubic(part: Any) -> dict[int, Any]:
 
 def _inner(x: Any) -> Any:
     """The weight of neighbours at most 1 away."""
-    return ((SHARPNESS + 2) * x - (SHARPNESS + 3)) * x * x + 1.0
+    return ((CUBIC_A + 2) * x - (CUBIC_A + 3)) * x * x + 1.0
 
 
 def _outer(x: Any) -> Any:
     """The weight of neighbours 1 to 2 away."""
-    return ((x - 5.0) * x + 8.0) * x * SHARPNESS - 4 * SHARPNESS
+    return ((x - 5.0) * x + 8.0) * x * CUBIC_A - 4 * CUBIC_A
 
 
 Weights = Callable[[Any], dict[int, Any]]

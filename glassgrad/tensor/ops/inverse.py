@@ -32,7 +32,7 @@ class InverseFunctions(TensorCore):
         >>> round(Tensor(1.0).atan().item(), 5)
         0.7854
         """
-        return self._smooth(lambda x: with_derivative(_atan(x), x, ATAN_DERIVATIVE))
+        return self._apply_in_float(lambda x: with_derivative(_atan(x), x, ATAN_DERIVATIVE))
 
     def asin(self) -> Self:
         """The angle whose sine this is.
@@ -44,7 +44,7 @@ class InverseFunctions(TensorCore):
         def arcsine(x: Self) -> Self:
             return with_derivative(_atan(x / ((1.0 - x) * (1.0 + x)).sqrt()), x, ASIN_DERIVATIVE)
 
-        return self._smooth(arcsine)
+        return self._apply_in_float(arcsine)
 
     def acos(self) -> Self:
         """The angle whose cosine this is.
@@ -56,7 +56,7 @@ class InverseFunctions(TensorCore):
         def arccosine(x: Self) -> Self:
             return with_derivative(_atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0, x, ACOS_DERIVATIVE)
 
-        return self._smooth(arccosine)
+        return self._apply_in_float(arccosine)
 
     def asinh(self) -> Self:
         """The number whose hyperbolic sine this is.
@@ -64,7 +64,7 @@ class InverseFunctions(TensorCore):
         >>> round(Tensor(1.0).asinh().item(), 5)
         0.88137
         """
-        return self._smooth(lambda x: with_derivative(_asinh(x), x, ASINH_DERIVATIVE))
+        return self._apply_in_float(lambda x: with_derivative(_asinh(x), x, ASINH_DERIVATIVE))
 
     def acosh(self) -> Self:
         """The positive number whose hyperbolic cosine this is.
@@ -76,7 +76,7 @@ class InverseFunctions(TensorCore):
         def area_cosine(x: Self) -> Self:
             return with_derivative(_asinh(((x - 1.0) * 0.5).sqrt()) * 2.0, x, ACOSH_DERIVATIVE)
 
-        return self._smooth(area_cosine)
+        return self._apply_in_float(area_cosine)
 
     def atanh(self) -> Self:
         """The number whose hyperbolic tangent this is.
@@ -84,7 +84,7 @@ class InverseFunctions(TensorCore):
         >>> round(Tensor(0.5).atanh().item(), 5)
         0.54931
         """
-        return self._smooth(lambda x: with_derivative(_atanh(x), x, ATANH_DERIVATIVE))
+        return self._apply_in_float(lambda x: with_derivative(_atanh(x), x, ATANH_DERIVATIVE))
 
     def copysign(self, other: Any) -> Self:
         """The magnitude of this with the sign of another operand, also for -0.0.
@@ -92,7 +92,9 @@ class InverseFunctions(TensorCore):
         >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
         [-1.0, 2.0]
         """
-        x, y = (self._wrap(as_float(uop)) for uop in self._pair(other, "give a sign to"))
+        x, y = (
+            self._wrap(as_float(uop)) for uop in self._promoted_operands(other, "give a sign to")
+        )
         # 1 / -0.0 is -inf; the sign has no derivative.
         is_negative = ((y < 0) | (y.eq(0) & (y.reciprocal() < 0))).detach()
         size = x.eq(0).where(0.0, x.abs())

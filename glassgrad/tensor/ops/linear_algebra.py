@@ -49,10 +49,10 @@ class LinearAlgebra(TensorCore):
         """
         _check_matrix(self, "factorise")
         rows, columns = (int(size) for size in self.shape[-2:])
-        eye = self._line(rows).unsqueeze(1).eq(self._line(rows)).cast(self.dtype)
+        eye = self._iota(rows).unsqueeze(1).eq(self._iota(rows)).cast(self.dtype)
         r, q = self, eye.expand((*self.shape[:-2], rows, rows))
         for column in range(min(rows - 1, columns)):
-            mirror = _mirror(r, column)
+            mirror = _householder(r, column)
             r = (r - mirror * (mirror * r).sum(-2, keepdim=True) * 2.0).contiguous()
             q = (q - q.dot(mirror) * mirror.transpose(-2, -1) * 2.0).contiguous()
         return q, r.triu()
@@ -90,9 +90,9 @@ def _check_matrix(x: TensorCore, word: str) -> None:
         raise DTypeError(f"cannot {word} {x.dtype.name}", hint="cast it to float32 or float64")
 
 
-def _mirror(r: T, column: int) -> T:
+def _householder(r: T, column: int) -> T:
     """The Householder vector that zeroes a column below the diagonal."""
-    rows = r._line(int(r.shape[-2])).unsqueeze(1)
+    rows = r._iota(int(r.shape[-2])).unsqueeze(1)
     rest = (rows >= column).where(r[..., column : column + 1], r.const_like(0))
     head = r[..., column : column + 1, column : column + 1]
     length = (rest * rest).sum(-2, keepdim=True).sqrt()
@@ -110,18 +110,18 @@ def _orthogonal_columns(x: T) -> tuple[T, T]:
     even = columns + columns % 2
     lead = ((0, 0),) * (x.ndim - 1)
     x = x.pad((*lead, (0, even - columns)))
-    eye = x._line(even).unsqueeze(1).eq(x._line(even)).cast(x.dtype)
+    eye = x._iota(even).unsqueeze(1).eq(x._iota(even)).cast(x.dtype)
     v = eye.expand((*x.shape[:-2], even, even))
     if columns == 1:
         return x, v
     sweeps = SWEEPS[x.dtype.bits] + (even - 1).bit_length()
     for _ in range(sweeps * (even - 1)):
-        cosine, sine = _rotation(*x.chunk(2, -1))
-        x, v = (_rotated(both, cosine, sine) for both in (x, v))
+        cosine, sine = _jacobi_rotation(*x.chunk(2, -1))
+        x, v = (_rotate_pairs(both, cosine, sine) for both in (x, v))
     return x, v
 
 
-def _rotation(left: T, right: T) -> tuple[T, T]:
+def _jacobi_rotation(left: T, right: T) -> tuple[T, T]:
     """Cosine and sine of the rotation that makes each pair of columns orthogonal."""
     product = (left * right).sum(-2, keepdim=True)
     is_done = product.eq(0)
@@ -136,7 +136,7 @@ def _rotation(left: T, right: T) -> tuple[T, T]:
     return cosine.contiguous(), (cosine * tangent).contiguous()
 
 
-def _rotated(x: T, cosine: T, sine: T) -> T:
+def _rotate_pairs(x: T, cosine: T, sine: T) -> T:
     """The rotated pairs; all columns but the first then move on by one, so that all pairs meet."""
     left, right = x.chunk(2, -1)
     one, other = left * cosine - right * sine, left * sine + right * cosine

@@ -53,17 +53,17 @@ class Movement(TensorCore):
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
-        kept = [self._kept(i) if size is None else size for i, size in enumerate(shape)]
-        wanted = self._inferred(internal(sizes_of((kept,))))
+        kept = [self._size_of(i) if size is None else size for i, size in enumerate(shape)]
+        wanted = self._infer_shape(internal(sizes_of((kept,))))
         return self._as_view(reshaped(self.uop, wanted), (RESHAPE, wanted))
 
-    def _kept(self, axis: int) -> int:
+    def _size_of(self, axis: int) -> int:
         if axis >= self.ndim:
             raise ShapeError(f"None keeps the size of axis {axis}, but the shape is {self.shape}")
         size: int = self.shape[axis]
         return size
 
-    def _inferred(self, shape: Shape) -> Shape:
+    def _infer_shape(self, shape: Shape) -> Shape:
         """The shape with its -1 replaced."""
         total = prod(self.uop.shape)
         unknown = [axis for axis, size in enumerate(shape) if size == -1]
@@ -94,10 +94,10 @@ class Movement(TensorCore):
             raise AxisError(
                 f"cannot permute {self.shape} by {wanted}", hint="name every axis exactly once"
             )
-        return self._permuted(axes)
+        return self._permute(axes)
 
     @exclusive
-    def _permuted(self, axes: tuple[int, ...]) -> Self:
+    def _permute(self, axes: tuple[int, ...]) -> Self:
         uop = self.uop
         if axes == tuple(range(len(axes))):
             return self._as_view(uop)
@@ -172,16 +172,16 @@ class Movement(TensorCore):
                     f"cannot shrink axis {axis} of {self.shape} to {start}…{stop}",
                     hint=f"0 <= start <= stop <= {size}",
                 )
-        return self._shrunk(pairs)
+        return self._shrink(pairs)
 
     @exclusive
-    def _shrunk(self, pairs: Pairs) -> Self:
+    def _shrink(self, pairs: Pairs) -> Self:
         pairs = internal(pairs)
         if all(pair == (0, size) for pair, size in zip(pairs, self.uop.shape, strict=True)):
             return self._as_view(self.uop)
         return self._as_view(record(SHRINK, self.uop.dtype, (self.uop,), pairs), (SHRINK, pairs))
 
-    def _padded(self, pairs: Pairs) -> Self:
+    def _pad_zeros(self, pairs: Pairs) -> Self:
         """Padded with zeros; negative widths cut off."""
         pairs = internal(pairs)
         shape = self.uop.shape
@@ -191,7 +191,7 @@ class Movement(TensorCore):
         )
         if not all(at_most(start, stop) for start, stop in box):
             raise ShapeError(f"padding {pairs} takes away more than {self.shape} has")
-        kept = self._shrunk(box)
+        kept = self._shrink(box)
         around = tuple((greatest(before, 0), greatest(after, 0)) for before, after in pairs)
         if all(pair == (0, 0) for pair in around):
             return self._wrap(kept.uop)
@@ -267,7 +267,7 @@ class Movement(TensorCore):
         order = list(range(self.ndim))
         if order:
             order[first], order[second] = second, first
-        return self._permuted(tuple(order))
+        return self._permute(tuple(order))
 
     @property
     def T(self) -> Self:  # noqa: N802  the name that everybody uses
@@ -298,7 +298,7 @@ class Movement(TensorCore):
         for size in sizes:
             pairs = [(0, n) for n in self.shape]
             pairs[axis] = (start, start + size)
-            parts.append(self._shrunk(tuple(pairs)))
+            parts.append(self._shrink(tuple(pairs)))
             start += size
         return tuple(parts)
 
@@ -381,9 +381,9 @@ class Movement(TensorCore):
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return self.shrink([None if size is None else (0, size) for size in sizes])
 
-    def _broadcasted(self, *others: TensorCore) -> tuple[Self, ...]:
+    def _broadcast(self, *others: TensorCore) -> tuple[Self, ...]:
         """This tensor and others broadcast to a common shape."""
-        tensors = [self, *(self._given(other, "what is combined") for other in others)]
+        tensors = [self, *(self._as_tensor(other, "what is combined") for other in others)]
         shapes = [tensor.uop.shape for tensor in tensors]
         try:
             wide = broadcast(*shapes)

@@ -45,7 +45,7 @@ class Operators(TensorCore):
     # ------------------------------------------------------------------ arithmetic
 
     def _binary(self, op: Ops, other: Any, what: str, reverse: bool = False) -> Self:
-        left, right = self._pair(other, what)
+        left, right = self._promoted_operands(other, what)
         if left.dtype is BOOL:
             if op not in LOGICAL:
                 raise DTypeError(f"cannot {what} bools", hint="use ^, or cast to int first")
@@ -80,7 +80,7 @@ class Operators(TensorCore):
         return self._binary(MUL, x, "multiply", reverse)
 
     def _quotient(self, x: Any, reverse: bool = False) -> Self:
-        left, right = self._pair(x, "divide")
+        left, right = self._promoted_operands(x, "divide")
         left, right = as_float(left), as_float(right)
         if right.op is CONST and isinstance(x, (int, float)):
             right = as_argument(right, left)
@@ -101,7 +101,7 @@ class Operators(TensorCore):
         >>> Tensor([1, 5]).maximum(3).tolist()
         [3, 5]
         """
-        return self._extreme_of(MAX, x, "take the maximum of")
+        return self._extreme_op(MAX, x, "take the maximum of")
 
     def minimum(self, x: Any) -> Self:
         """The elementwise minimum; nan if either is.
@@ -109,13 +109,13 @@ class Operators(TensorCore):
         >>> Tensor([1, 5]).minimum(3).tolist()
         [1, 3]
         """
-        return self._extreme_of(MIN, x, "take the minimum of")
+        return self._extreme_op(MIN, x, "take the minimum of")
 
-    def _extreme_of(self, op: Ops, x: Any, what: str) -> Self:
+    def _extreme_op(self, op: Ops, x: Any, what: str) -> Self:
         """MAX or MIN. Where a float ties with a number, the float gets half of the gradient, as
         with a tensor; MAX(x, CONST), whose ties have no gradient, is for relu and its relatives.
         """
-        left, right = self._pair(x, what)
+        left, right = self._promoted_operands(x, what)
         if right.is_const and right.dtype.kind == "float":
             right = record(DETACH, right.dtype, (right,))
         return self._wrap(record(op, left.dtype, (left, right)))
@@ -123,7 +123,7 @@ class Operators(TensorCore):
     # ------------------------------------------------------------------ bits
 
     def _bits(self, op: Ops, x: Any, what: str, reverse: bool = False) -> Self:
-        left, right = self._pair(x, what)
+        left, right = self._promoted_operands(x, what)
         require_kinds(left, WHOLE, what, hint="cast to an int dtype first")
         return self._wrap(record(op, left.dtype, (right, left) if reverse else (left, right)))
 
@@ -169,7 +169,7 @@ class Operators(TensorCore):
         >>> (Tensor([1, 3]) << 2).tolist()
         [4, 12]
         """
-        return self._shifted(SHL, x, reverse)
+        return self._shift(SHL, x, reverse)
 
     def rshift(self, x: Any, reverse: bool = False) -> Self:
         """self >> x
@@ -177,9 +177,9 @@ class Operators(TensorCore):
         >>> (Tensor([8, -8]) >> 2).tolist()
         [2, -2]
         """
-        return self._shifted(SHR, x, reverse)
+        return self._shift(SHR, x, reverse)
 
-    def _shifted(self, op: Ops, x: Any, reverse: bool) -> Self:
+    def _shift(self, op: Ops, x: Any, reverse: bool) -> Self:
         made = self._bits(op, x, "shift", reverse)
         require_kinds(made.uop, SIGNS, "shift", hint="cast to an int dtype first")
         return made
@@ -195,17 +195,17 @@ class Operators(TensorCore):
 
     # ------------------------------------------------------------------ comparisons and selection
 
-    def _compared(self, op: Ops, other: Any, reverse: bool = False) -> Self:
+    def _compare(self, op: Ops, other: Any, reverse: bool = False) -> Self:
         mine = self.uop.dtype
         if mine.kind in SIGNS:  # no dtype holds all values of both sides: compare mathematically
             if type(other) is int and not dtypes.min(mine) <= other <= dtypes.max(mine):
                 is_true = op is CMPNE or (op is CMPLT and (other > 0) is not reverse)
-                return self._compared(CMPEQ if is_true else CMPNE, self)
+                return self._compare(CMPEQ if is_true else CMPNE, self)
             if isinstance(other, TensorCore) and _loses_signs(mine, other.uop.dtype):
                 theirs = self._wrap(other.uop)
                 sides = (theirs, self) if reverse else (self, theirs)
                 return _across_signs(op, *sides)
-        left, right = self._pair(other, "compare")
+        left, right = self._promoted_operands(other, "compare")
         return self._wrap(record(op, BOOL, (right, left) if reverse else (left, right)))
 
     def eq(self, x: Any) -> Self:
@@ -214,7 +214,7 @@ class Operators(TensorCore):
         >>> (Tensor([1, 2]) == 2).tolist()
         [False, True]
         """
-        return self._compared(CMPEQ, x)
+        return self._compare(CMPEQ, x)
 
     def ne(self, x: Any) -> Self:
         """True where the values differ.
@@ -222,21 +222,21 @@ class Operators(TensorCore):
         >>> (Tensor([1, 2]) != 2).tolist()
         [True, False]
         """
-        return self._compared(CMPNE, x)
+        return self._compare(CMPNE, x)
 
     def __lt__(self, x: Any) -> Self:
-        return self._compared(CMPLT, x)
+        return self._compare(CMPLT, x)
 
     def __gt__(self, x: Any) -> Self:
-        return self._compared(CMPLT, x, reverse=True)
+        return self._compare(CMPLT, x, reverse=True)
 
     def __le__(self, x: Any) -> Self:
-        return self._or_equal(x, self.__lt__(x), self.__gt__(x))
+        return self._compare_or_equal(x, self.__lt__(x), self.__gt__(x))
 
     def __ge__(self, x: Any) -> Self:
-        return self._or_equal(x, self.__gt__(x), self.__lt__(x))
+        return self._compare_or_equal(x, self.__gt__(x), self.__lt__(x))
 
-    def _or_equal(self, x: Any, beyond: Self, other: Self) -> Self:
+    def _compare_or_equal(self, x: Any, beyond: Self, other: Self) -> Self:
         """`x <= y` as `not x > y` for integers; with nan, as `x < y or x == y`."""
         node = other.uop
         if node.op is CMPLT and node.src[0].dtype.kind in SIGNS:
@@ -345,7 +345,7 @@ def _across_signs(op: Ops, left: T, right: T) -> T:
     """
     first, second = (left._wrap(cast_to(side.uop, dtypes.uint64)) for side in (left, right))
     below = left < 0 if left.uop.dtype.kind == "int" else right < 0
-    same_sign = first._compared(op, second)
+    same_sign = first._compare(op, second)
     if op is CMPNE or (op is CMPLT and left.uop.dtype.kind == "int"):
         return same_sign | below
     return same_sign & below.logical_not()

@@ -97,10 +97,10 @@ class Pooling(TensorCore):
         sizes = self.shape[-plan.axes :]
         count = prod(sizes)
         # Counting down makes the first index the largest value; padding is below all indices.
-        numbers = plan.cut((count - self._line(count).reshape(sizes))._padded(plan.pads))
+        numbers = plan.cut((count - self._iota(count).reshape(sizes))._pad_zeros(plan.pads))
         is_best = windows.eq(best.reshape((*best.shape, *(1,) * plan.axes)))
         is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
-        return best, count - is_best.where(numbers, 0)._reduced(MAX, axes, keepdim=False)
+        return best, count - is_best.where(numbers, 0)._reduce(MAX, axes, keepdim=False)
 
     @composite
     def avg_pool2d(
@@ -119,15 +119,15 @@ class Pooling(TensorCore):
         """
         plan = _plan(self, kernel_size, stride, dilation, padding, ceil_mode)
         axes = tuple(range(-plan.axes, 0))
-        total = plan.cut(self._padded(plan.around(self, plan.pads))).sum(axes)
+        total = plan.cut(self._pad_zeros(plan.around(self, plan.pads))).sum(axes)
         is_plain = plan.given == plan.pads
         if is_plain and (count_include_pad or not any(map(any, plan.given))):
             return total / prod(plan.kernel)
         ones = self._wrap(self.ones_like().uop)
         given = plan.around(self, plan.given)
-        counted = ones.pad(given, value=1) if count_include_pad else ones._padded(given)
+        counted = ones.pad(given, value=1) if count_include_pad else ones._pad_zeros(given)
         extra = tuple((0, b[1] - a[1]) for a, b in zip(plan.given, plan.pads, strict=True))
-        return total / plan.cut(counted._padded(plan.around(self, extra))).sum(axes)
+        return total / plan.cut(counted._pad_zeros(plan.around(self, extra))).sum(axes)
 
     @with_concrete_arguments
     def max_unpool2d(
@@ -146,7 +146,7 @@ class Pooling(TensorCore):
         [[[[0.0, 5.0], [0.0, 0.0]]]]
         """
         plan = _plan(self, kernel_size, stride, dilation, padding)
-        indices = self._given(indices, "the indices of max_unpool2d")
+        indices = self._as_tensor(indices, "the indices of max_unpool2d")
         if indices.shape != self.shape:
             raise ShapeError(f"values {self.shape} and indices {indices.shape} differ in shape")
         if output_size is None:
@@ -180,7 +180,7 @@ class Pooling(TensorCore):
         >>> Tensor.ones(1, 1, 2, 2).conv_transpose2d(Tensor.ones(1, 1, 2, 2)).tolist()
         [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
         """
-        weight = self._given(weight, "the weight of a convolution")
+        weight = self._as_tensor(weight, "the weight of a convolution")
         if self.ndim != weight.ndim or self.ndim < 3 or self.shape[1] != weight.shape[0]:
             raise ShapeError(
                 f"cannot convolve {self.shape} backwards with {weight.shape}",
@@ -199,10 +199,10 @@ class Pooling(TensorCore):
         more = each(output_padding, count, "output_padding", least=0)
         rows = zip(kernel, spreads, around(padding, count), more, strict=True)
         pads = tuple((d * (k - 1) - b, d * (k - 1) - a + o) for k, d, (b, a), o in rows)
-        x = self._spaced(each(stride, count, "stride"))._padded(((0, 0), (0, 0), *pads))
+        x = self._dilate(each(stride, count, "stride"))._pad_zeros(((0, 0), (0, 0), *pads))
         return x.conv2d(flipped, bias, groups, dilation=dilation)
 
-    def _spaced(self, steps: tuple[int, ...]) -> Self:
+    def _dilate(self, steps: tuple[int, ...]) -> Self:
         """Zeros inserted between the elements of the last axes."""
         x = self
         for axis, step in enumerate(steps, start=self.ndim - len(steps)):
@@ -211,10 +211,10 @@ class Pooling(TensorCore):
             size = x.shape[axis]
             shape = x.shape
             apart = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :]))
-            grown = apart._padded(
+            grown = apart._pad_zeros(
                 ((0, 0),) * (axis + 1) + ((0, step - 1),) + ((0, 0),) * (x.ndim - axis - 1)
             )
             whole = grown.flatten(axis, axis + 1)
             pairs = tuple((0, n) for n in whole.shape)
-            x = whole._shrunk((*pairs[:axis], (0, (size - 1) * step + 1), *pairs[axis + 1 :]))
+            x = whole._shrink((*pairs[:axis], (0, (size - 1) * step + 1), *pairs[axis + 1 :]))
         return x

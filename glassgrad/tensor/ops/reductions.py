@@ -60,7 +60,7 @@ class Reductions(TensorCore):
 
     __slots__ = ()
 
-    def _reduced(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
+    def _reduce(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
         return self._wrap(reduce_axes(self.uop, op, axes, keepdim))
 
     @keyword_aliases(dim="axis")
@@ -80,7 +80,7 @@ class Reductions(TensorCore):
         >>> Tensor([[1, 2], [3, 4]]).sum(axis=0).shape
         (2,)
         """
-        return self._accumulated(ADD, axis, keepdim, acc_dtype if dtype is None else dtype)
+        return self._accumulate(ADD, axis, keepdim, acc_dtype if dtype is None else dtype)
 
     @keyword_aliases(dim="axis")
     def prod(
@@ -97,9 +97,9 @@ class Reductions(TensorCore):
         >>> Tensor([[1, 2], [3, 4]]).prod(axis=1).tolist()
         [2, 12]
         """
-        return self._accumulated(MUL, axis, keepdim, acc_dtype if dtype is None else dtype)
+        return self._accumulate(MUL, axis, keepdim, acc_dtype if dtype is None else dtype)
 
-    def _accumulated(self, op: Ops, axis: Axes, keepdim: bool, dtype: DTypeLike | None) -> Self:
+    def _accumulate(self, op: Ops, axis: Axes, keepdim: bool, dtype: DTypeLike | None) -> Self:
         axes = axes_of(axis, self.ndim)
         wanted = sum_dtype(self.uop.dtype) if dtype is None else dtype_of(dtype)
         wide = reduce_axes(cast_to(self.uop, accumulator(wanted)), op, axes, keepdim)
@@ -132,8 +132,8 @@ class Reductions(TensorCore):
                 if self.ndim:
                     checked_cut(0, 1, self.shape[one], one)
         if self.uop.dtype is BOOL:
-            return self.cast(dtypes.uint8)._reduced(op, axes, keepdim).cast(BOOL)
-        return self._reduced(op, axes, keepdim)
+            return self.cast(dtypes.uint8)._reduce(op, axes, keepdim).cast(BOOL)
+        return self._reduce(op, axes, keepdim)
 
     @keyword_aliases(dim="axis")
     def any(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
@@ -143,7 +143,7 @@ class Reductions(TensorCore):
         True
         """
         truth = self.cast(BOOL).cast(dtypes.uint8)
-        return truth._reduced(MAX, axes_of(axis, self.ndim), keepdim).cast(BOOL)
+        return truth._reduce(MAX, axes_of(axis, self.ndim), keepdim).cast(BOOL)
 
     @keyword_aliases(dim="axis")
     def all(self, axis: Axes = None, keepdim: bool = False, *, dim: Axes = None) -> Self:
@@ -153,7 +153,7 @@ class Reductions(TensorCore):
         False
         """
         truth = self.cast(BOOL).cast(dtypes.uint8)
-        return truth._reduced(MIN, axes_of(axis, self.ndim), keepdim).cast(BOOL)
+        return truth._reduce(MIN, axes_of(axis, self.ndim), keepdim).cast(BOOL)
 
     def allclose(
         self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
@@ -199,10 +199,10 @@ class Reductions(TensorCore):
         [2.0, 2.0]
         """
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
-        variance, mean = self._spread(axis, keepdim, correction)
+        variance, mean = self._var_mean(axis, keepdim, correction)
         return variance.cast(dtype), mean.cast(dtype)
 
-    def _spread(self, axis: Axes, keepdim: bool, correction: int) -> tuple[Self, Self]:
+    def _var_mean(self, axis: Axes, keepdim: bool, correction: int) -> tuple[Self, Self]:
         """Variance and mean in the accumulator's dtype, in two passes.
 
         The mean of many values has a rounding error. The sum of distances, exactly 0 otherwise,
@@ -215,14 +215,14 @@ class Reductions(TensorCore):
         mean = wide.mean(axes, keepdim=True)
         count = prod(self.shape[one] for one in axes)
         distance = wide - mean
-        total = (distance * distance)._reduced(ADD, axes, keepdim)
+        total = (distance * distance)._reduce(ADD, axes, keepdim)
         kept = mean if keepdim else mean._wrap(reshaped(mean.uop, total.shape))
         if (
             count >= MIN_CORRECTED_COUNT
             if isinstance(count, int)
             else count.vmax >= MIN_CORRECTED_COUNT
         ):
-            off = distance.detach()._reduced(ADD, axes, keepdim) / count
+            off = distance.detach()._reduce(ADD, axes, keepdim) / count
             total, kept = total - off * off * count, kept + off
         if isinstance(count, int):
             return total / max(0, count - correction), kept
@@ -249,7 +249,7 @@ class Reductions(TensorCore):
         [2.0, 3.0]
         """
         dtype = self.uop.dtype if self.uop.dtype.kind == "float" else dtypes.default_float
-        variance, mean = self._spread(axis, keepdim, correction)
+        variance, mean = self._var_mean(axis, keepdim, correction)
         return variance.sqrt().cast(dtype), mean.cast(dtype)
 
     @keyword_aliases(dim="axis")
@@ -269,7 +269,7 @@ class Reductions(TensorCore):
             total = (x - top).exp().sum(axes, keepdim=True).log() + top
             return total if keepdim else x._wrap(reshaped(total.uop, x._left(axes)))
 
-        return self._smooth(logarithm)
+        return self._apply_in_float(logarithm)
 
     def _left(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         return tuple([size for axis, size in enumerate(self.uop.shape) if axis not in axes])
@@ -283,7 +283,7 @@ class Reductions(TensorCore):
         >>> Tensor([[1, 3, 2]]).argmax(axis=1).dtype
         dtypes.int
         """
-        return self._place_of(MAX, axis, keepdim)
+        return self._arg_extreme(MAX, axis, keepdim)
 
     @keyword_aliases(dim="axis")
     def argmin(
@@ -294,11 +294,11 @@ class Reductions(TensorCore):
         >>> Tensor([3, 1, 1]).argmin().item()
         1
         """
-        return self._place_of(MIN, axis, keepdim)
+        return self._arg_extreme(MIN, axis, keepdim)
 
-    def _place_of(self, op: Ops, axis: int | None, keepdim: bool) -> Self:
+    def _arg_extreme(self, op: Ops, axis: int | None, keepdim: bool) -> Self:
         if axis is None:
-            flat = self.reshape(self.numel())._place_of(op, 0, keepdim=False)
+            flat = self.reshape(self.numel())._arg_extreme(op, 0, keepdim=False)
             return flat.reshape((1,) * self.ndim) if keepdim else flat
         if self.ndim == 0:
             axis_of(axis, 0)
@@ -311,5 +311,5 @@ class Reductions(TensorCore):
         line = line.reshape((size, *(1,) * (self.ndim - 1 - dim)))
         is_best = self.eq(best) | self.ne(self) if self.is_floating_point() else self.eq(best)
         # Counting down makes the first index the largest value.
-        first = is_best.where(size - line, 0)._reduced(MAX, (dim,), keepdim)
+        first = is_best.where(size - line, 0)._reduce(MAX, (dim,), keepdim)
         return size - first

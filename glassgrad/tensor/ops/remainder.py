@@ -34,23 +34,23 @@ SLIGHTLY_LESS = 1 - 2.0**-50
 GRADIENT_OF_SECOND = Derivative(lambda y, g: g)  # the second source has the gradient of the result
 
 
-def towards_zero(x: T, y: T) -> T:
+def truncated_remainder(x: T, y: T) -> T:
     """x - trunc(x / y) · y: has the sign of x; x itself where y is infinite."""
-    rest = _rest(x, y)
-    return _with_gradient(rest, _times(x, y, rest), x, y)
+    rest = _remainder(x, y)
+    return _with_gradient(rest, _quotient(x, y, rest), x, y)
 
 
-def downwards(x: T, y: T) -> T:
+def floor_remainder(x: T, y: T) -> T:
     """x - floor(x / y) · y: has the sign of y, as in Python, even if it is 0."""
-    rest, times = _rest(x, y), _times_down(x, y)
+    rest, times = _remainder(x, y), _floor_quotient(x, y)
     zero = (y < 0).where(-rest.abs(), rest.abs())  # of the sign of y
-    moved = _differs(rest, y).where(rest + y.cast(rest.dtype), rest)
+    moved = _has_other_sign(rest, y).where(rest + y.cast(rest.dtype), rest)
     return _with_gradient(rest.eq(0).where(zero, moved), times, x, y)
 
 
 def floor_quotient(x: T, y: T) -> T:
     """floor(x / y); where y is 0, x / y."""
-    times = _times_down(x, y)
+    times = _floor_quotient(x, y)
     quotient = x / y
     return (y.eq(0) | times.eq(0)).where(quotient.trunc(), times.cast(x.dtype)).detach()
 
@@ -62,7 +62,7 @@ def _with_gradient(rest: T, times: T, x: T, y: T) -> T:
     return x._wrap(record(Ops.CUSTOM, exact.uop.dtype, (exact.uop, line.uop), GRADIENT_OF_SECOND))
 
 
-def _times(x: T, y: T, rest: T) -> T:
+def _quotient(x: T, y: T, rest: T) -> T:
     """The quotient rounded towards zero."""
     times = ((x.cast(rest.dtype) - rest) / y.cast(rest.dtype)).round()
     if y.dtype is not dtypes.float64:
@@ -70,19 +70,19 @@ def _times(x: T, y: T, rest: T) -> T:
     return x._wrap(mark_origin(_corrected(times.uop, x.uop, y.uop, rest.uop)))
 
 
-def _times_down(x: T, y: T) -> T:
+def _floor_quotient(x: T, y: T) -> T:
     """The quotient rounded down."""
-    rest = _rest(x, y)
-    times = _times(x, y, rest)
-    return _differs(rest, y).where(times - 1, times)
+    rest = _remainder(x, y)
+    times = _quotient(x, y, rest)
+    return _has_other_sign(rest, y).where(times - 1, times)
 
 
-def _differs(rest: T, other: T) -> T:
+def _has_other_sign(rest: T, other: T) -> T:
     """True where there is a remainder with the other sign."""
     return rest.ne(0) & ((rest < 0) ^ (other < 0))
 
 
-def _rest(x: T, y: T) -> T:
+def _remainder(x: T, y: T) -> T:
     """The remainder towards zero, as a float64."""
     digits = MANTISSA if y.dtype is dtypes.float64 else FLOAT32_MANTISSA
     left, right = [value.uop.cast(dtypes.float64) for value in (x, y)]
@@ -190,13 +190,13 @@ def _multiply_long(x: UOp, y: UOp, m: UOp, inverse: UOp, is_twice: UOp | None) -
     first = (x * y * inverse).cast(dtypes.int64)
     left = x.cast(dtypes.int64) * y.cast(dtypes.int64) - first * whole
     second = (left.cast(dtypes.float64) * inverse).cast(dtypes.int64)
-    left = _wrapped(left - second * whole, whole)
+    left = _reduced_once(left - second * whole, whole)
     if is_twice is not None:
-        left = is_twice.where(_wrapped(left + left, whole), left)
+        left = is_twice.where(_reduced_once(left + left, whole), left)
     return left.cast(dtypes.float64)
 
 
-def _wrapped(left: UOp, whole: UOp) -> UOp:
+def _reduced_once(left: UOp, whole: UOp) -> UOp:
     """A number between -m and 2m, reduced to 0 … m."""
     left = (left < 0).where(left + whole, left)
     return (left < whole).where(left, left - whole)

@@ -59,23 +59,27 @@ class Sampling(TensorCore):
                 hint="pass replacement=True",
             )
         rows = self.reshape((-1, categories)).cast(dtypes.float32).detach()
-        drawn = rows._drawn_again(num_samples) if replacement else rows._drawn_once(num_samples)
+        drawn = (
+            rows._draw_with_replacement(num_samples)
+            if replacement
+            else rows._draw_without_replacement(num_samples)
+        )
         return drawn.reshape((*self.shape[:-1], num_samples))
 
-    def _drawn_again(self, count: int) -> Self:
+    def _draw_with_replacement(self, count: int) -> Self:
         """With replacement: the number of running sums that a uniform number exceeds."""
         sums = self.cumsum(1)
         chance = type(self).rand(self.shape[0], count, device=self.device) * sums[:, -1:]
         passed = chance.unsqueeze(2) >= sums.unsqueeze(1)
         # Rounding may reach the total: an index of weight 0 at the end must not be drawn.
-        return passed.cast(dtypes.int32).sum(2).minimum(self._last_weight())
+        return passed.cast(dtypes.int32).sum(2).minimum(self._last_positive_weight())
 
-    def _last_weight(self) -> Self:
+    def _last_positive_weight(self) -> Self:
         """The last index of each row with a positive weight."""
-        line = self._line(int(self.shape[1]))
+        line = self._iota(int(self.shape[1]))
         return (self > 0).where(line, 0).max(1, keepdim=True)
 
-    def _drawn_once(self, count: int) -> Self:
+    def _draw_without_replacement(self, count: int) -> Self:
         """Without replacement: the first arrivals at exponential times over the weights."""
         chance = type(self).rand(*self.shape, device=self.device)
         speed = ((1.0 - chance).log() - 1e-30) / self  # negative; weight 0 gives -inf

@@ -28,7 +28,7 @@ class Scan(TensorCore):
         [1, 3, 6]
         """
         wanted = sum_dtype(self.uop.dtype)
-        return self.cast(accumulator(wanted))._scanned(ADD, axis).cast(wanted)
+        return self.cast(accumulator(wanted))._scan(ADD, axis).cast(wanted)
 
     @keyword_aliases(dim="axis")
     def cumprod(self, axis: int) -> Self:
@@ -38,7 +38,7 @@ class Scan(TensorCore):
         [1, 2, 6, 24]
         """
         wanted = sum_dtype(self.uop.dtype)
-        return self.cast(accumulator(wanted))._scanned(MUL, axis).cast(wanted)
+        return self.cast(accumulator(wanted))._scan(MUL, axis).cast(wanted)
 
     @keyword_aliases(dim="axis")
     def cummax(self, axis: int = 0, *, dim: int = 0) -> tuple[Self, Self]:
@@ -47,7 +47,7 @@ class Scan(TensorCore):
         >>> [x.tolist() for x in Tensor([1, 3, 2, 3]).cummax()]
         [[1, 3, 3, 3], [0, 1, 1, 3]]
         """
-        return self._extremes(MAX, axis)
+        return self._running_extreme(MAX, axis)
 
     @keyword_aliases(dim="axis")
     def cummin(self, axis: int = 0, *, dim: int = 0) -> tuple[Self, Self]:
@@ -56,7 +56,7 @@ class Scan(TensorCore):
         >>> [x.tolist() for x in Tensor([3, 1, 2, 1]).cummin()]
         [[3, 1, 1, 1], [0, 1, 1, 3]]
         """
-        return self._extremes(MIN, axis)
+        return self._running_extreme(MIN, axis)
 
     @keyword_aliases(dim="axis")
     def logcumsumexp(self, axis: int = 0, *, dim: int = 0) -> Self:
@@ -70,30 +70,30 @@ class Scan(TensorCore):
             if not x.ndim or 0 in x.uop.shape:
                 return x
             # All terms are scaled by exp(-running maximum), which changes from step to step.
-            largest = x.detach()._scanned(MAX, axis)
-            before = largest._after_nothing(axis_of(axis, x.ndim))
+            largest = x.detach()._scan(MAX, axis)
+            before = largest._shift_in_log_zero(axis_of(axis, x.ndim))
             most, last = [y.isfinite().where(y, 0.0) for y in (largest, before)]
             factor = before.eq(-math.inf).where(0.0, (last - most).exp())
-            return (x - most).exp()._scanned(Ops.MULACC, axis, factor).log() + most
+            return (x - most).exp()._scan(Ops.MULACC, axis, factor).log() + most
 
-        return self._smooth(logarithms)
+        return self._apply_in_float(logarithms)
 
-    def _after_nothing(self, axis: int) -> Self:
+    def _shift_in_log_zero(self, axis: int) -> Self:
         """Elements shifted by one along an axis, after a first element log(0)."""
         pairs, box = [(0, 0)] * self.ndim, [(0, n) for n in self.shape]
         pairs[axis], box[axis] = (1, 0), (0, self.shape[axis] - 1)
         return self.shrink(tuple(box)).pad(tuple(pairs), value=-math.inf)
 
-    def _extremes(self, op: Ops, axis: int) -> tuple[Self, Self]:
+    def _running_extreme(self, op: Ops, axis: int) -> tuple[Self, Self]:
         dim = axis_of(axis, self.ndim)
         if not self.ndim or 0 in self.uop.shape:
             return self._wrap(self.uop), self.cast(dtypes.int32).zeros_like()
         plain = (self.cast(dtypes.uint8) if self.uop.dtype is BOOL else self).detach()
-        best = plain._scanned(op, axis)
+        best = plain._scan(op, axis)
         is_best = plain.eq(best) | plain.isnan()
         size = self.shape[dim]
-        line = self._line(size).reshape((size, *(1,) * (self.ndim - 1 - dim)))
-        index = is_best.where(line, 0)._scanned(MAX, axis)
+        line = self._iota(size).reshape((size, *(1,) * (self.ndim - 1 - dim)))
+        index = is_best.where(line, 0)._scan(MAX, axis)
         # Gathered again, so that the gradient goes to the element with that value.
         values = (
             self._gather_unchecked(dim, index)
@@ -102,7 +102,7 @@ class Scan(TensorCore):
         )
         return values, index
 
-    def _scanned(self, op: Ops, axis: int, factor: Self | None = None) -> Self:
+    def _scan(self, op: Ops, axis: int, factor: Self | None = None) -> Self:
         """A reduction op applied to all elements up to each one.
 
         With MULACC the running value is multiplied by `factor` before each element is added.

@@ -74,9 +74,9 @@ class Scatter(TensorCore):
         op = REDUCTIONS[reduce]
         indices, values = _lines(self, axis, index, _source(self, index, src))
         size, start = int(self.shape[axis]), identity(op, self.dtype)
-        total = _back(_combined(indices, values, size, op), self, axis, start)
+        total = _restore_axis(_combined(indices, values, size, op), self, axis, start)
         ones = indices.full_like(1, dtype=dtypes.int32)
-        count = _back(_combined(indices, self._wrap(ones.uop), size, ADD), self, axis)
+        count = _restore_axis(_combined(indices, self._wrap(ones.uop), size, ADD), self, axis)
         own = self if include_self else (count > 0).where(self.const_like(start), self)
         result = own._binary(op, total, "combine")
         if reduce != "mean":
@@ -89,7 +89,7 @@ class Scatter(TensorCore):
         """This tensor (n, …) with rows (k, …) written to indices (k); the last of several writes
         stays.
         """
-        last = _winners(indices, int(self.shape[0]))
+        last = _last_writers(indices, int(self.shape[0]))
         found = take_rows(rows, (last - 1).maximum(0))
         is_new = (last > 0).reshape((-1, *(1,) * (self.ndim - 1)))
         return is_new.where(found, self)
@@ -125,7 +125,7 @@ class Scatter(TensorCore):
         >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
         [1, 3]
         """
-        x, condition = self._broadcasted(mask)
+        x, condition = self._broadcast(mask)
         indices, is_there = _true_indices(condition.cast(BOOL), size)
         # A fill of 0 must not widen bools
         fill = bool(fill_value) if x.dtype is BOOL else fill_value
@@ -165,14 +165,14 @@ def _lines(x: T, axis: int, index: T, src: T) -> tuple[T, T]:
     return index.transpose(axis, -1), values
 
 
-def _hits(indices: T, size: int) -> T:
+def _index_matches(indices: T, size: int) -> T:
     """Which source element goes to which index: (…, index, element)."""
-    return indices.unsqueeze(-2).eq(indices._line(size, indices.dtype).unsqueeze(-1))
+    return indices.unsqueeze(-2).eq(indices._iota(size, indices.dtype).unsqueeze(-1))
 
 
-def _winners(indices: T, size: int) -> T:
+def _last_writers(indices: T, size: int) -> T:
     """The last source element, counted from 1, that goes to each of `size` indices; 0 for none."""
-    numbers = indices._line(int(indices.shape[-1])).expand(indices.shape)
+    numbers = indices._iota(int(indices.shape[-1])).expand(indices.shape)
     return (_combined(indices, numbers, size, MAX) + 1).maximum(0)
 
 
@@ -180,10 +180,10 @@ def _combined(indices: T, values: T, size: int, op: Ops) -> T:
     """Source elements (…, n) combined at each of `size` indices."""
     has_rule = op in (MAX, MIN) and values.is_floating_point()
     plain = values.detach() if has_rule else values
-    chosen = _hits(indices, size).where(
+    chosen = _index_matches(indices, size).where(
         plain.unsqueeze(-2), plain.const_like(identity(op, plain.dtype))
     )
-    found = chosen._reduced(op, (chosen.ndim - 1,), keepdim=False)
+    found = chosen._reduce(op, (chosen.ndim - 1,), keepdim=False)
     if not has_rule:
         return found
     rule = _ExtremeGradient(indices, plain, found)
@@ -196,9 +196,9 @@ def _written(x: T, indices: T, values: T, axis: int) -> T:
         line.transpose(axis, -1).unsqueeze(-1).transpose(axis, -1) for line in (indices, values)
     )
     size = int(x.shape[axis])
-    numbers = indices._line(size, indices.dtype).reshape((size,) + (1,) * (x.ndim - axis))
+    numbers = indices._iota(size, indices.dtype).reshape((size,) + (1,) * (x.ndim - axis))
     body = at.eq(numbers).where(new.detach(), x.detach().unsqueeze(-1))
-    found = body._reduced(Ops.ASSIGN, (x.ndim,), keepdim=False)
+    found = body._reduce(Ops.ASSIGN, (x.ndim,), keepdim=False)
     if not x.is_floating_point():
         return found
     rule = _ScatterGradient(indices, axis, x)
@@ -215,8 +215,8 @@ class _ScatterGradient:
 
     def __call__(self, node: UOp, g: UOp, depends: set[UOp]) -> dict[UOp, UOp]:
         indices, lines = self.indices, self.x._wrap(g).transpose(self.axis, -1)
-        last = _winners(indices, int(self.x.shape[self.axis]))
-        numbers = indices._line(int(indices.shape[-1])) + 1
+        last = _last_writers(indices, int(self.x.shape[self.axis]))
+        numbers = indices._iota(int(indices.shape[-1])) + 1
         is_last = last._gather_unchecked(-1, indices).eq(numbers)
         of_x = (last > 0).where(0, lines).transpose(self.axis, -1)
         return {
@@ -239,7 +239,7 @@ class _ExtremeGradient:
         return {node.src[1]: is_kept.where(share, 0).uop}
 
 
-def _back(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
+def _restore_axis(line: T, x: T, axis: int, fill: ConstType = 0) -> T:
     """The last axis moved back, filled at indices beyond the lines."""
     return line.transpose(axis, -1).pad_to(x.shape, value=fill)
 
@@ -251,18 +251,18 @@ def _true_indices(mask: T, size: int | None) -> tuple[T, T]:
         return none, none.ne(0)
     counts = mask.flatten().cast(dtypes.int32).cumsum().contiguous()
     total = counts[-1]
-    count = _counted(total) if size is None else size
-    wanted = mask._line(count) + 1
-    indices = _first_at_least(counts, wanted).minimum(mask.numel() - 1)
+    count = _read_count(total) if size is None else size
+    wanted = mask._iota(count) + 1
+    indices = _lower_bound(counts, wanted).minimum(mask.numel() - 1)
     return indices, wanted <= total
 
 
-def _counted(x: Any) -> int:
+def _read_count(x: Any) -> int:
     """The value of a count, computed now."""
     return int(x.item())
 
 
-def _first_at_least(line: T, values: T) -> T:
+def _lower_bound(line: T, values: T) -> T:
     """Binary search: how many elements of increasing lines (…, n) are less than values (…, k)."""
     size = int(line.shape[-1])
     position = (values * 0).cast(dtypes.int32)

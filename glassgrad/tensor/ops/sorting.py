@@ -61,7 +61,7 @@ class Sorting(TensorCore):
         if 0 in self.uop.shape:
             return self._wrap(self.uop), index
         axis = axis_of(dim, self.ndim)
-        found = _sorted(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
+        found = _sort_values(self.detach().transpose(axis, -1), descending).transpose(axis, -1)
         rule = _SortedGradient(index.uop, axis)
         made = record(Ops.CUSTOM, self.uop.dtype, (found.uop, self.uop), rule)
         return self._wrap(made), index
@@ -109,7 +109,7 @@ def _order(x: Any, count: int, descending: bool) -> Any:
     size = int(x.shape[-1])
     if size >= MIN_PARTIAL_SORT_LENGTH and size >= MIN_PARTIAL_SORT_RATIO * count:
         return _partial_sort(keys, count)
-    return first_in_order(_words(keys, x._line(size)), count, _index_part)
+    return first_in_order(_sort_words(keys, x._iota(size)), count, _index_part)
 
 
 def _partial_sort(keys: Any, count: int) -> Any:
@@ -122,19 +122,19 @@ def _partial_sort(keys: Any, count: int) -> Any:
     width = 1 << (size // count).bit_length() // 2
     groups = size // width
     grouped = keys[..., : groups * width].unflatten(-1, (groups, width))
-    best = first_in_order(_words(grouped.min(-1), keys._line(groups)), count, _index_part)
+    best = first_in_order(_sort_words(grouped.min(-1), keys._iota(groups)), count, _index_part)
     chosen = best.unsqueeze(-1).expand((*best.shape, width))
-    indices = (chosen * width + keys._line(width)).flatten(-2)
+    indices = (chosen * width + keys._iota(width)).flatten(-2)
     found = grouped._gather_unchecked(-2, chosen).flatten(-2)
     if size > groups * width:
         rest = keys[..., groups * width :]
         found = found.cat(rest, dim=-1)
-        line = keys._line(int(rest.shape[-1])) + groups * width
+        line = keys._iota(int(rest.shape[-1])) + groups * width
         indices = indices.cat(line.expand(rest.shape), dim=-1)
-    return first_in_order(_words(found, indices), count, _index_part)
+    return first_in_order(_sort_words(found, indices), count, _index_part)
 
 
-def _words(keys: Any, indices: Any) -> Words:
+def _sort_words(keys: Any, indices: Any) -> Words:
     """Keys with their indices, padded to the length of a network."""
     if keys.dtype.itemsize <= 4:
         return [_padded((keys.cast(dtypes.int64) << 32) | indices.cast(dtypes.int64))]
@@ -146,7 +146,7 @@ def _index_part(words: Words) -> Any:
     return last.cast(dtypes.int32)
 
 
-def _sorted(x: Any, descending: bool) -> Any:
+def _sort_values(x: Any, descending: bool) -> Any:
     """The elements of the last axis in order, by sorting keys alone."""
     keys = _keys(x)
     keys = keys.bitwise_not() if descending else keys
@@ -170,7 +170,7 @@ def _keys(x: Any) -> Any:
     if x.dtype.kind == "float":
         wide = x if x.dtype.bits >= 32 else x.cast(dtypes.float32)
         bits = wide.isnan().where(float("nan"), wide).bitcast(SIGNED[wide.dtype.bits])
-        return _falling(bits)
+        return _reverse_negative_order(bits)
     if x.dtype in UNSIGNED.values() and x.dtype.bits >= 32:
         top = 1 << (x.dtype.bits - 1)
         return (x ^ top).bitcast(SIGNED[x.dtype.bits])
@@ -181,13 +181,13 @@ def _values(keys: Any, dtype: DType) -> Any:
     """The inverse of `_keys`."""
     if dtype.kind == "float":
         wide = dtypes.float64 if dtype.bits == 64 else dtypes.float32
-        return _falling(keys).bitcast(wide).cast(dtype)
+        return _reverse_negative_order(keys).bitcast(wide).cast(dtype)
     if dtype in UNSIGNED.values() and dtype.bits >= 32:
         return keys.bitcast(dtype) ^ (1 << (dtype.bits - 1))
     return keys.cast(dtype)
 
 
-def _falling(bits: Any) -> Any:
+def _reverse_negative_order(bits: Any) -> Any:
     """Reverses the order of the bits of negative floats; applied twice, it is the identity."""
     last = bits.dtype.bits - 1
     return bits ^ ((bits >> last) & ((1 << last) - 1))

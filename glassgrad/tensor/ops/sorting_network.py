@@ -31,7 +31,7 @@ def first_in_order(words: Words, count: int, read: Callable[[Words], Any]) -> An
     rows = prod(shape[:-1])
     if rows < LANES and int(shape[-1]) > MAX_ROW_PER_LANE:
         return read(_few_rows(words, count))[..., :count]
-    found = _smallest([_rows_side_by_side(word, rows) for word in words], count)
+    found = _first_of_lanes([_rows_side_by_side(word, rows) for word in words], count)
     apart = read([word.transpose(-1, -2)[..., :count] for word in found])
     return apart.reshape((-1, count))[:rows].reshape((*shape[:-1], count))
 
@@ -40,7 +40,7 @@ def _rows_side_by_side(word: Any, rows: int) -> Any:
     """(…, length) -> (groups, length, lanes): each lane is a row."""
     length = int(word.shape[-1])
     even = word.reshape((rows, length)).pad(((0, -rows % LANES), (0, 0)))
-    return even.reshape((-1, LANES, length)).transpose(-1, -2)._once()
+    return even.reshape((-1, LANES, length)).transpose(-1, -2)._computed_once()
 
 
 def _few_rows(words: Words, count: int, lanes: int = LANES) -> Words:
@@ -50,12 +50,12 @@ def _few_rows(words: Words, count: int, lanes: int = LANES) -> Words:
     length = size // lanes
     words = [word.unflatten(-1, (length, lanes)) for word in words]
     if count <= length:
-        words = [_runs_flattened(word) for word in _smallest(words, count)]
+        words = [_runs_flattened(word) for word in _first_of_lanes(words, count)]
         return words if lanes == 1 else _few_rows(words, count, lanes=1)
-    words = _run(words, steps_up_to(length))
+    words = _run_steps(words, sort_steps(length))
     block = 2 * length
     while block <= size:
-        words = _across_lanes(words, block)
+        words = _merge_across_lanes(words, block)
         block *= 2
     return [_runs_flattened(word) for word in words]
 
@@ -65,50 +65,52 @@ def _runs_flattened(word: Any) -> Any:
     return word.transpose(-1, -2).flatten(-2)
 
 
-def _across_lanes(words: Words, block: int) -> Words:
+def _merge_across_lanes(words: Words, block: int) -> Words:
     """Compare distant elements in the layout with runs one after the other, near ones in the layout
     with runs side by side.
     """
     length, lanes = (int(n) for n in words[0].shape[-2:])
-    flat = [_runs_flattened(word)._once().unflatten(-1, (length, lanes)) for word in words]
-    flat = _run(
-        flat, [(block // lanes, True), *nearing(block // lanes // 2)], lanes_are_neighbours=True
+    flat = [_runs_flattened(word)._computed_once().unflatten(-1, (length, lanes)) for word in words]
+    flat = _run_steps(
+        flat, [(block // lanes, True), *merge_steps(block // lanes // 2)], lanes_are_neighbours=True
     )
     back = [word.flatten(-2).unflatten(-1, (lanes, length)).transpose(-1, -2) for word in flat]
-    return _run([word._once() for word in back], nearing(lanes))
+    return _run_steps([word._computed_once() for word in back], merge_steps(lanes))
 
 
-def _smallest(words: Words, count: int) -> Words:
+def _first_of_lanes(words: Words, count: int) -> Words:
     """The first `count` elements, or more, of each lane of (…, length, lanes), in order.
 
     Of two sorted blocks the better half is kept: the lesser of each element and its mirror image in
     the other block. A bitonic merge sorts it again.
     """
     count = 1 << (count - 1).bit_length()
-    words = _run(words, steps_up_to(count))
+    words = _run_steps(words, sort_steps(count))
     while (length := int(words[0].shape[-2])) > count:
         pairs = [word.unflatten(-2, (length // count // 2, 2, count)) for word in words]
         ones = [pair[..., 0, :, :] for pair in pairs]
         others = [pair[..., 1, :, :].flip(-2) for pair in pairs]
         better = _chosen(_are_less(others, ones), others, ones)
-        words = _run([word.flatten(-3, -2)._once() for word in better], nearing(count))
+        words = _run_steps(
+            [word.flatten(-3, -2)._computed_once() for word in better], merge_steps(count)
+        )
     return words
 
 
 # ---------------------------------------------------------------------- steps
 
 
-def steps_up_to(size: int) -> list[Step]:
+def sort_steps(size: int) -> list[Step]:
     """The steps that sort blocks of two, of four, … of `size`."""
     steps: list[Step] = []
     block = 2
     while block <= size:
-        steps += [(block, True), *nearing(block // 2)]
+        steps += [(block, True), *merge_steps(block // 2)]
         block *= 2
     return steps
 
 
-def nearing(block: int) -> list[Step]:
+def merge_steps(block: int) -> list[Step]:
     """The bitonic merge: steps that sort blocks which rise and fall once."""
     steps: list[Step] = []
     while block >= 2:
@@ -117,30 +119,32 @@ def nearing(block: int) -> list[Step]:
     return steps
 
 
-def _run(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool = False) -> Words:
+def _run_steps(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool = False) -> Words:
     """Run steps. Those that stay within a part of each lane run part by part, so that the part
     stays in L1. With `lanes_are_neighbours`, a lane holds the nearest neighbours.
     """
     *rows, length, _ = (int(n) for n in words[0].shape)
-    part = _part(prod(rows), length)
+    part = _part_size(prod(rows), length)
     for is_near, found in groupby(steps, key=lambda step: step[0] <= part):
         together = list(found)
         if is_near and length > part:
             parts = [word.unflatten(-2, (length // part, part)) for word in words]
-            words = [word.flatten(-3, -2) for word in _a_few(parts, together, lanes_are_neighbours)]
+            words = [
+                word.flatten(-3, -2) for word in _run_grouped(parts, together, lanes_are_neighbours)
+            ]
         else:
-            words = _a_few(words, together, lanes_are_neighbours)
+            words = _run_grouped(words, together, lanes_are_neighbours)
     return words
 
 
-def _part(rows: int, length: int) -> int:
+def _part_size(rows: int, length: int) -> int:
     """The elements of a lane in one part: a power of two, or all of a short lane."""
     if length <= PART:
         return length
     return min(PART, 1 << (rows * length // MIN_PARTS).bit_length() - 1)
 
 
-def _a_few(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool) -> Words:
+def _run_grouped(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool) -> Words:
     """Run STEPS_PER_STATEMENT steps per statement."""
     for start in range(0, len(steps), STEPS_PER_STATEMENT):
         words = _statement(words, steps[start : start + STEPS_PER_STATEMENT], lanes_are_neighbours)
@@ -157,8 +161,8 @@ def _statement(words: Words, steps: Sequence[Step], lanes_are_neighbours: bool) 
     for block, is_mirrored in steps:
         axis = first + axes[block // 2]
         mirrored_axes = range(axis + 1, last + 1) if is_mirrored else ()
-        words = _exchanged(words, axis, tuple(mirrored_axes))
-    return [word._once().reshape(shape) for word in words]
+        words = _compare_exchange(words, axis, tuple(mirrored_axes))
+    return [word._computed_once().reshape(shape) for word in words]
 
 
 def split_at(length: int, distances: set[int]) -> tuple[tuple[int, ...], dict[int, int]]:
@@ -178,10 +182,10 @@ def split_at(length: int, distances: set[int]) -> tuple[tuple[int, ...], dict[in
     return (*sizes, length), axes
 
 
-def _exchanged(words: Words, axis: int, mirrored_axes: tuple[int, ...]) -> Words:
+def _compare_exchange(words: Words, axis: int, mirrored_axes: tuple[int, ...]) -> Words:
     """Compare-exchange along an axis: the smaller element of each pair first."""
     ones = (1,) * (words[0].ndim - axis - 1)
-    is_low = words[0]._line(2).eq(0).reshape((2, *ones))
+    is_low = words[0]._iota(2).eq(0).reshape((2, *ones))
     if mirrored_axes:
         words = [is_low.where(word, word.flip(mirrored_axes)) for word in words]
     others = [word.flip(axis) for word in words]

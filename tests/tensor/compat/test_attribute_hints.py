@@ -9,7 +9,7 @@ import pytest
 
 from glassgrad import Tensor, dtypes
 from glassgrad.base.errors import DeviceError
-from glassgrad.tensor.compat.attribute_hints import INSTEAD
+from glassgrad.tensor.compat.attribute_hints import SUGGESTIONS
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def test_names_that_are_not_here_are_explained(name: str, words: str) -> None:
 
 
 def test_what_is_here_is_not_explained() -> None:
-    assert not [name for name in INSTEAD if hasattr(Tensor, name)]
+    assert not [name for name in SUGGESTIONS if hasattr(Tensor, name)]
 
 
 def test_methods_that_are_named_are_here() -> None:
-    methods = {text.partition("(")[0] for text in INSTEAD.values() if "(" in text}
+    methods = {text.partition("(")[0] for text in SUGGESTIONS.values() if "(" in text}
     own = {name for name in methods if name.isidentifier()}
     assert len(own) > 5
     assert not [name for name in own if not hasattr(Tensor, name)]

@@ -13,9 +13,9 @@ from glassgrad.tensor.ops import sorting_network as exchanges
 from glassgrad.tensor.ops.sorting_network import (
     LANES,
     first_in_order,
-    nearing,
+    merge_steps,
+    sort_steps,
     split_at,
-    steps_up_to,
 )
 
 
@@ -34,15 +34,15 @@ def run(values: list[int], steps: list[tuple[int, bool]]) -> list[int]:
 
 @pytest.mark.parametrize("size", [2, 4, 8, 16])
 def test_the_network_sorts_zeros_and_ones_and_so_everything(size: int) -> None:
-    steps = steps_up_to(size)
+    steps = sort_steps(size)
     for bits in product((0, 1), repeat=min(size, 12)):
         values = [*bits, *(1 - bit for bit in bits)][:size]
         assert run(list(values), steps) == sorted(values)
 
 
 def test_a_network_has_half_a_square_of_logarithms_steps() -> None:
-    assert len(steps_up_to(1024)) == 10 * 11 // 2
-    assert nearing(8) == [(8, False), (4, False), (2, False)]
+    assert len(sort_steps(1024)) == 10 * 11 // 2
+    assert merge_steps(8) == [(8, False), (4, False), (2, False)]
 
 
 def test_every_distance_has_an_axis_of_two() -> None:
