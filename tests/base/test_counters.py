@@ -1,4 +1,4 @@
-"""GlobalCounters: sums that are right with threads, and what reset leaves alone."""
+"""GlobalCounters: exact with threads, and what reset() keeps."""
 
 import threading
 

@@ -67,7 +67,7 @@ NUMPY_PAIRS = [
 
 
 @pytest.mark.parametrize("left, right", NUMPY_PAIRS, ids=lambda dtype: dtype.name)
-def test_ints_meet_where_numpys_do(left, right):
+def test_ints_promote_as_in_numpy(left, right):
     assert promote(left, right).name == np.promote_types(left.name, right.name).name
 
 
@@ -99,7 +99,7 @@ def test_fp8s_and_bfloat16_are_the_one_triple_whose_order_matters():
         (dtypes.float, dtypes.double, dtypes.double),
     ],
 )
-def test_pairs_that_numpy_has_not_or_sees_otherwise(left, right, met):
+def test_pairs_that_numpy_lacks_or_promotes_otherwise(left, right, met):
     assert promote(left, right) is met
 
 
@@ -108,7 +108,7 @@ def test_ints_become_the_default_float():
     assert promote_float(dtypes.int64, dtypes.half) is dtypes.half
 
 
-def test_sums_of_small_ints_are_kept_in_larger_ones():
+def test_sums_of_small_ints_have_larger_dtypes():
     assert sum_dtype(dtypes.int8) is sum_dtype(dtypes.bool) is dtypes.int32
     assert sum_dtype(dtypes.uint16) is dtypes.uint32
     assert sum_dtype(dtypes.int64) is dtypes.int64

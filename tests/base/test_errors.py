@@ -1,4 +1,4 @@
-"""The error tree: what messages look like, and what each class can be caught as."""
+"""The error classes: their messages, and their builtin base classes."""
 
 import pickle
 

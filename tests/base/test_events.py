@@ -1,4 +1,4 @@
-"""Events: listeners hear what happens while they listen."""
+"""Events: listeners receive them while they are registered."""
 
 import pytest
 

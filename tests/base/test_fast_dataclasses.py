@@ -1,4 +1,4 @@
-"""Records are what dataclasses would be."""
+"""Classes of fast_dataclasses behave like dataclasses."""
 
 from __future__ import annotations
 
@@ -101,20 +101,20 @@ def told(function: Any) -> str:
     return str(caught.value).replace("Same", "Point")
 
 
-def test_values_are_given_by_place_by_name_or_not_at_all() -> None:
+def test_fields_are_passed_by_position_by_name_or_by_default() -> None:
     assert (Point(1, 2).x, Point(y=4, x=3).y, Point(5).y) == (1, 4, 0)
     assert Point(1).seen == [] and Point(1).seen is not Point(1).seen
     assert Point(1, seen=[2]).seen == [2]
 
 
-def test_mistakes_are_told_as_dataclasses_tell_them() -> None:
+def test_errors_are_those_of_dataclasses() -> None:
     wrong: tuple[Any, Any] = (Point, Same)
     for arguments, names in (((), {}), ((1,), {"w": 2}), ((1, 2, [], 3), {})):
         one, other = [told(lambda c=c: c(*arguments, **names)) for c in wrong]  # noqa: B023
         assert one == other
 
 
-def test_equal_fields_make_equal_records_of_one_class() -> None:
+def test_instances_with_equal_fields_are_equal() -> None:
     assert Point(1, 2) == Point(1, 2) != Point(1, 3)
     assert Point(1) != Deep(1)
     assert Nothing() == Nothing()
@@ -122,7 +122,7 @@ def test_equal_fields_make_equal_records_of_one_class() -> None:
     assert len({Named("a"), Named("a"), Named("b")}) == 2
 
 
-def test_nothing_can_be_changed() -> None:
+def test_frozen_fields_cannot_be_set() -> None:
     point: Any = Point(1)
     with pytest.raises(FrozenInstanceError, match="'x'"):
         point.x = 2
@@ -133,17 +133,17 @@ def test_nothing_can_be_changed() -> None:
     assert point.total == 1 == point.total
 
 
-def test_they_are_shown_as_they_are_made_unless_they_know_better() -> None:
+def test_the_repr_is_that_of_dataclasses_unless_overridden() -> None:
     assert repr(Point(1, 2)) == "Point(x=1, y=2, seen=[])"
     assert repr(Named("me")) == "me"
 
 
-def test_what_is_not_compared_makes_no_difference() -> None:
+def test_fields_with_compare_false_are_not_compared() -> None:
     assert Noted(1, "a") == Noted(1, "b") != Noted(2, "a")
     assert hash(Noted(1, "a")) == hash(Noted(1, "b"))
 
 
-def test_unique_ones_are_equal_to_themselves_only() -> None:
+def test_unique_instances_are_compared_by_identity() -> None:
     one: Any = Alone(1)
     assert one == one != Alone(1) and len({one, Alone(1)}) == 2
     assert one.KINDS is Alone.KINDS and Alone.__match_args__ == ("x",)
@@ -151,7 +151,7 @@ def test_unique_ones_are_equal_to_themselves_only() -> None:
         one.x = 2
 
 
-def test_mutable_ones_change() -> None:
+def test_mutable_fields_can_be_set() -> None:
     count = Count(1)
     count.start = 4
     count.found[1] = 2
@@ -160,7 +160,7 @@ def test_mutable_ones_change() -> None:
     assert count != replace(count)
 
 
-def test_slotted_ones_have_nothing_but_their_fields() -> None:
+def test_slotted_instances_have_only_their_fields() -> None:
     small: Any = Small(1, seen=[2])
     small.x = 3
     assert (small.x, small.y, small.seen, Small(1).seen) == (3, 2, [2], [])
@@ -186,12 +186,12 @@ def test_a_first_sum_imports_nothing_that_takes_long(
         assert made.stdout.strip() == b"set()"
 
 
-def test_what_must_hold_is_checked_when_one_is_made() -> None:
+def test_post_init_is_called() -> None:
     with pytest.raises(ValueError, match="needed"):
         Named("")
 
 
-def test_who_knows_dataclasses_knows_them() -> None:
+def test_functions_of_dataclasses_work_on_them() -> None:
     assert is_dataclass(Point)
     assert [found.name for found in fields(Deep)] == ["x", "y", "seen", "z"]
     assert replace(Point(1, 2), y=5) == usual_replace(Point(1, 2), y=5) == Point(1, 5)

@@ -1,4 +1,4 @@
-"""Downloads and kept results, from files and from a server on this machine."""
+"""Downloads and stored results, from files and from a local server."""
 
 import gzip
 import hashlib
@@ -54,7 +54,7 @@ def test_paths_are_returned_as_they_are(served):
     assert fetch(str(served)) == served
 
 
-def test_a_wrong_hash_is_refused_and_nothing_stays(served, cache):
+def test_a_wrong_hash_is_refused_and_nothing_is_stored(served, cache):
     with pytest.raises(FormatError, match="has the SHA-256 hash"):
         fetch(served.as_uri(), sha256="0" * 64)
     assert not [path for path in cache.rglob("*") if path.is_file()]
@@ -148,13 +148,13 @@ def test_files_come_over_http_once_with_their_hash_checked(address, cache):
         ("/weights", "0" * 64, "has the SHA-256 hash"),
     ],
 )
-def test_what_goes_wrong_over_http_leaves_nothing_behind(address, cache, path, sha256, message):
+def test_failed_downloads_leave_no_files(address, cache, path, sha256, message):
     with pytest.raises((DownloadError, FormatError), match=message):
         fetch(f"{address}{path}", sha256=sha256)
     assert not [found for found in cache.rglob("*") if found.is_file()]
 
 
-def test_a_machine_that_does_not_answer_is_a_clear_error(cache):
+def test_a_server_that_does_not_answer_is_a_clear_error(cache):
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(DownloadError, match="is the machine online"):
@@ -175,7 +175,7 @@ def test_archives_cannot_write_elsewhere(tmp_path):
     assert not list(tmp_path.rglob("escaped"))
 
 
-def test_results_are_kept_between_calls(cache):
+def test_results_are_stored_between_calls(cache):
     calls = []
 
     @diskcache
@@ -207,7 +207,7 @@ def test_damaged_results_are_computed_again(cache):
     assert calls == [1, 1]
 
 
-def test_results_that_are_not_plain_are_not_kept(cache):
+def test_results_that_are_not_plain_are_not_stored(cache):
     calls = []
 
     @diskcache
@@ -225,7 +225,7 @@ def test_temporary_paths():
     assert Path(temp("file", append_user=True)).name.startswith("file.")
 
 
-def test_a_kept_download_is_checked_again(served):
+def test_a_stored_download_is_checked_again(served):
     digest = hashlib.sha256(b"weights").hexdigest()
     path = fetch(served.as_uri(), sha256=digest)
     path.write_bytes(b"poison!")

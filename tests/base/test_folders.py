@@ -1,4 +1,4 @@
-"""The cache folder: the user's own, unless one is set."""
+"""The cache folder: the user's, unless another one is set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glassgrad.base.folders import IS_PRIVATE, cache_folder, private_folder
         ("darwin", "HOME", "/mine/Library/Caches/glassgrad"),
     ],
 )
-def test_every_system_has_a_place_for_it(
+def test_every_system_has_a_cache_folder(
     monkeypatch: pytest.MonkeyPatch, system: str, variable: str, wanted: str
 ) -> None:
     monkeypatch.setattr("sys.platform", system)
@@ -44,7 +44,7 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_a_folder_is_made_for_this_user_alone(cache: Path) -> None:
+def test_a_new_folder_is_private(cache: Path) -> None:
     assert private_folder("objects") is None
     before = os.umask(0)
     try:
@@ -58,7 +58,7 @@ def test_a_folder_is_made_for_this_user_alone(cache: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("bits", [0o777, 0o770, 0o1777, 0o702])
-def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, bits: int, inner: bool) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(cache: Path, bits: int, inner: bool) -> None:
     private_folder("objects", create=True)
     IS_PRIVATE.clear()
     (cache / "objects" if inner else cache).chmod(bits)
@@ -70,7 +70,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache: Path, bits: int, i
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
 @pytest.mark.parametrize("bits", [0o755, 0o750, 0o700])
-def test_others_may_read(cache: Path, bits: int) -> None:
+def test_a_folder_that_others_can_read_is_used(cache: Path, bits: int) -> None:
     private_folder("objects", create=True)
     IS_PRIVATE.clear()
     cache.chmod(bits)

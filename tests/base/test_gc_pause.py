@@ -1,4 +1,4 @@
-"""The garbage collector rests while a graph becomes code, and is as it was afterwards."""
+"""The garbage collector is off while a graph is compiled, and restored afterwards."""
 
 import gc
 import weakref
@@ -8,7 +8,7 @@ import pytest
 from glassgrad.base.gc_pause import MIN_OBJECTS_TO_FREEZE, gc_paused
 
 
-def test_the_collector_is_off_inside_and_on_again_behind() -> None:
+def test_the_collector_is_off_inside_and_on_afterwards() -> None:
     assert gc.isenabled()
     with gc_paused():
         assert not gc.isenabled()
@@ -31,14 +31,14 @@ def test_an_error_turns_it_on_again() -> None:
     assert gc.isenabled()
 
 
-def test_what_was_made_meanwhile_is_old_if_it_is_much() -> None:
+def test_many_new_objects_move_to_the_oldest_generation() -> None:
     with gc_paused():
         kept = [[number] for number in range(2 * MIN_OBJECTS_TO_FREEZE)]
     young = gc.get_objects(0)
     assert not any(one is kept[0] or one is kept[-1] for one in young)
 
 
-def test_little_garbage_is_collected_as_before() -> None:
+def test_few_new_objects_stay_in_the_young_generation() -> None:
     class Cycle:
         def __init__(self) -> None:
             self.me = self
@@ -49,7 +49,7 @@ def test_little_garbage_is_collected_as_before() -> None:
     assert gone() is None
 
 
-def test_what_somebody_froze_stays_frozen() -> None:
+def test_frozen_objects_stay_frozen() -> None:
     gc.freeze()
     try:
         with gc_paused():

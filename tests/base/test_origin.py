@@ -1,4 +1,4 @@
-"""Origins: the user's line, found cheaply, read late."""
+"""Origins: the user's line, captured cheaply and resolved on demand."""
 
 import pickle
 import subprocess

@@ -21,7 +21,7 @@ def test_ctypes_arrays_share_memory():
     assert len(from_mv(memoryview(data))) == 12
 
 
-def test_nothing_has_no_address():
+def test_an_empty_buffer_has_address_zero():
     assert mv_address(memoryview(bytearray())) == 0
 
 

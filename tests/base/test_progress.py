@@ -107,7 +107,7 @@ def test_the_description_changes_and_lines_are_written_above(capsys):
     assert capsys.readouterr().err.endswith("above\n")
 
 
-def test_iterating_over_nothing_says_so():
+def test_a_bar_without_an_iterable_is_an_error():
     with pytest.raises(TypeError, match="update"):
         next(iter(tqdm(total=3)))
 

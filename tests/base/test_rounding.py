@@ -23,7 +23,7 @@ FORMATS = NARROW | {dtypes.float32: np.float32, dtypes.float64: np.float64}
 
 
 @pytest.mark.parametrize("dtype", NARROW, ids=lambda dtype: dtype.name)
-def test_all_bits_mean_what_they_should(dtype):
+def test_all_bit_patterns_decode_correctly(dtype):
     unsigned = np.uint8 if dtype.bits == 8 else np.uint16
     everything = np.arange(1 << dtype.bits, dtype=np.uint32).astype(unsigned)
     with np.errstate(all="ignore"):
@@ -36,7 +36,7 @@ def test_all_bits_mean_what_they_should(dtype):
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=lambda dtype: dtype.name)
 @given(data=st.data())
-def test_bits_of_wide_floats(dtype, data):
+def test_bits_of_float32_and_float64(dtype, data):
     bits = data.draw(st.integers(0, (1 << dtype.bits) - 1))
     unsigned = np.uint32 if dtype.bits == 32 else np.uint64
     expected = float(np.array([bits], unsigned).view(FORMATS[dtype])[0])
@@ -63,7 +63,7 @@ def test_rounding_is_to_nearest_even(dtype, data):
 
 
 @pytest.mark.parametrize("dtype", NARROW, ids=lambda dtype: dtype.name)
-def test_values_in_the_middle_go_to_the_even_neighbour(dtype):
+def test_ties_round_to_even(dtype):
     finite = [from_bits(bits, dtype) for bits in range(1 << min(dtype.bits - 1, 12))]
     finite = [value for value in finite if math.isfinite(value)]
     for low, high in pairwise(finite):

@@ -51,7 +51,7 @@ def test_dicts_merge_if_they_agree():
         merge_dicts([{"a": 1}, {"a": 2}])
 
 
-def test_what_must_be_there_is_there():
+def test_missing_values_are_an_error():
     assert unwrap(0) == 0
     with pytest.raises(ValueError, match="not None"):
         unwrap(None)
@@ -60,7 +60,7 @@ def test_what_must_be_there_is_there():
         get_single_element([1, 2])
 
 
-def test_children_are_found_by_attribute_key_and_place():
+def test_children_are_found_by_attribute_key_and_index():
     class Layer:
         weights = [{"w": 5}]
 

@@ -1,4 +1,4 @@
-"""The commands, run as people run them."""
+"""The commands, run as on a command line."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_model_is_trained_resumed_and_writes(
     [[signal.SIGINT], [signal.SIGINT] * 3, [signal.SIGTERM]],
     ids=["Ctrl-C", "pressed thrice", "a machine that shuts down"],
 )
-def test_who_stops_a_run_finds_it_saved_and_is_told_how_to_go_on(
+def test_a_stopped_run_is_saved_and_tells_how_to_continue(
     folder: Path, tmp_path: Path, signals: list[signal.Signals]
 ) -> None:
     out = tmp_path / "stopped"
@@ -113,7 +113,7 @@ def test_who_stops_a_run_finds_it_saved_and_is_told_how_to_go_on(
     assert next(out.glob("step-*.safetensors"))
 
 
-def test_a_second_thought_ends_a_run_at_once(
+def test_a_later_interrupt_ends_a_run_at_once(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_second_thought_ends_a_run_at_once(
     assert "not saved at step 1; no earlier step was saved" in capsys.readouterr().err
 
 
-def test_signals_that_a_shell_has_ignored_stay_ignored(
+def test_ignored_signals_stay_ignored(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -153,7 +153,9 @@ def test_signals_that_a_shell_has_ignored_stay_ignored(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="what a process may write is limited")
-def test_a_full_disk_is_named_with_the_file_and_what_is_left(folder: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_the_file_and_the_saved_steps(
+    folder: Path, tmp_path: Path
+) -> None:
     limited = (
         "import resource, signal, sys\n"
         "from glassgrad.cli import main\n"
@@ -170,7 +172,7 @@ def test_a_full_disk_is_named_with_the_file_and_what_is_left(folder: Path, tmp_p
     assert "Traceback" not in found.stderr
 
 
-def test_what_a_terminal_lacks_letters_for_is_shown_all_the_same() -> None:
+def test_characters_that_a_terminal_lacks_are_replaced() -> None:
     found = run("explain", "Tensor([1.0]) + 1", "--only", "graph", PYTHONIOENCODING="ascii")
     assert found.returncode == 0, found.stderr
     assert "?? graph: (1,) of float32" in found.stdout
@@ -252,7 +254,7 @@ def test_errors_are_one_message_without_a_traceback(
         [],
     ],
 )
-def test_options_that_make_no_sense_show_the_usage(words: list[str]) -> None:
+def test_invalid_options_show_the_usage(words: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(words)
     assert stop.value.code == 2
@@ -307,7 +309,7 @@ def test_the_package_runs_as_a_module() -> None:
     assert found.stdout.startswith("glassgrad ")
 
 
-def test_a_few_things_are_timed() -> None:
+def test_the_benchmark_prints_its_lines() -> None:
     found = run("bench", "--quick")
     assert found.returncode == 0, found.stderr
     assert "product 256 x 256" in found.stdout
@@ -327,7 +329,7 @@ def test_a_script_is_run_and_shown_in_a_page(
     assert "(Tensor([1.0, 2.0]) * 4)" in page.read_text()
 
 
-def test_a_script_that_fails_is_reported_and_shown_all_the_same(
+def test_a_failing_script_is_reported_and_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script, page = tmp_path / "script.py", tmp_path / "page.html"

@@ -1,4 +1,4 @@
-"""Kernels for processors that are not here: facts of their Targets decide, and LLVM takes them."""
+"""Kernels for other processors: their Targets decide, and LLVM compiles them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_every_kind_of_kernel_compiles_for_other_processors(kernel: str, name: s
 
 
 @pytest.mark.parametrize("name", PROCESSORS)
-def test_a_product_is_added_the_way_the_processor_has(name: str) -> None:
+def test_products_use_the_fused_multiply_add_of_the_processor(name: str) -> None:
     text = assembly(KERNELS["matmul"](), PROCESSORS[name])
     assert re.search(PROCESSORS[name].fused, text)
 

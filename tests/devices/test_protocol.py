@@ -1,4 +1,4 @@
-"""The batch for devices without a native way calls one executable after another."""
+"""The batch for devices without a native one calls executables in order."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ class Recorder:
         self.calls.append((pointers, values))
 
 
-def test_calls_run_in_order_with_exchanged_arguments() -> None:
+def test_calls_run_in_order_with_replaced_arguments() -> None:
     recorder = Recorder(Source("x", "", "python", Program("x", ())))
     batch = PythonBatch([Call(recorder, (1, 2)), Call(recorder, (3,), (4,))])
     batch.run()

@@ -1,4 +1,4 @@
-"""Devices are found by name; what is not there is explained."""
+"""Devices are found by name; unavailable ones are explained."""
 
 import sys
 from types import SimpleNamespace
@@ -50,20 +50,20 @@ def test_older_spellings_of_the_default_work(monkeypatch: pytest.MonkeyPatch) ->
         assert fresh.DEFAULT == "CLANG"  # the environment is read once
 
 
-def test_a_file_computes_nothing() -> None:
+def test_a_file_cannot_compute() -> None:
     with pytest.raises(DeviceError, match="is a file and cannot compute"):
         Device["DISK:a.bin"]
     with Context(DEV="DISK:a.bin"), pytest.raises(DeviceError, match="cannot compute"):
         _ = Device.DEFAULT
 
 
-def test_an_unknown_device_lists_what_there_is() -> None:
+def test_an_unknown_device_lists_the_available_ones() -> None:
     with pytest.raises(DeviceError, match="there is no device 'TPU'") as caught:
         Device["TPU"]
     assert "CPU is available" in str(caught.value)
 
 
-def test_a_name_that_is_none_is_refused() -> None:
+def test_an_invalid_name_is_refused() -> None:
     with pytest.raises(DeviceError, match="is not a device name"):
         Device["CPU:x"]
 

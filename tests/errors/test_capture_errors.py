@@ -1,4 +1,4 @@
-"""Each way in which a capture refuses a function says what it uses, where, and what to do."""
+"""Every refusal of a capture names the cause, the line and a remedy."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def iterator(x: Tensor) -> Tensor:
         (iterator, "uses an iterator (range_iterator) as LINES"),
     ],
 )
-def test_what_changes_by_itself_is_refused(function: Any, what: str) -> None:
+def test_values_that_change_by_themselves_are_refused(function: Any, what: str) -> None:
     text = message(function)
     assert what in text
     assert "pass its result as an argument" in text
 
 
-def test_what_is_named_constant_is_not_refused() -> None:
+def test_values_marked_as_constant_are_accepted() -> None:
     captured = TinyJit(seconds, constants=["time.time"])
     assert [captured(x()).tolist() for _ in range(3)] == [[1.0, 2.0]] * 3
 
@@ -179,7 +179,7 @@ def test_checks_name_a_tensor_that_was_replaced() -> None:
 
 
 @pytest.mark.usefixtures("without_guards")
-def test_checks_name_what_is_computed_otherwise() -> None:
+def test_checks_name_values_computed_differently() -> None:
     steps = [Tensor.relu]
     text = changed(lambda x: steps[0](x), lambda: steps.__setitem__(0, Tensor.exp))
     assert "computes something else than it did when it was captured" in text

@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind: None, strings, numbers, lists and fractions where others belong."""
+"""Arguments of a wrong type: None, strings, numbers, lists and fractions where others belong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes with methods that are made of others: the class, the words, the line and the hint."""
+"""Errors of composite methods: class, message, line and hint."""
 
 from __future__ import annotations
 

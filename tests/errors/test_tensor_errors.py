@@ -1,4 +1,4 @@
-"""Every mistake a user can make with tensors: the class, the words, the line and the hint."""
+"""Every mistake with tensors: class, message, line and hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mistake a user can make with variables: the class, the words, the line and the hint."""
+"""Every mistake with variables: class, message, line and hint."""
 
 from __future__ import annotations
 

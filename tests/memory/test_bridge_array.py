@@ -64,7 +64,7 @@ def test_data_may_be_a_buffer_with_an_offset() -> None:
         assert [view[i] for i in range(3)] == [1, 2, 3]
 
 
-def test_memory_of_a_gpu_is_described() -> None:
+def test_gpu_memory_is_described() -> None:
     class OnGpu:
         __cuda_array_interface__ = {
             "shape": (2, 3), "typestr": "<f4", "data": (4096, True), "version": 3, "strides": None,
@@ -81,7 +81,7 @@ def test_memory_of_a_gpu_is_described() -> None:
 @pytest.mark.parametrize(
     "changes", [{"shape": "x"}, {"typestr": "<"}, {"data": (None,)}, {"strides": 5}]
 )
-def test_a_dictionary_that_makes_no_sense_is_refused(changes: dict[str, Any]) -> None:
+def test_an_invalid_dictionary_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(BufferError, match="has an invalid"):
         get(OnlyInterface(np.zeros(3), **changes))
 

@@ -1,4 +1,4 @@
-"""Arrow columns in and out; where pyarrow is missing, our own export is what we import."""
+"""Arrow columns are imported and exported; without pyarrow, our own exports are imported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_only_rows_of_numbers_are_columns() -> None:
             get(array).__arrow_c_array__()
 
 
-def test_ten_thousand_columns_leave_nothing_behind() -> None:
+def test_ten_thousand_columns_leak_nothing() -> None:
     array = np.arange(5.0)
     before = sys.getrefcount(array)
     for number in range(10_000):
@@ -110,7 +110,7 @@ def test_columns_may_be_released_by_other_threads() -> None:
     assert view.release()
 
 
-def test_an_exception_on_its_way_survives_the_end_of_a_column() -> None:
+def test_a_pending_exception_survives_the_release_of_a_column() -> None:
     pa = oracle("pyarrow")
     view = get(np.arange(4.0))
 

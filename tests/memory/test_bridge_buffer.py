@@ -1,4 +1,4 @@
-"""Buffers are given back, also when the interpreter has begun to take modules apart."""
+"""Buffers are released, even during interpreter shutdown."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_a_buffer_is_held_until_its_view_is_released() -> None:
     exporter.append(1)
 
 
-def test_views_that_live_until_the_end_go_silently() -> None:
+def test_views_alive_at_exit_are_released_silently() -> None:
     done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

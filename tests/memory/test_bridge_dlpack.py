@@ -1,4 +1,4 @@
-"""DLPack both ways: NumPy, PyTorch, JAX; any thread; exceptions on their way; the end of Python."""
+"""DLPack in both directions: NumPy, PyTorch, JAX; threads; pending exceptions; shutdown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KINDS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8",
 
 @pytest.mark.parametrize("is_old", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_numpy_exports_is_seen(kind: str, is_old: bool) -> None:
+def test_exports_of_numpy_are_imported(kind: str, is_old: bool) -> None:
     array = np.arange(12).reshape(3, 4).astype(kind)[::-1, 1::2].T
     owner = OnlyDLPack(array, is_old)
     with get(owner) as view:
@@ -61,7 +61,7 @@ def test_what_numpy_exports_is_seen(kind: str, is_old: bool) -> None:
 
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 1), (2, 0)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_we_export_is_seen_by_numpy(kind: str, version: Any) -> None:
+def test_numpy_imports_our_exports(kind: str, version: Any) -> None:
     array = np.arange(6).reshape(2, 3).astype(kind)[:, ::-1]
 
     class Exporter:
@@ -105,7 +105,7 @@ def test_read_only_memory_is_exported_with_a_flag_or_not_at_all() -> None:
     assert again.readonly
 
 
-def test_a_copy_is_a_copy_and_says_so() -> None:
+def test_a_copy_is_flagged_as_a_copy() -> None:
     array = np.arange(6, dtype=np.int32).reshape(2, 3)[:, ::-1]
     view = get(array)
     seen = np.from_dlpack(view, copy=True)
@@ -117,7 +117,7 @@ def test_a_copy_is_a_copy_and_says_so() -> None:
     assert ManagedVersioned.from_address(place).flags == 2
 
 
-def test_what_dlpack_cannot_say_is_refused() -> None:
+def test_layouts_that_dlpack_lacks_are_refused() -> None:
     for array in (
         np.zeros(2, ">f4"),
         np.zeros(2, "S3"),
@@ -132,14 +132,14 @@ def test_what_dlpack_cannot_say_is_refused() -> None:
         from_dlpack(b"abc")
 
 
-def test_devices_have_numbers() -> None:
+def test_devices_have_dlpack_types() -> None:
     assert device_pair("CPU") == device_pair("PYTHON") == (1, 0)
     assert device_pair("METAL") == (8, 0)
     with pytest.raises(BufferError, match="no device type for TPU"):
         device_pair("TPU")
 
 
-def test_a_capsule_can_be_taken_once() -> None:
+def test_a_capsule_can_be_imported_once() -> None:
     view = get(np.arange(4.0))
     capsule = view.__dlpack__()
     taken = from_dlpack(capsule)
@@ -152,7 +152,7 @@ def test_a_capsule_can_be_taken_once() -> None:
     assert view.release()
 
 
-def test_a_capsule_that_nobody_takes_is_given_back() -> None:
+def test_an_unused_capsule_is_released() -> None:
     raw = bytearray(8)
     before = sys.getrefcount(raw)
     view = get(raw)
@@ -168,7 +168,7 @@ def test_a_capsule_that_nobody_takes_is_given_back() -> None:
     assert export_count(raw) == 0
 
 
-def test_ten_thousand_tensors_leave_nothing_behind() -> None:
+def test_ten_thousand_tensors_leak_nothing() -> None:
     array = np.arange(4.0)
     before = sys.getrefcount(array)
     for _ in range(10_000):
@@ -178,7 +178,7 @@ def test_ten_thousand_tensors_leave_nothing_behind() -> None:
     assert not [lent for lent in EXPORTED.values() if lent.view and lent.view.obj is array]
 
 
-def test_many_tensors_at_once_are_all_found() -> None:
+def test_many_deleted_tensors_are_all_found() -> None:
     array = np.arange(4.0)
     view = get(array)
     kept = [np.from_dlpack(view) for _ in range(300)]
@@ -228,7 +228,7 @@ def test_torch_shares_memory_both_ways() -> None:
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
-def test_narrow_floats_of_torch_keep_their_dtype(name: str) -> None:
+def test_low_precision_tensors_of_torch_keep_their_dtype(name: str) -> None:
     torch = oracle("torch")
     tensor = torch.tensor([1.5, -2.0]).to(getattr(torch, name))
     view = get(tensor)
@@ -238,7 +238,7 @@ def test_narrow_floats_of_torch_keep_their_dtype(name: str) -> None:
     assert again.dtype is tensor.dtype and again.data_ptr() == tensor.data_ptr()
 
 
-def test_an_exception_on_its_way_survives_the_end_of_a_tensor() -> None:
+def test_a_pending_exception_survives_the_release_of_a_tensor() -> None:
     torch = oracle("torch")
     view = get(np.arange(4.0))
 

@@ -1,4 +1,4 @@
-"""Structures in capsules: taken, marked, dropped, and always given back once."""
+"""Structures in capsules: taken, marked, dropped, and released exactly once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lent_words(view: Any) -> LentWords:
     return lent
 
 
-def test_what_is_in_use_is_kept_until_it_is_marked() -> None:
+def test_a_structure_in_use_is_kept_until_it_is_marked() -> None:
     view = get(bytearray(4))
     lent = lent_words(view)
     capsule = make_capsule(lent, b"words")
@@ -47,7 +47,7 @@ def test_what_is_in_use_is_kept_until_it_is_marked() -> None:
     assert lent.address not in EXPORTED and lent.is_released
 
 
-def test_a_capsule_that_nobody_can_take_any_more_is_given_back() -> None:
+def test_an_unreachable_capsule_is_released() -> None:
     view = get(bytearray(4))
     lent = lent_words(view)
     capsule = make_capsule(lent, b"words")
@@ -58,14 +58,14 @@ def test_a_capsule_that_nobody_can_take_any_more_is_given_back() -> None:
     assert lent.is_released
 
 
-def test_what_is_lent_to_nobody_is_given_back_too() -> None:
+def test_a_structure_without_a_view_is_released() -> None:
     lent = lent_words(None)
     make_capsule(lent, b"words")
     sweep()
     assert lent.is_released
 
 
-def test_a_released_view_is_not_lent() -> None:
+def test_a_released_view_is_not_exported() -> None:
     view = get(bytearray(4))
     view.release()
     lent = lent_words(view)
@@ -74,7 +74,7 @@ def test_a_released_view_is_not_lent() -> None:
     assert lent.is_released and lent.address not in EXPORTED
 
 
-def test_threads_that_sweep_at_once_give_back_once() -> None:
+def test_concurrent_sweeps_release_once() -> None:
     view = get(bytearray(4))
     lents = [lent_words(view) for _ in range(500)]
     capsules = [make_capsule(lent, b"words") for lent in lents]

@@ -1,4 +1,4 @@
-"""A file is a device: mapped, shared, made longer when needed."""
+"""A file is a device: mapped, shared, extended on demand."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_writes_reach_the_file_and_other_maps_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may write every file")
-def test_a_file_that_may_not_be_written_is_read_only(tmp_path: Path) -> None:
+def test_a_file_without_write_permission_is_read_only(tmp_path: Path) -> None:
     path = tmp_path / "frozen.bin"
     path.write_bytes(b"abcd")
     path.chmod(0o444)
@@ -58,7 +58,9 @@ def test_a_file_that_may_not_be_written_is_read_only(tmp_path: Path) -> None:
         Storage(f"DISK:{path}", 5, dtypes.uint8).allocate()
 
 
-def test_read_only_maps_are_shared_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only_maps_are_exported_read_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "frozen.bin"
     path.write_bytes(b"abcd")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
@@ -106,7 +108,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_file_as_it_was(
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="a system that cannot reserve space")
-def test_every_byte_of_a_file_has_a_place_on_the_disk(tmp_path: Path) -> None:
+def test_every_byte_of_a_file_is_allocated_on_disk(tmp_path: Path) -> None:
     path = tmp_path / "sparse.bin"
     Storage(f"DISK:{path}", 1 << 20, dtypes.uint8).allocate()
     assert path.stat().st_blocks * 512 >= 1 << 20

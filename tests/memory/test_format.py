@@ -1,4 +1,4 @@
-"""Formats are read as struct, NumPy and ctypes read them."""
+"""Formats agree with struct, NumPy and ctypes."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_sizes_are_those_of_ctypes(kind: type, fmt: str) -> None:
         (None, 1),
     ],
 )
-def test_what_struct_does_not_know_has_a_size(fmt: str, size: int) -> None:
+def test_formats_that_struct_lacks_have_a_size(fmt: str, size: int) -> None:
     assert item_size_from_format(fmt) == size
 
 
@@ -163,7 +163,7 @@ def test_names_orders_and_shapes_are_kept() -> None:
         ("t", 0, "unknown type 't'"),
     ],
 )
-def test_mistakes_are_named_with_their_place(fmt: str, pos: int, why: str) -> None:
+def test_errors_name_their_position(fmt: str, pos: int, why: str) -> None:
     with pytest.raises(FormatError, match=why) as caught:
         parse_format(fmt)
     error = caught.value
@@ -174,7 +174,7 @@ def test_mistakes_are_named_with_their_place(fmt: str, pos: int, why: str) -> No
 
 
 @given(st.text("@<>=^!(),0123456789bhiqfdsTZ{}:x &X", max_size=12))
-def test_no_text_does_worse_than_a_format_error(fmt: str) -> None:
+def test_malformed_formats_raise_only_format_errors(fmt: str) -> None:
     try:
         size, components = parse_format(fmt)
     except FormatError as error:

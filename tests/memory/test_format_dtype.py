@@ -1,4 +1,4 @@
-"""Formats that are one number of ours have a dtype; all others do not."""
+"""Formats of single numbers have a dtype; others do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glassgrad.memory.format_dtype import dtype_format, dtype_of_format, format_
 
 
 @pytest.mark.parametrize("dtype", dtypes.all, ids=lambda dtype: dtype.name)
-def test_every_dtype_with_a_letter_comes_back(dtype: DType) -> None:
+def test_every_dtype_with_a_letter_round_trips(dtype: DType) -> None:
     found = dtype_of_format(dtype_format(dtype), dtype.itemsize)
     assert found is (dtype if dtype.format else None)
 
@@ -28,7 +28,7 @@ def test_letters_that_mean_the_same_size_are_the_same_dtype(name: str) -> None:
 @pytest.mark.parametrize(
     ("fmt", "size"), [(">f", 4), ("Zf", 8), ("T{f:a:}", 4), ("2f", 8), ("f", 8), ("3s", 3)]
 )
-def test_what_has_no_dtype_says_so(fmt: str, size: int) -> None:
+def test_formats_without_a_dtype_are_an_error(fmt: str, size: int) -> None:
     assert dtype_of_format(fmt, size) is None
     with pytest.raises(FormatError, match="there is no dtype"):
         format_dtype(fmt, size)

@@ -1,4 +1,4 @@
-"""Pack letters: counts behind, orders behind, alignment on request."""
+"""Pack letters: trailing counts and orders, optional alignment."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_packed_items_are_read_as_struct_reads_each_of_them(
         ("|c2 s", 4, [0, 2]),
     ],
 )
-def test_alignment_is_asked_for_with_a_bar(fmt: str, size: int, offsets: list[int]) -> None:
+def test_a_bar_requests_alignment(fmt: str, size: int, offsets: list[int]) -> None:
     found, components = parse_format(fmt, "pack")
     assert found == size
     assert [part.offset for part in components] == offsets
@@ -60,7 +60,7 @@ def test_no_format_is_an_unsigned_byte() -> None:
 
 
 @pytest.mark.parametrize(("fmt", "pos"), [("cz", 1), ("n>", 1), ("f!", 1), ("c*", 1), ("ll|", 2)])
-def test_mistakes_are_named_with_their_place(fmt: str, pos: int) -> None:
+def test_errors_name_their_position(fmt: str, pos: int) -> None:
     with pytest.raises(FormatError) as caught:
         parse_format(fmt, "pack")
     assert (caught.value.format, caught.value.pos) == (fmt, pos)

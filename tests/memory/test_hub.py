@@ -107,7 +107,7 @@ def test_exports_are_counted_and_their_owners_kept_alive(released: list[Any]) ->
     assert view[3] == 3
 
 
-def test_what_is_not_available_now_is_refused() -> None:
+def test_unavailable_memory_is_refused() -> None:
     class Lazy:
         ready = False
 
@@ -136,7 +136,7 @@ def test_what_is_not_available_now_is_refused() -> None:
         ({"format": "i", "item_size": 0}, "are invalid"),
     ],
 )
-def test_nonsense_is_rejected_and_released(layout: dict[str, Any], why: str) -> None:
+def test_inconsistent_views_are_rejected_and_released(layout: dict[str, Any], why: str) -> None:
     class Wrong(Owner):
         pass
 
@@ -180,7 +180,9 @@ F = Flags
         (ROWS[:, ::2], F.FULL | F.WRITABLE, True),
     ],
 )
-def test_flags_say_what_the_caller_can_deal_with(obj: Any, flags: Flags, is_granted: bool) -> None:
+def test_flags_are_the_layouts_that_the_caller_accepts(
+    obj: Any, flags: Flags, is_granted: bool
+) -> None:
     if is_granted:
         assert get(obj, flags).release()
         return
@@ -189,7 +191,7 @@ def test_flags_say_what_the_caller_can_deal_with(obj: Any, flags: Flags, is_gran
     assert export_count(obj) == 0
 
 
-def test_rows_behind_pointers_are_for_those_who_ask() -> None:
+def test_sub_offsets_require_the_indirect_flag() -> None:
     class Table(Owner):
         pass
 
@@ -303,7 +305,7 @@ def test_bytes_are_shared_read_only() -> None:
 
 
 @pytest.mark.parametrize("obj", [None, 5, [1, 2], "text", object()])
-def test_what_nobody_exports_is_a_type_error(obj: Any) -> None:
+def test_an_object_without_memory_is_a_type_error(obj: Any) -> None:
     assert not available(obj)
     with pytest.raises(TypeError, match="does not export its memory"):
         get(obj)

@@ -36,7 +36,7 @@ from glassgrad.memory.item import extract_item, store_item
         ("0s", b""),
     ],
 )
-def test_what_is_written_is_read_again(fmt: str, value: object) -> None:
+def test_stored_items_are_extracted_unchanged(fmt: str, value: object) -> None:
     size, components = parse_format(fmt)
     raw = bytearray(size)
     store_item(memoryview(raw), components, value)
@@ -57,7 +57,7 @@ def test_reading_and_writing_back_keeps_the_bytes(raw: bytes) -> None:
     ("fmt", "value"),
     [("b", 300), ("i", "x"), ("2h", (1,)), ("2s", b"abc"), ("(2)b", (1, 2, 3)), ("i", 1.5)],
 )
-def test_what_does_not_fit_is_refused(fmt: str, value: object) -> None:
+def test_values_that_do_not_fit_are_refused(fmt: str, value: object) -> None:
     size, components = parse_format(fmt)
     with pytest.raises(FormatError, match="does not fit"):
         store_item(memoryview(bytearray(size)), components, value)

@@ -1,4 +1,4 @@
-"""Contiguity and places are those of NumPy."""
+"""Contiguity and indices agree with NumPy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_contiguity_is_that_of_numpy(shape: tuple[int, ...], data: st.DataObject
     assert is_column_major(array.shape, array.strides, 4) == array.flags.f_contiguous
 
 
-def test_reach_is_the_distance_to_the_lowest_and_highest_element() -> None:
+def test_the_extent_is_the_distance_to_the_lowest_and_highest_element() -> None:
     assert extent((3, 4), (4, 1)) == (0, 11)
     assert extent((3, 4), (-4, 1)) == (8, 3)
     assert extent((), ()) == (0, 0)

@@ -1,4 +1,4 @@
-"""A MemoryView describes memory, decodes items, and is given back exactly once."""
+"""A MemoryView describes memory, decodes items, and is released exactly once."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_indices_are_checked(index: object) -> None:
         view[index]
 
 
-def test_rows_behind_pointers_are_followed() -> None:
+def test_sub_offsets_are_followed() -> None:
     rows = [ctypes.create_string_buffer(b"xx" + text, 6) for text in (b"abcd", b"efgh")]
     table = (ctypes.c_void_p * 2)(*[ctypes.addressof(row) for row in rows])
     view = MemoryView(
@@ -89,7 +89,7 @@ def test_rows_behind_pointers_are_followed() -> None:
     assert view.memoryview().tobytes() == b"abc!efgh"
 
 
-def test_what_is_not_given_follows_from_the_rest() -> None:
+def test_missing_fields_have_defaults() -> None:
     raw = bytearray(12)
     plain = over(raw)
     assert (plain.shape, plain.strides, plain.item_size, plain.format) == ((12,), (1,), 1, None)
@@ -99,7 +99,7 @@ def test_what_is_not_given_follows_from_the_rest() -> None:
     assert over(raw, sub_offsets=(-1,)).sub_offsets is None
 
 
-def test_an_item_size_that_the_format_does_not_explain_is_pointed_at_only() -> None:
+def test_items_of_an_unexplained_size_have_only_addresses() -> None:
     class Pair(ctypes.Structure):
         _fields_ = (("x", ctypes.c_int), ("y", ctypes.c_double))
 
@@ -128,7 +128,7 @@ def test_the_tail_padding_of_a_record_may_be_missing() -> None:
 # ---------------------------------------------------------------------- giving back
 
 
-def test_a_released_view_answers_nothing() -> None:
+def test_a_released_view_has_no_attributes() -> None:
     view = get(bytearray(b"abc"))
     assert view.release() is True
     assert view.released
@@ -267,7 +267,7 @@ def test_read_only_stays_read_only() -> None:
         seen[0] = 1
 
 
-def test_ten_thousand_exports_leave_nothing_behind() -> None:
+def test_ten_thousand_exports_leak_nothing() -> None:
     raw = bytearray(b"abc")
     before = sys.getrefcount(raw)
     for _ in range(10_000):
@@ -276,7 +276,7 @@ def test_ten_thousand_exports_leave_nothing_behind() -> None:
     assert sys.getrefcount(raw) == before
 
 
-def test_the_buffer_method_of_newer_pythons_checks_what_is_asked() -> None:
+def test_the_buffer_method_of_newer_pythons_checks_its_flags() -> None:
     with pytest.raises(BufferError, match="read-only"):
         get(b"abc").__buffer__(1)
     assert bytes(get(b"abc").__buffer__(0)) == b"abc"

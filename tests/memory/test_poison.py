@@ -1,4 +1,4 @@
-"""POISON=1: undefined memory is full of NaN; what is promised to be zero is zero."""
+"""POISON=1: undefined memory is NaN, zeroed memory is zero."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pattern(nbytes: int) -> bytes:
 
 
 @pytest.mark.parametrize("nbytes", SIZES)
-def test_exactly_the_bytes_asked_for_are_filled(nbytes: int) -> None:
+def test_exactly_the_given_bytes_are_filled(nbytes: int) -> None:
     raw = (ctypes.c_ubyte * (nbytes + 1))()
     poison(ctypes.addressof(raw), nbytes)
     assert bytes(raw) == pattern(nbytes) + b"\0"
@@ -66,7 +66,7 @@ def test_a_storage_that_is_read_first_holds_zeros() -> None:
         assert Tensor.zeros(7).realize().tolist() == [0.0] * 7
 
 
-def test_an_empty_tensor_promises_nothing() -> None:
+def test_an_empty_tensor_is_poisoned() -> None:
     with Context(POISON=1):
         assert np.isnan(Tensor.empty(5).numpy()).all()
 

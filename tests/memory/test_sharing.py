@@ -1,4 +1,4 @@
-"""Which storages see the same bytes."""
+"""Which storages overlap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def extent(start: int, size: int) -> Storage:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_storages_share_what_their_extents_have_in_common(seed: int) -> None:
+def test_storages_overlap_where_their_extents_do(seed: int) -> None:
     random, register = Random(seed), SharedStorages()
     storages = []
     for _ in range(30):
@@ -35,7 +35,7 @@ def test_storages_share_what_their_extents_have_in_common(seed: int) -> None:
         assert {id(other) for other in register.overlapping(one)} == wanted
 
 
-def test_storages_that_are_gone_share_nothing() -> None:
+def test_collected_storages_overlap_nothing() -> None:
     register = SharedStorages()
     one, other = extent(1000, 10), extent(1005, 10)
     for storage in (one, other):
@@ -47,7 +47,7 @@ def test_storages_that_are_gone_share_nothing() -> None:
     assert len(register.entries) == 1
 
 
-def test_a_storage_is_entered_once_others_may_see_it() -> None:
+def test_a_storage_is_registered_once_its_memory_is_shared() -> None:
     own = Storage("CPU", 8, dtypes.float32)
     assert SHARED_STORAGES.overlapping(own) == []  # and asking does not allocate
     assert not own.is_allocated()

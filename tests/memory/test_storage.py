@@ -1,4 +1,4 @@
-"""A Storage owns one block: allocated late, counted exactly, freed with its last user."""
+"""A Storage owns a block: allocated lazily, counted exactly, freed with its last reference."""
 
 import gc
 import threading
@@ -99,7 +99,7 @@ def test_read_only_memory_is_not_written() -> None:
     assert storage.as_buffer().readonly
 
 
-def test_the_memory_limit_is_kept() -> None:
+def test_the_memory_limit_is_enforced() -> None:
     used = GlobalCounters.mem_used_per_device["CPU"]
     with Context(MEM_LIMIT=used + 100):
         kept = Storage("CPU", 100, dtypes.uint8).allocate()

@@ -83,7 +83,7 @@ def test_a_strided_view_has_a_strided_memoryview() -> None:
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
-def test_narrow_floats_without_a_format_are_shared_with_numpy(name: str) -> None:
+def test_low_precision_floats_are_shared_with_numpy(name: str) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     array = np.array([1.5, -2, 0.25], getattr(ml_dtypes, name))
     view = View.from_host(array)

@@ -1,4 +1,4 @@
-"""Windows: where elements lie after a movement, and whether they meet."""
+"""Windows: the addresses of elements after movements, and their overlaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = Window((2, 3), (3, 1), 0)
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(-6, 6)), max_size=3), st.integers(20, 40))
-def test_elements_that_share_a_place_are_found(axes: list[tuple[int, int]], offset: int) -> None:
+def test_overlapping_elements_are_found(axes: list[tuple[int, int]], offset: int) -> None:
     window = Window(tuple(n for n, _ in axes), tuple(s for _, s in axes), offset)
     places = [
         offset + sum(i * s for i, s in zip(index, window.strides))
@@ -33,13 +33,13 @@ def test_elements_that_share_a_place_are_found(axes: list[tuple[int, int]], offs
         assert has_overlaps(window)
 
 
-def test_plain_windows_do_not_meet_themselves() -> None:
+def test_contiguous_windows_have_no_overlaps() -> None:
     assert not has_overlaps(ROWS)
     assert not has_overlaps(flipped(permuted(ROWS, (1, 0)), (0, 1)))
     assert has_overlaps(expanded(Window((1, 3), (3, 1), 0), (2, 3)))
 
 
-def test_movements_say_where_elements_are() -> None:
+def test_movements_compute_the_addresses_of_elements() -> None:
     assert shrunk(ROWS, ((1, 2), (1, 3))) == Window((1, 2), (3, 1), 4)
     assert windowed(ROWS, (1, 1, 2, 1)) == Window((2, 2, 1), (3, 2, 1), 0)  # every second column
     assert windowed(ROWS, (1, 2, 1, 1)) == Window((2, 2, 2), (3, 1, 1), 0)

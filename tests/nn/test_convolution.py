@@ -63,7 +63,7 @@ def test_a_convolution_begins_as_wide_as_pytorchs() -> None:
     assert np.abs(turned.numpy()).max() == pytest.approx((32 * 9) ** -0.5, rel=1e-2)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_values_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ShapeError, match="3 and out_channels 4 must be divisible by groups 2"):
         nn.Conv2d(3, 4, 1, groups=2)
     with pytest.raises(ShapeError, match="needs stride 1"):

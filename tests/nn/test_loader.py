@@ -190,7 +190,7 @@ def test_a_loop_that_is_left_at_the_last_batch_has_ended_the_epoch() -> None:
     assert next(iter(loader)).tolist() != first
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_values_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"the same length, not \[9, 10\]"):
         Loader(X, Y[1:])
     with pytest.raises(ShapeError, match="at least 1, not 0"):

@@ -132,7 +132,7 @@ def test_a_captured_step_keeps_the_running_statistics() -> None:
     assert layer.num_batches_tracked.item() == 5
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_values_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ShapeError, match="normalized_shape \\(4,\\) does not match"):
         nn.LayerNorm(4)(Tensor.ones(2, 3))
     with pytest.raises(ShapeError, match="normalized_shape \\(3, 4\\) does not match"):

@@ -1,4 +1,4 @@
-"""C for the processor: arguments, cores, scratch, and vectors in their own notation."""
+"""C for CPUs: arguments, cores, scratch, and vectors."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ def test_arguments_are_taken_from_an_array_of_pointers() -> None:
     assert f"{head}  float* data0 = args[0];\n  float* data1 = args[1];\n" in text
 
 
-def test_variables_stand_behind_the_pointers() -> None:
+def test_variables_follow_the_pointers() -> None:
     lines = Lines()
     out = lines.param(0, F32)
     size = lines.add(UOp(Ops.VARIABLE, I64, (), ("n", 1, 8)))
@@ -47,7 +47,7 @@ def test_the_loop_over_cores_runs_from_begin_to_end() -> None:
     assert found[1] == "for (long long ridx0 = begin; ridx0 < end; ridx0++) {"
 
 
-def test_scratch_lies_where_the_program_says() -> None:
+def test_scratch_is_at_the_offset_of_the_program() -> None:
     lines = Lines()
     room = lines.add(UOp(Ops.SCRATCH, F32, (), (3, 8, 64)))
     lines.store(room.index(integer(0)), number(1.0))
@@ -62,7 +62,7 @@ def test_only_the_vector_types_that_occur_are_defined() -> None:
     assert "(val0+val1);" in text
 
 
-def test_numbers_in_every_lane_and_functions_of_vectors_stand_before_the_kernel() -> None:
+def test_splats_and_vector_functions_precede_the_kernel() -> None:
     double = lambda x, y: (x < y).where(x, UOp(Ops.CONST, F32.vec(4), (), 2.0))  # noqa: E731
     text = text_of(double)
     assert "static inline float4 float4_of(float x) { return (float4){x,x,x,x}; }" in text
@@ -78,9 +78,7 @@ def test_numbers_in_every_lane_and_functions_of_vectors_stand_before_the_kernel(
         (FUSED, 4, "mulacc_float4(val0,val1,val0)"),
     ],
 )
-def test_rounding_once_is_asked_for_where_the_machine_can(
-    target: Target | None, width: int, want: str
-) -> None:
+def test_fma_is_used_where_the_machine_has_it(target: Target | None, width: int, want: str) -> None:
     assert f"= {want};" in text_of(lambda x, y: x.alu(Ops.MULACC, y, x), width, target)
 
 

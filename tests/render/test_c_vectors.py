@@ -1,4 +1,4 @@
-"""In C every op of every dtype computes what `fold` says it means, alone and in every lane."""
+"""Every op of every dtype in C agrees with `fold`, on scalars and in every lane."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def clang() -> Device:
 
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize("dtype", ORDINARY, ids=name_of)
-def test_an_op_computes_what_it_means(dtype: DType, width: int) -> None:
+def test_an_op_agrees_with_fold(dtype: DType, width: int) -> None:
     ops = [op for op, of in CASES if of is dtype]
     x, y = pairs(dtype)
     results = [dtypes.bool if op in OpGroup.COMPARISON else dtype for op in ops]
@@ -43,7 +43,7 @@ def test_an_op_computes_what_it_means(dtype: DType, width: int) -> None:
 
 @pytest.mark.parametrize("width", [1, 8])
 @pytest.mark.parametrize("before", ORDINARY, ids=name_of)
-def test_a_cast_to_any_dtype_is_as_defined(before: DType, width: int) -> None:
+def test_casts_to_all_dtypes_agree_with_fold(before: DType, width: int) -> None:
     x = interesting(before)
     functions = [(lambda v, a=after: v.cast(a.vec(width)), after) for after in ORDINARY]
     for (_, after), got in zip(
@@ -55,7 +55,7 @@ def test_a_cast_to_any_dtype_is_as_defined(before: DType, width: int) -> None:
 
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.uint8, dtypes.float32], ids=name_of)
-def test_constants_on_the_right_are_right_too(dtype: DType, width: int) -> None:
+def test_ops_with_constant_operands_agree_with_fold(dtype: DType, width: int) -> None:
     x = interesting(dtype)
     ops = (Ops.MAX, Ops.MIN) if dtype.kind == "float" else (Ops.CDIV, Ops.CMOD, Ops.MAX, Ops.SHR)
     cases = [(op, number) for op in ops for number in CONSTANTS]
@@ -69,7 +69,7 @@ def test_constants_on_the_right_are_right_too(dtype: DType, width: int) -> None:
         same(got, np.array(want, numpy_dtype(dtype)))
 
 
-def test_choosing_multiplying_and_reading_bits_work_in_lanes() -> None:
+def test_where_mulacc_and_bitcast_work_on_vectors() -> None:
     f32, u32 = dtypes.float32, dtypes.uint32
     x = np.arange(-8, 8, dtype=np.float32)
     functions = [
@@ -85,7 +85,7 @@ def test_choosing_multiplying_and_reading_bits_work_in_lanes() -> None:
     same(found[3], ((x < 0) != (x < 4)).view(np.uint8))
 
 
-def test_what_c_has_no_operator_for_is_known() -> None:
+def test_ops_without_a_c_operator_are_known() -> None:
     three = UOp(Ops.STACK, dtypes.int.vec(4), (UOp(Ops.CONST, dtypes.int, (), 3),) * 4)
     x = UOp(Ops.ACC, three.dtype, (three,), 0)
     assert splat_of(three) is three.src[0] and splat_of(x) is None

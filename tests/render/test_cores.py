@@ -1,4 +1,4 @@
-"""One job of several loops: each call does the steps from begin to end, and no others."""
+"""A job over several loops: each call runs the steps from begin to end, and no others."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ def check_all_runs(function: object, sizes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("sizes", [(6,), (3, 4), (4, 1), (1, 5), (2, 3, 2)])
-def test_every_part_of_a_job_is_done_once(sizes: tuple[int, ...]) -> None:
+def test_every_step_of_a_job_runs_once(sizes: tuple[int, ...]) -> None:
     executable = cpu().compile(render(counting(*sizes), cpu().target))
     check_all_runs(executable.address, sizes)
 
 
 @needs_compiler
 @pytest.mark.parametrize("sizes", [(6,), (3, 4), (2, 3, 2)])
-def test_every_part_of_a_job_is_done_once_in_c(sizes: tuple[int, ...]) -> None:
+def test_every_step_of_a_job_runs_once_in_c(sizes: tuple[int, ...]) -> None:
     device = ClangDevice()
     executable = device.compile(render(counting(*sizes), device.target))
     check_all_runs(executable.address, sizes)
 
 
-def test_a_loop_is_as_many_steps_as_are_inside_of_it() -> None:
+def test_the_steps_of_an_iteration_are_those_of_the_inner_loops() -> None:
     found = steps_per_iteration(counting(2, 3, 5).uops)
     assert [(loop.size, steps) for loop, steps in found.items()] == [(2, 15), (3, 5), (5, 1)]

@@ -1,4 +1,4 @@
-"""The C family: the texts of the introduction, from hand-written uops and from the real road."""
+"""The C family: complete texts of kernels, from hand-written uops and from the pipeline."""
 
 import pytest
 from support.compiler.c_texts import F32, I32, number
@@ -36,7 +36,7 @@ def cuda(uops: list[UOp], name: str = "example") -> str:
     return CUDARenderer("sm_50").render(name, uops)
 
 
-def test_an_addition_that_nobody_uses_is_written() -> None:
+def test_an_unused_addition_is_rendered() -> None:
     one = number(1.0)
     uops = [one, one + one]
     want = f"example({METAL_PLACE}) {{\n  float alu0 = (1.0f+1.0f);\n}}"
@@ -46,7 +46,7 @@ def test_an_addition_that_nobody_uses_is_written() -> None:
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
-def test_grid_coordinates_are_written_with_their_sizes(dimensions: int) -> None:
+def test_grid_coordinates_have_comments_with_their_sizes(dimensions: int) -> None:
     uops = [UOp(Ops.SPECIAL, I32, arg=(f"gidx{i}", 16)) for i in range(dimensions)]
     letters = "xyz"[:dimensions]
     lines = "".join(f"  int gidx{i} = gid.{axis}; /* 16 */\n" for i, axis in enumerate(letters))
@@ -111,7 +111,7 @@ def test_a_sum_of_all_elements_is_shared_by_sixteen_threads() -> None:
     assert text.index("buf0+lidx0) =") < text.index("__syncthreads();") < text.index("*(buf0+ridx")
 
 
-def test_numbers_have_the_fewest_digits_that_are_read_back() -> None:
+def test_numbers_have_the_fewest_digits_that_round_trip() -> None:
     assert shortest(0.1, F32) == "0.1"
     assert shortest(1.0, F32) == "1.0"
     assert shortest(1 / 3, dtypes.double) == "0.3333333333333333"
@@ -125,7 +125,7 @@ def test_a_dtype_that_the_language_lacks_is_refused() -> None:
         metal([x, x + x])
 
 
-def test_a_target_and_plain_words_give_the_same_renderer() -> None:
+def test_a_renderer_takes_a_target_or_an_architecture() -> None:
     for made in (MetalRenderer(), OpenCLRenderer(), CUDARenderer("sm_80"), ClangRenderer()):
         (kernel,) = schedule([add().uop], made.target).kernels
         program = lower(optimize(kernel, made.target), made.target)

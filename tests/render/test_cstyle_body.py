@@ -11,7 +11,7 @@ from glassgrad.render import CUDARenderer, MetalRenderer, OpenCLRenderer
 from glassgrad.render.cstyle import CStyleRenderer
 
 
-def test_a_slot_that_nobody_reads_keeps_its_place() -> None:
+def test_an_unused_slot_is_still_a_parameter() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(2, F32)
     lines.store(out.index(integer(0)), UOp(Ops.LOAD, F32, (x.index(integer(0)),)))
@@ -19,7 +19,7 @@ def test_a_slot_that_nobody_reads_keeps_its_place() -> None:
     assert "f(float* data0, unsigned char* data1, float* data2)" in text
 
 
-def test_a_gate_chooses_zero_and_guards_a_store() -> None:
+def test_a_gate_selects_zero_or_guards_a_store() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     place = lines.add(UOp(Ops.SPECIAL, I32, arg=("gidx0", 16)))
@@ -47,7 +47,7 @@ def test_a_gate_chooses_zero_and_guards_a_store() -> None:
     ],
     ids=["cuda", "metal", "opencl"],
 )
-def test_threads_share_memory_behind_a_barrier(
+def test_threads_share_memory_after_a_barrier(
     language: CStyleRenderer, shared: str, barrier: str, pointer: str
 ) -> None:
     lines = Lines()

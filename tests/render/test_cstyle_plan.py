@@ -1,4 +1,4 @@
-"""What is used once stands where it is used; other values have names."""
+"""Values used once are inlined; others are named."""
 
 from support.compiler.c_texts import F32, body, number
 from support.compiler.hand_programs import Lines, integer
@@ -7,7 +7,7 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 
 
-def test_what_is_used_twice_has_a_name() -> None:
+def test_a_value_used_twice_is_named() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     value = lines.add(UOp(Ops.LOAD, F32, (x.index(integer(0)),)))
@@ -20,7 +20,7 @@ def test_what_is_used_twice_has_a_name() -> None:
     ]
 
 
-def test_what_is_computed_outside_of_a_loop_stays_outside() -> None:
+def test_a_value_outside_of_a_loop_is_not_inlined_into_it() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     value = lines.add(UOp(Ops.LOAD, F32, (x.index(integer(0)),)))
@@ -37,7 +37,7 @@ def test_what_is_computed_outside_of_a_loop_stays_outside() -> None:
     ]
 
 
-def test_a_value_is_taken_before_its_accumulator_changes() -> None:
+def test_a_value_is_named_before_its_accumulator_changes() -> None:
     lines = Lines()
     out = lines.param(0, F32)
     first, second = lines.acc(number(1.0), 0), lines.acc(number(2.0), 1)
@@ -54,7 +54,7 @@ def test_a_value_is_taken_before_its_accumulator_changes() -> None:
     ]
 
 
-def test_sums_are_written_without_needless_brackets() -> None:
+def test_sums_have_no_unnecessary_parentheses() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     value = lines.add(UOp(Ops.LOAD, F32, (x.index(integer(0)),)))
@@ -65,7 +65,7 @@ def test_sums_are_written_without_needless_brackets() -> None:
     assert body(lines.uops)[-1] == "*(data0+0) = (val0+val0+val0+val0);"
 
 
-def test_long_chains_are_cut() -> None:
+def test_deeply_nested_expressions_are_split() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     value = lines.add(UOp(Ops.LOAD, F32, (x.index(integer(0)),)))

@@ -1,4 +1,4 @@
-"""Each op is written so that every language computes the same."""
+"""Each op is rendered so that every language computes the same."""
 
 from collections.abc import Callable
 
@@ -34,16 +34,16 @@ from glassgrad.render import CUDARenderer, MetalRenderer, OpenCLRenderer
         (lambda x, y: x & 0xFFFF_FFFF, dtypes.ulong, "(val0&4294967295ul)"),
     ],
 )
-def test_a_value_is_written(build: Callable[[UOp, UOp], UOp], dtype: DType, want: str) -> None:
+def test_values_are_rendered(build: Callable[[UOp, UOp], UOp], dtype: DType, want: str) -> None:
     assert written(build, dtype, OpenCLRenderer()) == want
 
 
-def test_a_float_is_cut_to_the_range_of_an_int() -> None:
+def test_a_float_saturates_at_the_range_of_an_int() -> None:
     text = written(lambda x, y: x.cast(dtypes.char), F32, OpenCLRenderer())
     assert text == "(val0<=-128.0f?-128:val0>=128.0f?127:val0==val0?((char)val0):0)"
 
 
-def test_bits_are_read_in_the_way_of_each_language() -> None:
+def test_bitcasts_use_the_construct_of_each_language() -> None:
     ways = {
         "bitcast<unsigned int>(float(val0))": CUDARenderer("sm_80"),
         "as_type<uint>(val0)": MetalRenderer(),

@@ -1,4 +1,4 @@
-"""CUDA: what the language lacks is defined, and its own compiler takes every kernel."""
+"""CUDA: missing types are defined, and nvcc compiles every kernel."""
 
 import shutil
 import subprocess
@@ -16,13 +16,13 @@ from glassgrad.render import CUDARenderer
 from glassgrad.render.cuda import cuda_target, needs_definition
 
 
-def test_bfloat16_came_with_a_later_architecture() -> None:
+def test_bfloat16_requires_a_later_architecture() -> None:
     assert dtypes.bfloat16 not in cuda_target("sm_75").dtypes
     assert dtypes.bfloat16 in cuda_target("sm_90a").dtypes
     assert cuda_target("sm_90a").arch == "sm_90a"
 
 
-def test_vectors_that_cuda_lacks_are_structures() -> None:
+def test_missing_vector_types_are_structs() -> None:
     half = dtypes.half
     lines = Lines()
     out, x = lines.param(0, half), lines.param(1, half)
@@ -40,11 +40,11 @@ def test_vectors_that_cuda_lacks_are_structures() -> None:
     [(F32.vec(4), False), (F32.vec(8), True), (dtypes.double.vec(2), False)]
     + [(dtypes.long.vec(4), True), (dtypes.bool.vec(4), True), (dtypes.uchar.vec(4), False)],
 )
-def test_which_vectors_cuda_has(dtype: dtypes, missing: bool) -> None:
+def test_missing_vector_types_are_known(dtype: dtypes, missing: bool) -> None:
     assert needs_definition(dtype) is missing
 
 
-def test_long_numbers_have_the_suffix_of_64_bits() -> None:
+def test_int64_literals_have_a_suffix() -> None:
     lines = Lines()
     out = lines.param(0, dtypes.ulong)
     lines.store(out.index(integer(0)), number(7, dtypes.ulong))

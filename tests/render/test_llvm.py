@@ -1,4 +1,4 @@
-"""Loops, accumulators, gates, memory and vectors of hand-written programs do what they say."""
+"""Loops, accumulators, gates, memory and vectors of hand-written programs run correctly."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_a_sum_is_a_phi() -> None:
     assert got[0] == np.add.accumulate(data)[-1]
 
 
-def test_accumulators_live_through_nested_loops_and_start_again_outside() -> None:
+def test_accumulators_survive_nested_loops_and_restart_outside() -> None:
     """out[i] = sum over j, k of x[i, j, k]; total = sum of everything, as vectors of 4."""
     rows, columns, depth = 3, 5, 4
     lines = Lines()
@@ -115,7 +115,7 @@ def test_accumulators_live_through_nested_loops_and_start_again_outside() -> Non
     assert np.array_equal(total, data.sum((0, 1, 2)))
 
 
-def test_a_loop_whose_size_is_bound_at_launch_may_run_not_at_all() -> None:
+def test_a_loop_of_variable_size_may_run_zero_times() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     size = lines.add(UOp(Ops.VARIABLE, I64, (), ("n", 0, 100)))
@@ -152,7 +152,7 @@ def shifted(width: int, per_lane: bool) -> Program:
 
 
 @pytest.mark.parametrize("width", [1, 4, 8])
-def test_gates_read_zero_and_store_nothing(width: int) -> None:
+def test_false_gates_load_zero_and_store_nothing(width: int) -> None:
     x, got = np.arange(1, 17, dtype=np.float32), np.full(16, -1, np.float32)
     run(shifted(width, per_lane=True), got, x)
     want = np.where(np.arange(16) >= 3, np.roll(x, 3), 0)
@@ -160,13 +160,13 @@ def test_gates_read_zero_and_store_nothing(width: int) -> None:
     assert (got[13:] == -1).all()
 
 
-def test_a_scalar_gate_of_a_load_is_no_branch_and_a_lane_gate_a_masked_load() -> None:
+def test_a_scalar_gate_is_a_select_and_a_lane_gate_a_masked_load() -> None:
     scalar, lanes = (source_of(shifted(4, per_lane)).text for per_lane in (False, True))
     assert "ptr @zeros" in scalar and "masked.load" not in scalar
     assert "@llvm.masked.load.v4f32.p0" in lanes and "@llvm.masked.store.v4f32.p0" in lanes
 
 
-def test_a_condition_skips_what_it_encloses() -> None:
+def test_a_false_condition_skips_its_body() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     acc = lines.acc(zero())
@@ -199,7 +199,7 @@ def test_bools_are_bytes_in_memory() -> None:
     assert got.tolist() == [1, 0, 0, 0, 1, 1, 0, 0]
 
 
-def test_vectors_are_made_of_scalars_and_taken_apart() -> None:
+def test_vectors_are_built_from_scalars_and_extracted() -> None:
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
     scalars = [lines.add(load(x.index(integer(i)))) for i in (3, 1, 2, 0)]
@@ -214,7 +214,7 @@ def test_vectors_are_made_of_scalars_and_taken_apart() -> None:
     assert got.tolist() == [80, 60, 70, 50, 20, 0, 1, 2, 3]
 
 
-def test_pointers_grow_by_chains_of_indices_into_scratch_too() -> None:
+def test_chains_of_indices_advance_pointers_into_scratch() -> None:
     lines = Lines()
     out, x = lines.param(0, dtypes.int32), lines.param(1, dtypes.int32)
     room = lines.add(UOp(Ops.SCRATCH, dtypes.int32, (), (0, 8, 64)))
@@ -244,7 +244,7 @@ def test_the_core_loop_runs_from_begin_to_end() -> None:
     assert got.tolist() == list(range(1, 11))
 
 
-def test_only_innermost_loops_begin_with_a_line_of_code() -> None:
+def test_only_innermost_loops_are_aligned() -> None:
     lines = Lines()
     out = lines.param(0, I64)
     outer = lines.loop(0, 3)
@@ -266,7 +266,7 @@ def test_an_unknown_language_is_an_error_that_lists_the_known() -> None:
         render(program, Target("X", "fortran"))
 
 
-def test_nan_goes_through_extremes_from_either_side() -> None:
+def test_nan_propagates_through_max_and_min_from_either_side() -> None:
     x = np.array([1, np.nan, np.nan, 2], np.float32)
     y = np.array([np.nan, 1, np.nan, 3], np.float32)
     program = elementwise(lambda a, b: a.maximum(b), [F32, F32], F32, 4, 4)

@@ -1,4 +1,4 @@
-"""Stores past the caches: where memory starts at a whole vector; elsewhere the same numbers."""
+"""Non-temporal stores to aligned buffers; the same results elsewhere."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def starting(bytes_off: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("bytes_off", [0, 4, 16, 32])
-def test_results_are_the_same_wherever_memory_starts(bytes_off: int) -> None:
+def test_results_do_not_depend_on_alignment(bytes_off: int) -> None:
     code = cpu().compile(streamed(kernel_of(memory(128, 128) * 3 + 1)))
     x, found = np.arange(COUNT, dtype=np.float32), starting(bytes_off)
     code((address(found), address(x)))
     np.testing.assert_array_equal(found, x * 3 + 1)
 
 
-def test_two_results_are_looked_at_one_by_one() -> None:
+def test_two_results_are_tested_for_alignment_separately() -> None:
     x = memory(128, 128)
     (kernel,) = planned(x + 1, x * 2).kernels
     code = cpu().compile(streamed(kernel))
@@ -55,7 +55,7 @@ def test_two_results_are_looked_at_one_by_one() -> None:
     assert results == sorted(((numbers + 1).tolist(), (numbers * 2).tolist()))
 
 
-def test_neighbours_share_one_branch_and_a_fence_ends_the_kernel() -> None:
+def test_neighbouring_stores_share_a_branch_and_a_fence_ends_the_kernel() -> None:
     text = streamed(kernel_of(memory(128, 128) + 1)).text
     vectors = len(re.findall("!nontemporal !0", text))
     assert vectors > 1
@@ -63,7 +63,7 @@ def test_neighbours_share_one_branch_and_a_fence_ends_the_kernel() -> None:
     assert text.index("fence seq_cst") < text.index("ret void")
 
 
-def test_the_machine_has_stores_that_go_past_the_caches() -> None:
+def test_non_temporal_stores_become_machine_instructions() -> None:
     text = assembly(streamed(kernel_of(memory(128, 128) + 1)).text)
     if "vmov" not in text:
         pytest.skip("this is no x86 processor with AVX")
@@ -73,6 +73,6 @@ def test_the_machine_has_stores_that_go_past_the_caches() -> None:
     )
 
 
-def test_small_results_have_neither() -> None:
+def test_small_results_have_neither_branch_nor_fence() -> None:
     text = write_source(kernel_of(memory(128, 128) + 1), cpu().target).text
     assert "nontemporal" not in text and "fence" not in text

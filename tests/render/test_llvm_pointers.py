@@ -1,4 +1,4 @@
-"""Addresses that a loop moves evenly are pointers that walk; all others are computed."""
+"""Addresses with a constant stride per iteration are advancing pointers; others are computed."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def copy(step: UOp | int, size: int = 5, kind: AxisKind = AxisKind.LOOP) -> Prog
 
 @pytest.mark.parametrize("kind", [AxisKind.LOOP, AxisKind.CORE])
 @pytest.mark.parametrize(("step", "elements"), [(3, 3), (integer(2), 4)])
-def test_a_product_with_the_loop_is_a_pointer_that_walks(
+def test_a_product_with_the_loop_counter_is_an_advancing_pointer(
     step: UOp | int, elements: int, kind: AxisKind
 ) -> None:
     program = copy(step, kind=kind)
@@ -42,7 +42,7 @@ def test_a_product_with_the_loop_is_a_pointer_that_walks(
     assert np.array_equal(got[::8], data[:20][::elements][:5])
 
 
-def test_a_place_inside_of_the_loop_does_not_walk() -> None:
+def test_an_offset_computed_inside_of_the_loop_does_not_advance() -> None:
     """The second pointer starts from one that the same loop has moved already."""
     lines = Lines()
     out, x = lines.param(0, F32), lines.param(1, F32)
@@ -72,7 +72,7 @@ def test_a_product_that_is_a_value_too_is_still_computed() -> None:
     assert np.array_equal(got[::3], [0, 3, 6, 9, 12])
 
 
-def test_many_places_share_the_register_that_counts() -> None:
+def test_many_pointers_share_the_loop_counter() -> None:
     lines = Lines()
     buffers = [lines.param(slot, F32) for slot in range(MAX_ADVANCING + 1)]
     loop = lines.loop(0, 4)
@@ -84,7 +84,7 @@ def test_many_places_share_the_register_that_counts() -> None:
     assert advancing_indices(program.uops) == {} and "phi ptr" not in source_of(program).text
 
 
-def test_pointers_walk_anew_in_every_round_of_the_loop_around() -> None:
+def test_pointers_restart_in_every_iteration_of_the_outer_loop() -> None:
     """out[i, j] = x[j, i]"""
     rows, columns = 3, 4
     lines = Lines()

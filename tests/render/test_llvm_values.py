@@ -1,4 +1,4 @@
-"""Every elementwise op of every dtype computes what `fold` says it means, in every lane."""
+"""Every elementwise op of every dtype agrees with `fold`, in every lane."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ name_of = lambda value: getattr(value, "name", str(value))  # noqa: E731
 
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize(("op", "dtype"), CASES, ids=name_of)
-def test_an_op_computes_what_it_means(op: Ops, dtype: DType, width: int) -> None:
+def test_an_op_agrees_with_fold(op: Ops, dtype: DType, width: int) -> None:
     x, y = pairs(dtype)
     arrays = [x, y][: op.arity]
     is_comparison = op in (Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE)
@@ -31,9 +31,7 @@ def test_an_op_computes_what_it_means(op: Ops, dtype: DType, width: int) -> None
 @pytest.mark.parametrize("width", [1, 8])
 @pytest.mark.parametrize("after", ORDINARY, ids=name_of)
 @pytest.mark.parametrize("before", ORDINARY, ids=name_of)
-def test_a_cast_between_any_two_dtypes_is_as_defined(
-    before: DType, after: DType, width: int
-) -> None:
+def test_casts_between_all_dtypes_agree_with_fold(before: DType, after: DType, width: int) -> None:
     x = interesting(before)
     values = [fold(Ops.CAST, after, (value,), before) for value in x.tolist()]
     got = apply(lambda v: v.cast(after.vec(width)), [x], [before], after, width)
@@ -49,7 +47,7 @@ def test_half_floats_are_cast_by_the_machine() -> None:
 
 
 @pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.uint8, dtypes.float32], ids=name_of)
-def test_division_and_extremes_by_constants_are_right_too(dtype: DType) -> None:
+def test_division_and_extrema_with_constants_agree_with_fold(dtype: DType) -> None:
     x = interesting(dtype)
     ops = (Ops.MAX, Ops.MIN) if dtype.kind == "float" else (Ops.CDIV, Ops.CMOD, Ops.MAX, Ops.SHR)
     for op in ops:
@@ -63,7 +61,7 @@ def dtype_number(number: int, dtype: DType) -> float | int:
     return float(number) if dtype.kind == "float" else number
 
 
-def test_where_chooses_lane_by_lane() -> None:
+def test_where_selects_lane_by_lane() -> None:
     x = np.arange(-8, 8, dtype=np.float32)
     got = apply(
         lambda v: (v < 0.0).where(v * v, v.const_like(3.0)), [x], [dtypes.float32], dtypes.float32
@@ -71,7 +69,7 @@ def test_where_chooses_lane_by_lane() -> None:
     same(got, np.where(x < 0, x * x, np.float32(3)))
 
 
-def test_multiply_and_add_is_right_for_ints_and_floats() -> None:
+def test_mulacc_agrees_with_fold() -> None:
     for dtype in (dtypes.int32, dtypes.float64, dtypes.uint8):
         x = np.arange(16, dtype=numpy_dtype(dtype))
         got = apply(lambda v: UOp(Ops.MULACC, v.dtype, (v, v, v)), [x], [dtype], dtype)
@@ -99,7 +97,7 @@ def test_constants_are_written_exactly() -> None:
     assert constant(True, dtypes.bool) == "true"
 
 
-def test_types_have_the_names_that_intrinsics_want() -> None:
+def test_types_have_their_names_in_intrinsics() -> None:
     assert llvm_type(dtypes.float32.vec(8)) == "<8 x float>"
     assert llvm_type(dtypes.bool.vec(4)) == "<4 x i1>"
     assert mangled_type("<8 x float>") == "v8f32"

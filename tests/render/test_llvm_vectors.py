@@ -1,4 +1,4 @@
-"""Elements of one or two vectors in another order are one shuffle."""
+"""Reordered elements of one or two vectors are one shuffle."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def rendered(*lanes: int | None, kept: int | None = None) -> str:
     return LLVMRenderer().render("f", toposort(stores))
 
 
-def test_a_vector_turned_around_is_a_shuffle() -> None:
+def test_a_reversed_vector_is_a_shuffle() -> None:
     text = rendered(3, 2, 1, 0)
     assert "<i32 3, i32 2, i32 1, i32 0>" in text
     assert "insertelement" not in text
 
 
-def test_numbers_may_stand_between_the_elements() -> None:
+def test_constants_may_be_shuffled_in() -> None:
     text = rendered(None, 0, None, 2)
     assert "<i32 4, i32 0, i32 6, i32 2>" in text
     assert "float 0x3FF0000000000000" in text
 
 
-def test_elements_are_written_only_where_something_else_takes_them_than_a_shuffle() -> None:
+def test_elements_are_extracted_only_for_other_uses_than_shuffles() -> None:
     assert "extractelement" not in rendered(3, 2, 1, 0)
     assert rendered(3, 2, 1, 0, kept=2).count("extractelement") == 1
 

@@ -1,4 +1,4 @@
-"""Metal: exact functions, its own names for types and places."""
+"""Metal: precise functions, its own type names and address spaces."""
 
 import pytest
 from support.compiler.c_texts import F32, written
@@ -23,7 +23,7 @@ def test_types_have_short_names(dtype: DType, name: str) -> None:
     assert MetalRenderer().type_name(dtype) == name
 
 
-def test_there_are_no_doubles() -> None:
+def test_metal_has_no_float64() -> None:
     assert dtypes.float64 not in metal_target().dtypes
     assert dtypes.half in metal_target().dtypes
 

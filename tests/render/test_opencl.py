@@ -1,4 +1,4 @@
-"""OpenCL: extensions are asked for, bools are bytes in memory."""
+"""OpenCL: extensions are enabled, bools are bytes in memory."""
 
 from support.compiler.c_texts import F32, body, written
 from support.compiler.golden_kernels import written as golden
@@ -10,7 +10,7 @@ from glassgrad.ir.uop import UOp
 from glassgrad.render import OpenCLRenderer
 
 
-def test_doubles_ask_for_their_extension() -> None:
+def test_float64_requires_an_extension() -> None:
     lines = Lines()
     out, x = lines.param(0, dtypes.double), lines.param(1, dtypes.double)
     value = lines.add(UOp(Ops.LOAD, dtypes.double, (x.index(integer(0)),)))
@@ -49,5 +49,5 @@ def test_functions_have_their_plain_names() -> None:
     assert written(lambda x, y: x.alu(Ops.LOG2), F32, OpenCLRenderer()) == "log2(val0)"
 
 
-def test_half_floats_lie_as_ints() -> None:
+def test_float16_is_stored_as_ints() -> None:
     assert "__global ushort* data1" in golden("cast_half", "opencl")

@@ -1,4 +1,4 @@
-"""What each stage makes of a kernel."""
+"""The result of each stage as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def kernel_of(value: Tensor):
     return kernel
 
 
-def test_the_stages_come_in_the_order_of_the_road() -> None:
+def test_the_stages_are_in_the_order_of_the_pipeline() -> None:
     x = Tensor(np.ones((64, 64), np.float32)).realize()
     found = list(artefacts(kernel_of(x.sum(1)), Device["CPU"]))
     assert [one.stage for one in found] == ["kernel", "nest", "program", "source", "machine"]
@@ -26,7 +26,7 @@ def test_a_device_without_machine_code_ends_with_the_source() -> None:
     assert [one.stage for one in found][-1] == "source"
 
 
-def test_passes_that_change_a_kernel_are_told_with_what_it_became() -> None:
+def test_passes_that_change_a_kernel_are_listed_with_their_results() -> None:
     x = Tensor(np.ones(64, np.float32)).realize()
     nest, found = nest_and_passes(kernel_of(x.exp()), Device["CPU"])
     assert nest.name.startswith("E_")

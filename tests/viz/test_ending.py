@@ -1,4 +1,4 @@
-"""VIZ=1 leaves a page behind."""
+"""VIZ=1 writes a page at exit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_program_ends_with_a_page_that_shows_its_lines(tmp_path: Path) -> None
     assert "Tensor([1.0, 2.0]) * 3" in page.read_text()
 
 
-def test_without_it_and_without_work_there_is_none(tmp_path: Path) -> None:
+def test_without_the_setting_or_work_there_is_no_page(tmp_path: Path) -> None:
     assert run(tmp_path, PROGRAM, "0").stderr == ""
     assert run(tmp_path, "import glassgrad\n", "1").stderr == ""
     assert not list(tmp_path.glob("*.html"))

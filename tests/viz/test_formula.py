@@ -1,4 +1,4 @@
-"""Kernels as people would write them."""
+"""Kernels as formulas."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_value_that_is_used_twice_has_a_name_and_is_written_once() -> None:
         (lambda a, b, c: a + b / c, "data1[i0] + data2[i0] / data3[i0]"),
     ],
 )
-def test_parentheses_stand_where_they_are_needed(make, text) -> None:
+def test_parentheses_are_used_where_necessary(make, text) -> None:
     a, b, c = (Tensor(np.full(8, i + 1.0, np.float32)).realize() for i in range(3))
     assert written(make(a, b, c))[-1] == f"data0[i0] = {text}"
 
@@ -57,5 +57,5 @@ def test_padding_is_written_as_a_condition() -> None:
     assert "data1[i0 + -1] if" in written(memory(8).pad(((1, 1),)) + 1)[-1]
 
 
-def test_a_scan_says_that_it_runs() -> None:
+def test_a_scan_is_called_running() -> None:
     assert "running sum over i1 of data1[i0, i1]" in "\n".join(written(memory(4, 64).cumsum(1)))

@@ -1,4 +1,4 @@
-"""Graphs as the page shows them: every node in its kernel, with the line that made it."""
+"""Graphs for the page: every node with its kernel and its source line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_each_kernel_has_the_nodes_that_it_computes_and_those_it_reads() -> None
     assert {*one["nodes"], *two["nodes"]} == set(range(len(graph["nodes"])))
 
 
-def test_slots_say_who_made_what_they_hold() -> None:
+def test_slots_name_the_kernel_that_made_them() -> None:
     x, w = memory(64, 64), memory(64, 64)
     graph, _ = shown((x @ w) @ (x @ w).T)
     last = graph["kernels"][-1]

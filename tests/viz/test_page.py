@@ -1,4 +1,4 @@
-"""The page is one file, whole and harmless."""
+"""The page is one self-contained file."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ def test_every_stage_of_every_kernel_is_in_the_page() -> None:
         assert code["runs"] == 1
 
 
-def test_text_survives_being_packed() -> None:
+def test_compressed_text_round_trips() -> None:
     text = "définir <&> \n" * 50
     assert zlib.decompress(b64decode(compress_text(text))).decode() == text

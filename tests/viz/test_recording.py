@@ -1,4 +1,4 @@
-"""What looking on sees, and what it leaves alone."""
+"""What a recording contains, and that it has no side effects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def memory(*shape: int) -> Tensor:
     return Tensor(np.ones(shape, np.float32)).realize()
 
 
-def test_a_graph_that_ran_before_is_seen() -> None:
+def test_a_graph_with_a_cached_plan_is_recorded() -> None:
     x = memory(16)
     (x * 5 + 1).realize()
     with record() as seen:
@@ -51,7 +51,7 @@ def test_equal_layers_share_their_code() -> None:
     assert len({kernel["code"] for kernel in graph["kernels"]}) < 4
 
 
-def test_looking_on_keeps_no_memory_alive_and_ends() -> None:
+def test_recording_keeps_no_memory_alive_and_ends() -> None:
     with record() as seen:
         result = (memory(64) + 3).realize()
         storage = weakref.ref(result.uop.arg.storage)
@@ -62,7 +62,7 @@ def test_looking_on_keeps_no_memory_alive_and_ends() -> None:
     assert seen.notice not in LISTENERS
 
 
-def test_graphs_beyond_the_most_are_counted_only(monkeypatch) -> None:
+def test_graphs_beyond_the_limit_are_only_counted(monkeypatch) -> None:
     monkeypatch.setattr(recording, "MAX_GRAPHS", 2)
     with record() as seen:
         for number in range(5):

@@ -1,4 +1,4 @@
-"""The page on localhost."""
+"""The page is served on localhost."""
 
 from __future__ import annotations
 

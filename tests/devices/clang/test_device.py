@@ -1,4 +1,4 @@
-"""The CLANG device: C compiled by the machine's own compiler gives what the CPU device gives."""
+"""The CLANG device: C compiled by this machine's compiler agrees with the CPU device."""
 
 import shutil
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_compiling_is_announced_and_kept(device: ClangDevice, tmp_path: Path) ->
 
 
 @needs_compiler
-def test_a_damaged_entry_is_compiled_anew(device: ClangDevice, tmp_path: Path) -> None:
+def test_a_damaged_entry_is_compiled_again(device: ClangDevice, tmp_path: Path) -> None:
     source = render(elementwise(lambda x: -x, [F32], F32, 8), device.target)
     with Context(CACHE=str(tmp_path), CACHELEVEL=1):
         device.compile(source)
@@ -99,13 +99,13 @@ def test_a_damaged_entry_is_compiled_anew(device: ClangDevice, tmp_path: Path) -
 
 
 @needs_compiler
-def test_what_the_compiler_refuses_is_shown(device: ClangDevice) -> None:
+def test_errors_of_the_c_compiler_are_shown(device: ClangDevice) -> None:
     program = elementwise(lambda x: x, [F32], F32, 8)
     with pytest.raises(CompileError, match=r"failed to compile a kernel[\s\S]*this is no C"):
         device.compile(Source("broken", "this is no C", "c", program))
 
 
-def test_code_that_is_no_library_is_an_error() -> None:
+def test_invalid_libraries_are_an_error() -> None:
     with pytest.raises(CompileError, match="cannot be loaded"):
         load_library(b"this is no library")
 
@@ -126,14 +126,14 @@ def test_many_kernels_are_loaded_and_unloaded(device: ClangDevice) -> None:
 
 
 @needs_compiler
-def test_tensors_live_there() -> None:
+def test_tensors_can_use_the_device() -> None:
     x = Tensor([[1.0, -2.0], [3.0, 4.0]], device="CLANG")
     assert (x @ x).relu().sum(0).tolist() == [15.0, 10.0]
 
 
 @needs_compiler
 @pytest.mark.parametrize("first", range(0, 40, 10))
-def test_random_graphs_compute_what_they_mean(device: ClangDevice, first: int) -> None:
+def test_random_graphs_agree_with_numpy(device: ClangDevice, first: int) -> None:
     for seed in range(first, first + 10):
         roots = random_graph(Random(seed), 14, numel=256)
         want = evaluate_all(roots)

@@ -1,4 +1,4 @@
-"""The work that is worth a second core: measured once, then read from disk."""
+"""The work that justifies a second core: measured once, then read from disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pool() -> Pool:
     return Pool(2)
 
 
-def test_handing_out_work_takes_a_while_but_not_long(pool: Pool) -> None:
+def test_distributing_work_takes_some_microseconds(pool: Pool) -> None:
     assert 100 < measure_break_even(pool) < 1e9
 
 
@@ -38,7 +38,7 @@ def test_it_is_measured_once(pool: Pool, tmp_path: Path, monkeypatch: pytest.Mon
         assert core_work_ns(Pool(3)) == 80_000  # other threads, another answer
 
 
-def test_a_damaged_answer_is_measured_again(
+def test_a_damaged_measurement_is_repeated(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(break_even, "measure_break_even", lambda pool: 12_000.0)
@@ -49,12 +49,12 @@ def test_a_damaged_answer_is_measured_again(
         assert core_work_ns(pool) == 20_000
 
 
-def test_one_thread_has_nobody_to_hand_work_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(break_even, "measure_break_even", None)
     assert core_work_ns(Pool(1)) == DEFAULT_NS
 
 
-def test_answers_are_few_and_within_reason() -> None:
+def test_results_are_powers_of_two_within_bounds() -> None:
     assert {round_to_step(n) for n in range(0, 200_000, 500)} == {10_000, 20_000, 40_000, 80_000}
     assert (round_to_step(0), round_to_step(1e12)) == (MIN_NS, MAX_NS)
 

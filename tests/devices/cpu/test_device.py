@@ -57,7 +57,7 @@ def test_compiling_is_announced(tmp_path: Path) -> None:
     assert first.source is source and not first.cached and again.cached
 
 
-def test_code_can_be_looked_at() -> None:
+def test_assembly_can_be_printed() -> None:
     execute = cpu().compile(source_of(elementwise(lambda x: -x, [F32], F32, 8, width=8)))
     assert "elementwise:" in execute.assembly()
 

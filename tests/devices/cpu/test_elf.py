@@ -1,4 +1,4 @@
-"""Object files are taken apart, or refused."""
+"""Object files are parsed, or refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_sections_symbols_and_relocations_are_found() -> None:
 
 
 @pytest.mark.parametrize("code", [b"", b"\x7fELF", CODE[:64], CODE[:-1], b"x" * 4096])
-def test_what_is_no_whole_object_file_is_refused(code: bytes) -> None:
+def test_incomplete_object_files_are_refused(code: bytes) -> None:
     with pytest.raises(ObjectError):
         read_elf(code)
 

@@ -1,4 +1,4 @@
-"""LLVM works for several threads at once, and leaves its options as they were."""
+"""LLVM runs in several threads at once, and its options are restored."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_machine_is_described_as_llvmlite_describes_it() -> None:
     assert found.version == ".".join(map(str, binding.llvm_version_info))
 
 
-def test_threads_that_compile_at_once_get_what_one_gets() -> None:
+def test_concurrent_threads_compile_the_same_code() -> None:
     texts = [chain(number) for number in range(24)]
     alone = [emit((text,), host(), 2) for text in texts]
     with ThreadPoolExecutor(4) as threads:
@@ -75,13 +75,13 @@ def test_two_texts_with_the_same_name_are_refused() -> None:
         emit((DOUBLE, DOUBLE), host(), 2)
 
 
-def test_what_llvm_refuses_is_a_compile_error_and_the_next_one_is_compiled() -> None:
+def test_an_llvm_error_is_a_compile_error_and_the_next_text_compiles() -> None:
     with pytest.raises(CompileError, match="LLVM cannot parse"):
         emit(("define nonsense",), host(), 2)
     assert "twice:" in assembly(DOUBLE)
 
 
-def test_others_find_the_options_of_llvm_as_they_were() -> None:
+def test_options_of_llvm_are_restored_for_other_users() -> None:
     """Without the pass that we leave out, this loop multiplies in every round."""
     binding = pytest.importorskip("llvmlite.binding")
 
@@ -103,7 +103,7 @@ def test_options_stay_until_the_last_thread_leaves() -> None:
         assert assembly(FAR_APART) == ours
 
 
-def test_who_forks_waits_for_who_compiles() -> None:
+def test_a_fork_waits_for_compiling_threads() -> None:
     order: list[str] = []
     entered = threading.Event()
 
@@ -146,16 +146,14 @@ def test_children_that_are_forked_while_threads_compile_can_compile() -> None:
     assert done.returncode == 0
 
 
-def test_a_machine_without_llvmlite_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_llvmlite_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: Any = lambda name: None  # noqa: E731
     monkeypatch.setattr(module, "find_spec", nothing)
     with pytest.raises(DeviceError, match="needs llvmlite"):
         library_path()
 
 
-def test_a_library_that_is_not_there_is_told_of(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_library_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "library_path", lambda: str(tmp_path / "libllvmlite.so"))
     with pytest.raises(DeviceError, match="cannot be used"):
         llvm.__wrapped__()

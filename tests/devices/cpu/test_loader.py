@@ -1,4 +1,4 @@
-"""Object files are loaded without LLVM: they run, nobody can write to them, damage is refused."""
+"""Object files are loaded without LLVM: they run, are not writable, and damage is refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_data_of_the_process_is_found() -> None:
     assert ctypes.CFUNCTYPE(ctypes.c_void_p)(loaded["none"])() == id(None)
 
 
-def test_code_can_be_run_and_constants_read_but_nothing_written() -> None:
+def test_loaded_code_is_not_writable() -> None:
     loaded = load(CODE, ("element",))
     place = loaded["element"]
     here = [kind for there, kind in maps() if place in there]
@@ -60,7 +60,7 @@ def test_code_can_be_run_and_constants_read_but_nothing_written() -> None:
     assert kinds == {"r-xp", "r--p"}
 
 
-def test_memory_is_given_back() -> None:
+def test_memory_is_unmapped() -> None:
     before = sum(kind == "r-xp" for _, kind in maps())
     loaded = [load(CODE, ("element",)) for _ in range(50)]
     assert len(loaded) == 50
@@ -69,7 +69,7 @@ def test_memory_is_given_back() -> None:
     assert sum(kind == "r-xp" for _, kind in maps()) <= before + 1
 
 
-def test_a_name_that_nothing_has_is_refused() -> None:
+def test_an_unknown_symbol_is_refused() -> None:
     text = "declare void @nobody() define void @f() { call void @nobody() ret void }"
     with pytest.raises(ObjectError, match="nobody"):
         load(compile_text(text), ("f",))
@@ -79,7 +79,7 @@ def test_a_name_that_nothing_has_is_refused() -> None:
         address_in_process("nobody")
 
 
-def test_memory_that_code_writes_to_is_left_to_others() -> None:
+def test_writable_sections_are_refused() -> None:
     text = "@counter = global i64 0 define ptr @where() { ret ptr @counter }"
     with pytest.raises(ObjectError, match="writable"):
         load(compile_text(text), ("where",))
@@ -121,7 +121,7 @@ def test_a_process_that_finds_its_code_on_disk_imports_neither_llvm_nor_numpy(
     assert re.findall(r"\w+", runs[1].stdout) == ["False", "False"]
 
 
-def test_damaged_objects_on_disk_are_compiled_anew(
+def test_damaged_objects_on_disk_are_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those that hash to what they should, but are no object files that we can load."""

@@ -1,4 +1,4 @@
-"""Facts about this machine come from the system, or are sensible where it is silent."""
+"""Facts about this machine come from the system, with defaults where it has none."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_caches_are_read_from_the_system(tmp_path: Path) -> None:
     assert cache_bytes(str(tmp_path / "nowhere")) == DEFAULT_BYTES
 
 
-def test_lines_of_the_nearest_cache_are_read_from_the_system(tmp_path: Path) -> None:
+def test_l1_lines_are_read_from_the_system(tmp_path: Path) -> None:
     entry = tmp_path / "index0"
     entry.mkdir()
     for name, text in zip(LINE_FACTS, ("128", "12"), strict=True):
@@ -59,7 +59,7 @@ def test_lines_of_the_nearest_cache_are_read_from_the_system(tmp_path: Path) -> 
     assert l1_lines(str(tmp_path / "nowhere")) == DEFAULT_LINES
 
 
-def test_half_floats_are_native_only_where_no_library_is_needed() -> None:
+def test_float16_is_native_only_where_no_library_is_needed() -> None:
     with_half = cpu_target(Host("x86_64-linux", "x", "+avx,+f16c", "0"))
     without = cpu_target(Host("x86_64-linux", "x", "+avx,-f16c", "0"))
     assert dtypes.float16 in with_half.dtypes and dtypes.float16 not in without.dtypes

@@ -1,4 +1,4 @@
-"""What tells machines apart."""
+"""Facts that identify a machine."""
 
 from __future__ import annotations
 

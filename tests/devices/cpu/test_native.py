@@ -1,4 +1,4 @@
-"""LLVM compiles and loads in this process, and only when asked."""
+"""LLVM compiles and loads in this process, and only on demand."""
 
 import ctypes
 import os
@@ -26,7 +26,7 @@ def test_code_is_compiled_loaded_and_called(tmp_path: Path) -> None:
     assert not first.was_cached and again.was_cached
 
 
-def test_a_whole_entry_that_is_no_object_is_compiled_anew(tmp_path: Path) -> None:
+def test_an_entry_that_cannot_be_loaded_is_compiled_again(tmp_path: Path) -> None:
     with Context(CACHE=str(tmp_path), CACHELEVEL=1):
         write_object(object_key(DOUBLE, *host(), "2", DISABLED_PASS), b"not an object file")
         built = load_text(DOUBLE, ("twice",))

@@ -1,4 +1,4 @@
-"""Compiled objects on disk: found again, never trusted when damaged, never in the way."""
+"""Compiled objects on disk: found again, never used if damaged, never a cause of errors."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_what_is_written_is_found() -> None:
+def test_a_stored_entry_is_found() -> None:
     assert read_object(KEY) is None
     write_object(KEY, b"machine code")
     assert read_object(KEY) == b"machine code"
@@ -51,7 +51,7 @@ def test_keys_tell_apart_where_one_part_ends() -> None:
     assert object_key("a", "b") == object_key("a", "b")
 
 
-def test_nothing_else_is_left_beside_an_entry(folder: Path) -> None:
+def test_no_temporary_files_are_left_beside_an_entry(folder: Path) -> None:
     write_object(KEY, b"machine code")
     assert len(files(folder)) == 1
 
@@ -71,7 +71,7 @@ def test_a_damaged_entry_is_a_miss(folder: Path, damage: str) -> None:
     assert read_object(KEY) == b"again"
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_not_an_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     with Context(CACHE=str(blocked)):
@@ -150,7 +150,7 @@ def test_fifty_killed_writers_leave_a_usable_cache(folder: Path) -> None:
     assert len(files(folder)) == 40, "what killed writers left is removed"
 
 
-def test_what_was_used_longest_ago_goes_first(folder: Path) -> None:
+def test_the_least_recently_used_entry_is_pruned_first(folder: Path) -> None:
     keys = [object_key(str(number)) for number in range(5)]
     for age, key in enumerate(keys):
         write_object(key, b"x" * 1000)
@@ -169,7 +169,7 @@ def test_the_folder_stays_within_its_bound(folder: Path, monkeypatch: pytest.Mon
     assert sum(path.stat().st_size for path in files(folder)) < biggest
 
 
-def test_what_others_put_beside_our_folders_neither_stops_pruning_nor_goes(folder: Path) -> None:
+def test_foreign_files_are_not_pruned(folder: Path) -> None:
     write_object(KEY, b"machine code")
     foreign = folder / "objects" / ".DS_Store"
     foreign.write_bytes(b"of the system")
@@ -177,7 +177,7 @@ def test_what_others_put_beside_our_folders_neither_stops_pruning_nor_goes(folde
     assert files(folder) == [foreign]
 
 
-def test_pruning_while_others_prune_is_no_error(folder: Path) -> None:
+def test_concurrent_pruning_is_not_an_error(folder: Path) -> None:
     for number in range(300):
         write_object(object_key(str(number)), b"x" * 100)
     with ThreadPoolExecutor(4) as threads:
@@ -186,7 +186,7 @@ def test_pruning_while_others_prune_is_no_error(folder: Path) -> None:
     assert sum(path.stat().st_size for path in files(folder)) <= 1000
 
 
-def test_a_file_under_the_name_of_another_is_a_miss(folder: Path) -> None:
+def test_a_file_under_a_wrong_name_is_a_miss(folder: Path) -> None:
     """Whole, but not what was asked for: its code would compute something else."""
     other = object_key("other", "code")
     write_object(KEY, b"times three")
@@ -209,7 +209,7 @@ def test_folders_are_private(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without owners of files")
-def test_a_folder_that_others_may_write_to_is_a_cache_that_forgets(folder: Path) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used_for_objects(folder: Path) -> None:
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
     with pytest.warns(CacheWarning) as found:
@@ -219,7 +219,7 @@ def test_a_folder_that_others_may_write_to_is_a_cache_that_forgets(folder: Path)
     assert files(folder) == []
 
 
-def test_a_forgotten_entry_is_a_miss() -> None:
+def test_a_removed_entry_is_a_miss() -> None:
     write_object(KEY, b"machine code")
     assert has_object(KEY)
     remove_object(KEY)

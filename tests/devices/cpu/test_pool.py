@@ -1,4 +1,4 @@
-"""The thread pool runs every step once, in order, and rests when there is nothing to do."""
+"""The thread pool runs every step once, in order, and sleeps when idle."""
 
 import gc
 import os
@@ -68,7 +68,7 @@ def test_launches_run_in_order_with_a_barrier_between(threads: int) -> None:
     assert np.array_equal(one, np.arange(steps) + 200)
 
 
-def test_pointers_and_values_are_exchanged_between_runs() -> None:
+def test_pointers_and_values_can_be_replaced_between_runs() -> None:
     lines = Lines()
     out = lines.param(0, I64)
     number = lines.add(UOp(Ops.VARIABLE, I64, (), ("n", 0, 100)))
@@ -129,7 +129,7 @@ def test_python_threads_may_use_one_pool_at_once() -> None:
     assert all(np.array_equal(out, want) for out in arrays)
 
 
-def test_an_idle_pool_uses_no_processor() -> None:
+def test_an_idle_pool_uses_no_cpu_time() -> None:
     out = np.zeros(64, np.int64)
     pool = Pool(2)
     Table(pool, [Call(count_steps(64), (address(out),))]).run()
@@ -153,7 +153,7 @@ def test_a_stopped_pool_runs_on_the_caller() -> None:
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the system does not list threads")
-def test_a_forgotten_pool_leaves_no_threads_behind() -> None:
+def test_a_collected_pool_leaves_no_threads() -> None:
     before = len(os.listdir("/proc/self/task"))
     pool = Pool(4)
     Table(pool, [Call(count_steps(64), (address(np.zeros(64, np.int64)),))]).run()
@@ -193,7 +193,7 @@ def test_the_child_of_a_fork_builds_its_own_pool() -> None:
     assert np.array_equal(out, np.arange(64) * 4), "the parent is as before"
 
 
-def test_cores_are_listed_from_the_one_we_run_on() -> None:
+def test_cores_are_listed_from_the_current_one() -> None:
     assert sorted(cores_from_current()) == available_cores()
 
 

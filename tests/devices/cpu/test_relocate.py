@@ -1,4 +1,4 @@
-"""Addresses are put where instructions look for them."""
+"""Relocations are encoded as the instructions require."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_aarch64_branches_count_instructions(distance: int) -> None:
 
 
 @pytest.mark.parametrize("distance", [2, 1 << 27, -(1 << 27) - 4])
-def test_aarch64_branches_that_do_not_reach_are_refused(distance: int) -> None:
+def test_aarch64_branches_out_of_range_are_refused(distance: int) -> None:
     with pytest.raises(ObjectError, match="out of reach"):
         filled(AARCH64, 283, 0x94000000, PLACE + distance)
 
 
 @pytest.mark.parametrize("target", [PLACE + 0x23458, PLACE - 0x5678, PLACE + 0xFF0])
 @pytest.mark.parametrize(("kind", "scale"), [(277, 1), (284, 2), (285, 4), (286, 8), (299, 16)])
-def test_aarch64_addresses_are_a_page_and_a_place_in_it(target: int, kind: int, scale: int) -> None:
+def test_aarch64_addresses_are_a_page_and_an_offset(target: int, kind: int, scale: int) -> None:
     target -= target % scale
     page = filled(AARCH64, 275, 0x90000003, target)
     pages = (page >> 29 & 3) | (page >> 5 & 0x7FFFF) << 2

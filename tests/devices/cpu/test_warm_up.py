@@ -1,4 +1,4 @@
-"""LLVM is loaded beside the first imports, where it will be needed."""
+"""LLVM is loaded in the background of the first imports, where it will be needed."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def run(code: str, folder: Path) -> str:
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="this system does not tell")
-def test_a_machine_that_is_known_needs_no_llvm(tmp_path: Path) -> None:
+def test_a_known_host_needs_no_llvm(tmp_path: Path) -> None:
     assert run(BEGIN, tmp_path) == "True 1"
     assert run(BEGIN, tmp_path) == "False 0"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_of_a_fork_does_not_wait_for_a_thread_that_it_lacks(tmp_path: Path) -> None:
+def test_a_forked_child_does_not_wait_for_the_loading_thread(tmp_path: Path) -> None:
     assert run(CHILD, tmp_path) == "both"

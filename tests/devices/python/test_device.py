@@ -1,4 +1,4 @@
-"""The PYTHON device runs what the CPU runs, and programs for a grid of threads."""
+"""The PYTHON device agrees with the CPU, and runs programs for a grid of threads."""
 
 from dataclasses import replace
 from random import Random
@@ -29,12 +29,12 @@ def test_it_is_a_device_of_the_registry() -> None:
     assert isinstance(Registry()["python"], PythonDevice)
 
 
-def test_tensors_live_there() -> None:
+def test_tensors_can_use_the_device() -> None:
     x = Tensor([[1.0, -2.0], [3.0, 4.0]], device="PYTHON")
     assert (x @ x).relu().sum(0).tolist() == [15.0, 10.0]
 
 
-def test_the_facts_of_another_machine_are_taken_over() -> None:
+def test_the_target_of_another_machine_can_be_used() -> None:
     device = PythonDevice("PYTHON", cuda_target("sm_75"))
     assert device.target.has_threads and device.target.language == "python"
     assert device.target.native == cuda_target("sm_75").native
@@ -42,7 +42,7 @@ def test_the_facts_of_another_machine_are_taken_over() -> None:
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
 @pytest.mark.parametrize("facts", [python_target(), cuda_target("sm_80")], ids=["cpu", "gpu"])
-def test_random_graphs_compute_what_they_mean(facts: Target, first: int) -> None:
+def test_random_graphs_agree_with_numpy(facts: Target, first: int) -> None:
     device = PythonDevice("PYTHON:4", facts)
     for seed in range(first, first + 50):
         roots = random_graph(Random(seed), 12, numel=256)
@@ -68,7 +68,7 @@ def test_random_recipes_change_nothing(facts: Target, first: int) -> None:
 
 
 @pytest.mark.parametrize("language", ["c", "cuda", "metal", "opencl"])
-def test_golden_kernels_compute_what_they_mean(language: str) -> None:
+def test_golden_kernels_agree_with_numpy(language: str) -> None:
     """What the golden texts of every language say is also carried out, with the same facts."""
     device = PythonDevice("PYTHON:6", TARGETS[language])
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Programs written by hand, interpreted: loops, registers, threads in step, and mistakes found."""
+"""Interpreted hand-written programs: loops, accumulators, lockstep threads, and errors."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def load(lines: Lines, coordinates_of_thread: UOp) -> UOp:
 
 
 @pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint64, F32], ids=lambda d: d.name)
-def test_ops_mean_what_fold_says_in_every_lane(dtype: DType) -> None:
+def test_ops_agree_with_fold_in_every_lane(dtype: DType) -> None:
     ops = [op for op, of in CASES if of is dtype]
     x, y = pairs(dtype)
     results = [dtypes.bool if op in OpGroup.COMPARISON else dtype for op in ops]
@@ -63,7 +63,7 @@ def test_a_register_keeps_its_value_through_a_loop() -> None:
     assert result[0] == 6.5
 
 
-def test_a_condition_runs_its_body_once_or_never() -> None:
+def test_a_condition_runs_its_body_at_most_once() -> None:
     lines = Lines()
     out = lines.param(0, F32, 4)
     loop = lines.loop(0, 4)

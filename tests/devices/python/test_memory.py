@@ -1,4 +1,4 @@
-"""Memory that is watched: bounds, empty scratch, and threads that meet."""
+"""Checked memory: bounds, uninitialized scratch, and races."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_elements_are_read_and_written_in_place() -> None:
 
 
 @pytest.mark.parametrize("dtype", [*dtypes.floats, dtypes.bool, dtypes.long], ids=lambda d: d.name)
-def test_every_dtype_has_a_form_in_memory(dtype: DType) -> None:
+def test_every_dtype_can_be_stored(dtype: DType) -> None:
     space = np.zeros(16, np.uint8)
     memory = HostMemory("data0", dtype, 16 // dtype.itemsize, False, address(space))
     memory.write(1, 1, ALONE)
@@ -31,7 +31,7 @@ def test_every_dtype_has_a_form_in_memory(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("at", [-1, 2])
-def test_a_step_outside_is_an_error(at: int) -> None:
+def test_an_access_out_of_bounds_is_an_error(at: int) -> None:
     _, memory = floats([1.0, 2.0])
     with pytest.raises(AccessError, match=f"element {at} of data0, which has 2"):
         memory.read(at, ALONE)
@@ -39,7 +39,7 @@ def test_a_step_outside_is_an_error(at: int) -> None:
         memory.write(at, 1.0, ALONE)
 
 
-def test_scratch_is_empty_at_first() -> None:
+def test_scratch_is_uninitialized_at_first() -> None:
     memory = ScratchMemory("buf0", dtypes.float, 2, False)
     memory.write(0, 1.0, ALONE)
     assert memory.read(0, ALONE) == 1.0
@@ -66,7 +66,7 @@ def test_only_a_barrier_orders_threads(other: ThreadState, is_ordered: bool) -> 
         memory.read(0, other)
 
 
-def test_overwriting_what_another_reads_is_a_race() -> None:
+def test_a_write_and_an_unordered_read_are_a_race() -> None:
     _, memory = floats([1.0], has_threads=True)
     memory.read(0, ALONE)
     with pytest.raises(AccessError, match="thread 1 of group 0 writes element 0"):

@@ -127,7 +127,7 @@ def test_in_place_writes_reach_tensors_that_share_memory() -> None:
         (lambda: Tensor.ones(2).tile(2.5), "number of repeats"),
     ],
 )
-def test_what_does_not_fit_is_refused(call: Callable[[], Tensor], words: str) -> None:
+def test_values_that_do_not_fit_are_refused(call: Callable[[], Tensor], words: str) -> None:
     with pytest.raises(ShapeError, match=words):
         call()
 
