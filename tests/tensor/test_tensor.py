@@ -1,15 +1,14 @@
-"""The Tensor class: access to values, in-place operators, devices, printing."""
+"""The Tensor class: access to values, devices, printing, origins."""
 
 from __future__ import annotations
 
-import operator
 import re
 import sys
 
 import numpy as np
 import pytest
 
-from glassgrad import Tensor, TinyJit, dtypes
+from glassgrad import Tensor, TinyJit
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.core import LIVE_TENSORS
@@ -59,47 +58,6 @@ def test_data_of_moved_values_is_row_major() -> None:
 def test_numpy_shares_memory_with_the_tensor() -> None:
     x = (Tensor([1.0, 2.0]) + 1).realize()
     assert np.shares_memory(x.numpy(), x.numpy())
-
-
-@pytest.mark.parametrize(
-    ("function", "wanted"),
-    [
-        (operator.iadd, [7, 10]), (operator.isub, [3, 4]), (operator.imul, [10, 21]),
-        (operator.ifloordiv, [2, 2]), (operator.ipow, [25, 343]), (operator.iand, [0, 3]),
-        (operator.ior, [7, 7]), (operator.ixor, [7, 4]), (operator.ilshift, [20, 56]),
-        (operator.irshift, [1, 0]),
-    ],
-)  # fmt: skip
-def test_in_place_operators_write_to_the_tensor(function: object, wanted: list[int]) -> None:
-    x = Tensor([5, 7])
-    kept = x
-    x = function(x, Tensor([2, 3]))  # type: ignore[operator]
-    assert x is kept
-    assert x.tolist() == wanted
-
-
-def test_in_place_division_and_product_of_floats() -> None:
-    x = Tensor([4.0, 6.0])
-    x /= 2
-    assert x.tolist() == [2, 3]
-    y = Tensor([[1.0, 2.0], [3.0, 4.0]])
-    y @= y
-    assert y.tolist() == [[7, 10], [15, 22]]
-
-
-def test_assign_takes_numbers_and_lists_in_the_tensors_dtype() -> None:
-    x = Tensor([1.0, 2.0])
-    assert x.assign(7).tolist() == [7, 7]
-    assert x.assign([1, 2]).tolist() == [1, 2]
-    assert x.dtype is dtypes.float32
-
-
-def test_replace_and_clone() -> None:
-    x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
-    copy = x.clone()
-    x.replace(y)
-    assert (x.tolist(), copy.tolist()) == ([3, 4], [1, 2])
-    assert copy.is_param
 
 
 def test_schedule_gives_the_kernels_and_runs_nothing() -> None:

@@ -241,7 +241,7 @@ def _check_contents(found: dict[UOp, UOp]) -> None:
     if lost is not None:
         raise GradientError(
             f"the gradient needs a value of shape {lost.shape} that was overwritten since",
-            hint="call backward() before assign(), or compute the value anew",
+            hint="call backward() before assign(), or compute the value again",
         )
 
 

@@ -7,7 +7,7 @@ replay that. Memory that a replay reads or writes is of one of these kinds:
     captured    held by an outside tensor, as weights are; read by reference, perhaps written
     random      counters of random numbers, which advance as if the function had run
     constant    made inside from Python data, and the same in the first two calls
-    returned    made anew for each call
+    returned    new for each call
     temporary   everything else, in an arena of the capture
 
 Three checks keep a replay from computing with stale values. Guards (`guards/`) compare every Python

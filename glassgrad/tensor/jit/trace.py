@@ -220,7 +220,7 @@ def _changed(what: str, origin: Origin | None) -> CaptureError:
     return CaptureError(
         f"a captured function {what} when it was captured, and no Python value that is compared "
         "before replays had changed: replays may have used the old one",
-        hint="pass it as an argument; the next call captures the function anew",
+        hint="pass it as an argument; the next call captures the function again",
         origin=origin,
     )
 
