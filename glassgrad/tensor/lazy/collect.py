@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 from glassgrad.base.errors import CaptureError
 from glassgrad.ir.ops import Ops
@@ -43,22 +44,31 @@ def uncomputed_nodes(roots: Iterable[UOp]) -> list[UOp]:
     return sorted(seen, key=NUMBER)
 
 
-def collect_values(
-    values: Sequence[UOp],
-) -> tuple[list[UOp], list[UOp], list[UOp], dict[UOp, UOp]]:
-    """All values to compute in one call, the writes among them, all nodes under them, and which
-    nodes became which others when deferred nodes were expanded.
+class Collected(NamedTuple):
+    """What one call computes: its results, the writes among them, and all nodes under them.
+
+    `expansions` maps deferred nodes to what they were expanded to.
+    """
+
+    roots: list[UOp]
+    writes: list[UOp]
+    nodes: list[UOp]
+    expansions: dict[UOp, UOp]
+
+
+def collect_values(values: Sequence[UOp]) -> Collected:
+    """Everything to compute in one call for these values.
 
     Of several writes to one buffer only the last is a result; the others run on the way. Tensors
     that hold a version which is overwritten get a copy of it.
     """
-    became = expand_deferred(values)
-    roots = dict.fromkeys([became.get(value, value) for value in values])
+    expansions = expand_deferred(values)
+    roots = dict.fromkeys([expansions.get(value, value) for value in values])
     nodes = uncomputed_nodes(roots)
     refuse_overwritten(nodes)
     found = _pending_writes(nodes)
     if not found:  # without writes no other tensor is concerned
-        return list(roots), [], nodes, became
+        return Collected(list(roots), [], nodes, expansions)
     held = live_holders()
     nodes = uncomputed_nodes([holder.uop for holder in held])
     while True:
@@ -78,7 +88,8 @@ def collect_values(
         if len(found) == len(writes):
             break
     last = [write for write in writes if write not in old]
-    return list(dict.fromkeys([*roots, *last])), list(writes), needed, became
+    results = list(dict.fromkeys([*roots, *last]))
+    return Collected(results, list(writes), needed, expansions)
 
 
 def _pending_writes(nodes: list[UOp]) -> list[UOp]:

@@ -212,47 +212,47 @@ def _compute(wanted: Sequence[TensorCore], values: list[UOp]) -> None:
 
 
 def _compute_with(windows: SliceWindows, wanted: Sequence[TensorCore], values: list[UOp]) -> None:
-    found = None if active_recorder() is not None else look_up(values, _held_values, windows)
-    if found is not None and found.step is NEEDS_EXPANSION:
-        became = expand_deferred(values, only=Composite)
-        values = [became.get(value, value) for value in values]
-        found = look_up(values, _held_values, windows)
-    if found is None or not isinstance(found.step, CachedStep):
+    lookup = None if active_recorder() is not None else look_up(values, _held_values, windows)
+    if lookup is not None and lookup.step is NEEDS_EXPANSION:
+        expansions = expand_deferred(values, only=Composite)
+        values = [expansions.get(value, value) for value in values]
+        lookup = look_up(values, _held_values, windows)
+    if lookup is None or not isinstance(lookup.step, CachedStep):
         with gc_paused():
-            _publish_wanted(wanted, values, _plan_and_compute(values, found))
+            _publish_wanted(wanted, values, _plan_and_compute(values, lookup))
         return
-    graph_key, step = found.graph_key, found.step
+    graph_key, step = lookup.graph_key, lookup.step
     nodes, leaves = list(graph_key.numbers), graph_key.leaves
     given = [leaves[i] for i in step.leaves]
-    made = pipeline().BoundPlan(step.plan, given, step.device, step.bound)
-    views = run_plan(made, lambda: graph_to_compute(collect_values(values)[0]))
-    held: dict[UOp, UOp] = {}
-    for (numbers, is_same), view in zip(step.ends, views, strict=True):
-        buffer = _buffer(nodes[numbers[0]], view, is_same)
+    bound_plan = pipeline().BoundPlan(step.plan, given, step.device, step.bound)
+    views = run_plan(bound_plan, lambda: graph_to_compute(collect_values(values)[0]))
+    buffers: dict[UOp, UOp] = {}
+    for (numbers, is_new_version), view in zip(step.results, views, strict=True):
+        buffer = _buffer(nodes[numbers[0]], view, is_new_version)
         for number in numbers:
-            held[nodes[number]] = buffer
-    _publish(held, [leaves[i] for i in step.ended], given)
-    _publish_wanted(wanted, values, held)
+            buffers[nodes[number]] = buffer
+    _publish(buffers, [leaves[i] for i in step.overwritten], given)
+    _publish_wanted(wanted, values, buffers)
 
 
 def _publish_wanted(
-    wanted: Sequence[TensorCore], values: Sequence[UOp], held: dict[UOp, UOp]
+    wanted: Sequence[TensorCore], values: Sequence[UOp], buffers: dict[UOp, UOp]
 ) -> None:
     """Set the buffers of the wanted tensors, even if another thread expanded their nodes
     meanwhile.
     """
     for tensor, value in zip(wanted, values, strict=False):
-        if current_buffer(tensor.uop) is None and value in held:
+        if current_buffer(tensor.uop) is None and value in buffers:
             if not reads_shared_memory(tensor.uop):
-                set_realized(tensor.uop, held[value])
-            set_node(tensor, held[value])
+                set_realized(tensor.uop, buffers[value])
+            set_node(tensor, buffers[value])
 
 
-def _plan_and_compute(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, UOp]:
+def _plan_and_compute(values: Sequence[UOp], lookup: Lookup | None) -> dict[UOp, UOp]:
     """Find what must be computed together, plan it and run it, and store the step for equal graphs.
     Returns value -> buffer.
     """
-    roots, writes, nodes, became = collect_values(values)
+    roots, writes, nodes, expansions = collect_values(values)
     warn_if_graph_grows(values[0], len(nodes))
     if (recorder := active_recorder()) is not None:
         recorder.nodes.update(nodes)
@@ -261,44 +261,50 @@ def _plan_and_compute(values: Sequence[UOp], found: Lookup | None) -> dict[UOp, 
     more = values_to_materialize(wider, live_tensors) if wider else []
     roots = [*roots, *(node for node in more if node not in own)]
     graph = graph_to_compute(roots, nodes)
-    views, made = plan_and_run(graph)
+    views, bound_plan = plan_and_run(graph)
     rows = zip(roots, graph, views, strict=True)
-    ends = {
+    results = {
         root: root.op is ASSIGN and view is _written_buffer(value).arg for root, value, view in rows
     }
-    ended = [_written_buffer(_resolved_target(write)) for write in writes]
-    if found is not None and made is not None:
-        store(found, ComputedStep(made, ends, ended, became, bool(wider)))
-    pairs = zip(ends.items(), views, strict=True)
-    held = {root: _buffer(root, view, is_same) for (root, is_same), view in pairs}
-    _publish(held, ended, [leaf for node in nodes if (leaf := current_buffer(node)) is not None])
-    return {value: held[root] for value in values if (root := became.get(value, value)) in held}
+    overwritten = [_written_buffer(_resolved_target(write)) for write in writes]
+    if lookup is not None and bound_plan is not None:
+        store(lookup, ComputedStep(bound_plan, results, overwritten, expansions, bool(wider)))
+    pairs = zip(results.items(), views, strict=True)
+    buffers = {root: _buffer(root, view, is_new_version) for (root, is_new_version), view in pairs}
+    _publish(
+        buffers, overwritten, [leaf for node in nodes if (leaf := current_buffer(node)) is not None]
+    )
+    return {
+        value: buffers[root]
+        for value in values
+        if (root := expansions.get(value, value)) in buffers
+    }
 
 
-def _buffer(root: UOp, view: View, is_same: bool) -> UOp:
+def _buffer(root: UOp, view: View, is_new_version: bool) -> UOp:
     """The BUFFER node for the view of a computed value."""
-    buffer = UOp(BUFFER, root.dtype, (), view.new_version() if is_same else view)
+    buffer = UOp(BUFFER, root.dtype, (), view.new_version() if is_new_version else view)
     buffer.origin = root.origin
     return buffer
 
 
-def _publish(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) -> None:
-    """Make live tensors hold the computed buffers. The contents of `ended` buffers were
+def _publish(buffers: dict[UOp, UOp], overwritten: Sequence[UOp], leaves: Sequence[UOp]) -> None:
+    """Make live tensors hold the computed buffers. The contents of `overwritten` buffers were
     overwritten.
     """
-    lent = {root for root in held if reads_shared_memory(root)}
+    shared = {root for root in buffers if reads_shared_memory(root)}
     pairs = [
         (holder, buffer)
         for holder in unrealized_holders()
-        if (buffer := held.get(holder.uop))
+        if (buffer := buffers.get(holder.uop))
         and not (
-            holder.uop in lent and isinstance(holder, TensorCore) and views_shared_memory(holder)
+            holder.uop in shared and isinstance(holder, TensorCore) and views_shared_memory(holder)
         )
     ]
-    for buffer in ended:
+    for buffer in overwritten:
         OVERWRITTEN.add(buffer.arg)
-    for root, buffer in held.items():
-        if root not in lent:
+    for root, buffer in buffers.items():
+        if root not in shared:
             set_realized(root, buffer)
         if root.op is ASSIGN and (writer := WRITERS.get(root)) is not None:
             WRITERS[buffer] = writer
@@ -308,7 +314,7 @@ def _publish(held: dict[UOp, UOp], ended: Sequence[UOp], leaves: Sequence[UOp]) 
             retain(holder.uop, buffer, parameters, leaves)
     for holder, buffer in pairs:
         set_node(holder, buffer)
-    for root, buffer in held.items():
+    for root, buffer in buffers.items():
         note_preserved_copy(root, buffer)
 
 

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 class CachedStep(NamedTuple):
     """How a graph was computed, in terms of the numbers of its key's nodes and leaves.
 
-    `ends` are the computed values: the nodes with that value, and whether its view is the written
-    buffer's own. `ended` are the leaves that are overwritten, `bound` the values of variables that
-    replaced numbers of the graph.
+    `results` are the computed values: the nodes with that value, and whether it is a new version of
+    a written buffer. `overwritten` are leaves, `bound` the values of variables that replaced
+    numbers of the graph.
     """
 
     plan: Plan
     device: Machine
     leaves: tuple[int, ...]
-    ends: tuple[tuple[tuple[int, ...], bool], ...]
-    ended: tuple[int, ...]
+    results: tuple[tuple[tuple[int, ...], bool], ...]
+    overwritten: tuple[int, ...]
     clear_count: int
     bound: Bound
 
@@ -59,18 +59,18 @@ def look_up(
     None if the key does not determine the computation. `holders` returns the nodes of all live
     tensors. Slices become windows where nothing else of their storage is read.
     """
-    found = _look_up_once(values, holders, windows)
-    if windows.open(found.graph_key.slices):
-        found = _look_up_once(values, holders, windows)
-    if windows.found and (storages := windows.ambiguous(found.graph_key.leaves)):
+    lookup = _look_up_once(values, holders, windows)
+    if windows.open(lookup.graph_key.slices):
+        lookup = _look_up_once(values, holders, windows)
+    if windows.found and (storages := windows.ambiguous(lookup.graph_key.leaves)):
         windows.close(storages)
-        found = _look_up_once(values, holders, windows)
-    graph_key, step = found.graph_key, found.step
+        lookup = _look_up_once(values, holders, windows)
+    graph_key, step = lookup.graph_key, lookup.step
     if not graph_key.has_key or not graph_key.is_intact():
         return None
     if step is NEEDS_EXPANSION or (isinstance(step, CachedStep) and _is_valid(step)):
-        return found
-    return found._replace(step=None)
+        return lookup
+    return lookup._replace(step=None)
 
 
 def _look_up_once(
@@ -92,8 +92,8 @@ def _look_up_once(
 
 
 def _cached(key: Key) -> CachedStep | str | None:
-    found = STEPS.get(hash(key))
-    return found[1] if found is not None and found[0] == key else None
+    lookup = STEPS.get(hash(key))
+    return lookup[1] if lookup is not None and lookup[0] == key else None
 
 
 def _put(key: Key, step: CachedStep | str) -> None:
@@ -109,40 +109,49 @@ def _is_valid(step: CachedStep) -> bool:
 class ComputedStep(NamedTuple):
     """How values were computed.
 
-    `ends` are the computed nodes, with whether their view is the written buffer's own. `ended` are
-    the overwritten buffers. `became` maps nodes of the key to their expansions.
+    `results` are the computed nodes, with whether each is a new version of a written buffer.
+    `overwritten` are buffers. `expansions` maps deferred nodes of the key to their expansions.
     """
 
-    made: BoundPlan
-    ends: dict[UOp, bool]
-    ended: Sequence[UOp]
-    became: dict[UOp, UOp]
+    bound_plan: BoundPlan
+    results: dict[UOp, bool]
+    overwritten: Sequence[UOp]
+    expansions: dict[UOp, UOp]
     needs_holders: bool
 
 
-def store(found: Lookup, done: ComputedStep) -> None:
+def store(lookup: Lookup, done: ComputedStep) -> None:
     """Cache a step for equal graphs."""
-    graph_key, made = found.graph_key, done.made
+    graph_key, bound_plan = lookup.graph_key, done.bound_plan
     if done.needs_holders and not graph_key.has_holders:
-        _put(found.key, NEEDS_HOLDERS)
+        _put(lookup.key, NEEDS_HOLDERS)
         return
     positions = {leaf: position for position, leaf in enumerate(graph_key.leaves)}
     numbers: dict[UOp, list[int]] = {}
     for node, number in graph_key.numbers.items():
-        numbers.setdefault(done.became.get(node, node), []).append(number)
-    is_known = done.ends.keys() <= numbers.keys()
+        numbers.setdefault(done.expansions.get(node, node), []).append(number)
+    is_known = done.results.keys() <= numbers.keys()
     if not is_known and any(isinstance(node.arg, Composite) for node in graph_key.numbers):
-        _put(found.key, NEEDS_EXPANSION)
+        _put(lookup.key, NEEDS_EXPANSION)
         return
     # Otherwise the plan copies what it overwrites, or runs on the default device of the moment.
-    if made.leaves and is_known and {*made.leaves, *done.ended} <= positions.keys():
+    if (
+        bound_plan.leaves
+        and is_known
+        and {*bound_plan.leaves, *done.overwritten} <= positions.keys()
+    ):
         step = CachedStep(
-            made.plan,
-            made.device,
-            tuple([positions[leaf] for leaf in made.leaves]),
-            tuple([(tuple(numbers[root]), is_same) for root, is_same in done.ends.items()]),
-            tuple([positions[buffer] for buffer in done.ended]),
+            bound_plan.plan,
+            bound_plan.device,
+            tuple([positions[leaf] for leaf in bound_plan.leaves]),
+            tuple(
+                [
+                    (tuple(numbers[root]), is_new_version)
+                    for root, is_new_version in done.results.items()
+                ]
+            ),
+            tuple([positions[buffer] for buffer in done.overwritten]),
             PLANS.clear_count,
-            made.values,
+            bound_plan.values,
         )
-        _put(found.key, step)
+        _put(lookup.key, step)
