@@ -51,10 +51,10 @@ class DType:
         if (found := DType.VECTORS.get(key)) is not None:
             return found
         scalar = self.scalar
-        made = DType(
+        vector = DType(
             scalar.kind, scalar.bits, scalar.name, f"{scalar.alias}{count}", None, count, scalar
         )
-        return DType.VECTORS.setdefault(key, made)
+        return DType.VECTORS.setdefault(key, vector)
 
     def __repr__(self) -> str:
         if self.count > 1:

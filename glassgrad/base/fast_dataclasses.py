@@ -91,8 +91,8 @@ def replace(record: T, **changes: Any) -> T:
     for name in kind.__match_args__:
         if name not in changes:
             changes[name] = getattr(record, name)
-    made: T = kind(**changes)
-    return made
+    changed: T = kind(**changes)
+    return changed
 
 
 # ---------------------------------------------------------------------- adding methods to a class
@@ -105,9 +105,9 @@ def _add_methods(
     found: dict[str, Field] = dict(getattr(cls, "__fields__", {}))
     for name in _names(cls):
         value = given.get(name, MISSING)
-        found[name] = made = value if isinstance(value, Field) else field(default=value)
-        made.name, made.kind = name, cls.__annotations__[name]
-        if made is value and defaults is None:
+        found[name] = option = value if isinstance(value, Field) else field(default=value)
+        option.name, option.kind = name, cls.__annotations__[name]
+        if option is value and defaults is None:
             delattr(cls, name)
     compared = [name for name, one in found.items() if one.compare]
     own = {
@@ -134,9 +134,9 @@ def _lazy_init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
     """Generates the real `__init__` at the first call: most processes instantiate few classes."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
-        made = _init(cls, found)
-        setattr(cls, "__init__", made)  # noqa: B010  mypy allows no other way
-        made(self, *values, **named)
+        init = _init(cls, found)
+        setattr(cls, "__init__", init)  # noqa: B010  mypy allows no other way
+        init(self, *values, **named)
 
     return __init__
 
@@ -163,9 +163,9 @@ def _init(cls: type, found: dict[str, Field]) -> Callable[..., None]:
         lines.append("    self.__post_init__()")
     text = "\n".join([f"def __init__(self, {', '.join(heads)}):", *lines, "    return None"])
     exec(compile(text, f"{GENERATED} {cls.__qualname__}>", "exec"), names)
-    made: Callable[..., None] = names["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    return made
+    init: Callable[..., None] = names["__init__"]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    return init
 
 
 class _DataclassFields:
@@ -182,8 +182,8 @@ class _DataclassFields:
             elif one.default is not MISSING:
                 given["default"] = one.default
             rows.append((one.name, one.kind, dataclasses.field(**given)))
-        made: Any = dataclasses.make_dataclass(cls.__name__, rows)
-        found: dict[str, Any] = made.__dataclass_fields__
+        stub: Any = dataclasses.make_dataclass(cls.__name__, rows)
+        found: dict[str, Any] = stub.__dataclass_fields__
         return found
 
 

@@ -145,8 +145,8 @@ def build_launches(kernels: Sequence[Kernel], device: Device) -> list[Launch]:
     }
     new = [kernel for kernel, launch in found.items() if launch is None]
     with background_compiler(device, len(new)) as compile_later:
-        waiting = [start_compiling(kernel, device, compile_later) for kernel in new]
-        for kernel, executable in zip(new, waiting, strict=True):
+        executables = [start_compiling(kernel, device, compile_later) for kernel in new]
+        for kernel, executable in zip(new, executables, strict=True):
             found[kernel] = KERNELS[kernel, *settings] = make_launch(kernel, executable())
     launches = [launch for kernel in kernels if (launch := found[kernel]) is not None]
     if needs_references(device):
@@ -174,18 +174,18 @@ def start_compiling(
         return compile_with_simpler_recipe(error, attempt, write, device)
 
     try:
-        known = load_source(name)
-        source = known or write(attempt, device.target)
-        waiting = compile_later(source)
+        stored = load_source(name)
+        source = stored or write(attempt, device.target)
+        result = compile_later(source)
     except Exception as error:  # noqa: BLE001 - any pass may refuse it
         return partial(fall_back, error)
 
     def finish() -> Executable:
         try:
-            executable = waiting()
+            executable = result()
         except Exception as error:  # noqa: BLE001
             return fall_back(error)
-        if known is None:
+        if stored is None:
             store_source(name, source)
         return executable
 

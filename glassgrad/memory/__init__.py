@@ -35,7 +35,7 @@ __all__ = [
 
 
 def from_dlpack(x: object) -> MemoryView:
-    """The memory of anything that speaks DLPack, or of a capsule that was made by it."""
+    """The memory of an object with __dlpack__, or of a DLPack capsule."""
     from glassgrad.memory.bridge_dlpack import from_dlpack
 
     return from_dlpack(x)

@@ -74,10 +74,10 @@ class HostAllocator:
         if is_poisoned():  # makes use after free visible
             poison(block.address, block.nbytes)
         self.pooled += block.nbytes
-        waiting = self.pool.get(block.nbytes)
-        if waiting is None:
-            waiting = self.pool.setdefault(block.nbytes, deque())
-        waiting.append(block)
+        blocks = self.pool.get(block.nbytes)
+        if blocks is None:
+            blocks = self.pool.setdefault(block.nbytes, deque())
+        blocks.append(block)
 
     def clear(self) -> None:
         """Return all pooled blocks to the system."""
@@ -182,8 +182,8 @@ def allocator_for(device: str) -> Allocator:
             f"device {device!r} has no allocator",
             hint=f"devices with allocators: {', '.join(sorted(FACTORIES))}",
         )
-    made = factory(device)
-    return ALLOCATORS.setdefault(device, made) if family in CACHED_FAMILIES else made
+    allocator = factory(device)
+    return ALLOCATORS.setdefault(device, allocator) if family in CACHED_FAMILIES else allocator
 
 
 HOST_FAMILIES = frozenset(

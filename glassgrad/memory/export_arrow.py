@@ -122,18 +122,18 @@ def export(view: MemoryView) -> tuple[Any, Any]:
 
 def _schema(letter: bytes, release: int) -> int:
     address: int = allocate(ctypes.sizeof(Schema))
-    made: Any = Schema.from_address(address)
-    made.letter = letter
+    structure: Any = Schema.from_address(address)
+    structure.letter = letter
     text = address + Schema.letter.offset  # followed by an empty name
-    made.schema = ArrowSchema(text, text + 1, None, 0, 0, None, None, release, None)
+    structure.schema = ArrowSchema(text, text + 1, None, 0, 0, None, None, release, None)
     return address
 
 
 def _column(view: MemoryView, release: int) -> int:
     address: int = allocate(ctypes.sizeof(Column))
-    made: Any = Column.from_address(address)
-    made.buffers[:] = (None, view.data)
-    made.mark = 0
+    structure: Any = Column.from_address(address)
+    structure.buffers[:] = (None, view.data)
+    structure.mark = 0
     buffers, mark = address + Column.buffers.offset, address + Column.mark.offset
-    made.array = ArrowArray(view.shape[0], 0, 0, 2, 0, buffers, None, None, release, mark)
+    structure.array = ArrowArray(view.shape[0], 0, 0, 2, 0, buffers, None, None, release, mark)
     return address

@@ -75,7 +75,7 @@ class Storage:
         self._block: Block | None = None
         self._allocator: Allocator = allocator_for(device)
         self.readonly = readonly or getattr(self._allocator, "readonly", False)
-        self.holder: object | None = None  # the only owner that may write while others look on
+        self.holder: object | None = None  # the only owner that may write to shared memory
         self.unshared_version = -1  # of SHARED_STORAGES when nothing overlapped this
         self._address = self.options.external_ptr or 0
         if self._address:
@@ -161,10 +161,10 @@ class Storage:
                 f"bytes {offset} to {offset + nbytes} lie outside a storage of {self.nbytes} bytes"
             )
         options = replace(self.options, external_ptr=None)
-        made = Storage(self.device, size, dtype, options, self.owner, self.readonly)
-        made.base = self if self.base is None else self.base
-        made._offset = self._offset + offset
-        return made.allocate() if self._address else made
+        part = Storage(self.device, size, dtype, options, self.owner, self.readonly)
+        part.base = self if self.base is None else self.base
+        part._offset = self._offset + offset
+        return part.allocate() if self._address else part
 
     # ------------------------------------------------------------------ bytes in and out
 

@@ -84,7 +84,7 @@ def _inside(u: UOp, text: str) -> str:
 
 
 def avoid_double_minus(text: str) -> str:
-    """A negative number behind a minus or another operator."""
+    """Parenthesize a negative number after an operator: --x is a decrement."""
     return f"({text})" if text.startswith("-") else text
 
 

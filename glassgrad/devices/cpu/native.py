@@ -37,13 +37,13 @@ class LinkedCode(NamedTuple):
 @cache
 def host() -> Host:
     """This machine as LLVM detects it; stored on disk until machine or LLVM change."""
-    known = _stored_host()
-    if known is not None:
-        return known
-    made = detect_host()
+    stored = _stored_host()
+    if stored is not None:
+        return stored
+    detected = detect_host()
     if (key := _host_key()) is not None:
-        write_object(key, "\n".join(made).encode())
-    return made
+        write_object(key, "\n".join(detected).encode())
+    return detected
 
 
 def is_host_cached() -> bool:

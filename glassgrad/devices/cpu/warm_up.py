@@ -1,4 +1,4 @@
-"""First use on a machine -> LLVM, loaded in a background thread while Python goes on.
+"""First use on a machine -> LLVM, loaded by a background thread.
 
 Loading LLVM and compiling the thread pool's code do not hold the GIL, so with two cores they cost
 no extra time.

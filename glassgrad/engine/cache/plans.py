@@ -83,8 +83,8 @@ def _read(row: dict[str, Any], values: Sequence[UOp], device: Device) -> Plan | 
     if len(found) < len(sources):
         return None
     with background_compiler(device, len(found)) as compile_later:
-        waiting = [compile_later(source) for source in found]
-        code = [executable() for executable in waiting]
+        results = [compile_later(source) for source in found]
+        code = [executable() for executable in results]
     origins = _Origins(values)
     return Plan(
         [
@@ -108,7 +108,7 @@ def _read(row: dict[str, Any], values: Sequence[UOp], device: Device) -> Plan | 
 
 
 class _Origins:
-    """The user's lines of the CHECKs of a graph; equal CHECKs are told apart by their order."""
+    """The user's lines of the CHECKs of a graph; equal CHECKs are distinguished by their order."""
 
     def __init__(self, values: Sequence[UOp]) -> None:
         self.values = values

@@ -46,7 +46,7 @@ def load_source(key: str | None) -> Source | None:
         return None
     try:
         return decode_source(json.loads(stored))
-    except (ValueError, KeyError, TypeError):  # damaged or outdated: write it anew
+    except (ValueError, KeyError, TypeError):  # damaged or outdated: lower it again
         return None
 
 
@@ -56,7 +56,7 @@ def store_source(key: str | None, source: Source) -> None:
 
 
 def discard_source(key: str | None) -> None:
-    """Delete a stored source that did not compile: the next process writes it anew."""
+    """Delete a stored source that did not compile: the next process lowers it again."""
     if key is not None:
         remove_object(key)
 

@@ -30,7 +30,7 @@ from glassgrad.memory.view import View
 
 
 class Location(NamedTuple):
-    """`offset` bytes behind the start of a base."""
+    """`offset` bytes from the start of a base."""
 
     base: int
     offset: int

@@ -1,4 +1,4 @@
-"""Settings -> who chooses the loop moves: nobody (NOOPT=1), the heuristic, or a search (BEAM=n)."""
+"""Settings -> the policy for loop moves: none (NOOPT=1), the heuristic, or a search (BEAM=n)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,16 @@ def write_library(
         header.write_text(text.header())
         (inside / "call.c").write_text(text.source({name: f"{name}.bin" for name in storages}))
         objects = ["kernels.o"] if library.executables else []
-        command = [compiler.path, *FLAGS, "-o", "made", "call.c", *objects, "pool.o", "-lpthread"]
+        command = [
+            compiler.path,
+            *FLAGS,
+            "-o",
+            "library.so",
+            "call.c",
+            *objects,
+            "pool.o",
+            "-lpthread",
+        ]
         done = subprocess.run(
             [*command, "-lm"], cwd=inside, capture_output=True, text=True, check=False
         )
@@ -46,4 +55,4 @@ def write_library(
                 f"{compiler.path} failed to compile an exported function:\n{done.stderr}"
             )
         header.replace(path.with_suffix(".h"))
-        (inside / "made").replace(path)
+        (inside / "library.so").replace(path)

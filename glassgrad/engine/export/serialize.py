@@ -178,7 +178,7 @@ def require_same_machine(made_for: Host) -> None:
         )
 
 
-def unpack(row: Row, given: list[Storage], linked: LinkedLibrary) -> Capture:
+def unpack(row: Row, inputs: list[Storage], linked: LinkedLibrary) -> Capture:
     """The capture over these input storages."""
     launches = [
         Launch(
@@ -191,11 +191,11 @@ def unpack(row: Row, given: list[Storage], linked: LinkedLibrary) -> Capture:
         for found in row["launches"]
     ]
     name = linked.device.name
-    made = [Storage(name, size, dtypes.named(dtype)) for dtype, size in row["made"]]
+    allocated = [Storage(name, size, dtypes.named(dtype)) for dtype, size in row["made"]]
     cells = []
     for base, number in enumerate(row["cells_at"]):
         if number is not None:
-            found, storage = row["cells"][number], given[base]
+            found, storage = row["cells"][number], inputs[base]
             checks = tuple(
                 Check(tuple(arg), None if origin is None else Origin(*origin))
                 for arg, origin in found["checks"]
@@ -205,7 +205,7 @@ def unpack(row: Row, given: list[Storage], linked: LinkedLibrary) -> Capture:
     locations = [Location(*place) for place in row["places"]]
     rollback = row["guarded"], tuple(row["saved"])
     return Capture(
-        launches, locations, given, made, row["arena_bytes"], linked.device, cells, *rollback
+        launches, locations, inputs, allocated, row["arena_bytes"], linked.device, cells, *rollback
     )
 
 

@@ -28,9 +28,9 @@ def run(
     views: list[View] = [leaf.arg for leaf in leaves]
     recorder = active_recorder()
     unwritten = _unwritten_storages(views) if recorder is not None else frozenset()
-    for made in plan.allocations:
-        view = made.view(device.name, values)
-        view.storage.allocate(zeroed=made.is_zeroed)
+    for allocation in plan.allocations:
+        view = allocation.view(device.name, values)
+        view.storage.allocate(zeroed=allocation.is_zeroed)
         views.append(view)
     addresses = [view.address for view in views]
     if plan.offsets:  # `arena` lives until the launches are done

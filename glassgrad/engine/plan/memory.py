@@ -17,7 +17,10 @@ from glassgrad.schedule import base_buffer
 
 
 def make_plan(
-    schedule: Schedule, built: Sequence[Launch], roots: Sequence[UOp], leaves: Sequence[UOp]
+    schedule: Schedule,
+    built: Sequence[Launch],
+    roots: Sequence[UOp],
+    leaves: Sequence[UOp],
 ) -> Plan:
     """Number the buffers: leaves first, then results, error cells, and temporaries."""
     numbers = {leaf: number for number, leaf in enumerate(leaves)}
@@ -52,20 +55,20 @@ def make_plan(
 def _cells(schedule: Schedule, first: int) -> list[ErrorCells]:
     pairs = enumerate(zip(schedule.kernels, schedule.buffers, strict=True))
     checking = [(number, kernel) for number, (kernel, nodes) in pairs if ERROR_CELLS in nodes]
-    known: set[int] = set()
+    reported: set[int] = set()
     found = []
     for i, (number, kernel) in enumerate(checking):
         own = {check.number for check in kernel.checks}
-        found.append(ErrorCells(first + i, number, kernel.checks, own <= known))
-        known |= own
+        found.append(ErrorCells(first + i, number, kernel.checks, own <= reported))
+        reported |= own
     return found
 
 
-def _temporaries(schedule: Schedule, known: dict[UOp, int]) -> dict[UOp, Lifetime]:
+def _temporaries(schedule: Schedule, placed: dict[UOp, int]) -> dict[UOp, Lifetime]:
     found: dict[UOp, Lifetime] = {}
     for number, slots in enumerate(schedule.buffers):
         for node in slots:
-            if node in known or node is ERROR_CELLS:
+            if node in placed or node is ERROR_CELLS:
                 continue
             first = found[node].first if node in found else number
             found[node] = Lifetime(first, number, prod(map(int, node.shape)) * node.dtype.itemsize)

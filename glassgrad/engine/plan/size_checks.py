@@ -56,10 +56,10 @@ def check_slice(start: int, stop: int, size: int, axis: int, is_index: bool = Fa
     if is_always_in_range(start, stop, size):
         return
     ends = expression(start), expression(stop), expression(size)
-    made = SizeCheck(*ends, axis, is_index, here())
-    made.check(bindings((start, stop, size)))
+    check = SizeCheck(*ends, axis, is_index, here())
+    check.check(bindings((start, stop, size)))
     if (recorder := active_recorder()) is not None:
-        recorder.size_checks.append(made)
+        recorder.size_checks.append(check)
 
 
 def is_always_in_range(start: int, stop: int, size: int) -> bool:

@@ -32,19 +32,19 @@ FINAL_ROUNDS = 7  # alternating measurements of the final comparison
 def search(nest: Nest, target: Target, width: int, choose: Choose = heuristic) -> Recipe:
     """The recipe of a search of this width; stored on disk."""
     chosen = choose(nest, target)
-    usual = chosen.recipe if isinstance(chosen, Nest) else chosen
+    default_recipe = chosen.recipe if isinstance(chosen, Nest) else chosen
     if target.language not in CACHED_LANGUAGES:
-        return usual
+        return default_recipe
     key = object_key("recipe", kernel_text(nest), target_key(target), str(width), code_version())
     found = load_recipe(key)
     if found is not None and try_recipe(nest, found, target) is not None:
         return found
-    found = search_recipe(nest, target, width, usual)
+    found = search_recipe(nest, target, width, default_recipe)
     write_object(key, encode_recipe(found))
     return found
 
 
-def search_recipe(nest: Nest, target: Target, width: int, usual: Recipe) -> Recipe:
+def search_recipe(nest: Nest, target: Target, width: int, default_recipe: Recipe) -> Recipe:
     """Search from the heuristic's recipe and from none, within BEAM_SECONDS."""
     start = perf_counter()
     bar: tqdm[None] = tqdm(desc="searching", unit="recipe", disable=not sys.stderr.isatty())
@@ -57,14 +57,16 @@ def search_recipe(nest: Nest, target: Target, width: int, usual: Recipe) -> Reci
         def is_over() -> bool:
             return perf_counter() - start > BEAM_SECONDS.value
 
-        found = beam(nest, target, width, cost, (usual, ()), is_over)
-        if found != usual:
-            sources = [source_of(apply_moves(nest, r, target), target) for r in (usual, found)]
+        found = beam(nest, target, width, cost, (default_recipe, ()), is_over)
+        if found != default_recipe:
+            sources = [
+                source_of(apply_moves(nest, r, target), target) for r in (default_recipe, found)
+            ]
             before, after = client.measure(sources, rounds=FINAL_ROUNDS)
             if DEBUG >= 2:
                 report_search(sources, (before, after), bar.n, perf_counter() - start)
             if before <= after:
-                return usual
+                return default_recipe
     return found
 
 

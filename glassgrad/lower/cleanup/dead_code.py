@@ -17,10 +17,10 @@ PURE_OPS = OpGroup.ELEMENTWISE | {
 def eliminate_dead_code(lines: Sequence[UOp]) -> list[UOp]:
     """Backwards: drop pure instructions that no later instruction uses."""
     needed: set[UOp] = set()
-    kept: list[UOp] = []
+    needed_lines: list[UOp] = []
     for line in reversed(lines):
         if line.op not in PURE_OPS or line in needed:
             needed.update(line.src)
-            kept.append(line)
-    kept.reverse()
-    return kept
+            needed_lines.append(line)
+    needed_lines.reverse()
+    return needed_lines

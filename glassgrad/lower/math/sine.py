@@ -44,7 +44,7 @@ class SineMethod:
 
 
 def sin(x: UOp) -> UOp:
-    """sin x, from the quarter of the turn that |x| lies in and the angle within it."""
+    """sin x, from the quarter turn of |x| and the angle within it."""
     x, shift = cosine_argument(x)
     method = SINE_METHODS[x.dtype.scalar]
     bits = x.bitcast(method.bits.vec(x.dtype.count))
@@ -176,7 +176,7 @@ def _words_from(bit: UOp) -> list[UOp]:
 
 
 def _choose(is_set: UOp, words: list[UOp], bit: int, step: int) -> UOp:
-    """words[bit + step] or words[bit]; never asked for beyond the end."""
+    """words[bit + step] or words[bit]; never used beyond the end."""
     if bit + step >= len(words):
         return words[bit]
     return is_set.where(words[bit + step], words[bit])

@@ -157,7 +157,7 @@ def _writes(emitter: Emitter, node: UOp, copy: UnrollCopy) -> list[Write]:
 
 
 def _read_modify_write(emitter: Emitter, op: Ops, pointer: UOp, value: UOp) -> Write:
-    """The element combined with the value; the element is loaded anew each time."""
+    """The element combined with the value; the element is loaded again each time."""
     if op is Ops.ASSIGN:
         return pointer, value
     now = UOp(Ops.LOAD, value.dtype, (pointer,))
@@ -227,7 +227,7 @@ def fill_stage(emitter: Emitter, node: UOp) -> None:
 
 
 def emit_stage(emitter: Emitter, node: UOp, copy: UnrollCopy) -> UOp:
-    """Fill scratch where the stage's outer loops are open; returns the pointer behind the fill."""
+    """Fill scratch where the stage's outer loops are open; returns the pointer after the fill."""
     value, indices, ranges = node.value, node.scratch_indices, node.bound
     if not indices:
         return emitter.value(value, copy)
