@@ -62,7 +62,7 @@ def substitute(
 ) -> UOp:
     """The expression with some nodes replaced; what replaces them is not searched again.
 
-    `rebuild` gives a node over other sources: who keeps some form writes it in that form.
+    `rebuild` makes a node over other sources, and may simplify it.
     """
     done = dict(changes)
     for node in toposort((root,), stop=done.__contains__):

@@ -155,9 +155,9 @@ def _apply_tests(pattern: Apply, path: str, bound: dict[str, str], top: bool) ->
     return steps
 
 
-def _cost(place: tuple[int, Pattern]) -> int:
+def _cost(numbered: tuple[int, Pattern]) -> int:
     """Test constants first and dtypes last: cheap tests that fail often come first."""
-    return 0 if isinstance(place[1], (Literal, Constant)) else 1 + isinstance(place[1], Wild)
+    return 0 if isinstance(numbered[1], (Literal, Constant)) else 1 + isinstance(numbered[1], Wild)
 
 
 def _unpack(path: str, count: int) -> str:

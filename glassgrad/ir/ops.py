@@ -98,10 +98,10 @@ class Ops(IntEnum):
     SHRINK = MANY, GRAPH, "a box cut out of x; arg: (start, stop) per axis"
     FLIP = 1, GRAPH, "the axes in arg reversed"
     WINDOW = 1, GRAPH, "y[o, …, k] = x[o*stride + k*dilation]; arg: axis, size, stride, dilation"
-    WINDOW_ADJOINT = 1, GRAPH, "its adjoint: y[i, …, k] = x[(i-k*dilation)/stride, …, k] or 0"
+    WINDOW_ADJOINT = 1, GRAPH, "adjoint of WINDOW: y[i, …, k] = x[(i-k*dilation)/stride, …, k] or 0"
     GATHER = 2, GRAPH, "x at index y along axis arg; the other axes are equal"
 
-    # reductions and everything that has a place in memory
+    # reductions and everything that is in memory
     REDUCE = MANY, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
     SCAN = MANY, GRAPH | KERNEL, "x combined with all before it; arg: (op, axis), or op and ranges"
     CONTIGUOUS = (
@@ -111,13 +111,25 @@ class Ops(IntEnum):
     )
     DETACH = 1, GRAPH, "x, but no gradient flows"
     CUSTOM = MANY, GRAPH, "x; its gradient is what the function arg makes of it"
-    DEFERRED = MANY, GRAPH, "a result of the function in arg; its graph is written if it is needed"
+    DEFERRED = (
+        MANY,
+        GRAPH,
+        "a result of the function in arg; its graph is recorded when it is needed",
+    )
     ASSIGN = 2, GRAPH | PROGRAM, "graph: buffer x after y was written at arg; program: ACC x = y"
     COPY = 1, GRAPH, "x on device arg"
-    INDEX = MANY, SCALAR, "an element's place: buffer, one index per axis, and a bool gate or none"
-    LOAD = 1, SCALAR, "what is at INDEX x; 0 where its gate is false"
-    STORE = MANY, SCALAR, "y at INDEX x, or combined with what is there by op arg; src[2:]: ranges"
-    STAGE = MANY, KERNEL, "x kept in scratch of shape arg at the indices, under ranges; see INDEX"
+    INDEX = (
+        MANY,
+        SCALAR,
+        "the address of an element: buffer, one index per axis, and a bool gate or none",
+    )
+    LOAD = 1, SCALAR, "the element at INDEX x; 0 where its gate is false"
+    STORE = (
+        MANY,
+        SCALAR,
+        "y to INDEX x, or combined with the element there by op arg; src[2:]: ranges",
+    )
+    STAGE = MANY, KERNEL, "x in scratch of shape arg at the indices, under ranges; see INDEX"
     SINK = MANY, GRAPH | KERNEL, "all of its sources"
 
     # only in programs
@@ -126,9 +138,9 @@ class Ops(IntEnum):
     SHUFFLE = 2, PROGRAM, "the elements arg of vector x, and after those of vector y, in this order"
     AFTER = MANY, PROGRAM, "x as it is after src[1:] happened"
     END = MANY, PROGRAM, "closes the loop of RANGE x"
-    IF = 1, PROGRAM, "what follows runs only where x"
+    IF = 1, PROGRAM, "the instructions up to ENDIF run only where x"
     ENDIF = 1, PROGRAM, "closes IF x"
-    PREFETCH = 1, PROGRAM, "what is at INDEX x will be read soon, or written if arg: bring it near"
+    PREFETCH = 1, PROGRAM, "fetch the cache line of INDEX x, which is read soon, or written if arg"
     BARRIER = 0, PROGRAM, "the threads of a group wait for each other"
 
 

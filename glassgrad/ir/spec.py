@@ -251,7 +251,7 @@ PROGRAM_CLAIMS = (
     claim("it is an element of a vector", [Ops.GEP], _is_element),
     claim("it has elements of two vectors like itself", [Ops.SHUFFLE], _takes_elements),
     claim("it sums products of its Dot's dtypes, as wide as its own", [Ops.DOT], _is_dot),
-    claim("it names a place", [Ops.PREFETCH], lambda node: node.src[0].op in POINTERS),
+    claim("it addresses memory", [Ops.PREFETCH], lambda node: node.src[0].op in POINTERS),
     claim("it closes a RANGE", [Ops.END], lambda node: node.src[0].op is Ops.RANGE),
     claim("it closes an IF", [Ops.ENDIF], lambda node: node.src[0].op is Ops.IF),
     claim("it asks a bool", [Ops.IF], lambda node: node.src[0].dtype is dtypes.bool),

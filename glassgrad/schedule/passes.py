@@ -19,7 +19,6 @@ from glassgrad.schedule.fuse.groups import (
 from glassgrad.schedule.graph.attention_scores import rematerialize_scores
 from glassgrad.schedule.graph.convolution_gradient import fuse_convolution_gradients
 from glassgrad.schedule.graph.normalize import normalize
-from glassgrad.schedule.graph.one_hot import find_one_hots
 from glassgrad.schedule.graph.write_hazards import copy_versions, resolve_write_hazards
 from glassgrad.schedule.kernels.build import build_kernel
 from glassgrad.schedule.kernels.scatter import (
@@ -28,6 +27,7 @@ from glassgrad.schedule.kernels.scatter import (
     scatter_kernel,
 )
 from glassgrad.schedule.kernels.zeroing import zero_uncovered
+from glassgrad.schedule.materialize.one_hot import find_one_hots
 from glassgrad.schedule.materialize.policy import choose_materialization
 from glassgrad.schedule.materialize.statement import Statement
 

@@ -6,7 +6,7 @@ from glassgrad import Tensor
 from glassgrad.base.events import Event, KernelLaunched, StageEntered, listen
 from glassgrad.engine.cache import graph_keys as cache
 from glassgrad.ir.stages import Kernel, Nest, Program, Source
-from glassgrad.schedule.kernels import movement
+from glassgrad.schedule import movement
 
 STAGES = ["schedule", "loops", "lower", "render", "devices"]
 NOUNS = {"loops": Kernel, "lower": Nest, "render": Program, "devices": Source}

@@ -14,8 +14,7 @@ from glassgrad.base.config import Context
 from glassgrad.engine.cache.graph_keys import signature
 from glassgrad.engine.pipeline import realize
 from glassgrad.ir.uop import UOp
-from glassgrad.schedule import schedule
-from glassgrad.schedule.kernels import movement
+from glassgrad.schedule import movement, schedule
 from glassgrad.tensor.lazy.deferred import expand_deferred
 
 

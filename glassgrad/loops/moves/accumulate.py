@@ -17,7 +17,7 @@ from glassgrad.loops.opts import IllegalMove
 
 def accumulate(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     """for n: y[n] = f(sum of x[k, n])
-    ->  y = 0; for 8 rows_sum k at a time: for n: y[n] += their sum; then for n: y[n] = f(y[n])
+    ->  y = 0; for 8 rows k at a time: for n: y[n] += their sum; then for n: y[n] = f(y[n])
     """
     holder, reduce = _find_sum(nest, axis)
     if not nest.outer or nest.outer[-1].kind is not AxisKind.LOOP:

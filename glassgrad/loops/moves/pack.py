@@ -1,6 +1,6 @@
 """PACK: copy what the loops inside of one loop read of a buffer into scratch, in reading order.
 
-Loads that are only packed_value to another dtype are packed_value while copying.
+Loads that are only converted to another dtype are converted while copying.
 """
 
 from __future__ import annotations

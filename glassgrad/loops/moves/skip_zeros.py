@@ -1,4 +1,4 @@
-"""SKIP_ZEROS: skip_zeros the steps of a sum that add only zeros, such as those that read padding.
+"""SKIP_ZEROS: skip the steps of a sum that add only zeros, such as those that read padding.
 
 In sum(x[i + k - 1] * w[k]) with x zero outside, the first output needs no k = 0 and the last one
 not the last k. The loop over k starts and ends where some element of the tile reads data. If only

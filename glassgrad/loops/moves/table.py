@@ -236,7 +236,8 @@ def tile(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     return split(nest, axis, amount, axis.kind, axis.kind)
 
 
-# ---------------------------------------------------------------------- order and place
+# ---------------------------------------------------------------------- order of loops, cores,
+# threads
 
 
 def swap(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:

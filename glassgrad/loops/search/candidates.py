@@ -50,16 +50,16 @@ def _unroll_copies(ranges: set[UOp]) -> int:
 
 
 def _resized(recipe: Recipe) -> Iterator[Recipe]:
-    for place, opt in enumerate(recipe):
+    for position, opt in enumerate(recipe):
         if opt.op in SIZED_MOVES and isinstance(opt.arg, int):
             for amount in (opt.arg * 2, opt.arg // 2, opt.arg + opt.arg // 2):
                 if amount > 1:
-                    yield (*recipe[:place], replace(opt, arg=amount), *recipe[place + 1 :])
+                    yield (*recipe[:position], replace(opt, arg=amount), *recipe[position + 1 :])
 
 
 def _shorter(recipe: Recipe) -> Iterator[Recipe]:
-    for place in range(len(recipe)):
-        yield (*recipe[:place], *recipe[place + 1 :])
+    for position in range(len(recipe)):
+        yield (*recipe[:position], *recipe[position + 1 :])
 
 
 def _longer(start: Nest, recipe: Recipe, target: Target) -> Iterator[Recipe]:

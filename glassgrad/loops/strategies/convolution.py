@@ -120,7 +120,7 @@ def _order_channel_loops(builder: RecipeBuilder, found: Convolution) -> bool:
 
 
 def _copy_operands(
-    builder: RecipeBuilder, found: Convolution, order: list[int], place: int
+    builder: RecipeBuilder, found: Convolution, order: list[int], pack_axis: int
 ) -> bool:
     """Pack the weights, and copy the image's footprint if it needs copying.
 
@@ -128,7 +128,7 @@ def _copy_operands(
     row of the footprint spans all channels. Where pixels are scattered, rows and channels are
     coalesced.
     """
-    pack = Opt(OptOps.PACK, place, found.weights.src[0].arg.slot)
+    pack = Opt(OptOps.PACK, pack_axis, found.weights.src[0].arg.slot)
     number = _copy_loop(builder, found, order) if found.is_copied else None
     if number is not None and _iterate_rows(builder, found, number, pack):
         return True

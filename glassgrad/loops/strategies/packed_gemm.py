@@ -58,8 +58,8 @@ def _pack(
     (sums,) = builder.binders(Ops.STAGE)
     _, first, *_ = [r for r in sums.bound if r.kind is AxisKind.LOOP]
     builder.try_move(Opt(OptOps.PACK, axis.axis, found.right.src[0].arg.slot))
-    place = first if blocks else axis
-    builder.try_move(Opt(OptOps.PACK, place.axis, found.left.src[0].arg.slot))
+    pack_axis = first if blocks else axis
+    builder.try_move(Opt(OptOps.PACK, pack_axis.axis, found.left.src[0].arg.slot))
     return True
 
 

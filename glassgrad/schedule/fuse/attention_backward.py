@@ -15,16 +15,10 @@ from glassgrad.ir.stages import Target
 from glassgrad.schedule.fuse.groups import FusionGroup, Loop, crossing_reads, loop_size
 from glassgrad.schedule.fuse.row_blocks import is_wide_product
 from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.materialize.wide_products import can_fuse_backward
 
-ROW_MULTIPLE = 32  # rows must be a multiple of this, so that blocks of a good size divide them
 MAX_STATEMENTS = 16
 UNFUSED_OPS = frozenset((Ops.ASSIGN, Ops.COPY))
-
-
-def can_fuse_backward(heads: int, rows: int, target: Target) -> bool:
-    """True if heads balance across cores, each handled by one, and blocks divide the rows."""
-    is_balanced = heads % target.cores == 0 or heads >= 4 * target.cores
-    return is_balanced and rows % ROW_MULTIPLE == 0 and rows > ROW_MULTIPLE
 
 
 def summed_rows(producer: FusionGroup, consumer: FusionGroup) -> Loop | None:

@@ -31,8 +31,8 @@ from glassgrad.schedule.fuse.row_blocks import (
     has_contraction,
     is_wide_product,
 )
-from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.movement import Indices
 
 MAX_SIBLINGS = 4  # groups with equal reads that a later one is compared with
 

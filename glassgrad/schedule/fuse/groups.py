@@ -11,8 +11,8 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.graph.write_hazards import previous_versions
-from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.movement import Indices
 
 Loop = dict[Statement, int]  # statement -> which of its axes this loop is
 
@@ -76,9 +76,9 @@ def crossing_reads(
     return [
         (values[value], reader, indices)
         for reader in second_group.statements
-        for value, places in reader.reads.items()
+        for value, accesses in reader.reads.items()
         if value in values
-        for indices in places
+        for indices in accesses
     ]
 
 

@@ -23,8 +23,8 @@ from glassgrad.schedule.fuse.row_blocks import (
     has_contraction,
 )
 from glassgrad.schedule.graph.write_hazards import previous_versions
-from glassgrad.schedule.kernels.movement import Indices, destination
 from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.movement import Indices, destination
 
 MAX_STATEMENTS = 8  # more gain nothing and compile slowly
 MAX_BLOCKED_STATEMENTS = 12  # with a matrix product among them: each statement has loops of its own

@@ -9,14 +9,11 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.fuse.groups import FusionGroup, Loop, is_scanned, loop_size
-from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.materialize.wide_products import BLOCK_ROWS, is_wide_result, ranges_of
 
 MIN_OUTER_ITERATIONS = 16  # with fewer outer iterations, cores and registers are idle
 SINGLE_CORE_BYTES = 1 << 16  # bytes of a value for which one core is fast enough
-BLOCK_ROWS = 64  # rows of a block
-MAX_DEPTH = 128  # terms of a sum that is cheaper to recompute than to read
-WIDE_RATIO = 2  # times the elements of both factors
 
 
 def has_contraction(group: FusionGroup) -> bool:
@@ -56,22 +53,13 @@ def can_block_rows(
     )
 
 
-def is_wide_result(product: Statement, factors: list[frozenset[UOp]]) -> bool:
-    """True if a product is so much larger than its factors that it should not be stored.
-
-    `factors` are the ranges each factor depends on.
-    """
-    size = sum(prod(r.size for r in ranges) for ranges in factors)
-    return prod(r.size for r in product.reduced) <= MAX_DEPTH and product.numel >= WIDE_RATIO * size
-
-
 def is_wide_product(statement: Statement) -> bool:
     """True if the statement is a contraction with a wide result."""
     return statement.is_contraction and is_wide_result(statement, _factor_ranges(statement))
 
 
 def _factor_ranges(product: Statement) -> list[frozenset[UOp]]:
-    return [ranges_of(indices) for places in product.reads.values() for indices in places]
+    return [ranges_of(indices) for accesses in product.reads.values() for indices in accesses]
 
 
 def _ends_with_shared(statement: Statement, shared: list[Loop]) -> bool:
@@ -87,10 +75,6 @@ def _has_tile_axes(product: Statement, rows_axis: int) -> bool:
     return any(
         rows in first - second and columns in second - first for first in have for second in have
     )
-
-
-def ranges_of(indices: Indices) -> frozenset[UOp]:
-    return frozenset[UOp]().union(*(index.ranges for index in indices))
 
 
 def _has_constant_size(loop: Loop) -> bool:

@@ -20,10 +20,14 @@ from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size
 from glassgrad.ir.stages import Target
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.fuse.attention_backward import can_fuse_backward
-from glassgrad.schedule.fuse.row_blocks import BLOCK_ROWS, is_wide_result, ranges_of
-from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.statement import make_statement, reduction_levels, sources
+from glassgrad.schedule.materialize.wide_products import (
+    BLOCK_ROWS,
+    can_fuse_backward,
+    is_wide_result,
+    ranges_of,
+)
+from glassgrad.schedule.movement import Indices
 
 MIN_SCORE_BYTES = 1 << 21  # smaller scores stay in the cache
 MOVEMENT = OpGroup.MOVEMENT - {Ops.GATHER}

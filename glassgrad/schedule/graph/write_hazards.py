@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.traverse import transform_all, transform_nodes
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.kernels.movement import destination
 from glassgrad.schedule.materialize.statement import ALWAYS_MATERIALIZED, make_axis, sources
+from glassgrad.schedule.movement import destination
 
 
 def resolve_write_hazards(roots: Sequence[UOp]) -> list[UOp]:

@@ -14,9 +14,9 @@ from glassgrad.memory.view import contiguous_strides
 from glassgrad.schedule.fuse.groups import FusionGroup
 from glassgrad.schedule.kernels.expression import Expressions
 from glassgrad.schedule.kernels.factor import factor_out
-from glassgrad.schedule.kernels.movement import Indices, destination, reshape_indices
 from glassgrad.schedule.kernels.reduction_elimination import eliminate_reduction
 from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.movement import Indices, destination, reshape_indices
 
 
 def base_buffer(node: UOp) -> UOp:

@@ -10,7 +10,7 @@ from glassgrad.ir.divmod import FALSE, conjunction
 from glassgrad.ir.facts import NO_RANGES, substitute
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp, const
-from glassgrad.schedule.kernels.movement import (
+from glassgrad.schedule.movement import (
     Conditions,
     Indices,
     broadcast_indices,

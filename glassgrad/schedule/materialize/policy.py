@@ -10,10 +10,9 @@ from math import prod
 from glassgrad.ir.linear import ZERO, linear
 from glassgrad.ir.ops import PREFER_SCRATCH, OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.graph.layout import find_layout_permutes
-from glassgrad.schedule.graph.one_hot import find_one_hots
-from glassgrad.schedule.kernels.movement import Indices
 from glassgrad.schedule.materialize.cost import MAX_OPS, Cost, Costs, is_worth_materializing
+from glassgrad.schedule.materialize.layout import find_layout_permutes
+from glassgrad.schedule.materialize.one_hot import find_one_hots
 from glassgrad.schedule.materialize.rematerialize import rematerialize
 from glassgrad.schedule.materialize.statement import (
     ALWAYS_MATERIALIZED,
@@ -25,6 +24,7 @@ from glassgrad.schedule.materialize.statement import (
     reshape_statement,
     sources,
 )
+from glassgrad.schedule.movement import Indices
 
 STORED_OPS = frozenset((Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 INDEX_ARITHMETIC_NS = 0.5  # cheaper index arithmetic is recomputed by every reader
@@ -173,8 +173,10 @@ def _is_worth_keeping(node: UOp, uses: Uses, cost: Cost, levels: dict[UOp, int])
         return False  # index arithmetic
     if _is_converted_while_packing(node, uses):
         return False
-    places = {(s, ignore_pair_order(indices)) for s, indices in uses if not s.is_rematerialized}
-    evaluations = sum(evaluations_per_element(statement, indices) for statement, indices in places)
+    accesses = {(s, ignore_pair_order(indices)) for s, indices in uses if not s.is_rematerialized}
+    evaluations = sum(
+        evaluations_per_element(statement, indices) for statement, indices in accesses
+    )
     if evaluations <= 1:
         return False
     return is_worth_materializing(node, cost, evaluations, len(uses), _are_adjacent(uses, levels))

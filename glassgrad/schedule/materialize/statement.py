@@ -10,7 +10,7 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.size import Size, expression
 from glassgrad.ir.uop import UOp, make_range
-from glassgrad.schedule.kernels.movement import Indices, broadcast_indices, gather_indices, move
+from glassgrad.schedule.movement import Indices, broadcast_indices, gather_indices, move
 
 ALWAYS_MATERIALIZED = frozenset((Ops.REDUCE, Ops.SCAN, Ops.ASSIGN, Ops.CONTIGUOUS, Ops.COPY))
 LEAVES = frozenset((Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VARIABLE, Ops.BIND))

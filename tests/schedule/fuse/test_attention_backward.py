@@ -9,10 +9,10 @@ from glassgrad.ir.ops import Ops
 from glassgrad.ir.stages import Schedule, Target
 from glassgrad.ir.uop import UOp
 from glassgrad.schedule.fuse import attention_backward
-from glassgrad.schedule.fuse.attention_backward import can_fuse_backward
 from glassgrad.schedule.fuse.fusion import make_fusion_groups
 from glassgrad.schedule.fuse.groups import FusionGroup
 from glassgrad.schedule.materialize.statement import Statement
+from glassgrad.schedule.materialize.wide_products import can_fuse_backward
 
 SHAPE = (16, 256, 32)
 PLANE = 16 * 256 * 256

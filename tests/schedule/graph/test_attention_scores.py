@@ -16,6 +16,7 @@ from glassgrad.loops.nest import axes
 from glassgrad.schedule.fuse import profitability, row_blocks
 from glassgrad.schedule.graph import attention_scores
 from glassgrad.schedule.graph.attention_scores import rematerialize_scores
+from glassgrad.schedule.materialize import wide_products
 
 SHAPE = (16, 256, 32)
 PLANE = 16 * 256 * 256
@@ -117,7 +118,7 @@ def test_gradients_are_the_slopes(
         monkeypatch.setattr(module, "MIN_OUTER_ITERATIONS", 2)
         monkeypatch.setattr(module, "SINGLE_CORE_BYTES", 0)
     monkeypatch.setattr(attention_scores, "MIN_SCORE_BYTES", 0)
-    monkeypatch.setattr(row_blocks, "WIDE_RATIO", 0)
+    monkeypatch.setattr(wide_products, "WIDE_RATIO", 0)
     monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 0)
     rng = np.random.default_rng(shape[-2])
     wide = shape[-1]

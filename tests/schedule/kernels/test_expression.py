@@ -13,7 +13,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, make_range
 from glassgrad.schedule.kernels.expression import Expressions
-from glassgrad.schedule.kernels.movement import Indices
+from glassgrad.schedule.movement import Indices
 
 
 def expression(node: UOp) -> UOp:

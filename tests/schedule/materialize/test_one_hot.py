@@ -7,7 +7,7 @@ from support.compiler.schedules import leaf
 from glassgrad.base.dtype import dtypes
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import UOp, const
-from glassgrad.schedule.graph.one_hot import find_one_hots
+from glassgrad.schedule.materialize.one_hot import find_one_hots
 
 PLACES = leaf([[1], [2], [0]], "int32")
 LINE = UOp(Ops.IOTA, dtypes.int32, (), 5)

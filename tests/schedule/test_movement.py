@@ -30,8 +30,8 @@ from glassgrad.ir.linear import ZERO
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.reindex import reindex
 from glassgrad.ir.uop import UOp, const, make_range
-from glassgrad.schedule.kernels import movement
-from glassgrad.schedule.kernels.movement import (
+from glassgrad.schedule import movement
+from glassgrad.schedule.movement import (
     MOVES,
     Indices,
     broadcast_indices,
