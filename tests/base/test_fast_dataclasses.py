@@ -21,7 +21,7 @@ from glassgrad.base.fast_dataclasses import field, frozen, mutable, replace, slo
 
 @frozen
 class Point:
-    """A place."""
+    """A point."""
 
     x: int
     y: int = 0
@@ -38,7 +38,7 @@ class Deep(Point):
 
 
 @frozen
-class Nothing:
+class Empty:
     pass
 
 
@@ -117,7 +117,7 @@ def test_errors_are_those_of_dataclasses() -> None:
 def test_instances_with_equal_fields_are_equal() -> None:
     assert Point(1, 2) == Point(1, 2) != Point(1, 3)
     assert Point(1) != Deep(1)
-    assert Nothing() == Nothing()
+    assert Empty() == Empty()
     assert hash(Named("a")) == hash(Named("a"))
     assert len({Named("a"), Named("a"), Named("b")}) == 2
 

@@ -27,7 +27,7 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-# Tests that run in the background have Ctrl-C ignored, and so would what they start.
+# Tests in the background ignore Ctrl-C, and their children would, too.
 HEARING = """
 import signal, sys
 from glassgrad.cli import main
@@ -100,7 +100,7 @@ def test_a_stopped_run_is_saved_and_tells_how_to_continue(
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        assert "loss" in process.stderr.readline()  # it learns
+        assert "loss" in process.stderr.readline()  # training has started
         for one in signals:
             process.send_signal(one)
         shown, errors = process.communicate(timeout=60)

@@ -12,7 +12,7 @@ from glassgrad.engine.cache import graph_keys as cache
 
 
 def printed(capsys: pytest.CaptureFixture[str], level: int, **settings: int) -> str:
-    """What realising a 4x4 addition prints, compiled afresh."""
+    """What realizing a 4x4 addition prints, compiled without caches."""
     x, y = Tensor.ones(4, 4).contiguous(), Tensor.ones(4, 4).contiguous()
     Tensor.realize(x, y)
     cache.clear()

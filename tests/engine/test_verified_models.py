@@ -27,11 +27,11 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     names: list[str] = []
     inner = differences.require_close
 
-    def noting(launch: Any, *rest: Any) -> None:
+    def count_comparison(launch: Any, *rest: Any) -> None:
         names.append(launch.executable.source.name)
         inner(launch, *rest)
 
-    monkeypatch.setattr(differences, "require_close", noting)
+    monkeypatch.setattr(differences, "require_close", count_comparison)
     Tensor.manual_seed(3)
     with Context(VERIFY=1, TRAINING=1):
         cache.clear()

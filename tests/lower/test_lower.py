@@ -25,7 +25,7 @@ from glassgrad.schedule import schedule
 
 
 def run(nest: Nest, *arrays: np.ndarray) -> None:
-    """The nest as machine code on these arrays."""
+    """Compile and run a nest on these arrays."""
     device = cpu()
     executable = device.compile(render(program_of(nest, device.target), device.target))
     executable(tuple(View.from_host(array).address for array in arrays))
@@ -90,7 +90,7 @@ def test_a_barrier_follows_the_fill_of_shared_scratch() -> None:
 
 
 def test_overwritten_values_are_read_first() -> None:
-    """A sum made of x replaces x, and is needed once more after that."""
+    """A sum over x overwrites x and is read once more afterwards."""
     x, w = numbers(64), numbers(64, 16)
     column = UOp(Ops.RESHAPE, x.dtype, (x,), (64, 1))
     total = reduce(column * w, Ops.ADD, 1)

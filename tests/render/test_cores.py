@@ -24,7 +24,7 @@ needs_compiler = pytest.mark.skipif(not has_compiler, reason="no C compiler is i
 
 
 def counting(*sizes: int) -> Program:
-    """out[step] += 1 for every step, which several loops count; entered[outer] += 1."""
+    """out[step] += 1 for every step of a job over several loops; entered[outer] += 1."""
     lines = Lines()
     out, entered = lines.param(0, I64), lines.param(1, I64)
     loops: list[UOp] = []

@@ -68,7 +68,7 @@ def test_sixteen_groups_store_one_element_each() -> None:
     assert metal(lines.uops, "rendered") == METAL_HEAD + want
 
 
-def road(tensor: Tensor, language: CStyleRenderer, choose: Choose = heuristic) -> str:
+def pipeline_text(tensor: Tensor, language: CStyleRenderer, choose: Choose = heuristic) -> str:
     (kernel,) = schedule([tensor.uop], language.target).kernels
     program = lower(optimize(kernel, language.target, choose), language.target)
     return language.render(program.name, program.uops)
@@ -83,12 +83,12 @@ def test_the_sum_of_two_matrices_uses_four_threads_and_vectors_of_four() -> None
   *((device float4*)((data0+alu0))) = float4(SUMS);
 }""".replace("SUMS", ",".join(f"(val0.{axis}+val1.{axis})" for axis in "xyzw"))
     head = f"E_4_4(device float* data0, device float* data1, device float* data2, {METAL_PLACE})"
-    assert road(add(), MetalRenderer()) == f"{METAL_HEAD}kernel void {head}{body}"
+    assert pipeline_text(add(), MetalRenderer()) == f"{METAL_HEAD}kernel void {head}{body}"
     body = body.replace("device ", "").replace("lid.x", "threadIdx.x")
     body = body.replace("= float4(", "= make_float4(")
     head = "__launch_bounds__(4) E_4_4(float* data0, float* data1, float* data2)"
     want = f'{CUDA_HEAD}extern "C" __global__ void {head}{body}'
-    assert road(add(), CUDARenderer("sm_50")) == want
+    assert pipeline_text(add(), CUDARenderer("sm_50")) == want
 
 
 def test_without_moves_each_element_has_a_group() -> None:
@@ -99,14 +99,16 @@ def test_without_moves_each_element_has_a_group() -> None:
   *(data0+gidx0) = (val0+val1);
 }"""
     head = f"E_16(device float* data0, device float* data1, device float* data2, {METAL_PLACE})"
-    assert road(add(), MetalRenderer(), no_moves) == f"{METAL_HEAD}kernel void {head}{body}"
+    assert (
+        pipeline_text(add(), MetalRenderer(), no_moves) == f"{METAL_HEAD}kernel void {head}{body}"
+    )
     head = "__launch_bounds__(1) E_16(float* data0, float* data1, float* data2)"
     want = f'{CUDA_HEAD}extern "C" __global__ void {head}{body.replace("gid.", "blockIdx.")}'
-    assert road(add(), CUDARenderer("sm_50"), no_moves) == want
+    assert pipeline_text(add(), CUDARenderer("sm_50"), no_moves) == want
 
 
 def test_a_sum_of_all_elements_is_shared_by_sixteen_threads() -> None:
-    text = road(memory(4096).sum(), CUDARenderer("sm_80"))
+    text = pipeline_text(memory(4096).sum(), CUDARenderer("sm_80"))
     assert "__launch_bounds__(16)" in text and "__shared__ float buf0[16];" in text
     assert text.index("buf0+lidx0) =") < text.index("__syncthreads();") < text.index("*(buf0+ridx")
 

@@ -53,7 +53,7 @@ def test_int64_literals_have_a_suffix() -> None:
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 def test_nvcc_compiles_every_golden_kernel(tmp_path: Path) -> None:
-    """One file for all: the compiler takes seconds to start."""
+    """One file for all kernels, as nvcc takes seconds to start."""
     target = cuda_target("sm_80")
     renderer = CUDARenderer(target)
     heads: dict[str, None] = {}

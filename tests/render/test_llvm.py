@@ -128,7 +128,7 @@ def test_a_loop_of_variable_size_may_run_zero_times() -> None:
     execute = cpu().compile(source_of(lines.program()))
     data, got = np.arange(100, dtype=np.float32), np.zeros(1, np.float32)
     for count in (0, 1, 10):
-        execute((address(got), address(data)), (2, count))  # in order of name: a, n
+        execute((address(got), address(data)), (2, count))  # ordered by name: a, n
         assert got[0] == 2 * (7 + data[:count].sum())
 
 
@@ -193,7 +193,7 @@ def test_bools_are_bytes_in_memory() -> None:
     flags = lines.add(load(x.index(place), 4))
     lines.store(out.index(place), flags.ne(flags.const_like(True)))
     lines.end(loop)
-    x_data = np.array([0, 1, 2, 255, 0, 0, 1, 1], np.uint8)  # whatever is not 0 is true
+    x_data = np.array([0, 1, 2, 255, 0, 0, 1, 1], np.uint8)  # any nonzero byte is true
     got = np.full(8, 9, np.uint8)
     run(lines.program(), got, x_data)
     assert got.tolist() == [1, 0, 0, 0, 1, 1, 0, 0]

@@ -10,7 +10,7 @@ from glassgrad.render.llvm import LLVMRenderer
 
 
 def rendered(*lanes: int | None, kept: int | None = None) -> str:
-    """x[i], …, where None stands for the number 1; one element may be stored by itself, too"""
+    """x[i], …, None stands for the constant 1; optionally stores one element separately."""
     pointer = UOp(Ops.PARAM, dtypes.float32, (), Param(0, (4,), (1,)))
     zero, one = const(0, dtypes.int64), const(1.0, dtypes.float32)
     place = UOp(Ops.INDEX, dtypes.float32, (pointer, zero))

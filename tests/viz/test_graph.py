@@ -52,10 +52,10 @@ def test_a_write_into_memory_belongs_to_the_kernel_that_does_it() -> None:
 
 def test_nodes_and_kernels_know_the_line_that_made_them() -> None:
     x = memory(64)
-    total = (x * 3).sum()  # the line that is looked for
+    total = (x * 3).sum()  # the expected line
     graph, rows = shown(total)
     row = rows[graph["kernels"][0]["lines"][0]]
-    assert row["text"] == "total = (x * 3).sum()  # the line that is looked for"
+    assert row["text"] == "total = (x * 3).sum()  # the expected line"
     assert row["file"] == __file__
     (reduce,) = [node for node in graph["nodes"] if node[0] == "REDUCE"]
     assert rows[reduce[5]] is row

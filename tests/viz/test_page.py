@@ -17,7 +17,7 @@ VOID = {"meta", "link", "input", "br"}
 
 
 class Reader(HTMLParser):
-    """Elements must close in order; scripts are kept by their type."""
+    """Checks that elements close in order; collects scripts by type."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -64,10 +64,10 @@ def test_views_of_one_storage_are_told_from_views_of_two() -> None:
         for start in (0, 4)
     ]
     assert key(halves[0] + halves[1]) != key(zeros(4) + zeros(4))
-    assert key(halves[0] + 1.0) == key(halves[1] + 1.0)  # where it begins is known at launch
+    assert key(halves[0] + 1.0) == key(halves[1] + 1.0)  # the offset is an argument of the launch
     later = UOp(Ops.BUFFER, dtypes.float32, (), replace(whole, shape=(4,), offset=2))
     writes = [UOp(Ops.ASSIGN, x.dtype, (halves[0], x + 1.0), ()) for x in (halves[1], later)]
-    assert key(writes[0]) != key(writes[1])  # but not whether two buffers overlap
+    assert key(writes[0]) != key(writes[1])  # but the overlap of buffers is part of the key
     versions = [UOp(Ops.BUFFER, dtypes.float32, (), replace(whole)) for _ in "ab"]
     assert key(versions[0] + versions[1]) != key(zeros(8) + zeros(8))
 

@@ -34,7 +34,7 @@ print(sorted(names + ["llvm"] * llvm.cache_info().currsize))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """An empty cache in which plans are kept, and nothing in memory."""
+    """An empty disk cache, and no plans in memory."""
     cache.clear()
     with Context(CACHE=str(tmp_path), CACHELEVEL=2):
         yield tmp_path
@@ -57,7 +57,7 @@ def test_an_equal_graph_of_another_process_is_not_scheduled(
     rng = np.random.default_rng(1)
     x, y = [rng.standard_normal((5, 5)).astype(np.float32) for _ in "xy"]
     first = loss(x, y)
-    cache.clear()  # as if this were another process
+    cache.clear()  # simulates another process
     monkeypatch.setattr(glassgrad.schedule, "schedule", refuse)
     for one, two in zip(first, loss(x, y), strict=True):
         np.testing.assert_array_equal(one, two)
@@ -99,21 +99,21 @@ def test_damaged_and_missing_entries_are_planned_again(folder: Path) -> None:
 def test_index_errors_of_stored_plans_name_the_line(folder: Path) -> None:
     table = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
 
-    def look_up(places: Tensor) -> Tensor:
-        return (table[places] * 2).realize()
+    def take_rows(rows: Tensor) -> Tensor:
+        return (table[rows] * 2).realize()
 
     for _ in range(2):
         cache.clear()
         with pytest.raises(AxisError, match=r"index 7 is out of range.*of size 2") as caught:
-            look_up(Tensor([0, 7]))
-        assert "table[places]" in str(caught.value)
+            take_rows(Tensor([0, 7]))
+        assert "table[rows]" in str(caught.value)
     cache.clear()
-    captured = TinyJit(look_up)
+    captured = TinyJit(take_rows)
     for _ in range(3):
         captured(Tensor([0, 1]).realize())
     with pytest.raises(AxisError, match="index 9 is out of range") as caught:
         captured(Tensor([1, 9]).realize())
-    assert "table[places]" in str(caught.value)
+    assert "table[rows]" in str(caught.value)
 
 
 def test_other_numbers_shapes_and_layouts_have_other_plans(folder: Path) -> None:

@@ -24,7 +24,7 @@ from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.lower import lower
 from glassgrad.lower.scope import TooManyInstructionsError
 
-SHORT = 1000  # instructions of a kernel for an expression of a few ops
+SHORT = 1000  # instructions; a bound for expressions of a few ops
 MakeTensor = Callable[[], Tensor]
 EXPRESSIONS: dict[str, MakeTensor] = {
     "product of random matrices": lambda: Tensor.randn(64, 10) @ Tensor.randn(10, 1),
@@ -65,7 +65,7 @@ def test_an_expression_of_a_few_ops_becomes_short_code(name: str, target: str) -
 
 
 def test_lanes_are_of_rows_and_not_of_the_one_number_that_each_row_has() -> None:
-    """A lookup and its gradient: indices are stored beside the rows that are looked up."""
+    """A lookup and its gradient: the kernel stores indices and rows."""
     table, at = memory(1000, 256), memory(100, dtype=dtypes.int32)
     rows = table[at]
     made = planned(rows, *rows.square().mean().gradient(table))
@@ -79,7 +79,7 @@ def test_lanes_are_of_rows_and_not_of_the_one_number_that_each_row_has() -> None
 
 
 def long_nest() -> tuple[Kernel, Nest]:
-    """So many copies of a sum that nobody would choose."""
+    """A sum with excessive unrolling."""
     kernel = kernel_of(memory(64, 256).exp().sum(0))
     axis, (store,) = kernel.outer[0], kernel.body.src
     (step,) = store.value.bound

@@ -37,7 +37,7 @@ from glassgrad.tensor.lazy.deferred import expand_deferred
 
 @pytest.fixture(autouse=True)
 def empty_caches(tmp_path: Any) -> Any:
-    """Nothing is known, and what is kept is kept in a folder of its own."""
+    """No kernels or plans in memory, and an empty cache folder."""
     cache.clear()
     with Context(CACHE=str(tmp_path / "kept"), CACHELEVEL=2):
         yield
@@ -53,7 +53,7 @@ def values() -> tuple[UOp, np.ndarray]:
     return wanted.uop, np.maximum(x @ y, 0)
 
 
-def kept_files(folder: Any) -> set[str]:
+def stored_files(folder: Any) -> set[str]:
     return {name for _, _, names in os.walk(folder) for name in names}
 
 
@@ -106,25 +106,25 @@ def break_lowering(patch: pytest.MonkeyPatch) -> None:
 
 
 def break_prefetching(patch: pytest.MonkeyPatch) -> None:
-    """Which also plain loops do."""
+    """Plain loops prefetch, too."""
     inner = memory.prefetch_epilogue
     broken = failing(inner, lambda emitter, *_: emitter.target.has_hints, KeyError("injected"))
     patch.setattr(memory, "prefetch_epilogue", broken)
 
 
 def break_proof(patch: pytest.MonkeyPatch) -> None:
-    """As a claim of ir/spec.py does that does not hold for the program."""
+    """As if a check of ir/spec.py failed for the program."""
     moved: list[bool] = []
     lower, check = glassgrad.lower.lower, pipeline.check
 
-    def noting(nest: Nest, target: Any, room: int | None = None) -> Any:
+    def record_and_lower(nest: Nest, target: Any, max_instructions: int | None = None) -> Any:
         moved.append(bool(nest.recipe))
-        return lower(nest, target, room)
+        return lower(nest, target, max_instructions)
 
     def is_refused(_: object, stage: str) -> bool:
         return stage == "program" and moved[-1]
 
-    patch.setattr(glassgrad.lower, "lower", noting)
+    patch.setattr(glassgrad.lower, "lower", record_and_lower)
     patch.setattr(pipeline, "check", failing(check, is_refused, AssertionError("injected")))
 
 
@@ -143,7 +143,7 @@ def break_compiler(patch: pytest.MonkeyPatch) -> None:
 
 
 def break_coverage(patch: pytest.MonkeyPatch) -> None:
-    """As a move does that leaves out the last block of an axis."""
+    """As if a move left out the last block of an axis."""
     inner = glassgrad.loops.apply_mask_bounds
 
     def shorter(nest: Nest) -> Nest:
@@ -171,7 +171,7 @@ def test_a_refused_kernel_is_computed_by_a_simpler_recipe(
     inject: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     value, want = values()
-    before = kept_files(tmp_path)
+    before = stored_files(tmp_path)
     with monkeypatch.context() as patch:
         inject(patch)
         with pytest.warns(CompilerWarning, match="kernel r_.* does not compile") as found:
@@ -181,10 +181,12 @@ def test_a_refused_kernel_is_computed_by_a_simpler_recipe(
     assert "to report it" in str(found[0].message)
     np.testing.assert_array_equal(view.numpy(), want)
     np.testing.assert_array_equal(again.numpy(), want)
-    sources = [name for name in kept_files(tmp_path) - before if is_source_or_plan(tmp_path, name)]
+    sources = [
+        name for name in stored_files(tmp_path) - before if is_source_or_plan(tmp_path, name)
+    ]
     assert sources == []
 
-    cache.clear()  # as the next process, in which nothing fails
+    cache.clear()  # simulates the next process, in which nothing fails
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         (view,) = realize([value])
@@ -246,7 +248,7 @@ def test_a_missing_compiler_is_not_tried_twice(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_one_of_many_kernels_may_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several are compiled in threads: the others are as fast as ever, and are kept."""
+    """Several kernels are compiled in threads: the others stay optimized and are stored."""
     inner, refused = CpuDevice.compile, []
 
     def compile_but_first(device: CpuDevice, source: Any) -> Any:
@@ -266,7 +268,7 @@ def test_one_of_many_kernels_may_be_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_unoptimized_loops_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last resort, for kernels of all kinds."""
+    """The last fallback, for all kinds of kernels."""
     rng = np.random.default_rng(0)
     for name, (build, _) in KERNELS.items():
         cache.clear()

@@ -20,7 +20,7 @@ SHAPE = (6, 5)
 
 
 def computed(*values: int, dtype: str = "int32") -> Tensor:
-    """Indices that nobody knows before they are computed."""
+    """Indices that are known only after they are computed."""
     return Tensor(np.array(values, dtype=dtype)) + 0
 
 
@@ -73,9 +73,9 @@ def test_gather_does_not_wrap() -> None:
 
 def test_the_error_names_the_line_of_the_lookup() -> None:
     x = table()
-    found = x[computed(0, 9)]  # this very line
+    found = x[computed(0, 9)]  # the line of the error
     total = found.sum() + 1
-    with pytest.raises(AxisError, match="this very line"):
+    with pytest.raises(AxisError, match="the line of the error"):
         total.item()
 
 
@@ -110,7 +110,7 @@ def test_a_dtype_that_cannot_be_wrong_is_not_checked() -> None:
 
 
 def test_padded_indices_are_not_checked() -> None:
-    """Outside of the padded part the index reads as 0 - 3, which is nobody's mistake."""
+    """In the padding the index would be 0 - 3, which is not an error."""
     x = Tensor([10.0, 20.0])
     found = x.gather(0, computed(3, 4) - 3).pad((2, 2))
     assert found.tolist() == [0, 0, 10, 20, 0, 0]
@@ -127,7 +127,7 @@ def test_checks_add_no_kernels_and_equal_lookups_are_one_kernel() -> None:
     GlobalCounters.reset()
     x[i].realize()
     assert GlobalCounters.kernel_count == 1
-    KERNELS.clear()  # many tests of one process fill it
+    KERNELS.clear()  # other tests of this process may fill it
     y = Tensor(np.ones(SHAPE, np.float32))
     (x[i] * 1.5).realize()
     assert len(KERNELS) == 1
@@ -185,7 +185,7 @@ def test_a_failed_run_is_not_captured() -> None:
 
 
 def test_all_error_cells_are_cleared_after_a_replay() -> None:
-    """Of two kernels that found one, only the first is named: the second is forgotten, too."""
+    """Of two bad indices only the first is reported, and both cells are cleared."""
     step = TinyJit(lambda x, i: (x[i].contiguous().sum(0).realize(), x.flip(0)[i].max().realize()))
     x = table().realize()
     good, bad = (Tensor(np.array(v, np.int32)).realize() for v in ([1, 2], [1, 70]))

@@ -94,7 +94,7 @@ def test_a_scalar_result_has_no_axes() -> None:
 
 @pytest.mark.parametrize("is_cold", [True, False], ids=["compiling", "compiled"])
 def test_many_threads_realize_at_once(is_cold: bool) -> None:
-    """All start together; each has its own numbers and must get its own answers."""
+    """All threads start together; each must get the results of its own inputs."""
     if is_cold:
         cache.clear()
     workers, rounds = 6, 8
@@ -130,7 +130,7 @@ def test_many_threads_realize_at_once(is_cold: bool) -> None:
 def test_a_plan_with_variables_is_not_launched_without_their_values() -> None:
     size = Variable("n", 1, 8).bind(3)
     x = Tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).realize()
-    for _ in range(2):  # the second time the words of the first launch are there
+    for _ in range(2):  # the second time reuses the prepared batch
         value = (x[:size] * 2).sum().uop
         plan, leaves, device, values = pipeline.bind_plan([value])
         run(plan, leaves, device, values)

@@ -16,7 +16,7 @@ LIVES = st.lists(
 )
 
 
-def meet(one: Lifetime, two: Lifetime) -> bool:
+def overlap(one: Lifetime, two: Lifetime) -> bool:
     return one.first <= two.last and two.first <= one.last
 
 
@@ -27,7 +27,7 @@ def test_overlapping_lifetimes_never_share_bytes(lifetimes: list[Lifetime]) -> N
         assert offsets[i] % ALIGNMENT == 0
         assert offsets[i] + one.nbytes <= size
         for j, two in enumerate(lifetimes[:i]):
-            if meet(one, two):
+            if overlap(one, two):
                 assert (
                     offsets[i] >= offsets[j] + two.nbytes or offsets[j] >= offsets[i] + one.nbytes
                 )

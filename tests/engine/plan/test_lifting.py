@@ -16,8 +16,8 @@ WIDE = np.random.default_rng(4).standard_normal((60, 12)).astype(np.float32)
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The kernels that were new."""
+def compiled_kernels(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The kernels that were compiled."""
     found: list[object] = []
     start_compiling = pipeline.start_compiling
     monkeypatch.setattr(
@@ -45,7 +45,7 @@ def added_block(i: int) -> tuple[Tensor, np.ndarray]:
 
 
 def moved_block(i: int) -> tuple[Tensor, np.ndarray]:
-    """What is read and what is written overlap, by another amount each time."""
+    """The slices that are read and written overlap, by another amount each time."""
     x, expected = tensor(), ARRAY.copy()
     x[4 : 4 + 9] = x[i : i + 9]
     expected[4 : 4 + 9] = expected[i : i + 9].copy()
@@ -107,20 +107,22 @@ LOOPS: dict[str, Callable[[int], tuple[Tensor, np.ndarray]]] = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_loop_is_right_and_compiles_a_few_times(name: str, written: list[object]) -> None:
+def test_a_loop_is_right_and_compiles_a_few_times(
+    name: str, compiled_kernels: list[object]
+) -> None:
     counts = []
-    for i in (*range(1, 12), 9, 9, 10, 10, 9):  # what was computed before is recognised
+    for i in (*range(1, 12), 9, 9, 10, 10, 9):  # repeated values as well
         found, expected = LOOPS[name](i)
         assert found.shape == expected.shape
         np.testing.assert_allclose(found.numpy(), expected, rtol=2e-5, atol=1e-6)
-        counts.append(len(written))
+        counts.append(len(compiled_kernels))
     assert counts[-1] == counts[4]
 
 
-def test_numbers_that_do_not_change_stay_in_the_code(written: list[object]) -> None:
+def test_numbers_that_do_not_change_stay_in_the_code(compiled_kernels: list[object]) -> None:
     for _ in range(4):
         (tensor() * 3 + 1).realize()
-    assert len(written) == 1
+    assert len(compiled_kernels) == 1
 
 
 def test_low_precision_and_special_numbers_keep_their_bits() -> None:
@@ -163,7 +165,7 @@ def test_too_many_numbers_stay_in_the_code(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_functions_keep_their_digits_beside_numbers_that_change() -> None:
-    """`exp` and `cos` are known to their lowering by a constant, which another program may vary."""
+    """Lowering recognises `exp` and `cos` by a constant, which a user's program may vary."""
     x = Tensor(np.linspace(-20, 20, 200, dtype=np.float32)).realize()
     for i in range(1, 6):
         (x * (i / 3)).exp2().realize()

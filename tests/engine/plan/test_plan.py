@@ -14,10 +14,10 @@ from glassgrad.ir.uop import UOp
 from glassgrad.schedule import base_buffer
 
 
-def temporaries(made: Schedule) -> dict[UOp, Lifetime]:
-    known = {base_buffer(output): 0 for output in made.outputs}
-    known |= {node: 0 for slots in made.buffers for node in slots if not node.src}
-    return _temporaries(made, known)
+def temporaries(schedule: Schedule) -> dict[UOp, Lifetime]:
+    known = {base_buffer(output): 0 for output in schedule.outputs}
+    known |= {node: 0 for slots in schedule.buffers for node in slots if not node.src}
+    return _temporaries(schedule, known)
 
 
 SIZE = 512  # of matrices too large to share a kernel
@@ -37,8 +37,8 @@ def chain(length: int) -> Tensor:
 def test_a_chain_of_products_needs_two_temporaries_however_long_it_is() -> None:
     nbytes = SIZE * SIZE * 4
     for length in (4, 8, 16):
-        made = planned(chain(length))
-        lifetimes = temporaries(made)
+        schedule = planned(chain(length))
+        lifetimes = temporaries(schedule)
         assert len(lifetimes) == length - 1
         assert peak_by_lifetime(lifetimes) == 2 * nbytes
         assert assign_offsets(lifetimes)[1] == 2 * nbytes
@@ -61,7 +61,7 @@ def test_results_are_not_temporaries() -> None:
 
 
 def test_results_do_not_share_memory_with_temporaries_of_later_runs() -> None:
-    """The same plan runs again, and what came out before stays."""
+    """The same plan runs again, and earlier results stay unchanged."""
     rng = np.random.default_rng(0)
     weights = [rng.integers(-2, 3, (64, 64)).astype(np.float32) for _ in range(3)]
     kept, wanted = [], []

@@ -21,7 +21,7 @@ def test_slices_that_always_fit_need_no_check() -> None:
     assert not is_always_in_range(0, n, 7) and not is_always_in_range(n, n + 2, 9)
     assert not is_always_in_range(n - 1, n, 8) and not is_always_in_range(3, n, 8)
     with recording(is_strict=True) as recorder:
-        check_slice(0, n, 8, 0)  # it has no value, and needs none
+        check_slice(0, n, 8, 0)  # unbound, but always in range
     assert not recorder.size_checks
 
 

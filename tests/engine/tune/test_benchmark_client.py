@@ -53,7 +53,7 @@ def test_a_broken_source_takes_infinitely_long_and_the_next_one_works(
 ) -> None:
     bad = replace(good, name="bad", text=text)
     with BenchmarkClient(TARGET) as client:
-        client.measure([good])  # the process is there: what follows needs no time to start
+        client.measure([good])  # starts the worker, which takes time
         client.timeout = 1.0 if text == HANG else 20.0
         assert client.measure([bad]) == [inf]
         client.timeout = 20.0

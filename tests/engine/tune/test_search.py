@@ -38,18 +38,18 @@ def nest_of(tensor: Tensor) -> Nest:
     return coalesce_loops(Nest(kernel.body, kernel.outer, kernel.rewrites))
 
 
-def nothing(nest: Nest, target: Target) -> Recipe:
+def empty_recipe(nest: Nest, target: Target) -> Recipe:
     return ()
 
 
 def test_a_search_beats_a_bad_heuristic() -> None:
     nest = nest_of(memory(512, 768).exp().sum(1))
     with Context(BEAM_SECONDS=8):
-        found = search(nest, TARGET, 1, nothing)
+        found = search(nest, TARGET, 1, empty_recipe)
     sources = [source_of(apply_moves(nest, r, TARGET), TARGET) for r in ((), found)]
     with BenchmarkClient(TARGET) as client:
         before, after = client.measure(sources, rounds=5)
-    assert after < 0.7 * before  # lanes alone make it four times as fast
+    assert after < 0.7 * before  # vectors alone are four times as fast
 
 
 def test_a_result_is_the_same_with_a_search() -> None:
@@ -90,7 +90,7 @@ def test_a_second_search_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     first = search(nest, TARGET, 1)
     monkeypatch.setattr(searching, "search_recipe", None)
     assert search(nest, TARGET, 1) == first
-    with pytest.raises(TypeError):  # another width is another search
+    with pytest.raises(TypeError):  # another width has another key
         search(nest, TARGET, 2)
 
 

@@ -33,11 +33,11 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     inner = differences.require_close
 
-    def noting(launch: Any, *rest: Any) -> None:
+    def count_comparison(launch: Any, *rest: Any) -> None:
         names.append(launch.executable.source.name)
         inner(launch, *rest)
 
-    monkeypatch.setattr(differences, "require_close", noting)
+    monkeypatch.setattr(differences, "require_close", count_comparison)
     return names
 
 
@@ -46,7 +46,7 @@ def some(*shape: int, seed: int = 0) -> Tensor:
 
 
 def compile_wrongly(patch: pytest.MonkeyPatch, old: str, wrong: str) -> None:
-    """Optimized kernels compute something else; plain loops, which have no vectors, are right."""
+    """Miscompile optimized kernels; plain loops, which have no vectors, stay right."""
     inner = CpuDevice.compile
 
     def compile_other(device: CpuDevice, source: Any) -> Any:

@@ -21,8 +21,8 @@ from glassgrad.lower.cleanup.interleave import MAX_INTERLEAVED_CHAINS, MIN_CHAIN
 OUT, IN = [UOp(Ops.PARAM, dtypes.float32, (), Param(slot, (64,), (1,))) for slot in range(2)]
 
 
-def way(place: int, steps: int, read: UOp = IN, write: UOp = OUT) -> list[UOp]:
-    """Load, add so many times, store."""
+def chain(place: int, steps: int, read: UOp = IN, write: UOp = OUT) -> list[UOp]:
+    """Load, add `steps` times, store."""
     number = UOp(Ops.CONST, dtypes.int64, (), place)
     lines = [UOp(Ops.INDEX, dtypes.float32, (read, number))]
     lines.append(UOp(Ops.LOAD, dtypes.float32, (lines[-1],)))
@@ -37,25 +37,25 @@ def stores(lines: list[UOp]) -> list[int]:
 
 
 def test_long_chains_are_interleaved() -> None:
-    ways = [way(place, MIN_CHAIN_LENGTH) for place in range(MAX_INTERLEAVED_CHAINS)]
-    found = interleave([line for lines in ways for line in lines])
+    chains = [chain(place, MIN_CHAIN_LENGTH) for place in range(MAX_INTERLEAVED_CHAINS)]
+    found = interleave([line for lines in chains for line in lines])
     assert stores(found) == list(range(len(found) - MAX_INTERLEAVED_CHAINS, len(found)))
 
 
 def test_short_chains_are_not_interleaved() -> None:
-    lines = [line for place in range(4) for line in way(place, 3)]
+    lines = [line for place in range(4) for line in chain(place, 3)]
     assert interleave(lines) == lines
 
 
 def test_a_load_of_written_memory_waits_for_the_store() -> None:
-    lines = [*way(0, MIN_CHAIN_LENGTH), *way(1, MIN_CHAIN_LENGTH, read=OUT)]
+    lines = [*chain(0, MIN_CHAIN_LENGTH), *chain(1, MIN_CHAIN_LENGTH, read=OUT)]
     assert interleave(lines) == lines
 
 
 def test_a_store_waits_for_loads_of_the_old_contents() -> None:
-    late = way(0, MIN_CHAIN_LENGTH)
+    late = chain(0, MIN_CHAIN_LENGTH)
     number = UOp(Ops.INDEX, dtypes.float32, (IN, late[-3].cast(dtypes.int64)))
-    value = UOp(Ops.LOAD, dtypes.float32, (number,))  # its place takes long to compute
+    value = UOp(Ops.LOAD, dtypes.float32, (number,))  # its offset takes many instructions
     at = UOp(Ops.INDEX, dtypes.float32, (OUT, UOp(Ops.CONST, dtypes.int64, (), 9)))
     first = [*late[:-2], number.src[1], number, value, at, UOp(Ops.STORE, dtypes.void, (at, value))]
     where = UOp(Ops.INDEX, dtypes.float32, (IN, UOp(Ops.CONST, dtypes.int64, (), 5)))
@@ -66,8 +66,8 @@ def test_a_store_waits_for_loads_of_the_old_contents() -> None:
 
 
 def test_in_place_updates_are_interleaved() -> None:
-    ways = [way(place, MIN_CHAIN_LENGTH, read=OUT) for place in range(2)]
-    lines = [line for one in ways for line in dict.fromkeys(one)]
+    chains = [chain(place, MIN_CHAIN_LENGTH, read=OUT) for place in range(2)]
+    lines = [line for one in chains for line in dict.fromkeys(one)]
     assert interleave(lines) == lines
     found = interleave(lines, frozenset((OUT,)))
     assert stores(found) == [len(found) - 2, len(found) - 1]
@@ -76,7 +76,7 @@ def test_in_place_updates_are_interleaved() -> None:
 def test_nothing_crosses_the_end_of_a_loop() -> None:
     loop = UOp(Ops.RANGE, dtypes.int64, (UOp(Ops.CONST, dtypes.int64, (), 4),))
     end = UOp(Ops.END, dtypes.void, (loop,))
-    lines = [loop, *way(0, MIN_CHAIN_LENGTH), end, *way(1, MIN_CHAIN_LENGTH)]
+    lines = [loop, *chain(0, MIN_CHAIN_LENGTH), end, *chain(1, MIN_CHAIN_LENGTH)]
     assert interleave(lines) == lines
 
 
@@ -84,7 +84,7 @@ def test_nothing_crosses_the_end_of_a_loop() -> None:
 def test_every_instruction_appears_once_after_its_operands(shape: list[tuple[int, bool]]) -> None:
     lines: list[UOp] = []
     for place, (steps, back) in enumerate(shape):
-        steps_of = dict.fromkeys(way(place, steps, read=OUT if back else IN))
+        steps_of = dict.fromkeys(chain(place, steps, read=OUT if back else IN))
         lines += [n for n in steps_of if n not in lines]
     found = interleave(lines)
     assert sorted(found, key=lines.index) == lines
@@ -95,8 +95,8 @@ def test_every_instruction_appears_once_after_its_operands(shape: list[tuple[int
 def test_the_results_of_a_product_with_gelu_are_interleaved() -> None:
     (kernel,) = planned((memory(64, 64) @ memory(64, 64)).gelu()).kernels
     lines = list(lower(optimize(kernel, TARGET, current_policy()), TARGET).uops)
-    apart = np.diff(stores(lines))
-    assert (apart < MIN_CHAIN_LENGTH).any()  # alone they are some forty instructions apart
+    distances = np.diff(stores(lines))
+    assert (distances < MIN_CHAIN_LENGTH).any()  # otherwise they are some forty instructions apart
 
 
 def test_interleaving_keeps_the_results() -> None:

@@ -19,7 +19,7 @@ SMALL = (-9, -8, -7, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 7, 8, 9)
 
 
 def pairs(dtype: DType) -> tuple[list[int], list[int]]:
-    """Small numbers of all signs, and the ends of the dtype; the quotient fits."""
+    """Small numbers of all signs, and the bounds of the dtype, whose quotient fits."""
     low, high = int(dtypes.min(dtype)), int(dtypes.max(dtype))
     numbers = [n for n in (*SMALL, 0, low, low + 1, high - 1, high) if low <= n <= high]
     found = [(x, y) for x, y in product(numbers, numbers) if y and low <= x // y <= high]

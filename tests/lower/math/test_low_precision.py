@@ -41,7 +41,7 @@ def bits(array: np.ndarray) -> np.ndarray:
 
 
 def same_bits(got: np.ndarray, want: np.ndarray) -> bool:
-    """Equal bit by bit, but any nan is as good as another."""
+    """Equal bit by bit; all nans are equal."""
     is_nan = np.isnan(want.astype(np.float32))
     kind = want.dtype
     got_nan = np.isnan(got.view(kind).astype(np.float32))
@@ -49,7 +49,9 @@ def same_bits(got: np.ndarray, want: np.ndarray) -> bool:
 
 
 def tricky_floats(dtype: DType) -> np.ndarray:
-    """Random floats of every size, every value of the dtype, every tie, and their neighbours."""
+    """Random floats of all magnitudes, every value of the dtype, every tie, and their
+    neighbours.
+    """
     values = all_values(dtype).astype(np.float32)
     values = np.unique(values[np.isfinite(values)])
     ties = (values[1:].astype(np.float64) + values[:-1]) / 2
@@ -90,7 +92,7 @@ def evaluate_cast(array: np.ndarray, source: DType, dtype: DType) -> np.ndarray:
 
 
 def lowered(root: UOp, target: Target = WITHOUT) -> UOp:
-    """All rules, sources first, and the bits of what comes out."""
+    """The value after all rules, as bits."""
     done: dict[UOp, UOp] = {}
     for node in root.toposort():
         src = tuple(done[source] for source in node.src)
@@ -156,7 +158,7 @@ def test_arithmetic_equals_that_of_the_low_precision_dtype(dtype: DType, op: Ops
         return lowered(UOp(op, one.dtype, (one, two)))
 
     got = apply(function, [bits(x), bits(y)], [storage_dtype(dtype)] * 2, storage_dtype(dtype))
-    if op is Ops.MAX:  # which zero wins is not said
+    if op is Ops.MAX:  # the sign of zero is unspecified
         zeros = (x.astype(np.float32) == 0) & (y.astype(np.float32) == 0)
         got, want = got[~zeros], want[~zeros]
     assert same_bits(got, want)

@@ -22,11 +22,11 @@ def test_every_counter_and_key_gives_the_bits_that_the_op_means(
 
 
 def test_the_published_vectors_come_out() -> None:
-    known = {  # counter, key: result
+    published = {  # counter, key: result
         (0, 0): 0x99BA4EFE6B200159,
         (0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF): 0xBB002BE71CB996FC,
         (0x85A308D3243F6A88, 0x0370734413198A2E): 0x483DF7A0C4923A9C,
     }
-    counters, keys = np.array(list(known), np.uint64).T.copy()
+    counters, keys = np.array(list(published), np.uint64).T.copy()
     got = apply(threefry, [counters, keys], [dtypes.uint64] * 2, dtypes.uint64)
-    assert got.tolist() == list(known.values())
+    assert got.tolist() == list(published.values())

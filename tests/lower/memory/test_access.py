@@ -90,7 +90,7 @@ def test_results_read_by_the_same_kernel_are_read_from_their_buffers() -> None:
 
 
 def test_unroll_copies_are_offsets_of_one_pointer() -> None:
-    nest = move(added(5, 30), OptOps.UPCAST, 1, 8)  # four vectors, the last moved inwards
+    nest = move(added(5, 30), OptOps.UPCAST, 1, 8)  # four vectors, the last one overlaps
     program = program_of(move(nest, OptOps.UPCAST, 1, 4))
     first, *others = [store.src[0] for store in all_of(program, Ops.STORE)]
     assert sorted(at.src[1].arg for at in others) == [8, 16, 22]

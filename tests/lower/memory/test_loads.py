@@ -31,7 +31,7 @@ def test_a_padded_load_carries_its_gate() -> None:
 
 
 def test_strided_lanes_are_loaded_one_by_one() -> None:
-    nest = move(added(4, 8), OptOps.UPCAST, 1, 8)  # written along rows, read down columns
+    nest = move(added(4, 8), OptOps.UPCAST, 1, 8)  # stored along rows, loaded along columns
     program = program_of(nest)
     assert [u.dtype.count for u in all_of(program, Ops.LOAD)] == [1] * 8
     assert [u.src[1].dtype.count for u in all_of(program, Ops.STORE)] == [8]
@@ -63,7 +63,7 @@ def test_stride_two_is_shuffled_from_two_vectors() -> None:
     assert [load.dtype.count for load in loads] == [8, 8]
     first, second = (load.src[0] for load in loads)
     assert second.src[0] is first
-    assert second.src[1].arg == 7  # the last lane ends the second one
+    assert second.src[1].arg == 7  # the second vector ends with the last lane
 
 
 def test_stride_two_with_an_odd_number_of_lanes() -> None:

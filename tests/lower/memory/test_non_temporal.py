@@ -21,11 +21,11 @@ from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.lower import lower
 from glassgrad.lower.memory.non_temporal import divisor
 
-SMALL = replace(TARGET, l3_bytes=1 << 12)  # a machine for which 64 x 64 floats are much
+SMALL = replace(TARGET, l3_bytes=1 << 12)  # a machine on which 64 x 64 floats exceed L3
 
 
-def stores(tensor: Tensor) -> list[bool]:
-    """Of all vectors that go to results, whether they may go past the caches."""
+def are_non_temporal(tensor: Tensor) -> list[bool]:
+    """For all vector stores to results: True if they are non-temporal."""
     found: list[bool] = []
     for kernel in planned(tensor).kernels:
         for uop in write_source(kernel, SMALL).program.uops:
@@ -62,13 +62,13 @@ def _updated(tensor: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("name", IN_ORDER)
 def test_contiguous_stores_are_non_temporal(name: str) -> None:
-    found = stores(IN_ORDER[name]())
+    found = are_non_temporal(IN_ORDER[name]())
     assert found and all(found)
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_stores_are_cached(name: str) -> None:
-    found = stores(OTHERS[name]())
+    found = are_non_temporal(OTHERS[name]())
     assert found and not any(found)
 
 

@@ -17,7 +17,7 @@ ROWS, COLUMNS = make_range(0, 4), make_range(1, 6)
 
 
 def two_loops(target: Target = CPU) -> tuple[Emitter, UOp, list[AddressTerm]]:
-    """An emitter inside of two loops, a pointer, and what rows of 100 and columns of 7 add."""
+    """An emitter inside of two loops, a pointer, and the terms of rows of 100 and columns of 7."""
     emitter = Emitter(target, UOp(Ops.SINK))
     emitter.open(ROWS)
     emitter.open(COLUMNS)

@@ -27,10 +27,10 @@ def scratches(program: Program) -> list[UOp]:
 
 
 def chain(count: int) -> Tensor:
-    """Values that are each made of the one before, turned around: rows of 2 KB."""
+    """Each value is computed from the reversed previous one: rows of 2 KB."""
     x = memory(64, 512)
     for _ in range(count):
-        x = (x + x.flip(1))._once()
+        x = (x + x.flip(1))._computed_once()
     return x * 2
 
 
@@ -43,9 +43,9 @@ def test_a_chain_of_stages_needs_memory_for_two() -> None:
 
 
 def test_scratch_that_is_read_later_keeps_its_memory() -> None:
-    first = (memory(64, 512) * 3)._once()
-    second = (first + first.flip(1))._once()
-    third = (second + second.flip(1))._once()
+    first = (memory(64, 512) * 3)._computed_once()
+    second = (first + first.flip(1))._computed_once()
+    third = (second + second.flip(1))._computed_once()
     nest = optimize(kernel_of(third.flip(1) + first.flip(1) + third), TARGET)
     found = scratches(lower(nest, TARGET))
     assert len(found) == 3
@@ -56,13 +56,13 @@ def test_a_chain_of_stages_is_computed_correctly() -> None:
     x = np.random.default_rng(0).standard_normal((64, 512)).astype(np.float32)
     found, want = Tensor(x), x
     for _ in range(4):
-        found, want = (found + found.flip(1))._once(), want + want[:, ::-1]
+        found, want = (found + found.flip(1))._computed_once(), want + want[:, ::-1]
     np.testing.assert_allclose((found * 2).numpy(), want * 2, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_live_scratch_never_overlaps(seed: int) -> None:
-    """Between the first and the last line that name one of two, in any loop around."""
+    """Checks the instructions between the first and last use, in all loops around."""
     for kernel in schedule(random_graph(Random(seed), 12), TARGET).kernels:
         program = lower(optimize(kernel, TARGET, RandomChooser(seed)), TARGET)
         places = {scratch: _lines(program, scratch) for scratch in scratches(program)}

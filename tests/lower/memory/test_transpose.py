@@ -19,7 +19,7 @@ from glassgrad.lower.memory.transpose import interleave_lanes, transpose_registe
 from glassgrad.lower.scope import Scopes
 
 
-def turned(rows: int, columns: int, lanes: int, registers: int) -> Nest:
+def transposed(rows: int, columns: int, lanes: int, registers: int) -> Nest:
     """y = x.T, with lanes along a column of x and registers along a row."""
     x = numbers(rows, columns)
     nest = nest_of(UOp(Ops.PERMUTE, x.dtype, (x,), (1, 0)) + 1.0)
@@ -27,33 +27,33 @@ def turned(rows: int, columns: int, lanes: int, registers: int) -> Nest:
 
 
 def test_a_block_is_loaded_by_rows_and_shuffled() -> None:
-    program = program_of(turned(32, 24, 8, 8))
+    program = program_of(transposed(32, 24, 8, 8))
     assert [load.dtype.count for load in all_of(program, Ops.LOAD)] == [8] * 8
     assert count(program, Ops.SHUFFLE) == 8 * 3, "three steps for eight columns"
     assert count(program, Ops.STACK) <= 1, "the number that is added, and nothing lane by lane"
 
 
 def test_longer_runs_are_several_blocks() -> None:
-    program = program_of(turned(32, 48, 8, 16))
+    program = program_of(transposed(32, 48, 8, 16))
     assert count(program, Ops.LOAD) == 16 and count(program, Ops.SHUFFLE) == 48
 
 
 def test_registers_after_the_last_whole_block_are_loaded_one_by_one() -> None:
-    program = program_of(turned(32, 27, 8, 9))
+    program = program_of(transposed(32, 27, 8, 9))
     assert sorted(load.dtype.count for load in all_of(program, Ops.LOAD)) == [1] * 8 + [8] * 8
     assert count(program, Ops.SHUFFLE) == 8 * 3
 
 
 @pytest.mark.parametrize("registers", [3, 4])
 def test_registers_that_form_no_block_are_loaded_one_by_one(registers: int) -> None:
-    program = program_of(turned(32, 24, 8, registers))
+    program = program_of(transposed(32, 24, 8, registers))
     assert count(program, Ops.SHUFFLE) == 0
     assert all(load.dtype.count == 1 for load in all_of(program, Ops.LOAD))
 
 
 def test_a_block_needs_registers_for_its_rows_and_columns() -> None:
     small = replace(TARGET, registers=8)
-    assert count(program_of(turned(32, 24, 8, 8), small), Ops.SHUFFLE) == 0
+    assert count(program_of(transposed(32, 24, 8, 8), small), Ops.SHUFFLE) == 0
 
 
 @pytest.mark.parametrize("device", ["CPU", "PYTHON"])

@@ -33,8 +33,8 @@ def program_of(tensor: Tensor, target: Target = MANY_REGISTERS) -> Program:
     return program
 
 
-def asked_beside_products(program: Program) -> list[UOp]:
-    """What is asked for in the innermost loop, among the products."""
+def operand_prefetches(program: Program) -> list[UOp]:
+    """The prefetches in the innermost loop, among the products."""
     products = [n for n, line in enumerate(program.uops) if line.op is Ops.MULACC]
     begin = max(n for n in range(products[0]) if program.uops[n].op is Ops.RANGE)
     inside = program.uops[begin : products[-1]]
@@ -42,14 +42,14 @@ def asked_beside_products(program: Program) -> list[UOp]:
 
 
 def linear(rows: int, depth: int, columns: int) -> Tensor:
-    """A layer whose weights lie one row behind the other."""
+    """A layer whose weights are row-major."""
     return memory(rows, depth) @ memory(columns, depth).transpose()
 
 
 @pytest.mark.parametrize("columns", [3072, 3000])
 def test_weights_are_prefetched_once_per_iteration(columns: int) -> None:
     program = program_of(linear(256, 768, columns))
-    (place,) = asked_beside_products(program)
+    (place,) = operand_prefetches(program)
     steps = [u.src[1] for u in place.toposort() if u.op is Ops.INDEX]
     assert steps, "the place moves on with the loops"
     inner = max(depths(program, Ops.MULACC))
@@ -57,15 +57,15 @@ def test_weights_are_prefetched_once_per_iteration(columns: int) -> None:
 
 
 def test_the_prefetch_is_behind_the_current_panel() -> None:
-    """Two panels of 48 rows are packed at a time: what follows begins 96 rows further on."""
+    """Two panels of 48 rows are packed at a time, so the next ones begin 96 rows later."""
     program = program_of(linear(256, 768, 3072))
-    (place,) = asked_beside_products(program)
+    (place,) = operand_prefetches(program)
     assert place.op is Ops.INDEX and place.src[1].is_const
     assert place.src[1].arg % (48 * 768) == 0 and place.src[1].arg > 0
 
 
 def test_the_next_panels_are_prefetched_completely() -> None:
-    (place,) = asked_beside_products(program_of(linear(256, 768, 3072)))
+    (place,) = operand_prefetches(program_of(linear(256, 768, 3072)))
     ahead = place.src[1].arg
     steps = 32 * ahead // 48  # 32 tiles of 8 rows, each with sums of all steps, for every panel
     inner = place.src[0].src[1]
@@ -75,23 +75,23 @@ def test_the_next_panels_are_prefetched_completely() -> None:
 
 def test_unpacked_rows_are_prefetched_a_tile_ahead() -> None:
     program = program_of(memory(1024, 768) @ memory(768, 3072))
-    (place,) = asked_beside_products(program)
+    (place,) = operand_prefetches(program)
     assert place.src[1].arg == 8 * 768, "the eight rows of the next tile"
     assert max(depths(program, Ops.MULACC)) in depths(program, Ops.PREFETCH)
 
 
 def test_both_operands_of_a_gradient_are_prefetched() -> None:
-    """Parts of 256 rows; of one operand a core packs 768 of 1536 columns, which lie apart."""
+    """Parts of 256 rows; of one operand a core packs 768 of 1536 columns, which are strided."""
     program = program_of(memory(2048, 1536).transpose() @ memory(2048, 384))
-    places = asked_beside_products(program)
+    places = operand_prefetches(program)
     slots = [u.arg.slot for place in places for u in place.toposort() if u.op is Ops.PARAM]
     assert sorted(slots) == [1, 2]
 
 
 def test_cached_or_rarely_used_operands_are_not_prefetched() -> None:
-    assert not asked_beside_products(program_of(memory(96, 768) @ memory(768, 96)))
-    assert not asked_beside_products(program_of(linear(48, 64, 48)))
-    assert not asked_beside_products(program_of(memory(16, 768) @ memory(768, 3072)))
+    assert not operand_prefetches(program_of(memory(96, 768) @ memory(768, 96)))
+    assert not operand_prefetches(program_of(linear(48, 64, 48)))
+    assert not operand_prefetches(program_of(memory(16, 768) @ memory(768, 3072)))
 
 
 # ---------------------------------------------------------------------- what a run asks for
@@ -99,26 +99,28 @@ def test_cached_or_rarely_used_operands_are_not_prefetched() -> None:
 LINE = 16  # floats
 
 
-class Watch:
-    """Lines of arguments in the order in which a program asks for them, and reads them."""
+class AccessRecorder:
+    """Cache lines of arguments in the order in which a program prefetches and reads them."""
 
     def __init__(self, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: dict[int, set[int]] = {}
-        self.late: dict[int, set[int]] = {}  # lines that were read before anybody asked
+        self.late: dict[int, set[int]] = {}  # lines that were read before they were prefetched
         self.read: dict[int, set[int]] = {}
         load = STEPS[Ops.LOAD]
-        monkeypatch.setitem(STEPS, Ops.PREFETCH, lambda t, u: self.ask(u, t.values[u.src[0]].at))
         monkeypatch.setitem(
-            STEPS, Ops.LOAD, lambda t, u: self.see(u, t.values[u.src[0]].at) or load(t, u)
+            STEPS, Ops.PREFETCH, lambda t, u: self.record_prefetch(u, t.values[u.src[0]].at)
+        )
+        monkeypatch.setitem(
+            STEPS, Ops.LOAD, lambda t, u: self.record_load(u, t.values[u.src[0]].at) or load(t, u)
         )
         params = {u.arg.slot: u.arg.numel for u in program.uops if u.op is Ops.PARAM}
         arrays = [np.zeros(params[slot], np.float32) for slot in sorted(params)]
         ProgramRun(program, [array.ctypes.data for array in arrays], ()).run()
 
-    def ask(self, uop: UOp, at: int) -> None:
+    def record_prefetch(self, uop: UOp, at: int) -> None:
         self.asked.setdefault(_slot(uop), set()).add(at // LINE)
 
-    def see(self, uop: UOp, at: int) -> None:
+    def record_load(self, uop: UOp, at: int) -> None:
         slot = _slot(uop)
         if slot is None:
             return
@@ -150,7 +152,7 @@ SMALL = replace(TARGET, cores=1, l2_bytes=4 << 10, l3_bytes=64 << 10)
 def test_much_reused_operands_are_not_prefetched(
     make: Callable[[], Tensor], slot: int, late: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Watch(program_of(make(), SMALL), monkeypatch)
+    watch = AccessRecorder(program_of(make(), SMALL), monkeypatch)
     assert len(watch.late[slot]) == late
     assert len(watch.read[slot]) > 2 * late
     beside = watch.asked[slot] - watch.read[slot]
@@ -158,7 +160,7 @@ def test_much_reused_operands_are_not_prefetched(
 
 
 def test_separate_runs_are_prefetched_in_order() -> None:
-    """Every place that is asked for, step by step: all lines of the runs, and none beside them."""
+    """All lines of the runs are prefetched, and no others."""
     runs = Runs(count=5, length=40, pitch=100)
     loops = [make_range(0, 2), make_range(1, 4), make_range(2, 10)]
     (away,) = _prefetch_offsets(runs, loops[:2], loops[2:], LINE)

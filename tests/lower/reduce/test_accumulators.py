@@ -94,7 +94,7 @@ def test_the_result_is_read_after_the_loop() -> None:
 
 
 def test_a_sum_of_products_with_zero_sees_infinities() -> None:
-    """inf * 0 is nan: only the zeros around an image are left out."""
+    """inf * 0 is nan: only padding is left out."""
     x = Tensor(np.full(1000, np.inf, np.float32)).realize()
     for noopt in (0, 1):
         with Context(NOOPT=noopt):

@@ -40,7 +40,7 @@ def sizes_of(body: UOp) -> list[list[int]]:
         ((MAX_BLOCK_STEPS,), [[MAX_BLOCK_STEPS]]),  # short
         ((2 * MAX_BLOCK_STEPS,), [[2, MAX_BLOCK_STEPS]]),
         ((3000,), [[2, 1500]]),  # evenly
-        ((4099,), [[2, MAX_BLOCK_STEPS], [3]]),  # a prime leaves a rest
+        ((4099,), [[2, MAX_BLOCK_STEPS], [3]]),  # a prime leaves a remainder
         ((1000, 1000), [[1000, 1000]]),  # the inner loop is a block
         ((1 << 20, 2), [[1 << 10, 1 << 10, 2]]),
     ],
@@ -83,7 +83,7 @@ def test_an_accumulator_does_not_saturate() -> None:
 @pytest.mark.parametrize("rows", [100_000, 100_003, 1 << 17])
 @pytest.mark.parametrize("columns", [1, 3, 16, 64])
 def test_sums_along_any_axis_keep_the_error_bound(rows: int, columns: int) -> None:
-    x = np.full((rows, columns), 0.1, np.float32)  # every rounding goes the same way
+    x = np.full((rows, columns), 0.1, np.float32)  # all rounding errors have the same sign
     wanted = x.astype(np.float64).sum(0)
     tall, wide = Tensor(x).realize(), Tensor(x.T.copy()).realize()
     for found in (tall.sum(0), wide.sum(1), (tall + 0.0).exp().log().sum(0)):

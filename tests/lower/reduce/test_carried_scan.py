@@ -31,8 +31,8 @@ def param(slot: int, *shape: int) -> UOp:
     return UOp(Ops.PARAM, FLOAT, (), Param(slot, shape, strides))
 
 
-class Kept:
-    """y[r] = what is carried of x[c, r] over c, in the end."""
+class CarriedKernel:
+    """y[r] = the carried value of x[c, r] after all iterations over c."""
 
     def __init__(self) -> None:
         self.number = count(1)
@@ -47,7 +47,7 @@ class Kept:
     def scan(self, op: Ops | Exclusive, *sources: UOp) -> UOp:
         return UOp(Ops.SCAN, FLOAT, (*sources, self.blocks), op)
 
-    def keep(self, row: UOp, value: UOp, *around: UOp) -> UOp:
+    def stage(self, row: UOp, value: UOp, *around: UOp) -> UOp:
         return UOp(Ops.STAGE, FLOAT, (value, row, *around, row), (ROWS,))
 
     def nest(self, *stages: UOp) -> Nest:
@@ -60,9 +60,9 @@ class Kept:
 
 
 def total(op: Ops) -> Nest:
-    kept, row = Kept(), make_range(40, ROWS)
+    kept, row = CarriedKernel(), make_range(40, ROWS)
     factor = (kept.x(row),) if op is Ops.MULACC else ()
-    return kept.nest(kept.keep(row, kept.scan(op, kept.x(row), *factor), kept.blocks))
+    return kept.nest(kept.stage(row, kept.scan(op, kept.x(row), *factor), kept.blocks))
 
 
 def run(nest: Nest, x: np.ndarray) -> np.ndarray:
@@ -104,10 +104,10 @@ def test_the_last_value_combines_all_iterations(
 
 
 def test_stages_carried_over_a_loop_share_it() -> None:
-    kept = Kept()
+    kept = CarriedKernel()
     one, two = kept.rows(), kept.rows()
-    most = kept.keep(one, kept.scan(Ops.MAX, kept.x(one)), kept.blocks)
-    least = kept.keep(two, kept.scan(Ops.MIN, kept.x(two)), kept.blocks)
+    most = kept.stage(one, kept.scan(Ops.MAX, kept.x(one)), kept.blocks)
+    least = kept.stage(two, kept.scan(Ops.MIN, kept.x(two)), kept.blocks)
     nest, x = kept.nest(most, least), numbers()
     sizes = [line.src[0].arg for line in all_of(program_of(nest), Ops.RANGE)]
     assert sizes.count(BLOCKS) == 1
@@ -116,11 +116,11 @@ def test_stages_carried_over_a_loop_share_it() -> None:
 
 @pytest.mark.parametrize("op", [Ops.MAX, Exclusive(Ops.MAX)])
 def test_each_iteration_can_read_carried_stages(op: Ops | Exclusive) -> None:
-    kept = Kept()
+    kept = CarriedKernel()
     one, two = kept.rows(), kept.rows()
-    now = kept.keep(one, kept.scan(op, kept.x(one)))
+    now = kept.stage(one, kept.scan(op, kept.x(one)))
     value = now.index(two).load().maximum(UOp(Ops.CONST, FLOAT, (), -9.0))
-    nest = kept.nest(kept.keep(two, kept.scan(Ops.ADD, value), kept.blocks))
+    nest = kept.nest(kept.stage(two, kept.scan(Ops.ADD, value), kept.blocks))
     x = numbers(1)
     so_far = np.maximum.accumulate(x, 0)
     if isinstance(op, Exclusive):

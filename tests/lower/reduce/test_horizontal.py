@@ -27,11 +27,11 @@ def vectors(amount: int, dtype: DType, lanes: int) -> list[UOp]:
     return [UOp(Ops.LOAD, dtype.vec(lanes), (place,)) for place in places]
 
 
-def written(node: UOp, names: dict[UOp, list[str]]) -> list[str]:
-    """What the lanes of an instruction are, in letters."""
+def lane_texts(node: UOp, names: dict[UOp, list[str]]) -> list[str]:
+    """The lanes of an instruction as letters."""
     if node in names:
         return names[node]
-    parts = [written(source, names) for source in node.src]
+    parts = [lane_texts(source, names) for source in node.src]
     if node.op is Ops.GEP:
         return [parts[0][node.arg]]
     if node.op is Ops.SHUFFLE:
@@ -56,13 +56,13 @@ def test_neighbouring_lanes_are_combined_first(
     rows = vectors(amount, dtype, lanes)
     names = {row: [f"{r}.{i} " for i in range(lanes)] for r, row in enumerate(rows)}
     found = combine_lanes(Scopes(), op, rows)
-    assert [written(one, names) for one in found] == [[tree(op, names[row])] for row in rows]
+    assert [lane_texts(one, names) for one in found] == [[tree(op, names[row])] for row in rows]
 
 
 def test_other_numbers_of_lanes_are_combined_one_by_one() -> None:
     rows = vectors(4, dtypes.float32, 6)
     names = {row: [f"{r}{i}" for i in range(6)] for r, row in enumerate(rows)}
-    (text,) = written(combine_lanes(Scopes(), Ops.ADD, rows)[1], names)
+    (text,) = lane_texts(combine_lanes(Scopes(), Ops.ADD, rows)[1], names)
     assert text == "(((1011)(1213))(1415))"
 
 

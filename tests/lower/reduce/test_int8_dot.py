@@ -58,7 +58,7 @@ def test_too_few_columns_for_a_vector_are_computed_one_by_one() -> None:
 
 
 class DotChooser(RandomChooser):
-    """Dot products, and then whatever moves are legal."""
+    """Dot products, then random legal moves."""
 
     def __call__(self, nest: Nest, target: Target) -> tuple[Opt, ...]:
         slot = self.rng.choice((1, 2))

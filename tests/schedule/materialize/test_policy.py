@@ -168,7 +168,7 @@ def test_every_kept_op_has_a_last_source() -> None:
 
 
 def test_what_is_computed_once_is_stored_only_where_another_kernel_reads_it() -> None:
-    once = memory(64, 512).exp()._once()
+    once = memory(64, 512).exp()._computed_once()
     made = planned((once + once.flip(1)) * 2)
     assert len(made.kernels) == 1
     assert len(made.buffers[0]) == 2  # no third one for what lies between
