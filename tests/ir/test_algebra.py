@@ -1,4 +1,4 @@
-"""Every row of the table, on every dtype that it allows, against what the ops mean."""
+"""Every row of the table, on every dtype that it allows, against the semantics of ops."""
 
 import math
 from functools import cache

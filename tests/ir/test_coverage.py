@@ -1,4 +1,4 @@
-"""Coverage of stores: what is proved is so, loop moves keep it, and planted defects are found."""
+"""Coverage of stores: proofs are right, loop moves preserve coverage, planted defects are found."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_tails_of_tails() -> None:
     assert coverage_of(store).footprint == whole_buffer((104,), (1,))
 
 
-def test_joined_axes_of_a_transposed_buffer_are_all_of_it() -> None:
+def test_coalesced_axes_of_a_transposed_buffer_cover_it() -> None:
     kernel = kernel_of(in_memory(24, 36).T.contiguous())
     rows, columns = kernel.outer
     joined = apply_opt(
@@ -304,7 +304,7 @@ def test_what_is_read_and_written_is_not_written_twice() -> None:
     assert "stored twice" in str(difference(kernel.body, twice, rewrites=True))
 
 
-def test_sums_are_kept_only_where_something_was_stored() -> None:
+def test_sums_accumulate_only_in_initialized_memory() -> None:
     kernel = KERNELS["two outputs"]
     nest = optimize(kernel, TARGET)
     kept = [store for store in nest.body.src if store.arg is Ops.ADD]
@@ -315,7 +315,7 @@ def test_sums_are_kept_only_where_something_was_stored() -> None:
     assert "never stored" in str(difference(kernel.body, swapped))
 
 
-def test_additions_at_places_happen_as_often_as_before() -> None:
+def test_scattered_additions_happen_as_often_as_before() -> None:
     kernel = KERNELS["scattered"]
     start, added = kernel.body.src
     twice = sink(start, UOp(added.op, added.dtype, (*added.src, make_range(99, 2)), added.arg))

@@ -1,4 +1,4 @@
-"""What is too large for the near caches is far away."""
+"""Buffers larger than the private caches exceed the cache."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def place(size: int, gate: UOp | None = None) -> UOp:
     return param.index(make_range(0, size), gate=gate)
 
 
-def test_memory_is_far_if_the_second_cache_does_not_hold_it() -> None:
+def test_a_buffer_larger_than_l2_exceeds_the_cache() -> None:
     assert not exceeds_cache(place(256), TARGET)
     assert exceeds_cache(place(257), TARGET)
 
 
-def test_nobody_asks_for_what_may_not_be_read_or_is_scratch() -> None:
+def test_conditional_loads_and_scratch_never_exceed_the_cache() -> None:
     assert not exceeds_cache(
         place(257, make_range(1, 9).alu(Ops.CMPLT, const(3, dtypes.index))), TARGET
     )

@@ -1,4 +1,4 @@
-"""Index algebra: whatever is simplified has the same value for every value of its ranges."""
+"""Index algebra: a simplified expression has the same value for every value of its ranges."""
 
 from itertools import product
 
@@ -75,7 +75,7 @@ def test_joining_and_splitting_axes_gives_the_axes_back():
     assert mod(flat, 5) is c
 
 
-def test_a_place_is_the_sum_that_its_expression_is():
+def test_a_flat_address_is_the_sum_of_its_terms():
     i, j, k, n = RANGES
     places = (
         ((i, j, k), (12, 4, 1)),

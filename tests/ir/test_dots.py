@@ -1,4 +1,4 @@
-"""Which sums are dot products, and which instruction takes them."""
+"""Which sums are dot products, and which instruction computes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ops mean: against NumPy where NumPy has the dtype, and ml_dtypes where it has not."""
+"""The semantics of ops: against NumPy where it has the dtype, and ml_dtypes otherwise."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Reading what is overwritten, only where it is written."""
+"""Overwritten elements are read only at the index that is written."""
 
 from __future__ import annotations
 

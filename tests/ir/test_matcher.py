@@ -61,7 +61,7 @@ def test_constants_are_folded_with_the_dtype_they_have():
     assert compare(v + UOp(Ops.MUL, v.dtype, (const(1), const(3))), None).arg is True
 
 
-def test_generated_code_is_no_place_of_the_users():
+def test_generated_code_is_no_line_of_the_user():
     found = []
 
     def called_by_a_matcher(_):

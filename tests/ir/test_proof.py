@@ -1,4 +1,4 @@
-"""Indices inside of their buffers: what is proved is so, and what is not gets a gate."""
+"""Bounds proofs: what is proved is in bounds, and everything else gets a gate."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_ranges_that_fill_an_axis_need_no_gate() -> None:
     assert not is_in_bounds(memory(19).index(add(scale(ROWS, 5), COLUMNS)))
 
 
-def test_the_gate_of_a_padded_image_proves_its_places() -> None:
+def test_the_gate_of_a_padded_image_proves_its_indices() -> None:
     place = sub(add(ROWS, COLUMNS), 2)
     image = memory(4)
     assert not is_in_bounds(image.index(place))

@@ -1,4 +1,4 @@
-"""Reindexing: other indices in an expression, which means the same and stays canonical."""
+"""Reindexing: other indices in an expression, with the same meaning and in canonical form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS, COLUMNS = make_range(7, 2), make_range(8, 3)
 
 @settings(max_examples=150)
 @given(expressions(), expressions(), st.integers(-3, 9))
-def test_values_are_those_at_the_new_places(value: UOp, place: UOp, limit: int) -> None:
+def test_values_are_those_at_the_new_indices(value: UOp, place: UOp, limit: int) -> None:
     axis = RANGES[0]
     for node in (value, less(value, limit)):
         moved = reindex(node, {axis: place})
@@ -27,7 +27,7 @@ def test_values_are_those_at_the_new_places(value: UOp, place: UOp, limit: int) 
 
 
 @given(expressions())
-def test_a_sum_is_written_as_if_it_had_been_made_at_the_new_places(value: UOp) -> None:
+def test_a_reindexed_sum_is_in_canonical_form(value: UOp) -> None:
     moved = reindex(value, {RANGES[1]: add(scale(ROWS, 3), COLUMNS)})
     assert moved is build(linear(moved))
 

@@ -1,4 +1,4 @@
-"""Sizes: ints that variables decide."""
+"""Sizes: ints that depend on variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs: legal nodes pass at their stage, each illegal one is shown with what is wrong."""
+"""Specs: legal nodes pass at their stage, illegal ones are shown with the reason."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What the loops of a STAGE do: fill places, add to them, carry something on."""
+"""The role of each loop of a STAGE: filling elements, accumulating, carrying a scan."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def kept(value: UOp) -> UOp:
     return UOp(Ops.STAGE, value.dtype, (value, ROWS, ROWS), (8,))
 
 
-def test_steps_outside_of_the_places_are_carried_over() -> None:
+def test_steps_outside_of_the_indices_are_carried() -> None:
     assert carried_loops(kept(scanned(STEPS))) == (STEPS,)
 
 
-def test_steps_that_are_places_are_scanned_in_a_register() -> None:
+def test_steps_along_an_index_are_scanned_in_a_register() -> None:
     assert carried_loops(kept(scanned(ROWS))) == ()
 
 
@@ -34,18 +34,18 @@ def test_a_register_is_carried_by_the_scan_itself() -> None:
     assert carried_loops(UOp(Ops.STAGE, value.dtype, (value,), ())) == ()
 
 
-def test_what_is_no_scan_is_not_carried() -> None:
+def test_only_scans_are_carried() -> None:
     assert carried_loops(kept(const(1.0, dtypes.float32))) == ()
 
 
-def test_what_loops_bring_that_no_place_depends_on_is_added_up() -> None:
+def test_loops_that_no_index_depends_on_accumulate() -> None:
     one = const(1.0, dtypes.float32)
     sums = UOp(Ops.STAGE, one.dtype, (one, ROWS, STEPS, ROWS), (8,))
     assert accumulated_loops(sums) == (STEPS,) and carried_loops(sums) == ()
     assert accumulated_loops(kept(one)) == ()
 
 
-def test_what_is_carried_is_not_added_up_as_well() -> None:
+def test_carried_loops_do_not_accumulate() -> None:
     value = scanned(STEPS)
     inside = UOp(Ops.STAGE, value.dtype, (value, ROWS, STEPS, ROWS), (8,))
     assert carried_loops(inside) == (STEPS,) and accumulated_loops(inside) == ()

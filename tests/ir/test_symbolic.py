@@ -1,4 +1,4 @@
-"""SymbolicInts: what Python's arithmetic does with sizes that are known only at launch."""
+"""SymbolicInts: Python arithmetic with sizes that are only known at launch."""
 
 from __future__ import annotations
 

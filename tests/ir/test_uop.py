@@ -47,7 +47,7 @@ def test_constants_are_values_of_their_dtype():
     assert const(2, dtypes.bool).arg is True
 
 
-def test_nodes_are_forgotten_when_nobody_holds_them():
+def test_unreferenced_nodes_are_freed():
     before = len(NODES)
     held = variable("forgotten", 0, 1) * 12_345
     assert len(NODES) > before

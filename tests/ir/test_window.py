@@ -1,4 +1,4 @@
-"""Movements of buffers are windows on their memory, or nothing."""
+"""Movement of a buffer is a View of its memory where strides can express it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def movements(draw: st.DrawFn) -> UOp:
 
 
 @given(movements())
-def test_a_window_shows_what_the_movements_say(node: UOp) -> None:
+def test_a_view_shows_the_moved_elements(node: UOp) -> None:
     view = window_of(node)
     if view is None:  # only a reshape can be more than strides can say
         assert any(found.op is Ops.RESHAPE for found in node.toposort())
@@ -62,7 +62,7 @@ def test_elements_that_lie_nowhere_have_no_window() -> None:
     assert window_of(UOp(Ops.PAD, node.dtype, (node,), ((0, 1), (0, 0)))) is None
 
 
-def test_what_was_computed_is_a_window_too() -> None:
+def test_computed_values_have_views_too() -> None:
     node = leaf(np.arange(3, dtype=np.int32))
     more = node + 1
     set_realized(more, leaf(np.array([1, 2, 3], np.int32)))

@@ -1,4 +1,4 @@
-"""Looking at a nest and rebuilding it."""
+"""Queries and rewrites of a nest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Movement costs nothing: one kernel, and an index that a person would have written."""
+"""Movement is free: one kernel, with indices as a person would write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes in place: whoever reads a buffer sees the version that the graph says."""
+"""In-place writes: every reader of a buffer sees the version that the graph specifies."""
 
 from __future__ import annotations
 

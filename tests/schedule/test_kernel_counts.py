@@ -1,4 +1,4 @@
-"""How many kernels well-known expressions become, at real sizes, on a machine with two cores."""
+"""How many kernels well-known expressions become, at real sizes, with two cores."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_an_embedding_written_as_a_one_hot_sum_does_not_store_the_one_hot(how: s
     assert reduces == [], "a lookup needs no loop over the table"
 
 
-def test_a_lookup_at_computed_places_does_not_store_the_one_hot() -> None:
+def test_a_lookup_at_computed_indices_does_not_store_the_one_hot() -> None:
     places = memory(64, dtype=dtypes.int32) * 3 % 5000 + memory(64, dtype=dtypes.int32)
     hit = places.reshape(64, 1) == Tensor.arange(5000).reshape(1, 5000)
     made = planned(hit.reshape(64, 5000, 1).where(memory(5000, 128), 0.0).sum(1))

@@ -125,7 +125,7 @@ def test_a_chain_of_moves_composes(seed: int) -> None:
     np.testing.assert_array_equal(moved_elements(array, shape, indices, ()), want)
 
 
-def test_reshape_keeps_groups_of_axes_apart() -> None:
+def test_reshape_keeps_groups_of_axes_separate() -> None:
     x = leaf(np.zeros((6, 5, 4)))
     node = UOp(Ops.RESHAPE, x.dtype, (x,), (2, 3, 5, 2, 2))
     axes = places(node.shape)

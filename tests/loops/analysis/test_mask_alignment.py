@@ -1,4 +1,4 @@
-"""Rows of any length have loops of whole grains, if a mask hides what is added from all rows."""
+"""Rows of any length have loops of aligned length, if a mask hides the padding from all rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def gates(nest: Nest, base: Ops) -> list[UOp | None]:
     return [n.gate for n in nest.body.toposort() if n.op is Ops.INDEX and n.src[0].op is base]
 
 
-def test_loops_over_hidden_places_become_whole_grains() -> None:
+def test_loops_over_masked_elements_are_padded_to_the_alignment() -> None:
     before = attention(250)
     after = align_masked_loops(before, before.outer[-1])
     assert sorted({r.size for r in axes(after)}) == [8, 32, 250, 256]

@@ -1,4 +1,4 @@
-"""Which sums are relative to a maximum, and what goes along its axis with them."""
+"""Which sums a maximum scales, and which loops run along its axis."""
 
 from __future__ import annotations
 
@@ -78,13 +78,15 @@ def test_a_loop_that_is_cut_already_is_not_the_whole_axis() -> None:
         lambda x: (x - x.max(1, keepdim=True)).exp2().square().log2().sum(1),
     ],
 )
-def test_other_sums_are_not_carried(result: Callable[[Tensor], Tensor]) -> None:
+def test_sums_that_the_maximum_does_not_scale_are_not_carried(
+    result: Callable[[Tensor], Tensor],
+) -> None:
     nest = nest_of(result(memory(6, 32)))
     with pytest.raises(IllegalMove, match="no sum is scaled"):
         found(nest)
 
 
-def test_weights_that_are_wanted_themselves_are_not_carried() -> None:
+def test_weights_that_are_outputs_are_not_carried() -> None:
     q, k, v = memory(16, 64, 4), memory(16, 40, 4), memory(16, 40, 4)
     scores = q @ k.transpose(-2, -1)
     weights = (scores - scores.max(-1, keepdim=True)).exp()

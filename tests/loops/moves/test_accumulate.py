@@ -1,4 +1,4 @@
-"""ACCUMULATE: sums kept in memory while rows go by."""
+"""ACCUMULATE: sums in the output buffer, several rows of the input at a time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_is_made_of_a_sum_comes_last() -> None:
     same(before, after)
 
 
-def test_a_store_of_the_sum_itself_is_where_it_is_collected() -> None:
+def test_a_store_of_the_sum_itself_holds_it() -> None:
     total = reduce(numbers(12, 5), Ops.ADD, 0)
     before = nest_of(total, total * 2.0)
     after = move(before, OptOps.ACCUMULATE, 1, 4)
@@ -59,7 +59,7 @@ def test_a_store_of_the_sum_itself_is_where_it_is_collected() -> None:
     same(before, after)
 
 
-def test_only_one_sum_is_collected() -> None:
+def test_only_one_sum_is_accumulated() -> None:
     x = numbers(12, 5)
     two = nest_of(reduce(x, Ops.ADD, 0) * reduce(x, Ops.MAX, 0))
     with pytest.raises(IllegalMove, match="more than one reduction"):

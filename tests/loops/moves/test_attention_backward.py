@@ -1,4 +1,4 @@
-"""SWEEP: blocks of rows go by, and sums over all rows are carried along."""
+"""ATTENTION_BACKWARD: row blocks of scores are used along rows and summed over rows."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def sweep(nest: Nest, amount: int) -> Nest:
     return apply_opt(nest, Opt(OptOps.ATTENTION_BACKWARD, rows_of(nest)[0], amount), TARGET)
 
 
-def test_scratch_has_a_block_of_each_plane_and_both_sums() -> None:
+def test_scratch_has_a_block_of_the_scores_and_both_sums() -> None:
     nest = sweep(nest_of(both_ways()), 64)
     shapes = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert (256, 256) not in shapes
@@ -114,7 +114,7 @@ def test_rows_of_the_result_are_stored_block_by_block_and_sums_behind() -> None:
     assert inside == sorted(inside), "what waits for the last block stands first, and runs the loop"
 
 
-def test_blocks_divide_the_rows_and_go_by_on_one_core() -> None:
+def test_blocks_divide_the_rows_on_a_target_without_threads() -> None:
     nest = nest_of(both_ways())
     (axis, *_) = rows_of(nest)
     for amount in (0, 60, 256):
@@ -124,14 +124,14 @@ def test_blocks_divide_the_rows_and_go_by_on_one_core() -> None:
     assert "target has threads" in refused(nest, OptOps.ATTENTION_BACKWARD, axis, 64, GPU)
 
 
-def test_only_rows_that_something_sums_over_are_swept() -> None:
+def test_the_move_needs_a_sum_over_rows() -> None:
     q, k, v = [memory(*SHAPE) for _ in range(3)]
     nest = nest_of(kernel_of((q @ k.transpose(-2, -1)).softmax(-1) @ v))
     for axis in axes(nest):
         assert refused(nest, OptOps.ATTENTION_BACKWARD, axis.axis, 16)
 
 
-def test_rows_that_need_a_sum_over_all_rows_are_not_swept() -> None:
+def test_rows_may_not_depend_on_a_sum_over_all_rows() -> None:
     x, y = memory(32, 16, 8), memory(32, 16, 8)
     rows = (x * y).sum(-1)
     nest = nest_of(kernel_of(rows / rows.sum(1, keepdim=True)))
@@ -139,7 +139,7 @@ def test_rows_that_need_a_sum_over_all_rows_are_not_swept() -> None:
     assert "depends on a sum over all rows" in refused(nest, OptOps.ATTENTION_BACKWARD, axis, 2)
 
 
-def test_a_sum_that_needs_another_sum_over_the_rows_is_not_swept() -> None:
+def test_a_sum_may_not_depend_on_another_sum_over_rows() -> None:
     nest = nest_of(kernel_of(memory(1, 3, 3, 3).cumsum(3).var(2, correction=0)))
     assert rows_of(nest)
     assert "depends on a sum over all rows" in refused(
@@ -157,7 +157,7 @@ def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
     apply_opt(nest, Opt(OptOps.UPCAST, rows.axis, 4), TARGET)
 
 
-def test_masks_shorten_every_loop_over_places() -> None:
+def test_masks_shorten_every_loop_over_keys() -> None:
     tensors = [memory(*SHAPE) for _ in range(4)]
     made = tensors[0].scaled_dot_product_attention(*tensors[1:3], is_causal=True)
     kernel = kernel_of(made, *made.gradient(*tensors[:3], gradient=tensors[3]))
@@ -171,7 +171,7 @@ def test_masks_shorten_every_loop_over_places() -> None:
 # ---------------------------------------------------------------------- values
 
 
-class SweepChooser(RandomChooser):
+class BackwardChooser(RandomChooser):
     """Blocks of rows where that is legal, and then whatever moves are."""
 
     def __call__(self, nest: Nest, target: Target) -> Recipe:
@@ -187,10 +187,10 @@ def inputs(seed: int, *shape: int) -> list[Array]:
 
 
 @pytest.mark.parametrize("batch", range(5))
-def test_any_recipe_that_sweeps_gives_the_same(batch: int) -> None:
+def test_any_recipe_with_a_fused_backward_pass_gives_the_same(batch: int) -> None:
     count = 0
     for seed in range(batch * 6, batch * 6 + 6):
-        choose, choice = SweepChooser(seed), Random(seed)
+        choose, choice = BackwardChooser(seed), Random(seed)
         x = inputs(seed, choice.choice((8, 10)), 64, choice.choice((4, 7, 8)))
         sees = mask(64, choice.choice((1, 9, 64)), choice.choice((5, 64)))
         roots, *_ = collect_values(
@@ -224,7 +224,7 @@ def test_scratch_is_written_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -
         roots, *_ = collect_values(
             [t.uop for t in gradients(*[Tensor(part) for part in x], sees=Tensor(sees))]
         )
-        choose = SweepChooser(seed)
+        choose = BackwardChooser(seed)
         found = realize_on(PythonDevice("PYTHON:7"), graph_to_compute(roots), choose)
         for one, other in zip(found, expected(*x, sees), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-5)
@@ -267,7 +267,7 @@ def test_gradients_are_numpys_and_the_same_bits_again(
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16])
-def test_sums_of_half_precision_are_kept_in_float(dtype: object) -> None:
+def test_half_precision_sums_accumulate_in_float(dtype: object) -> None:
     x = inputs(5, 16, 256, 16)
     halves = [Tensor(part).cast(dtype).realize() for part in x]
     made = [t.float().numpy() for t in gradients(*halves, sees=None)]
@@ -277,7 +277,7 @@ def test_sums_of_half_precision_are_kept_in_float(dtype: object) -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 2, 2), (4, 5, 6), (3, 64, 8)])
-def test_a_sum_that_needs_another_one_of_all_rows_is_not_swept(shape: tuple[int, ...]) -> None:
+def test_a_variance_over_rows_is_refused(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(1).integers(-4, 5, shape).astype(np.float32)
     running = x.astype(np.float64).cumsum(-1)
     found = Tensor(x).cumsum(-1).var(1, correction=0).numpy()

@@ -1,4 +1,4 @@
-"""WINDOW: what overlapping readers read, copied once, with zeros put in around an image."""
+"""CACHE_READ: the footprint of a load is copied once, with the zeros of the padding."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_zeros_around_are_put_in_where_the_copy_is_made() -> None:
     same(before, after)
 
 
-def test_a_window_inside_of_an_output_loop_is_one_window_long() -> None:
+def test_a_footprint_inside_of_an_output_loop_is_one_window_long() -> None:
     before = convolution(20, 5)
     after = move(before, OptOps.CACHE_READ, 1, slot_of(before, 20))
     (stage,) = blocks(after, Ops.STAGE)
@@ -71,7 +71,7 @@ def test_the_axes_of_a_copy_may_have_another_order() -> None:
         move(before, OptOps.CACHE_READ, 1, (slot, (1, 1)))
 
 
-def test_what_is_no_window_is_refused() -> None:
+def test_indices_without_a_footprint_are_refused() -> None:
     nest = product(6, 8, 10)
     with pytest.raises(IllegalMove, match="no load of argument 9"):
         move(nest, OptOps.CACHE_READ, 0, 9)
@@ -79,7 +79,7 @@ def test_what_is_no_window_is_refused() -> None:
         move(nest, OptOps.CACHE_READ, 0, 2, GPU)
 
 
-def test_places_that_come_from_memory_are_no_window() -> None:
+def test_loaded_indices_have_no_footprint() -> None:
     x, index = numbers(20), leaf([[1, 2, 3, 4]] * 3, "int32")
     flat = UOp(Ops.RESHAPE, index.dtype, (index,), (12,))
     gathered = UOp(Ops.GATHER, x.dtype, (x, flat), 0)

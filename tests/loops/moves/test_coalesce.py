@@ -1,4 +1,4 @@
-"""Axes that move together become one."""
+"""COALESCE: loops whose indices have a common stride become one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_transpose_keeps_its_two_loops() -> None:
     assert merged(added(4, 6)) == {LOOP: [4, 6]}
 
 
-def test_a_broadcast_axis_stays_apart() -> None:
+def test_a_broadcast_axis_is_not_coalesced() -> None:
     assert merged(nest_of(numbers(4, 6) + numbers(6))) == {LOOP: [4, 6]}
     assert merged(nest_of(numbers(3, 4, 6) + numbers(4, 6))) == {LOOP: [3, 24]}
 
@@ -70,7 +70,7 @@ def test_an_axis_that_is_used_as_a_number_stays() -> None:
     assert merged(nest_of(numbers(4, 6) + line)) == {LOOP: [4, 6]}
 
 
-def test_padding_keeps_an_axis_apart() -> None:
+def test_a_padded_axis_is_not_coalesced() -> None:
     x = numbers(4, 6)
     padded = UOp(Ops.PAD, x.dtype, (x,), ((0, 0), (1, 0)))
     assert merged(nest_of(padded + 1.0)) == {LOOP: [4, 7]}
@@ -102,21 +102,21 @@ def same_or_nan(one: Nest, two: Nest) -> None:
         same(one, two)
 
 
-def test_two_loops_are_joined_where_that_is_asked_for() -> None:
+def test_the_move_coalesces_two_loops() -> None:
     before = added(4, 6)
     after = move(before, OptOps.COALESCE, 0, 1)
     assert kinds(after) == {LOOP: [24]}
     same(before, after)
 
 
-def test_a_tile_of_a_joined_axis_goes_on_in_the_next_row() -> None:
+def test_a_tile_of_a_coalesced_axis_continues_in_the_next_row() -> None:
     before = added(4, 6)
     after = move(move(before, OptOps.COALESCE, 0, 1), OptOps.UPCAST, 0, 5)
     assert kinds(after) == {LOOP: [5], AxisKind.UPCAST: [5]}
     same(before, after)
 
 
-def test_steps_of_a_sum_are_joined_too() -> None:
+def test_reduction_loops_are_coalesced_too() -> None:
     before = nest_of(reduce(numbers(3, 4, 5), Ops.ADD, 0, 2))
     first, second = [axis.axis for axis in axes(before) if axis.kind is REDUCE]
     after = move(before, OptOps.COALESCE, first, second)
@@ -124,7 +124,7 @@ def test_steps_of_a_sum_are_joined_too() -> None:
     same(before, after)
 
 
-def test_what_does_not_follow_each_other_is_not_joined() -> None:
+def test_loops_that_are_not_adjacent_are_refused() -> None:
     assert "plain" in refused(added(4, 6), OptOps.COALESCE, 0, 0)
     assert "plain" in refused(row_sums(4, 6), OptOps.COALESCE, 0, 1)
     assert "plain" in refused(move(added(4, 6), OptOps.UPCAST, 1, 6), OptOps.COALESCE, 0, 2)

@@ -1,4 +1,4 @@
-"""DOT: several steps of a sum of narrow products, in the dtypes that the machine can take."""
+"""DOT: several steps of an int8 or int16 dot product, in dtypes that the machine takes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_operands_become_what_the_machine_takes(
     assert factors(move(nest, OptOps.DOT, 2, 2, machine(name))) == taken
 
 
-def test_the_sum_of_the_other_operand_makes_up_for_a_turned_sign() -> None:
+def test_a_correction_term_undoes_flipped_signedness() -> None:
     nest = nest_of(narrow_product(4, 8, 6, ("int8", "int8"))[0])
     for slot, kept in ((2, [(6,)]), (1, [])):  # of columns, once; of a row, in its loop
         moved = move(nest, OptOps.DOT, 2, slot, machine("AVX-VNNI"))

@@ -1,4 +1,4 @@
-"""Axes of arguments that one number walks through become one."""
+"""Buffer axes that one loop index addresses become one."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_what_was_reshaped_is_read_in_a_row() -> None:
         np.testing.assert_allclose(one.reshape(-1), two.reshape(-1), rtol=1e-5)
 
 
-def test_axes_that_are_read_apart_stay_apart() -> None:
+def test_axes_that_are_indexed_separately_stay_separate() -> None:
     nest = merged(memory(16, 3, 6, 8).permute(1, 0, 2, 3).sum(0) + 1)
     assert shapes(flatten_buffer_axes(nest)) == {0: (16, 48), 1: (16, 3, 48)}
 
 
-def test_axes_that_do_not_lie_in_a_row_stay_apart() -> None:
+def test_axes_that_are_not_contiguous_stay_separate() -> None:
     turned = memory(6, 16, 8).permute(1, 0, 2).reshape(16, 48)
     nest = merged(turned.transpose() @ memory(16, 12))
     assert shapes(flatten_buffer_axes(nest))[1] in ((6, 16, 8), (16, 6, 8))
@@ -59,7 +59,7 @@ def test_a_gate_needs_its_axes() -> None:
     assert shapes(flatten_buffer_axes(nest)) == shapes(nest)
 
 
-def test_gradients_of_joined_heads_pack_whole_runs() -> None:
+def test_gradients_of_concatenated_heads_pack_contiguous_runs() -> None:
     """1152 rows are cut at 576 for two cores, which no head ends at."""
     wide = replace(TARGET, vector_bytes=64, registers=32, cores=2)
     heads = memory(2048, 3, 6, 64).reshape(2048, 1152)

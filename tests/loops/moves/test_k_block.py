@@ -1,4 +1,4 @@
-"""PARTIAL: sums in scratch while parts go by; and LANES, along which nothing need lie in a row."""
+"""K_BLOCK: partial sums in scratch; and LANES, along which nothing need be contiguous."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def product_nest() -> Nest:
     return Nest(kernel.body, kernel.outer)
 
 
-def test_a_part_of_the_sum_goes_by_all_results() -> None:
+def test_all_results_accumulate_each_k_block() -> None:
     nest = apply_opt(product_nest(), Opt(OptOps.K_BLOCK, 2, (0, 4)), TARGET)
     (kept,) = [node for node in nest.body.toposort() if node.op is Ops.STAGE]
     assert kept.arg == (4,)  # the columns of a row
@@ -69,7 +69,7 @@ def gradient_of_weights(batch: int, channels: int, size: int, padding: int = 0) 
     return y.gradient(w, gradient=memory(*y.shape))[0]
 
 
-def test_a_long_sum_over_images_goes_by_image_by_image() -> None:
+def test_a_long_sum_over_images_is_blocked_by_image() -> None:
     (kernel,) = planned(gradient_of_weights(64, 8, 26)).kernels
     nest = optimize(kernel, TARGET, current_policy())
     assert OptOps.K_BLOCK in [opt.op for opt in nest.recipe]

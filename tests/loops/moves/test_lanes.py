@@ -73,7 +73,7 @@ def test_a_reduction_along_memory_has_lanes_of_its_own() -> None:
     assert kinds(nest)[UNROLL] == [4]
 
 
-def test_the_place_of_a_sum_has_lanes_before_the_sum_itself() -> None:
+def test_the_result_of_a_sum_gets_lanes_before_its_steps() -> None:
     nest = nest_of(reduce(numbers(64, 16), Ops.ADD, 0))
     nest = move(move(nest, OptOps.UPCAST, 0, 16), OptOps.UNROLL, 1, 4)
     made = choose_lanes(nest, TARGET)

@@ -1,4 +1,4 @@
-"""CARRY: a running maximum and sums relative to it, while blocks of an axis go by."""
+"""ONLINE_SOFTMAX: a running maximum, and sums scaled by it, over blocks of an axis."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_scores_and_weights_are_those_of_one_block() -> None:
     assert block.size == 8
 
 
-def test_what_is_carried_is_two_maxima_and_two_sums() -> None:
+def test_scratch_carries_two_maxima_and_two_sums() -> None:
     nest = apply_opt(small(), Opt(OptOps.ONLINE_SOFTMAX, maxima(small())[0], 4), TARGET)
     scans = [stage.src[0] for stage in carrying(nest)]
     assert len([s for s in scans if s.arg is Ops.MULACC]) == 2
@@ -90,7 +90,7 @@ def test_what_is_carried_is_two_maxima_and_two_sums() -> None:
     assert len(scans) == 4, "and the one before each block"
 
 
-def test_blocks_are_smaller_than_the_axis_and_go_by_on_one_core() -> None:
+def test_blocks_are_smaller_than_the_axis_on_a_target_without_threads() -> None:
     nest = small()
     assert "block of 40 does not fit" in refused(nest, OptOps.ONLINE_SOFTMAX, maxima(nest)[0], 40)
     assert "block of 0 does not fit" in refused(nest, OptOps.ONLINE_SOFTMAX, maxima(nest)[0], 0)
@@ -115,7 +115,7 @@ def test_blocks_stay_in_order_and_nothing_is_added_twice() -> None:
 # ---------------------------------------------------------------------- values
 
 
-class CarryChooser(RandomChooser):
+class OnlineSoftmaxChooser(RandomChooser):
     """Blocks of the axis of a maximum where that is legal, and then whatever moves are."""
 
     def __call__(self, nest: Nest, target: Target) -> Recipe:
@@ -147,10 +147,10 @@ def computed(choose: Callable[[Nest, Target], Recipe], *tensors: Tensor) -> list
 
 
 @pytest.mark.parametrize("batch", range(6))
-def test_any_recipe_that_carries_gives_the_same(batch: int) -> None:
+def test_any_recipe_with_an_online_softmax_gives_the_same(batch: int) -> None:
     carried = 0
     for seed in range(batch * 8, batch * 8 + 8):
-        choose, rng = CarryChooser(seed), np.random.default_rng(seed)
+        choose, rng = OnlineSoftmaxChooser(seed), np.random.default_rng(seed)
         heads, rows, places, width = sizes(Random(seed))
         q = rng.standard_normal((heads, rows, width)).astype(np.float32)
         k, v = [rng.standard_normal((heads, places, width)).astype(np.float32) for _ in "kv"]
@@ -179,7 +179,7 @@ def test_scratch_is_written_before_it_is_read() -> None:
     for seed in range(12):
         x, y = np.random.default_rng(seed).standard_normal((2, 5, 13)).astype(np.float32)
         roots, *_ = collect_values([tensor.uop for tensor in relative(Tensor(x), Tensor(y))])
-        choose = CarryChooser(seed)
+        choose = OnlineSoftmaxChooser(seed)
         found = realize_on(PythonDevice("PYTHON:7"), graph_to_compute(roots), choose)
         total = np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)
         np.testing.assert_allclose(found[1], total, rtol=1e-5, err_msg=f"{choose.recipes}")
@@ -253,7 +253,7 @@ def test_long_rows_are_numpys_and_the_same_bits_again(
 
 @pytest.mark.parametrize("places", [1536, 1601])
 @pytest.mark.parametrize(("ahead", "behind"), [(1, 300), (70, 1), (700, 10)])
-def test_windows_over_long_rows_begin_and_end(places: int, ahead: int, behind: int) -> None:
+def test_sliding_windows_over_long_rows_start_and_end(places: int, ahead: int, behind: int) -> None:
     rng = np.random.default_rng(places)
     q, k, v = [rng.standard_normal((2, places, 8)).astype(np.float32) for _ in "qkv"]
     far = Tensor.arange(places) - Tensor.arange(places).unsqueeze(1)

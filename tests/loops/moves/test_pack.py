@@ -1,4 +1,4 @@
-"""STAGE: what a loop reads of a buffer, copied into scratch first."""
+"""PACK: what a loop reads of a buffer is copied into scratch first."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_scratch_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("op", [OptOps.PACK, OptOps.CACHE_READ])
-def test_numbers_that_are_read_to_be_converted_are_kept_converted(op: OptOps) -> None:
+def test_elements_that_are_only_converted_are_packed_converted(op: OptOps) -> None:
     narrow = leaf(np.arange(48.0).reshape(6, 8), "float16")
     wide = UOp(Ops.CAST, dtypes.float32, (narrow,))
     turned = UOp(Ops.PERMUTE, dtypes.float32, (wide,), (1, 0))
@@ -104,7 +104,7 @@ def test_numbers_that_are_read_to_be_converted_are_kept_converted(op: OptOps) ->
     same(before, after)
 
 
-def test_numbers_that_are_also_read_as_they_are_are_kept_so() -> None:
+def test_elements_with_another_reader_are_packed_unconverted() -> None:
     narrow = leaf(np.arange(48.0).reshape(6, 8), "float16")
     wide = UOp(Ops.CAST, dtypes.float32, (narrow + narrow,)) + UOp(
         Ops.CAST, dtypes.float32, (narrow,)
@@ -113,7 +113,7 @@ def test_numbers_that_are_also_read_as_they_are_are_kept_so() -> None:
     assert [kept.dtype for kept in blocks(after, Ops.STAGE)] == [dtypes.float16]
 
 
-def test_numbers_that_become_places_are_kept_as_they_are() -> None:
+def test_elements_that_become_indices_are_packed_unconverted() -> None:
     x, at = numbers(7, 5), leaf([[6, 0, 2, 1, 1]] * 3, "int32")
     before = nest_of(UOp(Ops.GATHER, x.dtype, (x, at), 0))
     slot = next(n.arg.slot for n in blocks(before, Ops.PARAM) if n.dtype is dtypes.int32)

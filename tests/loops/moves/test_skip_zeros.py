@@ -1,4 +1,4 @@
-"""SKIP: which steps of a sum are left out, and that only zeros are."""
+"""SKIP_ZEROS: which steps of a sum are skipped, and that they add only zeros."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_loop_begins_and_ends_where_something_is_seen() -> None:
     same(before, after)
 
 
-def test_a_tile_takes_the_steps_that_some_of_its_places_need() -> None:
+def test_a_tile_runs_the_steps_that_some_pixel_needs() -> None:
     before = convolution(9, 4, 3)
     tiled = move(before, OptOps.UPCAST, places_of(before), 2)
     after = move(tiled, OptOps.SKIP_ZEROS, steps_of(tiled).axis)
@@ -90,7 +90,7 @@ def test_no_value_changes(size: int, window: int, padding: int, stride: int, dat
     same(before, nest)
 
 
-def test_steps_that_are_written_out_are_left_out_one_by_one() -> None:
+def test_unrolled_steps_are_skipped_one_by_one() -> None:
     before = convolution(7, 3, 1)
     nest = move(before, OptOps.UPCAST, places_of(before), 7)
     nest = move(nest, OptOps.SKIP_ZEROS, steps_of(nest).axis)
@@ -136,7 +136,7 @@ def test_convolutions_are_right_whatever_is_around(size: int, kernel: int, paddi
 @pytest.mark.parametrize(
     ("size", "padding", "seen"), [(7, 1, 19 / 21), (14, 1, 40 / 42), (7, 0, 1)]
 )
-def test_how_much_of_a_window_is_seen(size: int, padding: int, seen: float) -> None:
+def test_the_fraction_of_unmasked_steps(size: int, padding: int, seen: float) -> None:
     nest = convolution(size, 3, padding)
     loads = [node.src[0] for node in nest.body.toposort() if node.op is Ops.LOAD]
     (image,) = [index for index in loads if index.src[0].arg.slot == 1]

@@ -1,4 +1,4 @@
-"""APART: a tile of sums in scratch, and a loop over what becomes of them."""
+"""SPLIT_EPILOGUE: a register tile in scratch, and a loop for the epilogue."""
 
 from __future__ import annotations
 

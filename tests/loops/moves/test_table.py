@@ -1,4 +1,4 @@
-"""Each move: what it does, what it leaves alone, and when it is refused."""
+"""Each move: its effect, what it preserves, and when it is refused."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_swap_of_reduced_loops() -> None:
     same(before, after)
 
 
-def test_loops_of_different_nests_do_not_change_places() -> None:
+def test_loops_of_different_nests_are_not_interchanged() -> None:
     assert "same loop nest" in refused(row_sums(4, 6), OptOps.SWAP, 0, 1)
     assert "two different axes" in refused(added(4, 6), OptOps.SWAP, 0, 0)
     divided = move(added(4, 6), OptOps.CORE, 0)
@@ -263,7 +263,7 @@ def test_threads_share_a_reduction_through_scratch(op: OptOps) -> None:
 
 
 @pytest.mark.parametrize("op", [OptOps.GROUP, OptOps.GROUPTOP])
-def test_without_threads_parts_of_a_reduction_are_kept_in_scratch(op: OptOps) -> None:
+def test_without_threads_partial_sums_are_in_scratch(op: OptOps) -> None:
     before = row_sums(4, 12)
     after = move(before, op, 1, 12)
     assert kinds(after) == {LOOP: [4, 12], REDUCE: [12]}

@@ -1,4 +1,4 @@
-"""The search itself, with costs that are made up."""
+"""Beam search, with made-up costs."""
 
 from __future__ import annotations
 

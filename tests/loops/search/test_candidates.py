@@ -46,7 +46,7 @@ def test_every_neighbour_computes_the_same() -> None:
     assert count > 30
 
 
-def test_no_statement_is_written_out_too_often() -> None:
+def test_no_statement_has_too_many_unrolled_copies() -> None:
     start = added(512, 512)
     recipe = (Opt(OptOps.UPCAST, 0, 16), Opt(OptOps.UPCAST, 1, 16))
     found = list(neighbours(start, recipe, TARGET))

@@ -1,4 +1,4 @@
-"""Attention from its plain expression: one kernel, blocks of rows, nothing for hidden places."""
+"""Attention from its plain expression: one kernel, row blocks, nothing for masked keys."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_result_and_its_gradients_are_one_kernel() -> None:
     assert len(planned(made, *made.gradient(q, k, v, gradient=memory(*made.shape))).kernels) == 1
 
 
-def test_a_causal_mask_hides_every_loop_over_places_beyond_the_row() -> None:
+def test_a_causal_mask_shortens_every_loop_over_keys() -> None:
     kernel = only_kernel(causal(*heads()))
     found, distance = masked_loops(kernel.body, kernel.outer[-1], BEYOND)
     assert distance == 1
@@ -99,7 +99,7 @@ def test_a_causal_mask_hides_every_loop_over_places_beyond_the_row() -> None:
     assert sum(not r.src[0].is_const for r in axes(nest)) == 5
 
 
-def test_without_a_mask_all_places_are_seen() -> None:
+def test_without_a_mask_no_loop_is_shortened() -> None:
     kernel = only_kernel(attention(*heads()))
     for side in (BEFORE, BEYOND):
         assert masked_loops(kernel.body, kernel.outer[-1], side)[0] == set()
@@ -217,7 +217,7 @@ def test_masks_with_an_offset_and_rows_that_see_nothing(time: int) -> None:
 
 
 @pytest.mark.parametrize("time", [256, 203])
-def test_windows_begin_and_end(time: int) -> None:
+def test_loops_over_sliding_windows_start_and_end(time: int) -> None:
     rng = np.random.default_rng(3)
     q, k, v = [rng.standard_normal((16, time, 16)).astype(np.float32) for _ in "qkv"]
     line, place = Tensor.arange(time), np.arange(time)
@@ -248,7 +248,7 @@ def test_gradients_are_the_slopes(time: int) -> None:
         assert (slope.numpy() * way).sum() == pytest.approx((above - below) / 2e-5, rel=1e-3)
 
 
-def test_memory_is_linear_in_the_number_of_places() -> None:
+def test_memory_is_linear_in_the_sequence_length() -> None:
     q, k, v = [memory(4, 4096, 64) for _ in range(3)]
     nest = optimize(only_kernel(attention(q, k, v)), TARGET, current_policy())
     scratch = [node.arg for node in nest.body.toposort() if node.op is Ops.STAGE]

@@ -1,4 +1,4 @@
-"""Sums that are collected in memory: a large matrix goes by once, as it lies."""
+"""Sums accumulated in memory: a large matrix is streamed once in memory order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_stretches_of_columns_are_as_many_for_every_core() -> None:
     assert tiles == [768], "1,024 columns fit the nearest cache, but three stretches are no halves"
 
 
-def test_what_follows_a_product_does_not_keep_it_from_being_collected() -> None:
+def test_an_epilogue_does_not_prevent_accumulation_in_memory() -> None:
     builder = drafted((memory(8, 1024) @ memory(1024, 4096) + memory(4096)).gelu())
     assert accumulate_columns(builder) is not None
     assert len(builder.binders(Ops.STORE)) == 3

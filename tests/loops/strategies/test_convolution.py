@@ -1,4 +1,4 @@
-"""Sums over windows: which axis has the lanes, what is copied, and that values are right."""
+"""Convolutions: which axis has the lanes, what is copied, and that values are right."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def scratch_of(nest: Nest) -> dict[int, int]:
     return found
 
 
-def test_rows_of_an_image_that_no_tile_fits_are_joined() -> None:
+def test_image_rows_that_no_tile_fits_are_flattened() -> None:
     nest = shaped(8, 64, 64, 14, padding=1)
     assert OptOps.COALESCE in moves(nest)
     tiles = [opt.arg for opt in nest.recipe if opt.op is OptOps.UPCAST]

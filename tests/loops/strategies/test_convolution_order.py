@@ -1,4 +1,4 @@
-"""One loop over rows of a window and channels: when there is one, and how weights are packed."""
+"""One loop over window rows and channels: when there is one, and how weights are packed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sum_of(nest: Nest) -> UOp:
 
 
 @pytest.mark.parametrize("made", [convolution, gradient])
-def test_rows_and_channels_are_one_loop_and_columns_are_written_out(made: Made) -> None:
+def test_rows_and_channels_are_one_loop_and_columns_are_unrolled(made: Made) -> None:
     nest = optimize(made(8, 64, 64, 14), TARGET)
     assert [(r.size, r.kind) for r in sum_of(nest).bound] == [
         (3 * 64, AxisKind.REDUCE),
@@ -66,14 +66,14 @@ def test_the_moves_change_no_value(made: Made, batch: int, size: int) -> None:
     same(Nest(kernel.body, kernel.outer, kernel.rewrites), nest)
 
 
-def test_weights_that_are_read_a_few_times_are_turned_around_in_registers() -> None:
+def test_weights_with_little_reuse_are_transposed_in_registers() -> None:
     few = program_of(optimize(convolution(1, 64, 64, 7), TARGET))
     many = program_of(optimize(convolution(8, 64, 64, 14), TARGET))
     assert any(line.op is Ops.SHUFFLE for line in few.uops)
     assert not any(line.op is Ops.SHUFFLE for line in many.uops)
 
 
-def test_values_are_right_where_weights_are_turned_around() -> None:
+def test_values_are_right_where_weights_are_transposed() -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((1, 40, 6, 6)).astype(np.float32)
     w = rng.standard_normal((48, 40, 3, 3)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Sums of products that lie along memory: lanes along the sum, a tile of sums around it."""
+"""Contractions with contiguous operands: lanes along the reduction, a tile of sums."""
 
 from __future__ import annotations
 

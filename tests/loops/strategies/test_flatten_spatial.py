@@ -1,4 +1,4 @@
-"""Rows and columns as one axis: in one block while an image fits the cache, else in several."""
+"""Image rows and columns as one axis: in one block while the image fits the cache."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def joined(builder: RecipeBuilder) -> dict[int, int]:
     return sizes
 
 
-def test_a_small_image_has_one_axis_of_places() -> None:
+def test_a_small_image_has_one_spatial_axis() -> None:
     assert list(joined(drafted(14, TARGET)).values()) == [2, 8, 196]
 
 
 @pytest.mark.parametrize("cores", [1, 2, 4])
-def test_a_large_image_goes_by_in_blocks_of_rows(cores: int) -> None:
+def test_a_large_image_is_blocked_by_rows(cores: int) -> None:
     target = replace(TARGET, cores=cores, l2_bytes=64 << 10)
     sizes = list(joined(drafted(56, target)).values())
     blocks, places = sizes[-2:]
@@ -47,7 +47,7 @@ def test_a_large_image_goes_by_in_blocks_of_rows(cores: int) -> None:
     assert 16 * (rows + 2) * 58 * 4 <= target.l2_bytes // 2, "a block with the rows around it"
 
 
-def test_one_axis_of_places_stays_alone() -> None:
+def test_one_spatial_axis_is_not_flattened() -> None:
     kernel = kernel_of(memory(2, 4, 30).conv2d(memory(8, 4, 3)))
     builder = RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.rewrites), TARGET)
     (reduce,) = builder.binders(Ops.REDUCE)

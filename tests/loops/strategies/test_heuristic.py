@@ -50,7 +50,7 @@ def test_every_row_of_a_softmax_is_the_work_of_one_core() -> None:
     assert lower(nest, TARGET).scratch_bytes == 1024 * 4
 
 
-def test_elements_that_change_places_are_written_out_together() -> None:
+def test_axes_read_in_both_directions_are_unrolled() -> None:
     x = memory(64, 2, 512)
     nest = optimize(kernel_of(x.minimum(x.flip(1)) + x.maximum(x.flip(1))), ONE_CORE)
     assert 2 in kinds(nest)[AxisKind.UPCAST]
@@ -60,7 +60,7 @@ def test_elements_that_change_places_are_written_out_together() -> None:
     assert len(loads) == len(stores)  # each element is loaded once
 
 
-def test_an_axis_that_is_read_one_way_is_not_written_out() -> None:
+def test_an_axis_read_in_one_direction_is_not_unrolled() -> None:
     nest = optimize(kernel_of(memory(64, 2, 512).flip(1) + 1), ONE_CORE)
     assert 2 not in kinds(nest)[AxisKind.UPCAST]
 
@@ -82,7 +82,7 @@ def test_a_padded_row_has_no_loop() -> None:
         assert width not in kinds(nest)[AxisKind.LOOP][3:]
 
 
-def test_a_row_of_padded_windows_is_written_out_as_long_as_the_text_is_short() -> None:
+def test_a_padded_row_is_unrolled_as_long_as_the_code_is_short() -> None:
     for width, size, vectors in ((112, 3, 14), (224, 3, 28), (112, 5, 14)):
         x, weights = memory(2, 16, width, width), memory(16, 1, size, size)
         nest = optimize(kernel_of(x.conv2d(weights, groups=16, padding=size // 2)), ONE_CORE)
@@ -91,7 +91,7 @@ def test_a_row_of_padded_windows_is_written_out_as_long_as_the_text_is_short() -
     assert kinds(optimize(kernel_of(wide), ONE_CORE))[AxisKind.UPCAST] != [28]
 
 
-def test_rows_of_a_padded_window_are_a_loop_and_its_columns_are_written_out() -> None:
+def test_rows_of_a_padded_window_are_a_loop_and_its_columns_are_unrolled() -> None:
     for size in (3, 5, 7):
         x, weights = memory(8, 16, 56, 56), memory(16, 1, size, size)
         nest = optimize(kernel_of(x.conv2d(weights, groups=16, padding=size // 2)), ONE_CORE)
@@ -99,7 +99,7 @@ def test_rows_of_a_padded_window_are_a_loop_and_its_columns_are_written_out() ->
         assert kinds(nest)[AxisKind.REDUCE] == [size]
 
 
-def test_the_innermost_steps_of_a_window_are_written_out_where_all_are_too_many() -> None:
+def test_the_innermost_window_steps_are_unrolled_where_all_are_too_many() -> None:
     nest = optimize(kernel_of(memory(8, 16, 60, 60).max_pool2d(5, 1)), ONE_CORE)
     assert kinds(nest)[AxisKind.UNROLL] == [5]
     assert kinds(nest)[AxisKind.REDUCE] == [5]
@@ -117,7 +117,7 @@ def test_a_transposition_writes_whole_lines_where_half_ones_would_not_stay_in_th
     assert ops_of(nest)[-1] is OptOps.SWAP
 
 
-def test_long_ways_to_neighbouring_results_are_taken_four_at_a_time() -> None:
+def test_expensive_elements_are_unrolled_four_vectors_at_a_time() -> None:
     nest = optimize(kernel_of(memory(1024, 1024).gelu()), ONE_CORE)
     assert [opt.arg for opt in nest.recipe] == [32]
 

@@ -1,4 +1,4 @@
-"""Large products: both operands packed, parts of the sum, shares of the result for the cores."""
+"""Large products: both operands packed, K blocks, shares of the result for the cores."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _slot(stage: UOp) -> int | None:
     return value.src[0].src[0].arg.slot if value.op is Ops.LOAD else None
 
 
-def test_a_part_of_both_operands_fits_the_nearest_cache() -> None:
+def test_a_k_block_of_both_operands_fits_l1() -> None:
     assert KC * (16 + 6) * 4 <= TARGET.l1_bytes
 
 

@@ -1,4 +1,4 @@
-"""Sums over all rows of a plane share the kernel that computes it, or it is computed again."""
+"""Sums over rows of scores share the kernel that computes them, or recompute them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stored(made: Schedule) -> list[int]:
     return [sum(s.op is Ops.STORE for s in kernel.body.src) for kernel in made.kernels]
 
 
-def test_planes_are_swept_where_cores_share_them_evenly_and_blocks_divide_the_rows() -> None:
+def test_the_backward_pass_is_fused_where_heads_balance_and_blocks_divide_the_rows() -> None:
     assert can_fuse_backward(16, 256, TARGET)
     assert can_fuse_backward(9, 96, TARGET)  # enough for both cores
     assert not can_fuse_backward(7, 256, TARGET)
@@ -47,7 +47,7 @@ def test_a_product_both_ways_round_is_one_kernel_without_softmax() -> None:
     assert PLANE not in sizes(made)
 
 
-def test_a_plane_that_is_wanted_itself_is_stored_and_read() -> None:
+def test_scores_that_are_outputs_are_stored_and_read() -> None:
     x, y, left = [memory(16, 256, 16) for _ in range(3)]
     plane = (x @ y.transpose(-2, -1)).sin()
     made = planned(plane, plane.transpose(-2, -1) @ left)
@@ -55,7 +55,7 @@ def test_a_plane_that_is_wanted_itself_is_stored_and_read() -> None:
     assert len(made.kernels) == 2
 
 
-def test_a_sum_that_cannot_share_the_kernel_gets_a_plane_of_its_own(
+def test_a_sum_that_cannot_share_the_kernel_recomputes_the_scores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def with_planes(made: Schedule) -> int:
@@ -81,7 +81,7 @@ def test_the_order_in_which_values_are_met_does_not_matter(is_detached: bool) ->
     assert stored(made) == [3, 1], "all gradients, and how they lie"
 
 
-def test_a_schedule_is_made_once_where_every_plane_is_swept(
+def test_statements_are_fused_once_where_every_backward_pass_is_fused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[dict[UOp, Statement]] = []
@@ -104,9 +104,7 @@ def test_gradients_that_are_written_into_memory_are_right_too() -> None:
     assert PLANE not in sizes(planned(made, slopes[0], slopes[2], room))
 
 
-def test_a_wide_product_that_is_summed_over_all_its_places_keeps_no_plane_from_being_swept() -> (
-    None
-):
+def test_an_unrelated_wide_product_does_not_prevent_the_fused_backward_pass() -> None:
     """A language model's last layer, with few words: its gradient is wide, but nobody's weights."""
     q, k, v, g = [memory(16, 256, 64) for _ in range(4)]
     weights = q.scaled_dot_product_attention(k, v)

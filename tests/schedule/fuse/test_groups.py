@@ -1,4 +1,4 @@
-"""Clusters: an order in which they can run, and what keeps two apart."""
+"""Fusion groups: an order in which they can run, and what prevents fusion."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def clusters_of(*roots: UOp, **facts: int) -> list[FusionGroup]:
 
 
 @pytest.mark.parametrize("batch", range(4))
-def test_every_statement_is_in_one_cluster_and_runs_after_what_it_needs(batch: int) -> None:
+def test_every_statement_is_in_one_group_and_runs_after_its_sources(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
         statements = fates(seed)
         groups = make_fusion_groups(statements, TARGET)
@@ -100,7 +100,7 @@ def test_a_reduction_and_its_elementwise_user_share_all_loops() -> None:
     assert len(group.statements) == 2
 
 
-def test_values_that_have_nothing_in_common_stay_apart() -> None:
+def test_unrelated_values_are_not_fused() -> None:
     assert len(clusters_of(array(64, 64) + 1.0, array(32, 32) * 2.0)) == 2
 
 
@@ -140,7 +140,7 @@ def reachable(start: FusionGroup) -> set[FusionGroup]:
     return found
 
 
-def test_a_cluster_that_has_grown_leads_back_to_what_came_before_its_new_part() -> None:
+def test_an_absorbed_group_keeps_its_dependencies() -> None:
     """early -> two, one -> two, one -> a -> b -> late; early and late become one group."""
     early, one, two, a, b, late = [
         FusionGroup([], [], first=place, last=place) for place in range(6)
@@ -154,7 +154,7 @@ def test_a_cluster_that_has_grown_leads_back_to_what_came_before_its_new_part() 
 
 
 @pytest.mark.parametrize("batch", range(4))
-def test_what_lies_between_two_clusters_is_found_however_they_have_grown(batch: int) -> None:
+def test_paths_between_groups_are_found_however_they_have_grown(batch: int) -> None:
     for seed in range(batch * 50, batch * 50 + 50):
         choice = Random(seed)
         groups = waiting_clusters(choice)

@@ -48,27 +48,27 @@ def test_a_kernel_takes_no_more_arguments_than_the_machine_has() -> None:
     assert kernels(total, max_params=4) > 1
 
 
-def test_large_expressions_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_expressions_are_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
     x = memory(64, 64).sum(1) * 2
     assert kernels(x) == 1
     monkeypatch.setattr(profitability, "MAX_STATEMENTS", 1)
     assert kernels(x) == 2
 
 
-def test_a_contraction_and_a_row_sum_of_its_result_stay_apart() -> None:
+def test_a_contraction_and_a_row_sum_of_its_result_are_not_fused() -> None:
     product = memory(128, 64) @ memory(64, 96)
     assert kernels(product.sum(1)) == 2
     assert kernels(product.relu()) == 1
 
 
-def test_a_reader_elsewhere_is_not_merged_with_the_write() -> None:
+def test_a_reader_of_other_elements_is_not_fused_with_the_write() -> None:
     x = leaf(np.ones((64, 64)))
     flipped = UOp(Ops.FLIP, x.dtype, (x,), (0,))
     roots = [reduce(flipped, Ops.ADD, 1), assign(x, x + 1.0)]
     assert len(schedule(roots, ONE_CORE).kernels) == 2
 
 
-def test_writes_of_one_value_to_other_places_of_a_buffer_stay_apart() -> None:
+def test_writes_of_one_value_to_other_elements_are_not_fused() -> None:
     """Together, each iteration would overwrite what another one has written already."""
     x = leaf(np.zeros(5))
     total = reduce(leaf(np.arange(25.0).reshape(5, 5)), Ops.ADD, 0)
@@ -76,7 +76,7 @@ def test_writes_of_one_value_to_other_places_of_a_buffer_stay_apart() -> None:
     assert len(right([turned]).kernels) == 2
 
 
-def test_writes_to_the_same_places_share_a_kernel() -> None:
+def test_writes_to_the_same_elements_share_a_kernel() -> None:
     x = leaf(np.zeros(5))
     total = reduce(leaf(np.arange(25.0).reshape(5, 5)), Ops.ADD, 0)
     assert len(right([assign(assign(x, total), total * 2.0)]).kernels) == 1

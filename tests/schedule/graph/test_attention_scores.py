@@ -1,4 +1,4 @@
-"""Attention's gradient computes its weights again, both ways round, instead of keeping them."""
+"""Attention's gradient recomputes its weights, along rows and columns, instead of storing them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_gradients_are_one_kernel_or_one_for_queries_and_one_for_keys_and_values
     assert kernels[1:] == counts
 
 
-def test_all_loops_over_hidden_places_are_shortened() -> None:
+def test_all_loops_over_masked_keys_are_shortened() -> None:
     for kernel in trained().kernels[-2:]:
         nest = optimize(kernel, CPU, current_policy())
         stages = [n for n in kernel.body.toposort() if n.op is Ops.STAGE and n.arg[-1:] == (256,)]
@@ -69,7 +69,7 @@ def test_all_loops_over_hidden_places_are_shortened() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1024, 32), (1, 1, 1024, 32), (2, 65536, 32), (40_000, 32)])
-def test_few_heads_with_many_places_keep_no_weights_either(shape: tuple[int, ...]) -> None:
+def test_few_heads_with_long_sequences_store_no_weights_either(shape: tuple[int, ...]) -> None:
     q, k, v, w, g = [memory(*shape) for shape in (shape, shape, shape, (32, 32), shape)]
     loss = ((attend(q, k, v) @ w).softmax() * g).sum()
     places = shape[-2]

@@ -33,12 +33,12 @@ def test_the_gradient_of_a_convolutions_input_is_one_sum_of_products(
     assert sum(node.op is Ops.REDUCE for node in toposort((root,))) == 1
 
 
-def test_with_a_stride_the_sums_stay_apart() -> None:
+def test_with_a_stride_the_sums_are_not_fused() -> None:
     (root,) = fuse_convolution_gradients([gradient_of_input({"stride": 2}).uop])
     assert sum(node.op is Ops.REDUCE for node in toposort((root,))) > 1
 
 
-def test_no_buffer_has_an_element_for_each_place_in_each_window() -> None:
+def test_no_buffer_has_an_element_per_element_of_each_window() -> None:
     made = planned(gradient_of_input({"padding": 1}, (2, 32, 20, 20)))
     largest = max(prod(node.shape) for nodes in made.buffers for node in nodes)
     assert largest == 2 * 32 * 20 * 20  # the gradient itself
@@ -52,7 +52,7 @@ def test_what_is_cut_off_a_sum_is_not_summed() -> None:
     assert fuse_convolution_gradients(roots) == roots
 
 
-def test_a_sum_that_somebody_else_needs_stays() -> None:
+def test_a_sum_with_another_reader_stays() -> None:
     x, w, g = memory(1, 2, 6), memory(3, 2, 3), memory(1, 3, 4)
     windows = x.unfold(2, 3, 1)  # (1, 2, 4, 3)
     product = (g.reshape(1, 3, 1, 4, 1) * w.reshape(1, 3, 2, 1, 3)).sum(1)

@@ -1,4 +1,4 @@
-"""What the scheduler need not know: computed values, DETACH, reductions of nothing."""
+"""Normalization: computed values, DETACH, reductions of nothing."""
 
 from __future__ import annotations
 

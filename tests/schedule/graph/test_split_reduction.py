@@ -1,4 +1,4 @@
-"""Long reductions in parts: the same value, and parts that depend on the shape alone."""
+"""Split reductions: the same value, and parts that depend on the shape alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes in place: which values are computed aside first."""
+"""Write hazards: which values are copied first."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_a_graph_without_writes_stays_as_it_is() -> None:
     assert resolve_write_hazards(roots) == roots
 
 
-def test_a_value_made_of_the_same_places_is_written_at_once() -> None:
+def test_a_value_that_reads_the_same_elements_is_not_copied() -> None:
     x = array()
     roots = [assign(x, x * 2.0 + array())]
     assert resolve_write_hazards(roots) == roots
 
 
-def test_a_value_made_of_other_places_is_computed_aside() -> None:
+def test_a_value_that_reads_other_elements_is_copied_first() -> None:
     x = array()
     (root,) = resolve_write_hazards([assign(x, UOp(Ops.FLIP, x.dtype, (x,), (0,)))])
     assert root.src[1].op is Ops.CONTIGUOUS

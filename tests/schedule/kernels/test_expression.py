@@ -1,4 +1,4 @@
-"""Scalar expressions: loads are gated, and zeros stand where nothing is."""
+"""Scalar expressions: loads are gated, and padding is zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of lookups: additions at the places that were looked up."""
+"""Gradients of lookups: scattered additions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def adds(roots: list[UOp]) -> int:
     return sum(store.arg is Ops.ADD for kernel in kernels for store in kernel.body.src)
 
 
-def test_a_sum_over_one_hots_adds_at_their_places() -> None:
+def test_a_sum_over_one_hots_is_a_scatter() -> None:
     root = table_gradient(100, [3, 99, 3, 0, 3])
     assert adds([root]) == 1
     right([root])
 
 
-def test_places_outside_of_the_table_add_nothing() -> None:
+def test_indices_outside_of_the_table_add_nothing() -> None:
     right([table_gradient(100, [-1, 100, 5, 1000, -50])])
 
 
@@ -53,7 +53,7 @@ def test_what_else_is_computed_from_the_sum_comes_after_it() -> None:
     right([root * 2.0 + 1.0, reduce(root, Ops.ADD, 0)])
 
 
-def test_compiled_additions_are_right_at_repeated_places() -> None:
+def test_compiled_additions_are_right_at_repeated_indices() -> None:
     rng = np.random.default_rng(0)
     places = rng.integers(-2, 130, 500).tolist()
     root = table_gradient(128, places, 5)
@@ -94,7 +94,7 @@ def test_gradients_through_tensors_match_numpy() -> None:
 
 
 @pytest.mark.parametrize("op", [Ops.MUL, Ops.MAX, Ops.MIN])
-def test_other_reductions_are_combined_at_their_places(op: Ops) -> None:
+def test_other_reductions_are_scattered(op: Ops) -> None:
     x = leaf(np.arange(1.0, 6.0).reshape(5, 1))
     index = leaf(np.array([[3], [99], [3], [0], [3]]), "int32")
     hit = UOp(Ops.CMPEQ, dtypes.bool, (UOp(Ops.IOTA, dtypes.int32, (), 100), index))
@@ -127,7 +127,7 @@ def written(rows: int, places: list[int], width: int = 3) -> UOp:
 
 
 @pytest.mark.parametrize("places", [[3, 99, 3, 0, 3], [-1, 100, 5, 1000, -50], [7] * 9])
-def test_values_are_written_to_their_places_one_after_the_other(places: list[int]) -> None:
+def test_indexed_writes_happen_in_order(places: list[int]) -> None:
     root = written(100, places)
     (kernel,) = schedule([root], TARGET).kernels
     assert [store.arg for store in kernel.body.src] == [None, Ops.ASSIGN]
@@ -142,7 +142,7 @@ def test_rows_are_written_along_memory_where_one_core_does_it_all() -> None:
 
 
 @pytest.mark.parametrize("places", [[3, 1, 3], [1], [0, -1, 40, 2, 2]])
-def test_of_few_places_the_last_step_is_looked_for(places: list[int]) -> None:
+def test_for_small_tables_the_last_step_is_found_with_max(places: list[int]) -> None:
     root = written(MIN_TABLE_ROWS - 1, places)
     kernels = schedule([root], TARGET).kernels
     nodes = [node for kernel in kernels for node in kernel.body.toposort()]

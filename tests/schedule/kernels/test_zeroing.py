@@ -1,4 +1,4 @@
-"""Memory that is not proved to be written as a whole is filled with zeros first."""
+"""Buffers that are not proved to be written completely are zero-filled first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recomputing against keeping."""
+"""The cost of recomputing a value against keeping it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_elementwise_op_has_a_price() -> None:
     assert OP_NS[Ops.SIN] > OP_NS[Ops.SQRT] > OP_NS[Ops.ADD] > OP_NS[Ops.CMPLT]
 
 
-def test_an_expensive_value_is_kept_from_its_second_evaluation_on() -> None:
+def test_an_expensive_value_is_materialized_from_its_second_evaluation_on() -> None:
     assert is_worth_materializing(BIG, Cost(0.8, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
 
 
@@ -26,7 +26,7 @@ def test_a_cheap_value_is_computed_again() -> None:
     assert not is_worth_materializing(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2)
 
 
-def test_near_readers_find_it_in_the_cache() -> None:
+def test_adjacent_readers_read_from_the_cache() -> None:
     assert is_worth_materializing(BIG, Cost(0.15, 4.0, 1.0, 1.0, 4.0), 2.0, 2, is_cached=True)
 
 
@@ -35,7 +35,7 @@ def test_a_value_that_is_not_dearer_than_a_load_is_computed_any_number_of_times(
     assert is_worth_materializing(BIG, Cost(0.03, 4.0, 2.0, 1.0, 4.0), 1000.0, 1)
 
 
-def test_a_sum_of_many_buffers_with_two_readers_is_kept() -> None:
+def test_a_sum_of_many_buffers_with_two_readers_is_materialized() -> None:
     assert is_worth_materializing(BIG, Cost(0.1, 24.0, 5.0, 6.0, 4.0), 2.0, 2)
 
 
@@ -54,7 +54,7 @@ def cost_of(node: UOp, *statements: UOp) -> Cost:
     return costs.of[node]
 
 
-def test_costs_add_up_along_a_chain_that_is_not_kept() -> None:
+def test_costs_add_up_along_a_chain_that_is_not_materialized() -> None:
     one = BIG + 1.0
     two = one.alu(Ops.SQRT)
     assert cost_of(two) == Cost(OP_NS[Ops.ADD] + OP_NS[Ops.SQRT], 4.0, 2.0, 1.0, 4.0)

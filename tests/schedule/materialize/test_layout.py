@@ -1,4 +1,4 @@
-"""What is read through a reshape of a permutation is stored as it is read."""
+"""A value read through a reshape of a permutation is stored permuted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_not_if_the_last_axis_moves_or_nothing_does(order: tuple[int, ...]) -> N
     assert stored_shapes(made)[0] == (BATCH, HEADS, TIME, WIDTH)
 
 
-def test_not_if_somebody_reads_it_as_it_is() -> None:
+def test_not_if_a_reader_uses_the_unpermuted_value() -> None:
     heads = attended()
     joined = heads.transpose(1, 2).reshape(BATCH, TIME, HEADS * WIDTH) @ memory(HEADS * WIDTH, 512)
     made = planned(joined, heads)

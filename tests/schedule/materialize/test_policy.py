@@ -1,4 +1,4 @@
-"""Which values are materialised, and how often readers come past."""
+"""Which values are materialized, and how often readers evaluate them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reshape(x: UOp, *shape: int) -> UOp:
     return UOp(Ops.RESHAPE, x.dtype, (x,), shape)
 
 
-def test_only_results_and_reductions_of_a_chain_are_kept() -> None:
+def test_only_results_and_reductions_of_a_chain_are_materialized() -> None:
     x = array(64, 64)
     total = reduce(expensive(x + 1.0), Ops.ADD, 1)
     result = total * 2.0
@@ -55,7 +55,7 @@ def test_only_results_are_stored() -> None:
     assert not statements[total].is_stored
 
 
-def test_contiguous_and_assign_are_stored_even_if_nobody_asks() -> None:
+def test_contiguous_and_assign_are_stored_without_readers() -> None:
     x = array(8, 8)
     own = UOp(Ops.CONTIGUOUS, x.dtype, (x + 1.0,))
     written = assign(array(8, 8), own * 2.0)
@@ -64,24 +64,24 @@ def test_contiguous_and_assign_are_stored_even_if_nobody_asks() -> None:
     assert statements[written].is_stored
 
 
-def test_an_expensive_value_that_is_read_in_two_orders_is_kept() -> None:
+def test_an_expensive_value_that_is_read_in_two_orders_is_materialized() -> None:
     powers = expensive(array(1024, 1024))
     assert powers in choose_materialization(
         [reduce(powers, Ops.ADD, 0), reduce(powers, Ops.ADD, 1)]
     )
 
 
-def test_a_cheap_value_that_is_read_in_two_orders_is_not_kept() -> None:
+def test_a_cheap_value_that_is_read_in_two_orders_is_not_materialized() -> None:
     more = array(256, 256) + 1.0
     assert more not in choose_materialization([reduce(more, Ops.ADD, 0), reduce(more, Ops.ADD, 1)])
 
 
-def test_a_value_that_is_used_twice_at_one_place_is_not_kept() -> None:
+def test_a_value_that_is_used_twice_at_one_index_is_not_materialized() -> None:
     powers = expensive(array(256, 256))
     assert powers not in choose_materialization([powers * powers + powers])
 
 
-def test_a_value_that_a_contraction_reads_many_times_is_kept() -> None:
+def test_a_value_that_a_contraction_reads_many_times_is_materialized() -> None:
     powers = expensive(array(128, 64))
     product = reshape(powers, 128, 1, 64) * array(96, 64)
     assert powers in choose_materialization([reduce(product, Ops.ADD, 2)])
@@ -163,7 +163,7 @@ def test_what_a_partial_write_leaves_alone_is_computed_too() -> None:
     assert list(choose_materialization([second])) == [first, second]
 
 
-def test_every_kept_op_has_a_last_source() -> None:
+def test_every_materialized_op_has_a_last_source() -> None:
     assert all(op.arity != 0 for op in ALWAYS_MATERIALIZED)
 
 
@@ -177,7 +177,7 @@ def test_what_is_computed_once_is_stored_only_where_another_kernel_reads_it() ->
     assert [len(slots) for slots in apart.buffers] == [2, 2]
 
 
-def test_elements_that_change_places_are_no_reason_to_keep_a_value() -> None:
+def test_swapped_elements_are_no_reason_to_materialize_a_value() -> None:
     x = memory(64, 2, 2, 512)
     for axis in (1, 2):
         x = x.minimum(x.flip(axis)) + x.maximum(x.flip(axis))
@@ -185,7 +185,7 @@ def test_elements_that_change_places_are_no_reason_to_keep_a_value() -> None:
     assert len(planned(x).buffers[0]) == 2
 
 
-def test_a_turned_index_is_known_as_such() -> None:
+def test_a_reversed_index_is_recognised() -> None:
     r, two = make_axis(0, 5), make_axis(1, 2)
     assert reversed_range(add(scale(r, -1), 4)) is r
     assert reversed_range(add(scale(r, -1), 3)) is None
@@ -194,7 +194,7 @@ def test_a_turned_index_is_known_as_such() -> None:
     assert ignore_pair_order((add(scale(two, -1), 1), turned, r)) == (two, turned, r)
 
 
-def test_a_long_value_is_kept_before_it_is_repeated_not_after() -> None:
+def test_a_large_expression_is_materialized_before_it_is_repeated() -> None:
     x = array(64)
     for number in range(399):  # not too long by itself, but with what follows
         x = (x * (1 + number / 7)) if number % 2 else (x + number / 5)

@@ -1,4 +1,4 @@
-"""Values that would wait long for their last readers are computed a second time."""
+"""Values with late readers are computed a second time."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def test_relu_keeps_its_result_and_not_what_it_was_made_of() -> None:
     assert waiting(trained("relu")) <= LAYERS + 2
 
 
-def test_small_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_values_are_not_rematerialized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rematerialize, "MIN_BYTES", 4 * SIZE + 1)
     assert waiting(trained()) >= 2 * LAYERS - 1
 
 
-def test_twins_are_computed_beside_the_slope_that_needs_the_same_numbers(
+def test_a_rematerialized_value_shares_the_kernel_of_the_derivative(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = trained()

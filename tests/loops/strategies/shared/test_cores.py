@@ -1,4 +1,4 @@
-"""How an axis is cut: into blocks of one size, as many for every core."""
+"""Block sizes: equal blocks, and as many for every core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tiles are taken apart from what becomes of their sums."""
+"""Which register tiles are split from their epilogue."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def test_short_sums_do_not_hide_the_way_through_scratch() -> None:
     assert OptOps.SPLIT_EPILOGUE not in ops_of(nest)
 
 
-def test_results_that_lie_apart_are_written_in_a_loop() -> None:
+def test_strided_results_are_stored_in_a_loop() -> None:
     nest = shaped(memory(8, 64, 14, 14).conv2d(memory(64, 64, 3, 3), padding=1))
     assert OptOps.SPLIT_EPILOGUE in ops_of(nest)
 
 
-def test_sums_of_columns_that_go_a_long_way_are_written_a_few_at_a_time() -> None:
+def test_long_epilogues_of_column_sums_run_a_few_at_a_time() -> None:
     x, y = memory(2048, 384), memory(2048, 384)
     both = x.sum(0) + (x * y).sum(0)
     assert OptOps.SPLIT_EPILOGUE not in ops_of(shaped(both))
     assert OptOps.SPLIT_EPILOGUE in ops_of(shaped(both.gelu().exp()))
 
 
-def test_lanes_that_lie_apart_are_turned_around_where_a_tile_has_square_blocks() -> None:
+def test_strided_lanes_are_transposed_where_a_tile_has_square_blocks() -> None:
     wide = replace(TARGET, vector_bytes=64, registers=32)
     kernel = kernel_of(memory(8, 64, 56, 56).conv2d(memory(64, 64, 3, 3), padding=1).relu())
     nest = optimize(kernel, wide)
@@ -61,7 +61,7 @@ def test_lanes_that_lie_apart_are_turned_around_where_a_tile_has_square_blocks()
     assert dtypes.float32.vec(8) in written, "eight places of a row"
 
 
-def test_what_computes_much_is_not_written_out_to_be_turned_around() -> None:
+def test_long_epilogues_are_not_unrolled_to_be_transposed() -> None:
     wide = replace(TARGET, vector_bytes=64, registers=32)
     kernel = kernel_of(memory(8, 64, 56, 56).conv2d(memory(64, 64, 3, 3), padding=1).gelu())
     nest = optimize(kernel, wide)

@@ -1,4 +1,4 @@
-"""Runs of memory that sums read side by side."""
+"""Sums that read several streams of memory at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def distances(nest: Nest) -> set[int | None]:
 
 
 @pytest.mark.parametrize("columns", [256, 768, 4096, 40_000])
-def test_rows_that_are_summed_together_lie_64_kb_apart(columns: int) -> None:
+def test_streams_are_64_kb_apart(columns: int) -> None:
     rows = 1 << 24 >> columns.bit_length()
     nest = optimize(kernel_of(memory(rows, columns).sum(1)), ONE_CORE)
     assert kinds(nest)[AxisKind.UPCAST] == [4]
@@ -84,7 +84,7 @@ def test_odd_sizes_are_summed_whole(shape: tuple[int, ...]) -> None:
     assert np.array_equal((Tensor(x) @ Tensor(w)).numpy(), x @ w)
 
 
-def test_rows_of_which_little_is_kept_are_read_four_at_a_time() -> None:
+def test_rows_with_one_result_are_read_four_at_a_time() -> None:
     for kept in (memory(512, 1000).argmax(1), memory(512, 1000).std(1), memory(512, 64).sum(1)):
         nest = optimize(kernel_of(kept), ONE_CORE)
         assert kinds(nest)[AxisKind.UPCAST] == [4]

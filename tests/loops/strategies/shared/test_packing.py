@@ -1,4 +1,4 @@
-"""Operands that are packed across memory: blocks as long as vectors, for what is read seldom."""
+"""Packed operands: transposed in registers where their reuse is limited."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_is_read_very_often_is_packed_one_by_one() -> None:
     assert along_memory(shaped(memory(1024, 96) @ memory(80, 96).transpose(0, 1))) == []
 
 
-def test_steps_of_a_window_are_packed_as_one_row() -> None:
+def test_window_steps_are_packed_as_one_row() -> None:
     nest = shaped(memory(1, 32, 9, 9).conv2d(memory(32, 32, 3, 3)))
     assert ops_of(nest).count(OptOps.COALESCE) == 3, (
         "places, and channels with both axes of a window"

@@ -1,4 +1,4 @@
-"""Which sums go in turns, so that memory can be asked for between them."""
+"""Which sums are strip-mined for prefetches of their epilogue."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_few_lines_are_asked_for_at_once() -> None:
 
 
 @pytest.mark.parametrize("shape", [(96, 384, 96), (2048, 64, 1536)])
-def test_what_is_near_and_sums_that_are_short_need_no_turns(shape: tuple[int, int, int]) -> None:
+def test_cached_operands_and_short_sums_are_not_split(shape: tuple[int, int, int]) -> None:
     rows, depth, columns = shape
     assert steps_of(memory(rows, depth) @ memory(depth, columns)) == [depth]
 

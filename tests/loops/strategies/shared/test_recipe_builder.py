@@ -1,4 +1,4 @@
-"""What a chooser asks of the nest that it shapes."""
+"""The queries that strategies share."""
 
 from __future__ import annotations
 
