@@ -155,17 +155,17 @@ def _missing_elements(store: UOp, param: UOp) -> str:
     return "" if found == whole_buffer(shape, param.arg.strides) else "some are left out"
 
 
-def check_coverage(before: UOp, after: UOp, rewrites: bool = False) -> None:
+def check_coverage(before: UOp, after: UOp, may_alias: bool = False) -> None:
     """Raise CoverageError unless a kernel writes the same elements before and after loop moves.
 
-    `rewrites`: stored elements may be read again, so no element may be stored twice.
+    `may_alias`: stored elements may be read again, so no element may be stored twice.
     """
-    problem = difference(before, after, rewrites)
+    problem = difference(before, after, may_alias)
     if problem is not None:
         raise CoverageError(f"after loop moves the kernel writes other elements: {problem}")
 
 
-def difference(before: UOp, after: UOp, rewrites: bool = False) -> str | None:
+def difference(before: UOp, after: UOp, may_alias: bool = False) -> str | None:
     """How the stores of a kernel differ after loop moves; None if they do not."""
     if before is after:
         return None
@@ -179,7 +179,7 @@ def difference(before: UOp, after: UOp, rewrites: bool = False) -> str | None:
             continue
         try:
             problem = _slot_difference(
-                before_stores, after_stores, params if rewrites else NO_RANGES
+                before_stores, after_stores, params if may_alias else NO_RANGES
             )
         except Unproved as unproved:
             problem = str(unproved)

@@ -93,13 +93,13 @@ class Kernel:
     """One kernel: a SINK of STOREs of scalar expressions under ranges, before loop moves.
 
     `outer` are the ranges that all stores share; they may run in any order or in parallel.
-    `rewrites`: some buffer is both read and written, so no element may be stored twice. `checks[i]`
-    describes CHECK number i; equal kernels may differ there.
+    `may_alias`: some buffer is both read and written, so no element may be stored twice.
+    `checks[i]` describes CHECK number i; equal kernels may differ there.
     """
 
     body: UOp
     outer: tuple[UOp, ...] = ()
-    rewrites: bool = False
+    may_alias: bool = False
     checks: tuple[Check, ...] = field(default=(), compare=False)
 
 
@@ -144,7 +144,7 @@ class Nest:
 
     body: UOp
     outer: tuple[UOp, ...] = ()
-    rewrites: bool = False
+    may_alias: bool = False
     mask_bounds: tuple[MaskBound, ...] = ()
     recipe: tuple[Any, ...] = ()
     name: str = "kernel"

@@ -33,7 +33,7 @@ def _apply_chosen_moves(nest: Nest, request: Request) -> Nest:
 
 
 def _check_coverage(nest: Nest, request: Request) -> Nest:
-    check_coverage(request.kernel.body, nest.body, nest.rewrites)
+    check_coverage(request.kernel.body, nest.body, nest.may_alias)
     return nest
 
 
@@ -68,12 +68,12 @@ def unoptimized(kernel: Kernel, target: Target) -> Nest:
 
 def finish(nest: Nest, target: Target) -> Nest:
     """The passes that follow the moves, for a nest with any recipe."""
-    kernel = Kernel(nest.body, nest.outer, nest.rewrites)
+    kernel = Kernel(nest.body, nest.outer, nest.may_alias)
     return _run(FINISH, nest, Request(kernel, target, heuristic))
 
 
 def _nest(kernel: Kernel) -> Nest:
-    return Nest(kernel.body, kernel.outer, kernel.rewrites)
+    return Nest(kernel.body, kernel.outer, kernel.may_alias)
 
 
 def _run(passes: tuple[Pass[Nest, Request], ...], nest: Nest, request: Request) -> Nest:

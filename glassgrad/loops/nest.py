@@ -85,7 +85,7 @@ def is_idempotent(nest: Nest, axis: UOp) -> bool:
     """True if executing a step of this axis twice does no harm: it reads nothing that the nest
     writes.
     """
-    if not nest.rewrites:
+    if not nest.may_alias:
         return True
     stores = [node for node in binders_of(nest.body) if node.op is Ops.STORE]
     written = {store.src[0].src[0] for store in stores}

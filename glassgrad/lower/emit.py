@@ -56,11 +56,15 @@ class Emitter:
     """The state of the walk: open loops, emitted values, and counters for names."""
 
     def __init__(
-        self, target: Target, body: UOp, rewrites: bool = False, max_instructions: int | None = None
+        self,
+        target: Target,
+        body: UOp,
+        may_alias: bool = False,
+        max_instructions: int | None = None,
     ) -> None:
         self.target = target
         self.body = body
-        self.rewrites = rewrites
+        self.may_alias = may_alias
         self.scopes = Scopes(max_instructions)
         self.index_dtype = target.index_dtype
         self.accumulators = 0
@@ -84,7 +88,7 @@ class Emitter:
         ] = {}  # (base, terms) -> pointer, see lower/memory/pointers.py
         self.carried_stages = find_carried_stages(body)
         # Where a buffer is both read and written, a reduction must not run before its first use.
-        self.fusable_reductions = {} if rewrites else find_fusable_reductions(body, self)
+        self.fusable_reductions = {} if may_alias else find_fusable_reductions(body, self)
 
     # ------------------------------------------------------------------ facts about nodes
 

@@ -68,10 +68,10 @@ def block_sums(state: Lowering, _: Request) -> Lowering:
 def emit(state: Lowering, request: Request) -> Lowering:
     """Expressions under ranges  ->  instructions in loops"""
     body, (nest, target, max_instructions) = state.body, request
-    emitter = Emitter(target, body, nest.rewrites, max_instructions)
+    emitter = Emitter(target, body, nest.may_alias, max_instructions)
     for loop in nest.outer:
         emitter.open(loop)
-    for statements in _groups(body, nest.rewrites):
+    for statements in _groups(body, nest.may_alias):
         if statements[0].op is Ops.STORE:
             emit_stores(emitter, statements)
         else:
@@ -110,25 +110,25 @@ def _in_place(body: UOp) -> frozenset[UOp]:
     return frozenset([store.buffer for store in stores])
 
 
-def _groups(body: UOp, rewrites: bool) -> list[list[UOp]]:
+def _groups(body: UOp, may_alias: bool) -> list[list[UOp]]:
     """The statements in order; neighbouring independent stores under the same loops are one
     group.
     """
     groups: list[list[UOp]] = []
     for statement in body.src:
         last = groups[-1] if groups else []
-        if last and _can_join(last, statement, rewrites):
+        if last and _can_join(last, statement, may_alias):
             last.append(statement)
         else:
             groups.append([statement])
     return groups
 
 
-def _can_join(group: list[UOp], statement: UOp, rewrites: bool) -> bool:
+def _can_join(group: list[UOp], statement: UOp, may_alias: bool) -> bool:
     if statement.op is not Ops.STORE or group[0].op is not Ops.STORE:
         return False
     if statement.bound != group[0].bound or statement.arg is not None or group[0].arg is not None:
         return False
     if any(store in statement.toposort() for store in group):
         return False
-    return not rewrites or is_in_place([*group, statement])
+    return not may_alias or is_in_place([*group, statement])

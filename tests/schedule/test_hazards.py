@@ -24,12 +24,12 @@ def test_an_update_in_place_is_one_kernel_that_reads_and_writes_one_buffer() -> 
     made = right([assign(x, x * 2.0 + 1.0)])
     assert len(made.kernels) == 1
     assert made.buffers == ((x,),)
-    assert made.kernels[0].rewrites
+    assert made.kernels[0].may_alias
 
 
 def test_a_write_of_something_else_does_not_rewrite() -> None:
     x, y = leaf(NUMBERS), leaf(NUMBERS)
-    assert not right([assign(x, y + 1.0)]).kernels[0].rewrites
+    assert not right([assign(x, y + 1.0)]).kernels[0].may_alias
 
 
 def test_a_read_before_the_write_sees_the_old_contents() -> None:

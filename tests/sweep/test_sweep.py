@@ -34,8 +34,8 @@ def test_a_refused_kernel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         coverage,
         "difference",
-        lambda before, after, rewrites=False: (
-            inner(before, after, rewrites) or (None if before is after else "planted")
+        lambda before, after, may_alias=False: (
+            inner(before, after, may_alias) or (None if before is after else "planted")
         ),
     )
     report = run(next(cases(0, 1, only=["linear"])))

@@ -80,7 +80,7 @@ def kernel_text(kernel: Kernel | Nest) -> str:
     for root in (kernel.body, *kernel.outer):
         _write(root, numbers, lines)
     outer = [numbers[r] for r in kernel.outer]
-    return "\n".join([*lines, f"{outer} {kernel.rewrites}"])
+    return "\n".join([*lines, f"{outer} {kernel.may_alias}"])
 
 
 def _write(root: UOp, numbers: dict[UOp, int], lines: list[str]) -> None:

@@ -46,7 +46,7 @@ def _grow_scratch(nest: Nest, sizes: dict[UOp, int]) -> Nest:
         return _gate_index(node, rebuilt, sizes) if node.op is Ops.INDEX else rebuilt
 
     body = transform_nodes(nodes_of(nest.body), grow)[nest.body]
-    return Nest(body, nest.outer, nest.rewrites, nest.mask_bounds, nest.recipe)
+    return Nest(body, nest.outer, nest.may_alias, nest.mask_bounds, nest.recipe)
 
 
 def _padded_size(index: UOp, sizes: dict[UOp, int]) -> int:

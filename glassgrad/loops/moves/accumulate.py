@@ -47,7 +47,7 @@ def accumulate(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
             index, value = [n.substitute({reduce: total, inner: last}) for n in store.src[:2]]
             stores.append(UOp(Ops.STORE, dtypes.void, (index, value, *outer, last)))
     body = UOp(Ops.SINK, dtypes.void, tuple(stores))
-    return replace(nest, body=body, outer=outer, rewrites=True)
+    return replace(nest, body=body, outer=outer, may_alias=True)
 
 
 def _find_sum(nest: Nest, axis: UOp) -> tuple[UOp, UOp]:
@@ -60,7 +60,7 @@ def _find_sum(nest: Nest, axis: UOp) -> tuple[UOp, UOp]:
     computed = [node for node in nest.body.toposort() if node.op in (Ops.REDUCE, Ops.STAGE)]
     if len(computed) != 1 or computed[0].bound != (axis,) or axis.kind is not AxisKind.REDUCE:
         raise IllegalMove("the stored values need more than one reduction over this axis")
-    if nest.rewrites:
+    if nest.may_alias:
         raise IllegalMove("the nest reads a buffer that it writes")
     (reduce,) = computed
     fitting = [s for s in stores if s.src[0].dtype is reduce.dtype and s.src[0].gate is None]

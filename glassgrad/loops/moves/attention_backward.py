@@ -28,7 +28,7 @@ def attention_backward(nest: Nest, axis: UOp, amount: Any, target: Target) -> Ne
     """
     divides = 0 < amount < axis.size and axis.size % amount == 0 and not target.has_threads
     require(divides, f"{amount} rows do not evenly divide {axis.size}, or the target has threads")
-    require(not nest.rewrites, "the nest reads a buffer that it writes")
+    require(not nest.may_alias, "the nest reads a buffer that it writes")
     nest = privatize_reductions(nest)
     loops, stages = loops_along(nest, {axis})
     _require_sums_over_rows(nest, loops, stages)

@@ -31,7 +31,7 @@ def row_block(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
         raise IllegalMove(
             f"a block of {amount} does not fit an axis of {axis.size}, or the target has threads"
         )
-    if axis.size % amount and nest.rewrites:
+    if axis.size % amount and nest.may_alias:
         raise IllegalMove("the overlapping tail would read elements it has already overwritten")
     if any(s.op is Ops.STAGE for s in nest.body.src) or _reads_other_outputs(nest):
         raise IllegalMove("a statement reads a buffer that another statement overwrites row by row")
@@ -54,7 +54,7 @@ def _reads_other_outputs(nest: Nest) -> bool:
     """True if a statement reads a buffer that another one overwrites."""
     stores = dict.fromkeys(s for s in nest.body.src if s.op is Ops.STORE)
     written = [(store.buffer, store) for store in stores]
-    for store in stores if nest.rewrites else ():
+    for store in stores if nest.may_alias else ():
         reads = {n.buffer for n in store.src[1].toposort() if n.op is Ops.LOAD}
         if any(buffer in reads and other is not store for buffer, other in written):
             return True

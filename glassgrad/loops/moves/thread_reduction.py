@@ -71,7 +71,7 @@ def _divide_reduction(
 
 def _reads_written_buffers(nest: Nest) -> bool:
     """True if the nest reads anything that it also writes."""
-    return nest.rewrites or reads_own_stores(nest)
+    return nest.may_alias or reads_own_stores(nest)
 
 
 def reads_own_stores(nest: Nest) -> bool:

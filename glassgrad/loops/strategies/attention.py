@@ -124,7 +124,7 @@ def _fuse_backward(builder: RecipeBuilder) -> bool:
 def _split_into_shares(builder: RecipeBuilder) -> None:
     """Split row blocks without outer loops into shares, each of which packs the common operands."""
     (axis,) = builder.nest.outer
-    cores, must_divide = builder.target.cores, builder.nest.rewrites
+    cores, must_divide = builder.target.cores, builder.nest.may_alias
     limit = max(MIN_BLOCKS_PER_SHARE, -(-axis.size // (SHARES_PER_CORE * cores)))
     if limit < axis.size:
         amount = balanced_block_size(axis.size, limit, cores, must_divide, PACKING_COST)
@@ -203,7 +203,7 @@ def _rows_per_block(builder: RecipeBuilder, limit: int) -> int:
     """The number of rows up to `limit` that wastes least in partial blocks and tiles."""
     size = builder.nest.outer[-1].size
     counts = list(range(min(size, limit // 2 or 1), min(size, limit) + 1))
-    if builder.nest.rewrites:
+    if builder.nest.may_alias:
         counts = [n for n in counts if size % n == 0] or [1]
     return min(counts, key=lambda n: _overhead(size, n) + 2 / n)
 

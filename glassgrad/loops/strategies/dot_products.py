@@ -71,5 +71,5 @@ def _amounts(builder: RecipeBuilder, axis: UOp) -> list[int]:
     return [
         n
         for n in range(1, min(axis.size, MAX_TILE_ROWS) + 1)
-        if axis.size % n == 0 or not builder.nest.rewrites
+        if axis.size % n == 0 or not builder.nest.may_alias
     ]

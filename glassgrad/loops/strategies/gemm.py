@@ -115,7 +115,7 @@ def _order_loops(builder: RecipeBuilder, found: Contraction, width: int) -> None
     panels = min(panels, -(-columns.size // max(2, target.cores)))
     cores = 1 if other_loops else target.cores
     begin = LEFT_READ_COST / width
-    panels = balanced_block_size(columns.size, panels, cores, builder.nest.rewrites, begin)
+    panels = balanced_block_size(columns.size, panels, cores, builder.nest.may_alias, begin)
     is_tiled = 1 < panels < columns.size
     if is_tiled:
         builder.try_move(Opt(OptOps.TILE, columns.axis, panels))

@@ -67,7 +67,7 @@ def _order_loops(
     builder: RecipeBuilder, found: Contraction, by_rows: bool
 ) -> tuple[list[int], list[int]]:
     """Tile and order the loops; returns the loops over shares and those over row blocks."""
-    must_divide, max_tiles = builder.nest.rewrites, _max_tiles_in_scratch(builder, found.reduce)
+    must_divide, max_tiles = builder.nest.may_alias, _max_tiles_in_scratch(builder, found.reduce)
     sizes = {r.axis: r.size for r in builder.nest.outer if r.kind is AxisKind.LOOP}
     row, column = found.rows.axis, found.columns.axis
     others = [axis for axis in sizes if axis not in (row, column)]
@@ -105,7 +105,7 @@ def _tile(builder: RecipeBuilder, axis: int, amount: int) -> tuple[list[int], in
 
 def _share_size(builder: RecipeBuilder, size: int, limit: int, others: list[int]) -> int:
     """The tiles of an axis per share, balanced among cores unless another axis is."""
-    cores, must_divide = builder.target.cores, builder.nest.rewrites
+    cores, must_divide = builder.target.cores, builder.nest.may_alias
     if any(is_balanced(other, cores) for other in others):
         return block_size(size, min(limit, -(-size // 2)), must_divide, PACKING_COST)
     limit = min(limit, -(-size // cores))  # every further share packs the other operand again

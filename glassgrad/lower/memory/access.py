@@ -132,7 +132,7 @@ def _store_groups(
     hides latencies.
     """
     every = [(node, i) for i in copies for node in nodes]
-    must = emitter.rewrites and not is_in_place(nodes)
+    must = emitter.may_alias and not is_in_place(nodes)
     return [every] if must or len(every) <= MAX_PENDING_VALUES else [[one] for one in every]
 
 

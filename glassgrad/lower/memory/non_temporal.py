@@ -24,7 +24,7 @@ MIN_SHARE_OF_L3 = 3, 4  # a result below 3/4 of L3 stays cached for its readers
 def mark_non_temporal_stores(lines: Sequence[UOp], emitter: Emitter) -> Sequence[UOp]:
     """The same instructions; eligible STOREs are marked NON_TEMPORAL."""
     stores = [node for node in emitter.body.src if node.op is Ops.STORE]
-    if emitter.rewrites or not emitter.target.has_vector_alu:
+    if emitter.may_alias or not emitter.target.has_vector_alu:
         return lines
     held = {store.buffer for store in stores if not _can_stream(emitter, store)}
     streamed = {store.buffer for store in stores} - held

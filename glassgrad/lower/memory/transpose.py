@@ -22,7 +22,7 @@ SHUFFLE_BYTES = 16  # every machine shuffles freely within this many bytes in on
 
 def find_transposed_axis(emitter: Emitter, node: UOp, copy: UnrollCopy, lane: UOp) -> UOp | None:
     """The unrolled axis along which this LOAD is contiguous, if whole blocks can be transposed."""
-    if node.src[0].gate is not None or emitter.rewrites:
+    if node.src[0].gate is not None or emitter.may_alias:
         return None
     if lane.size & (lane.size - 1) or 2 * lane.size > emitter.target.registers:
         return None

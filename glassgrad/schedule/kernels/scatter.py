@@ -95,7 +95,7 @@ def scatter_kernel(kernel: Kernel, target: Target) -> Kernel | None:
     loops = (*outer, *value.bound, *renamed.values())
     added = UOp(Ops.STORE, dtypes.void, (at, given, *loops), value.arg)
     return replace(
-        kernel, body=UOp(Ops.SINK, dtypes.void, (start, added)), outer=outer, rewrites=True
+        kernel, body=UOp(Ops.SINK, dtypes.void, (start, added)), outer=outer, may_alias=True
     )
 
 

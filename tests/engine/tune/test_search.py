@@ -35,7 +35,7 @@ TARGET = Device["CPU"].target
 
 def nest_of(tensor: Tensor) -> Nest:
     kernel = kernel_of(tensor)
-    return coalesce_loops(Nest(kernel.body, kernel.outer, kernel.rewrites))
+    return coalesce_loops(Nest(kernel.body, kernel.outer, kernel.may_alias))
 
 
 def empty_recipe(nest: Nest, target: Target) -> Recipe:

@@ -20,7 +20,7 @@ from glassgrad.loops.opts import IllegalMove, Opt, OptOps
 
 def nest_of(*tensors: Tensor) -> Nest:
     kernel = kernel_of(*tensors)
-    return Nest(kernel.body, kernel.outer, kernel.rewrites)
+    return Nest(kernel.body, kernel.outer, kernel.may_alias)
 
 
 def found(nest: Nest) -> OnlineSoftmax:

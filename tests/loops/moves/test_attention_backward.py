@@ -70,7 +70,7 @@ def both_ways() -> Kernel:
 
 
 def nest_of(kernel: Kernel) -> Nest:
-    return Nest(kernel.body, kernel.outer, kernel.rewrites)
+    return Nest(kernel.body, kernel.outer, kernel.may_alias)
 
 
 def rows_of(nest: Nest) -> list[int]:

@@ -90,7 +90,7 @@ def test_an_update_in_place_is_one_loop() -> None:
 def test_merging_never_changes_what_a_kernel_computes(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
         for kernel in schedule(random_graph(Random(seed), 12), TARGET).kernels:
-            nest = Nest(kernel.body, kernel.outer, kernel.rewrites)
+            nest = Nest(kernel.body, kernel.outer, kernel.may_alias)
             after = coalesce_loops(nest)
             assert len(after.outer) <= len(nest.outer)
             same_or_nan(nest, after)

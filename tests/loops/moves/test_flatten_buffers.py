@@ -19,7 +19,7 @@ from glassgrad.loops.moves.flatten_buffers import flatten_buffer_axes
 
 def merged(tensor: Tensor) -> Nest:
     kernel = kernel_of(tensor)
-    return coalesce_loops(Nest(kernel.body, kernel.outer, kernel.rewrites))
+    return coalesce_loops(Nest(kernel.body, kernel.outer, kernel.may_alias))
 
 
 def shapes(nest: Nest) -> dict[int, tuple[int, ...]]:

@@ -47,7 +47,7 @@ def expected(q: Array, k: Array, v: Array, mask: Array | float = 0.0) -> Array:
 
 def nest_of(*tensors: Tensor) -> Nest:
     kernel = kernel_of(*tensors)
-    return Nest(kernel.body, kernel.outer, kernel.rewrites)
+    return Nest(kernel.body, kernel.outer, kernel.may_alias)
 
 
 def small() -> Nest:

@@ -28,7 +28,7 @@ def convolution(size: int, window: int, padding: int, stride: int = 1, dilation:
     """One row of an image and one window: an axis of places, and an axis of steps."""
     x, w = memory(1, 1, size, 1), memory(2, 1, window, 1)
     kernel = kernel_of(x.conv2d(w, padding=(padding, 0), stride=stride, dilation=dilation))
-    return Nest(kernel.body, kernel.outer, kernel.rewrites)
+    return Nest(kernel.body, kernel.outer, kernel.may_alias)
 
 
 def steps_of(nest: Nest) -> UOp:

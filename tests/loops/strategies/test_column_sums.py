@@ -21,7 +21,7 @@ MANY_REGISTERS = replace(TARGET, registers=32, vector_bytes=64)
 
 def drafted(tensor: Tensor, target: Target = TARGET) -> RecipeBuilder:
     kernel = kernel_of(tensor)
-    return RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
+    return RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.may_alias), target)
 
 
 def test_sums_of_columns_walk_along_rows_with_vectors() -> None:

@@ -63,7 +63,7 @@ def test_the_moves_change_no_value(made: Made, batch: int, size: int) -> None:
     kernel = made(batch, 9, 16, size)
     nest = optimize(kernel, TARGET)
     assert OptOps.CACHE_READ in [opt.op for opt in nest.recipe]
-    same(Nest(kernel.body, kernel.outer, kernel.rewrites), nest)
+    same(Nest(kernel.body, kernel.outer, kernel.may_alias), nest)
 
 
 def test_weights_with_little_reuse_are_transposed_in_registers() -> None:

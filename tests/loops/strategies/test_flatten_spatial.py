@@ -17,7 +17,7 @@ from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
 def drafted(size: int, target: Target, channels: int = 16) -> RecipeBuilder:
     kernel = kernel_of(memory(2, channels, size, size).conv2d(memory(8, channels, 3, 3), padding=1))
-    return RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.rewrites), target)
+    return RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.may_alias), target)
 
 
 def joined(builder: RecipeBuilder) -> dict[int, int]:
@@ -49,7 +49,7 @@ def test_a_large_image_is_blocked_by_rows(cores: int) -> None:
 
 def test_one_spatial_axis_is_not_flattened() -> None:
     kernel = kernel_of(memory(2, 4, 30).conv2d(memory(8, 4, 3)))
-    builder = RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.rewrites), TARGET)
+    builder = RecipeBuilder(Nest(kernel.body, kernel.outer, kernel.may_alias), TARGET)
     (reduce,) = builder.binders(Ops.REDUCE)
     places = {r for r in builder.nest.outer[-1:] if r.kind is AxisKind.LOOP}
     before = builder.nest

@@ -38,7 +38,7 @@ def ops_of(nest: Nest) -> list[OptOps]:
 def nest_of(*roots: UOp) -> Nest:
     """The only kernel of these values, as loops without a shape."""
     (kernel,) = schedule(roots, TARGET).kernels
-    return Nest(kernel.body, kernel.outer, kernel.rewrites)
+    return Nest(kernel.body, kernel.outer, kernel.may_alias)
 
 
 def numbers(*shape: int) -> UOp:

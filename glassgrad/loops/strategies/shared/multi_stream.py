@@ -163,4 +163,4 @@ def _split_row(builder: RecipeBuilder, axis: UOp, itemsize: int, tile: tuple[int
 
 def _allows_amount(builder: RecipeBuilder, axis: UOp, amount: int) -> bool:
     """True if the last steps may overlap or there is no remainder."""
-    return not builder.nest.rewrites or axis.size % amount == 0
+    return not builder.nest.may_alias or axis.size % amount == 0

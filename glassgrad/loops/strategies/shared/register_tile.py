@@ -73,7 +73,7 @@ def _legal_amounts(builder: RecipeBuilder, axis: UOp, amounts: list[int]) -> lis
     wrong, aligned ones where the axis has mask bounds.
     """
     nest = builder.nest
-    must_divide = nest.rewrites or accumulates_in_scratch(nest, axis)
+    must_divide = nest.may_alias or accumulates_in_scratch(nest, axis)
     has_mask_bounds = any(mask_bound.axis == axis.axis for mask_bound in nest.mask_bounds)
     return [
         n
