@@ -1,4 +1,4 @@
-// The graph of one kernel: boxes in layers, from memory down to what the kernel stores.
+// The graph of one kernel: boxes in layers, from its inputs down to what it stores.
 
 function drawing() {
   const k = kernel(), all = graph().nodes, inside = new Set(k.nodes);
@@ -81,7 +81,7 @@ function lay(boxes) {
     const b = boxes.get(n);
     b.layer = b.above.length ? 1 + Math.max(...b.above.map(s => boxes.get(s).layer)) : 0;
   }
-  for (const n of [...order].reverse()) {  // memory stands just above its first reader
+  for (const n of [...order].reverse()) {  // inputs are just above their first reader
     const b = boxes.get(n), below = order.filter(m => boxes.get(m).above.includes(n)).map(m => boxes.get(m).layer);
     if (!b.above.length && below.length) b.layer = Math.min(...below) - 1;
   }

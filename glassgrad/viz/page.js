@@ -1,5 +1,5 @@
 "use strict";
-// The page: what happened is in DATA, what is looked at is in the address behind "#".
+// The page: the recording is in DATA, the current view is in the fragment of the address.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const TABS = [["graph", "graph"], ["kernel", "formula"], ["nest", "loops"], ["passes", "passes"],
@@ -10,10 +10,10 @@ const SIGNS = {ADD: "+", SUB: "−", MUL: "×", FDIV: "÷", CMPLT: "<", CMPEQ: "
                NEG: "−", SQRT: "√", RECIPROCAL: "1/x", WHERE: "if", MAX: "max", MIN: "min"};
 const SVG = "http://www.w3.org/2000/svg";
 const at = {graph: 0, kernel: 0, tab: "graph", view: "kernels", node: -1, line: -1, pass: 0};
-let built = "", room = 0;  // which lists are shown, and how wide a drawing may be
+let built = "", room = 0;  // which lists are built, and the width of drawings
 const $ = id => document.getElementById(id);
 
-// ------------------------------------------------------------------ making elements
+// ------------------------------------------------------------------ elements
 
 /** An element; texts only ever become text nodes, so nobody's names are taken for markup. */
 function make(tag, attributes = {}, ...children) {
@@ -58,7 +58,7 @@ function label(code) {
   return parts;
 }
 
-// ------------------------------------------------------------------ where we are
+// ------------------------------------------------------------------ location
 
 const graph = () => DATA.graphs[at.graph];
 const kernel = () => graph().kernels[at.kernel];
@@ -215,7 +215,7 @@ async function drawView() {
   const view = $("view"), c = code(), wanted = JSON.stringify(at);
   if (at.tab === "graph") return show(view, drawing());
   if (at.tab === "passes") return drawPasses(view, c);
-  if (!c.texts[at.tab]) return show(view, make("div", {class: "empty"}, "there is none for this device"));
+  if (!c.texts[at.tab]) return show(view, make("div", {class: "empty"}, "not available for this device"));
   const text = await unpacked(c.texts[at.tab]);
   if (wanted !== JSON.stringify(at)) return;
   const head = at.tab === "nest" ? `${c.recipe}\n\n` : "";
@@ -232,7 +232,7 @@ async function drawPasses(view, c) {
       make("b", {}, name), make("i", {}, seconds(s))))), shownText(text)));
 }
 
-// ------------------------------------------------------------------ texts: colours, and a word everywhere
+// ------------------------------------------------------------------ texts: colours, and highlighting of words
 
 const KINDS = [["comment", /(?:^|\s)(?:;|#|\/\/).*$/gm], ["number", /\b(?:0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b/g],
                ["name", /[%@][\w.]+|\bdata\d+|\bscratch\d+/g], ["control", /\b(?:br|phi|RANGE|END|IF|ENDIF|for|if|else|sum|max|min|over|of|move|buffer|j[a-z]{1,2})\b/g]];
@@ -276,7 +276,7 @@ function mark(node, event) {
   CSS.highlights.set("word", new Highlight(...ranges));
 }
 
-// ------------------------------------------------------------------ all of it
+// ------------------------------------------------------------------ start
 
 function draw() {
   if (built !== `${at.graph} ${at.view}`) {
@@ -306,7 +306,7 @@ document.addEventListener("keydown", event => {
 });
 document.querySelectorAll("[data-view]").forEach(b => b.addEventListener("click", () => go({view: b.dataset.view})));
 $("graphs").addEventListener("change", event => go({graph: +event.target.value}));
-function measure() {  // not while drawing: the browser would have to lay out everything first
+function measure() {  // not while drawing, which would force a layout
   room = $("view").clientWidth;
 }
 
