@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from threading import Barrier, Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,6 +123,29 @@ def test_different_programs_at_the_same_time() -> None:
         in_threads(work)
         for number, wanted in enumerate(expected):
             np.testing.assert_array_equal(found[number], wanted)
+
+
+def test_pending_writes_of_other_threads_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    others: list[Tensor] = []
+    find_capture = TinyJit._find_capture
+
+    def write() -> None:
+        if not others:
+            others.append(Tensor([1.0]).realize())
+        others[0].assign(others[0] + 1)
+
+    def write_meanwhile(jit: TinyJit, call: Any) -> Any:
+        thread = Thread(target=write)
+        thread.start()
+        thread.join()
+        return find_capture(jit, call)
+
+    monkeypatch.setattr(TinyJit, "_find_capture", write_meanwhile)
+    step = TinyJit(lambda x: x + 1)
+    assert [step(Tensor([n]).realize()).item() for n in range(2)] == [1, 2]
+    (captured,) = step.valid_captures().values()
+    assert not captured.outside_tensors
+    assert others[0].item() == 3
 
 
 def test_threads_read_one_model() -> None:

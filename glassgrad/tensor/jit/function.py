@@ -245,6 +245,7 @@ class TinyJit(Generic[P, R]):
         compare with the call of `row` and capture; with `must_agree` a difference is an error.
         """
         self._clear_fast_path()
+        finish_writes()  # of other threads, which must not become part of the capture
         if row is not None and isinstance(row.found, CapturedGraph):
             row.found.replay.free_arena()
         before = PriorState.now(call.tensors, call.values)
