@@ -69,7 +69,7 @@ def _model(seconds: float) -> None:
     decoder.read([[1]])
 
     def token() -> None:
-        decoder.place = 1
+        decoder.position = 1
         decoder.step([2])
 
     _line("writing with nano, tokens", 1 / _best(token, seconds), None, "/s")

@@ -18,10 +18,10 @@ from glassgrad.base.progress import tqdm
 from glassgrad.base.terminal import clock, si
 from glassgrad.cli.arguments import given_options
 from glassgrad.nn.gpt.config import Config
-from glassgrad.nn.gpt.corpus import TOKENIZER, gathered, prepare
+from glassgrad.nn.gpt.corpus import TOKENIZER, prepare, read_texts
 from glassgrad.nn.gpt.generate import generate
 from glassgrad.nn.gpt.sampler import Sampler
-from glassgrad.nn.gpt.training import CONFIG, Plan, Step, Training
+from glassgrad.nn.gpt.training import CONFIG, Step, Training, TrainingOptions
 from glassgrad.nn.state import get_parameters
 from glassgrad.nn.tokenizer import Tokenizer
 
@@ -56,7 +56,7 @@ def run(options: Namespace) -> int:
     print(f"saved; generate more text with: glassgrad generate {folder} {options.prompt!r}\n")
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     print(options.prompt, end="")
-    sampler = Sampler(0.7, seed=training.plan.seed)
+    sampler = Sampler(0.7, seed=training.options.seed)
     for piece in generate(training.model, tokenizer, options.prompt, SAMPLE_TOKENS, sampler):
         print(piece, end="", flush=True)
     print()
@@ -77,7 +77,7 @@ def _new_training(options: Namespace) -> Training:
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"{folder} is a file", hint="--out takes a folder")
     start = perf_counter()
-    text = gathered(options.text, options.files)
+    text = read_texts(options.text, options.files)
     folder.mkdir(parents=True, exist_ok=True)
     _check_writable(folder, hint="--out names another folder")
     size = si(len(text)) if len(text) >= 1000 else len(text)
@@ -86,14 +86,14 @@ def _new_training(options: Namespace) -> Training:
     )
     tokenizer = prepare(folder, text, options.vocab)
     print(f"the tokenizer is ready ({perf_counter() - start:.1f} s)")
-    plan = Plan(
+    run_options = TrainingOptions(
         seconds=60 * (options.minutes or 0.0),
         batch=options.batch,
         rate=options.rate,
         seed=options.seed,
         **given_options(options, "steps"),
     )
-    return Training.begin(folder, replace(config, vocab_size=tokenizer.vocab_size), plan)
+    return Training.begin(folder, replace(config, vocab_size=tokenizer.vocab_size), run_options)
 
 
 def _check_writable(folder: Path, hint: str) -> None:
@@ -113,8 +113,12 @@ def _resume(options: Namespace) -> Training:
 
 
 def _length(training: Training) -> str:
-    plan = training.plan
-    return f"for {plan.seconds / 60:.1f} minutes" if plan.seconds else f"for {plan.steps} steps"
+    run_options = training.options
+    return (
+        f"for {run_options.seconds / 60:.1f} minutes"
+        if run_options.seconds
+        else f"for {run_options.steps} steps"
+    )
 
 
 def _resume_hint(training: Training) -> str:
@@ -126,9 +130,9 @@ def _resume_hint(training: Training) -> str:
 
 
 def _train(training: Training, interrupts: list[int]) -> Progress:
-    """Train to the end of the plan, or to the end of the step in which the user interrupts."""
+    """Train to the end of the run, or to the end of the step in which the user interrupts."""
     saved = perf_counter()
-    shown = Progress(training.plan.batch * training.config.context)
+    shown = Progress(training.options.batch * training.config.context)
     with closing(training.steps()) as steps:
         for step in steps:
             if interrupts:  # the terminal may be gone: save before anything is shown

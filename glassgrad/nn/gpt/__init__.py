@@ -1,4 +1,4 @@
-"""GPT: language models of the GPT-2 and Llama families, trained and run."""
+"""GPT: language models of the GPT-2 and Llama families: training, loading and generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""names of activation functions -> functions of tensors."""
+"""Activation functions by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glassgrad.tensor.tensor import Tensor
 
 
 def gelu_exact(x: Tensor) -> Tensor:
-    """By the error function, where GPT-2 has a tanh."""
+    """GELU by the error function; GPT-2 uses the tanh approximation."""
     return x.gelu("none")
 
 

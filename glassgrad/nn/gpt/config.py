@@ -1,4 +1,4 @@
-"""Config: the numbers that say what a model looks like; known ones by name."""
+"""Config: the hyperparameters of a model, and known models by name."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from glassgrad.base.errors import FormatError
 from glassgrad.nn.gpt.rope import Rope, llama3
 
 FAMILIES = ("gpt2", "llama")
-ACTIVATIONS = (  # gpt/activation.py has the functions
+ACTIVATIONS = (  # the functions are in gpt/activation.py
     "gelu", "gelu_tanh", "hardswish", "leaky_relu", "linear", "mish", "quick_gelu", "relu", "relu2",
     "relu6", "sigmoid", "silu", "tanh",
 )  # fmt: skip
-MOST = 1 << 24  # what no size of a model reaches
+MAX_SIZE = 1 << 24  # larger than any size of a real model
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """A model's shape.
+    """The hyperparameters of a model.
 
-    GPT-2's family has learned places, layer norms, GELU and biases; Llama's has rotations for
-    places, RMS norms and a gated unit without biases.
+    GPT-2's family has learned position embeddings, LayerNorm, GELU and biases; Llama's has rotary
+    embeddings, RMSNorm and a gated feed-forward network without biases.
 
     >>> Config.named("gpt2").width
     768
@@ -31,97 +31,99 @@ class Config:
 
     family: str = "gpt2"
     vocab_size: int = 50257
-    context: int = 1024  # the most tokens it sees at once
+    context: int = 1024  # maximum number of tokens
     layers: int = 12
     heads: int = 12
-    kv_heads: int = 0  # heads of keys and values; 0: as many as of queries
+    kv_heads: int = 0  # key and value heads; 0: as many as query heads
     width: int = 768
     head_width: int = 0  # 0: width / heads
-    hidden: int = 0  # 0: 4 widths
+    hidden: int = 0  # of the feed-forward network; 0: 4 * width
     eps: float = 1e-5
-    is_tied: bool = True  # the tokens' table gives the logits, too
-    has_qkv_bias: bool = False  # in Llama's family, as Qwen has; GPT-2's has all biases
-    has_out_bias: bool = False  # behind attention
+    is_tied: bool = True  # the token embedding is also the output projection
+    has_qkv_bias: bool = False  # in Llama's family, as in Qwen; GPT-2's has all biases
+    has_out_bias: bool = False  # of the attention output
     has_feed_bias: bool = False
     activation: str = ""  # "": gelu_tanh in GPT-2's family, silu in Llama's
-    windows: tuple[int, ...] = ()  # tokens that each layer sees, itself included; 0: all of them
+    windows: tuple[
+        int, ...
+    ] = ()  # attention window of each layer in tokens, itself included; 0: all
     has_scaled_scores: bool = True  # by 1 / sqrt(head_width)
     has_layer_scales: bool = False  # scores of layer i are divided by i + 1
-    theta: float = 10000.0  # rotary embeddings: the slowest turn takes 2π theta places
-    rotary_width: int = 0  # numbers of a head that are rotated; 0: all
-    divisors: tuple[float, ...] = ()  # of the frequencies, one for each pair; (): 1
-    rotary_factor: float = 1.0  # of cosines and sines
+    theta: float = 10000.0  # base of the rotary frequencies
+    rotary_width: int = 0  # rotated elements of a head; 0: all
+    divisors: tuple[float, ...] = ()  # of the rotary frequencies, one per pair; (): 1
+    rotary_factor: float = 1.0  # scale of cosines and sines
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
-            raise FormatError(f"there is no family {self.family!r:.40}", f"one of {FAMILIES}")
+            raise FormatError(f"unknown model family {self.family!r:.40}", f"one of {FAMILIES}")
         self._check_sizes("vocab_size", "context", "layers", "heads", "width")
-        usual = {
+        defaults = {
             "kv_heads": self.heads,
             "head_width": self.width // self.heads,
             "hidden": 4 * self.width,
         }
-        self._fill(usual)
-        self._check_sizes(*usual)
+        self._fill(defaults)
+        self._check_sizes(*defaults)
         self._fill({"rotary_width": self.head_width})
         self._fill({"activation": "silu" if self.is_rotary else "gelu_tanh"})
         self._check_numbers()
         self._check_rotary()
         self._check_layers()
 
-    def _fill(self, usual: Mapping[str, Any]) -> None:
-        """What is not given has its usual value."""
-        for name, value in usual.items():
+    def _fill(self, defaults: Mapping[str, Any]) -> None:
+        """Set fields that were not given to their defaults."""
+        for name, value in defaults.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, value)
 
     def _check_sizes(self, *names: str) -> None:
         for name in names:
             size = getattr(self, name)
-            if type(size) is not int or not 0 < size < MOST:
-                raise FormatError(f"a model's {name} is a whole number above 0, not {size!r:.40}")
+            if type(size) is not int or not 0 < size < MAX_SIZE:
+                raise FormatError(f"{name} must be a positive int, not {size!r:.40}")
 
     def _check_numbers(self) -> None:
         for name in ("eps", "theta", "rotary_factor", "dropout"):
             if type(number := getattr(self, name)) not in (int, float) or not 0 <= number < inf:
-                raise FormatError(f"a model's {name} is a number from 0 on, not {number!r:.40}")
+                raise FormatError(f"{name} must be a non-negative number, not {number!r:.40}")
         if self.heads % self.kv_heads:
-            raise FormatError(
-                f"{self.kv_heads} heads of keys do not divide {self.heads} of queries"
-            )
+            raise FormatError(f"heads {self.heads} is not divisible by kv_heads {self.kv_heads}")
 
     def _check_rotary(self) -> None:
         if not self.is_rotary:
             return
         if self.head_width % 2:
-            raise FormatError(f"rotations need an even width of heads, not {self.head_width}")
+            raise FormatError(f"rotary embeddings need an even head_width, not {self.head_width}")
         if not self.theta > 0:
-            raise FormatError(f"rotations need a theta above 0, not {self.theta}")
+            raise FormatError(f"rotary embeddings need a theta above 0, not {self.theta}")
         width = self.rotary_width
         if type(width) is not int or width % 2 or not 0 < width <= self.head_width:
-            raise FormatError(f"{width!r:.40} of {self.head_width} numbers cannot be rotated")
+            raise FormatError(
+                f"rotary_width must be even and at most {self.head_width}, not {width!r:.40}"
+            )
         if self.divisors and len(self.divisors) != width // 2:
-            raise FormatError(f"{len(self.divisors)} divisors do not fit {width // 2} frequencies")
+            raise FormatError(f"{len(self.divisors)} divisors for {width // 2} rotary frequencies")
         if not all(type(one) in (int, float) and 0 < one < inf for one in self.divisors):
-            raise FormatError("divisors of frequencies are numbers above 0")
+            raise FormatError("divisors of rotary frequencies must be positive numbers")
 
     def _check_layers(self) -> None:
         if self.activation not in ACTIVATIONS:
             raise FormatError(
-                f"there is no activation {self.activation!r:.40}", f"one of {ACTIVATIONS}"
+                f"unknown activation {self.activation!r:.40}", f"one of {ACTIVATIONS}"
             )
         if self.windows and len(self.windows) != self.layers:
-            raise FormatError(f"{len(self.windows)} windows do not fit {self.layers} layers")
+            raise FormatError(f"{len(self.windows)} windows for {self.layers} layers")
         if not all(type(window) is int and window >= 0 for window in self.windows):
-            raise FormatError("windows are whole numbers from 0 on")
+            raise FormatError("windows must be non-negative ints")
 
     def window(self, layer: int) -> int:
-        """How many tokens a layer sees; 0: all of them."""
+        """The attention window of a layer in tokens; 0: all."""
         return self.windows[layer] if self.windows else 0
 
     def score_factor(self, layer: int) -> float:
-        """What a layer's scores are multiplied by, apart from 1 / sqrt(head_width)."""
+        """The factor of a layer's scores, besides 1 / sqrt(head_width)."""
         plain = 1.0 if self.has_scaled_scores else sqrt(self.head_width)
         return plain / (layer + 1) if self.has_layer_scales else plain
 
@@ -143,11 +145,9 @@ class Config:
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> Config:
-        """A known shape, with some numbers changed."""
+        """The config of a known model, with some fields changed."""
         if name not in CONFIGS:
-            raise FormatError(
-                f"there is no model named {name!r:.40}", f"one of {', '.join(CONFIGS)}"
-            )
+            raise FormatError(f"unknown model {name!r:.40}", f"one of {', '.join(CONFIGS)}")
         return replace(CONFIGS[name], **changes)
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class Config:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Config:
-        """What to_json wrote, or a config.json of Hugging Face."""
+        """Read what to_json wrote, or a config.json of Hugging Face."""
         if "model_type" in found:
             from glassgrad.nn.gpt.hugging_face import config_of
 
@@ -164,11 +164,11 @@ class Config:
 
 
 def _read_own(found: Mapping[str, Any]) -> Config:
-    """What to_json wrote, now or in an earlier version."""
+    """Read what to_json wrote, in this or an earlier version."""
     given = dict(found)
-    stretch = given.pop("stretch", None)  # how Llama 3's scaling was written once
+    stretch = given.pop("stretch", None)  # how earlier versions wrote Llama 3's scaling
     for name in given.keys() - {field.name for field in fields(Config)}:
-        raise FormatError(f"a model's config has no {name!r:.40}")
+        raise FormatError(f"unknown config field {name!r:.40}")
     for name in ("windows", "divisors"):
         if isinstance(given.get(name), list):
             given[name] = tuple(given[name])
@@ -176,7 +176,7 @@ def _read_own(found: Mapping[str, Any]) -> Config:
     if stretch is None:
         return config
     if not isinstance(stretch, (list, tuple)) or len(stretch) != 4:
-        raise FormatError("stretched rotations have four numbers")
+        raise FormatError("stretch must have four numbers")
     factor, low, high, original = (float(number) for number in stretch)
     scaling = llama3(factor, low, high, original, config.rope)
     return replace(config, divisors=scaling.divisors)

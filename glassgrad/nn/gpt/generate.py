@@ -1,4 +1,4 @@
-"""prompts -> what a model writes behind them, token by token or as pieces of text."""
+"""Text generation: prompts -> continuations, token by token or as pieces of text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from glassgrad.nn.gpt.model import GPT
 from glassgrad.nn.gpt.sampler import Sampler
 from glassgrad.nn.tokenizer.tokenizer import Coder
 
-BROKEN = "\ufffd"  # what a part of a character looks like
-MOST_BEFORE = 8  # tokens before a piece that are decoded with it
-LONGEST_CHARACTER = 4  # bytes, so no more tokens than that are waited for
+REPLACEMENT = "\ufffd"  # an incomplete UTF-8 character decodes to this
+MAX_CONTEXT_TOKENS = 8  # tokens before a piece that are decoded with it
+MAX_CHARACTER_BYTES = 4  # an incomplete character needs no more tokens than this
 
 
 def generate_ids(
@@ -21,9 +21,9 @@ def generate_ids(
     count: int,
     sampler: Sampler | None = None,
 ) -> Iterator[list[int]]:
-    """One token per prompt at a time. A full context goes on from its second half."""
+    """One token per prompt at a time. When the context is full, its second half is kept."""
     if not len(prompts):
-        raise ShapeError("there is no prompt to go on from")
+        raise ShapeError("generation needs at least one prompt")
     decoder = model if isinstance(model, Decoder) else Decoder(model, len(prompts))
     sampler = Sampler() if sampler is None else sampler
     read = [list(prompt)[-decoder.context :] for prompt in prompts]
@@ -35,7 +35,7 @@ def generate_ids(
             row.append(token)
         if number + 1 == count:
             return
-        if decoder.place < decoder.context:
+        if decoder.position < decoder.context:
             logits = decoder.step(tokens)
         else:
             read = [row[-max(decoder.context // 2, 1) :] for row in read]
@@ -50,24 +50,24 @@ def generate(
     sampler: Sampler | None = None,
     stop: int | Collection[int] | None = None,
 ) -> Iterator[str]:
-    """Pieces of text as they come, up to `count` tokens or until one of the tokens `stop`."""
+    """Pieces of text as they are generated, up to `count` tokens or until a token in `stop`."""
     ids = tokenizer.encode(prompt)
     ends = (stop,) if isinstance(stop, int) else stop or ()
-    before, waiting = ids[-MOST_BEFORE:], []
+    before, waiting = ids[-MAX_CONTEXT_TOKENS:], []
     for (token,) in generate_ids(model, [ids], count, sampler):
         if token in ends:
             break
         waiting.append(token)
-        text = _text_behind(tokenizer, before, waiting)
-        if not text.endswith(BROKEN) or len(waiting) > LONGEST_CHARACTER:
+        text = _continuation(tokenizer, before, waiting)
+        if not text.endswith(REPLACEMENT) or len(waiting) > MAX_CHARACTER_BYTES:
             yield text
-            before, waiting = [*before, *waiting][-MOST_BEFORE:], []
+            before, waiting = [*before, *waiting][-MAX_CONTEXT_TOKENS:], []
     if waiting:
-        yield _text_behind(tokenizer, before, waiting)
+        yield _continuation(tokenizer, before, waiting)
 
 
-def _text_behind(tokenizer: Coder, before: list[int], ids: list[int]) -> str:
-    """What tokens mean behind others: decoders of SentencePiece cut the first blank of a text."""
+def _continuation(tokenizer: Coder, before: list[int], ids: list[int]) -> str:
+    """The text of tokens after others: SentencePiece decoders strip the first space of a text."""
     start = tokenizer.decode(before)
     whole = tokenizer.decode([*before, *ids])
     return whole[len(start) :] if whole.startswith(start) else tokenizer.decode(ids)

@@ -156,7 +156,7 @@ def _scaling(facts: Facts, kind: str, rope: Rope) -> Scaling:
     def number(name: str, usual: float) -> float:
         found = _fact(facts, f"{kind}.rope.{name}", usual)
         if type(found) not in (int, float) or not 0 < found < float("inf"):
-            raise FormatError(f"{kind}.rope.{name} is a number above 0, not {found!r:.40}")
+            raise FormatError(f"{kind}.rope.{name} must be a positive number, not {found!r:.40}")
         return float(found)
 
     factor = number("scaling.factor", number("scale_linear", 1.0))
@@ -168,7 +168,7 @@ def _scaling(facts: Facts, kind: str, rope: Rope) -> Scaling:
     if way == "linear":
         return Scaling(linear(factor, rope).divisors, attention)
     if way != "yarn":
-        raise FormatError(f"rotary embeddings are scaled in an unknown way: {way!r:.40}")
+        raise FormatError(f"unknown scaling of rotary embeddings: {way!r:.40}")
     beta = (number("scaling.yarn_beta_fast", 32.0), number("scaling.yarn_beta_slow", 1.0))
     found = yarn(factor, number("scaling.original_context_length", rope.context), rope, beta=beta)
     return Scaling(found.divisors, found.factor * attention)

@@ -136,7 +136,7 @@ def _llama(found: Mapping[str, Any], kind: str) -> Config:
     head_width = found.get("head_dim") or width // heads
     for name, size in (("head_dim", head_width), ("layers", found["num_hidden_layers"])):
         if type(size) is not int or not 0 < size <= MAX_SIZE:  # before there is one number for each
-            raise FormatError(f"a model's {name} is a whole number above 0, not {size!r:.40}")
+            raise FormatError(f"{name} must be a positive int, not {size!r:.40}")
     theta, scaling = _rope(found, head_width)
     has_bias = bool(found.get("attention_bias", False))
     return Config(

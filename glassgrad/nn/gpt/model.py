@@ -14,25 +14,25 @@ from glassgrad.nn.normalization import LayerNorm, RMSNorm
 from glassgrad.nn.quantised import QuantisedEmbedding
 from glassgrad.tensor.tensor import Tensor
 
-SPREAD = 0.02  # of the weights at the beginning, as in GPT-2, which is
-WIDTH = 768  # wide; narrower models begin with larger weights, and learn faster
+INITIAL_STD = 0.02  # of the weights, as in GPT-2
+REFERENCE_WIDTH = 768  # of GPT-2; narrower models start with larger weights and learn faster
 
 
-class Sight(Protocol):
-    """What tokens see: where they stand, and which keys and values there are."""
+class AttentionSource(Protocol):
+    """Positions of tokens, and the keys and values that they attend to."""
 
     def positions(self, count: int) -> Tensor:
-        """The places of so many tokens: (T,), or (B, T)."""
+        """The positions of `count` tokens: (T,), or (B, T)."""
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, window: int = 0) -> Tensor:
-        """Queries (B, H, T, D) look at keys and values (B, K, T, D): (B, H, T, D).
+        """Attention of queries (B, H, T, D) to keys and values (B, K, T, D): (B, H, T, D).
 
-        Each sees as many places as the window has, its own and those before it; 0: all of them.
+        A window limits each query to that many keys, up to its own; 0: no limit.
         """
 
 
 class Causal:
-    """All tokens at once; each sees itself and those before it."""
+    """Causal attention over all tokens at once."""
 
     def positions(self, count: int) -> Tensor:
         return Tensor.arange(count)
@@ -48,7 +48,7 @@ class Causal:
 
 
 class Attention:
-    """Every token takes from the tokens before it what its query asks for."""
+    """Multi-head attention with grouped keys and values, rotary embeddings and windows."""
 
     def __init__(self, config: Config, number: int) -> None:
         self.config, self.number = config, number
@@ -59,7 +59,7 @@ class Attention:
         self.out = Linear(config.heads * config.head_width, config.width, has_bias)
         self.window, self.score_factor = config.window(number), config.score_factor(number)
 
-    def __call__(self, x: Tensor, sight: Sight, rotation: Rotation | None) -> Tensor:
+    def __call__(self, x: Tensor, source: AttentionSource, rotation: Rotation | None) -> Tensor:
         config = self.config
         batch, count, _ = x.shape
         split = self.qkv(x).reshape(batch, count, -1, config.head_width).transpose(1, 2)
@@ -67,12 +67,12 @@ class Attention:
         if rotation is not None:
             q, k = rotated(q, rotation), rotated(k, rotation)
         q = q if self.score_factor == 1 else q * self.score_factor
-        seen = sight.attend(self.number, q, k, v, self.window)  # (B, H, T, D)
-        return self.out(seen.transpose(1, 2).reshape(batch, count, -1))
+        attended = source.attend(self.number, q, k, v, self.window)  # (B, H, T, D)
+        return self.out(attended.transpose(1, 2).reshape(batch, count, -1))
 
 
-class Feed:
-    """Each token by itself: wider, bent, and narrow again."""
+class FeedForward:
+    """The feed-forward network of a layer, gated or not."""
 
     def __init__(self, config: Config) -> None:
         has_bias = config.has_bias or config.has_feed_bias
@@ -88,15 +88,15 @@ class Feed:
 
 
 class Layer:
-    """Attention and then the feed, each behind a norm and added to what there was."""
+    """A pre-norm transformer layer: attention and feed-forward network with residuals."""
 
     def __init__(self, config: Config, number: int) -> None:
         self.attention_norm, self.attention = _norm(config), Attention(config, number)
-        self.feed_norm, self.feed = _norm(config), Feed(config)
+        self.feed_norm, self.feed = _norm(config), FeedForward(config)
         self.dropout = Dropout(config.dropout)
 
-    def __call__(self, x: Tensor, sight: Sight, rotation: Rotation | None) -> Tensor:
-        x = x + self.dropout(self.attention(self.attention_norm(x), sight, rotation))
+    def __call__(self, x: Tensor, source: AttentionSource, rotation: Rotation | None) -> Tensor:
+        x = x + self.dropout(self.attention(self.attention_norm(x), source, rotation))
         return x + self.dropout(self.feed(self.feed_norm(x)))
 
 
@@ -115,31 +115,31 @@ class GPT:
         self.layers = [Layer(config, number) for number in range(config.layers)]
         self.norm = _norm(config)
         self.head = None if config.is_tied else Linear(config.width, config.vocab_size, bias=False)
-        self._begin()
+        self._initialize()
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        """Logits (B, T, V) of what comes behind each of the tokens (B, T)."""
+        """Logits (B, T, V) of the next token after each of the tokens (B, T)."""
         if tokens.ndim != 2 or tokens.shape[1] > self.config.context:
             raise ShapeError(
-                f"tokens are (batch, up to {self.config.context} places), not {tokens.shape}"
+                f"tokens must have shape (batch, at most {self.config.context}), not {tokens.shape}"
             )
         return self.logits(self.states(tokens, Causal()))
 
     def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """How unexpected the targets (B, T) are, in nats per token."""
+        """The mean cross-entropy of the targets (B, T), in nats per token."""
         return self(tokens).sparse_categorical_crossentropy(targets)
 
-    def states(self, tokens: Tensor, sight: Sight) -> Tensor:
-        """What the last layer says of each token: (B, T, C)."""
+    def states(self, tokens: Tensor, source: AttentionSource) -> Tensor:
+        """The normalised output of the last layer: (B, T, C)."""
         x = self.tokens(tokens)
-        positions = sight.positions(tokens.shape[1])
+        positions = source.positions(tokens.shape[1])
         rotation = None
         if self.places is not None:
             x = x + self.places(positions)
         else:
             rotation = Rotation.at(positions, self.config)
         for layer in self.layers:
-            x = layer(x, sight, rotation)
+            x = layer(x, source, rotation)
         return self.norm(x)
 
     def logits(self, states: Tensor) -> Tensor:
@@ -150,18 +150,18 @@ class GPT:
             return self.tokens.blocks.times(states)
         return states.linear(self.tokens.weight.transpose())
 
-    def _begin(self) -> None:
-        """Small weights; smaller ones where layers add up."""
+    def _initialize(self) -> None:
+        """GPT-2's initialisation: smaller weights for layers that add to the residual stream."""
         config = self.config
-        spread = SPREAD * sqrt(WIDTH / config.width)
+        std = INITIAL_STD * sqrt(REFERENCE_WIDTH / config.width)
         linears = [self.head] if self.head is not None else []
         for layer in self.layers:
             feed, attention = layer.feed, layer.attention
             linears += [attention.qkv, feed.up, *([feed.gate] if feed.gate is not None else [])]
             for last in (attention.out, feed.down):
-                last.weight = _normal(last.weight, spread / sqrt(2 * config.layers))
+                last.weight = _normal(last.weight, std / sqrt(2 * config.layers))
         for linear in linears:
-            linear.weight = _normal(linear.weight, spread)
+            linear.weight = _normal(linear.weight, std)
         for layer in self.layers:
             feed, attention = layer.feed, layer.attention
             for one in (attention.qkv, attention.out, feed.up, feed.gate, feed.down):
@@ -170,12 +170,12 @@ class GPT:
                 one.bias = None if one.bias is None else Tensor.zeros(*one.bias.shape)
         for table in (self.tokens, self.places):
             if isinstance(table, Embedding):
-                table.weight = _normal(table.weight, spread)
+                table.weight = _normal(table.weight, std)
 
 
 def _norm(config: Config) -> LayerNorm | RMSNorm:
     return (LayerNorm if config.has_bias else RMSNorm)(config.width, config.eps)
 
 
-def _normal(like: Tensor, spread: float) -> Tensor:
-    return Tensor.normal(*like.shape, std=spread)
+def _normal(like: Tensor, std: float) -> Tensor:
+    return Tensor.normal(*like.shape, std=std)

@@ -1,7 +1,7 @@
-"""settings of scaled rotary position embeddings -> what the frequency of each pair is divided by.
+"""Scaled rotary position embeddings: settings -> a divisor of each frequency.
 
-Every supported kind of scaling (linear, YaRN, Llama 3's) comes down to a divisor for each frequency
-and a factor of cosines and sines.
+Every supported scaling (linear, YaRN, Llama 3's) is a divisor for each frequency and a factor of
+cosines and sines.
 """
 
 from __future__ import annotations
@@ -23,35 +23,33 @@ KEYS = frozenset(
 
 
 class Scaling(NamedTuple):
-    """A divisor for each frequency, or none; and a factor of cosines and sines."""
+    """A divisor for each frequency, or none, and a factor of cosines and sines."""
 
     divisors: tuple[float, ...] = ()
     factor: float = 1.0
 
 
 class Rope(NamedTuple):
-    """What the frequencies are before they are scaled: theta^(-2i/width)."""
+    """The unscaled frequencies, theta^(-2i/width)."""
 
     theta: float
     width: int
-    context: int  # the most places that the model sees
+    context: int  # maximum number of positions
 
 
 def frequencies(theta: float, width: int) -> list[float]:
-    """The angle between neighbouring places for each pair of numbers, from fast to slow."""
+    """The angle between neighbouring positions for each pair of elements, highest first."""
     return [theta ** (-2 * pair / width) for pair in range(width // 2)]
 
 
 def read_scaling(found: Mapping[str, Any], rope: Rope) -> Scaling:
-    """The scaling that `rope_parameters` or `rope_scaling` of a config.json asks for."""
+    """The scaling that `rope_parameters` or `rope_scaling` of a config.json specifies."""
     for key in found.keys() - KEYS:
-        raise FormatError(f"the setting {key!r:.40} of rotary embeddings is not understood")
+        raise FormatError(f"unknown setting {key!r:.40} of rotary embeddings")
     kind = found.get("rope_type", found.get("type", "default"))
     if kind not in KINDS:
-        raise FormatError(
-            f"rotary embeddings are scaled in an unknown way: {kind!r:.40}", f"one of {KINDS}"
-        )
-    if kind in ("default", "dynamic"):  # dynamic scaling begins behind the model's own context
+        raise FormatError(f"unknown scaling of rotary embeddings: {kind!r:.40}", f"one of {KINDS}")
+    if kind in ("default", "dynamic"):  # dynamic scaling starts beyond the model's context
         return Scaling()
     if kind == "linear":
         return linear(_number(found, "factor"), rope)
@@ -67,15 +65,15 @@ def linear(factor: float, rope: Rope) -> Scaling:
 
 
 def llama3(factor: float, low: float, high: float, original: float, rope: Rope) -> Scaling:
-    """Frequencies that turn less than `low` times in the original context are divided by `factor`,
-    those that turn more than `high` times are kept.
+    """Divide frequencies of fewer than `low` periods in the original context by `factor`, keep
+    those of more than `high` periods, and interpolate between.
     """
     if high == low:
         raise FormatError(f"low_freq_factor and high_freq_factor are both {low}")
 
     def divisor(frequency: float) -> float:
-        turns = original * frequency / (2 * pi)
-        kept = min(max((turns - low) / (high - low), 0.0), 1.0)
+        periods = original * frequency / (2 * pi)
+        kept = min(max((periods - low) / (high - low), 0.0), 1.0)
         return 1 / (kept + (1 - kept) / factor)
 
     return Scaling(tuple(map(divisor, frequencies(rope.theta, rope.width))))
@@ -89,14 +87,14 @@ def yarn(
     beta: tuple[float, float] = (32.0, 1.0),
     is_truncated: bool = True,
 ) -> Scaling:
-    """Pairs that turn more than beta[0] times are kept, those below beta[1] divided by `factor`."""
+    """Keep pairs of more than beta[0] periods, divide those of fewer than beta[1] by `factor`."""
     if not rope.theta > 1:
         raise FormatError(f"YaRN needs a theta above 1, not {rope.theta}")
 
-    def pair_that_turns(times: float) -> float:
-        return rope.width * log(original / (times * 2 * pi)) / (2 * log(rope.theta))
+    def pair_of_periods(periods: float) -> float:
+        return rope.width * log(original / (periods * 2 * pi)) / (2 * log(rope.theta))
 
-    low, high = (pair_that_turns(times) for times in beta)
+    low, high = (pair_of_periods(periods) for periods in beta)
     if is_truncated:
         low, high = floor(low), ceil(high)
     low, high = max(low, 0), min(high, rope.width - 1)
@@ -107,7 +105,7 @@ def yarn(
 
 
 def magnitude(factor: float, weight: float = 1.0) -> float:
-    """What YaRN multiplies cosines and sines by."""
+    """YaRN's factor of cosines and sines."""
     return 1.0 if factor <= 1 else 0.1 * weight * log(factor) + 1.0
 
 
@@ -138,6 +136,6 @@ def _number(found: Mapping[str, Any], name: str) -> float:
     number: Any = found.get(name)
     if type(number) not in (int, float) or not isfinite(number) or number <= 0:
         raise FormatError(
-            f"the {name} of rotary embeddings is a number above 0, not {number!r:.40}"
+            f"{name} of rotary embeddings must be a positive number, not {number!r:.40}"
         )
     return float(number)

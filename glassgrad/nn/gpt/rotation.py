@@ -1,6 +1,6 @@
-"""Rotation: places as angles; pairs of a query's and a key's numbers are turned by them.
+"""Rotation: rotary position embeddings of queries and keys.
 
-What a query and a key have in common then depends on how far apart they stand.
+The product of a query and a key then depends on their distance.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from glassgrad.tensor.tensor import Tensor
 
 
 class Rotation(NamedTuple):
-    """The cosine and the sine of each place's angles, (…, 1, T, rotary width / 2)."""
+    """Cosines and sines of the angles of each position, (…, 1, T, rotary width / 2)."""
 
     cos: Tensor
     sin: Tensor
 
     @classmethod
     def at(cls, positions: Tensor, config: Config) -> Rotation:
-        """For places (T,) or (B, T)."""
-        speeds = Tensor(_speeds(config), requires_grad=False)
-        angles = positions.float().unsqueeze(-1) * speeds
-        angles = angles.unsqueeze(-3)  # beside the heads
+        """The rotation at positions (T,) or (B, T)."""
+        steps = Tensor(_frequencies(config), requires_grad=False)
+        angles = positions.float().unsqueeze(-1) * steps
+        angles = angles.unsqueeze(-3)  # broadcasts over the heads
         cos, sin = angles.cos(), angles.sin()
         if config.rotary_factor != 1:
             cos, sin = cos * config.rotary_factor, sin * config.rotary_factor
@@ -33,7 +33,7 @@ class Rotation(NamedTuple):
 def rotated(x: Tensor, rotation: Rotation) -> Tensor:
     """(a, b, c)  ->  (a cos - b sin, b cos + a sin, c)   for parts a, b, c of the last axis
 
-    a and b are as wide as the cosines; mostly they are two halves, and there is no c.
+    a and b have the width of the cosines. Usually they are the two halves, and c is empty.
     """
     cos, sin = rotation
     half = cos.shape[-1]
@@ -42,9 +42,9 @@ def rotated(x: Tensor, rotation: Rotation) -> Tensor:
     return (a * cos - b * sin).cat(b * cos + a * sin, *rest, dim=-1)
 
 
-def _speeds(config: Config) -> list[float]:
-    """The angle between neighbours for each pair of numbers, from fast to slow."""
-    speeds = frequencies(config.theta, config.rotary_width)
+def _frequencies(config: Config) -> list[float]:
+    """The angle between neighbouring positions for each pair of elements, highest first."""
+    plain = frequencies(config.theta, config.rotary_width)
     if not config.divisors:
-        return speeds
-    return [speed / by for speed, by in zip(speeds, config.divisors, strict=True)]
+        return plain
+    return [one / by for one, by in zip(plain, config.divisors, strict=True)]

@@ -1,4 +1,4 @@
-"""Sampler: logits -> tokens, drawn by their likelihood, some of the unlikely ones left out."""
+"""Sampler: logits -> tokens, by temperature, top-k and top-p."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 class Sampler:
     """Draws one token per row.
 
-    A temperature of 0 takes the likeliest token, higher ones are bolder. `top_k` keeps so many of
-    the likeliest, `top_p` the likeliest that together have this probability. Equal seeds draw equal
-    tokens.
+    Temperature 0 takes the most likely token. `top_k` keeps that many of the most likely tokens,
+    `top_p` the most likely ones whose probabilities add up to it. Equal seeds draw equal tokens.
     """
 
     def __init__(
@@ -28,11 +27,11 @@ class Sampler:
         import numpy as np
 
         if not 0 <= temperature < float("inf"):
-            raise SettingError(f"a temperature is a number from 0 on, not {temperature}")
+            raise SettingError(f"temperature must be a non-negative number, not {temperature}")
         if top_k is not None and top_k < 1:
-            raise SettingError(f"top_k is at least 1, not {top_k}")
+            raise SettingError(f"top_k must be at least 1, not {top_k}")
         if top_p is not None and not 0 < top_p <= 1:
-            raise SettingError(f"top_p lies above 0 and up to 1, not {top_p}")
+            raise SettingError(f"top_p must be in (0, 1], not {top_p}")
         self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
         self.random = np.random.default_rng(seed)
 
@@ -42,12 +41,12 @@ class Sampler:
 
         if not self.temperature:
             return np.asarray(logits.argmax(-1))
-        chances = self.random.random(len(logits))
-        rows = zip(logits, chances, strict=True)
-        return np.array([self._drawn(row, chance) for row, chance in rows], np.int64)
+        uniforms = self.random.random(len(logits))
+        rows = zip(logits, uniforms, strict=True)
+        return np.array([self._draw(row, uniform) for row, uniform in rows], np.int64)
 
-    def _drawn(self, logits: np.ndarray[Any, Any], chance: float) -> int:
-        """The first token whose running sum of probabilities passes the chance."""
+    def _draw(self, logits: np.ndarray[Any, Any], uniform: float) -> int:
+        """Inverse-transform sampling with a number from 0 to 1."""
         import numpy as np
 
         order = np.arange(len(logits))
@@ -56,10 +55,10 @@ class Sampler:
         chosen = logits[order].astype(np.float64)
         weights = np.exp((chosen - chosen.max()) / self.temperature)
         if self.top_p is not None:
-            falling = np.argsort(-weights, kind="stable")
-            order, weights = order[falling], weights[falling]
+            descending = np.argsort(-weights, kind="stable")
+            order, weights = order[descending], weights[descending]
             before = (weights.cumsum() - weights) / weights.sum()
             weights = np.where(before < self.top_p, weights, 0.0)
         sums = weights.cumsum()
-        place = int(np.searchsorted(sums, chance * sums[-1], side="right"))
-        return int(order[min(place, int(np.flatnonzero(weights)[-1]))])
+        index = int(np.searchsorted(sums, uniform * sums[-1], side="right"))
+        return int(order[min(index, int(np.flatnonzero(weights)[-1]))])

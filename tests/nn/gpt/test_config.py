@@ -45,21 +45,24 @@ def test_what_is_left_out_follows_from_the_rest() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"family": "bert"}, "no family 'bert'"),
-        ({"layers": 0}, "layers is a whole number above 0"),
-        ({"vocab_size": 1 << 40}, "vocab_size is a whole number"),
-        ({"heads": "x", "head_width": 2}, "heads is a whole number"),
-        ({"heads": 6, "kv_heads": 4}, "do not divide 6"),
-        ({"eps": "x"}, "eps is a number from 0 on"),
-        ({"family": "llama", "head_width": 3}, "even width"),
-        ({"family": "llama", "rotary_width": 3}, "3 of 64 numbers cannot be rotated"),
-        ({"family": "llama", "rotary_width": 66}, "66 of 64 numbers cannot be rotated"),
-        ({"family": "llama", "divisors": (1.0,)}, "1 divisors do not fit 32 frequencies"),
-        ({"family": "llama", "divisors": (0.0,) * 32}, "divisors of frequencies are numbers"),
+        ({"family": "bert"}, "unknown model family 'bert'"),
+        ({"layers": 0}, "layers must be a positive int"),
+        ({"vocab_size": 1 << 40}, "vocab_size must be a positive int"),
+        ({"heads": "x", "head_width": 2}, "heads must be a positive int"),
+        ({"heads": 6, "kv_heads": 4}, "6 is not divisible"),
+        ({"eps": "x"}, "eps must be a non-negative number"),
+        ({"family": "llama", "head_width": 3}, "even head_width"),
+        ({"family": "llama", "rotary_width": 3}, "rotary_width must be even and at most 64, not 3"),
+        (
+            {"family": "llama", "rotary_width": 66},
+            "rotary_width must be even and at most 64, not 66",
+        ),
+        ({"family": "llama", "divisors": (1.0,)}, "1 divisors for 32 rotary frequencies"),
+        ({"family": "llama", "divisors": (0.0,) * 32}, "must be positive numbers"),
         ({"family": "llama", "theta": 0.0}, "theta above 0"),
-        ({"windows": (1,)}, "1 windows do not fit 12 layers"),
-        ({"windows": (-1,) * 12}, "windows are whole numbers"),
-        ({"activation": "step"}, "no activation 'step'"),
+        ({"windows": (1,)}, "1 windows for 12 layers"),
+        ({"windows": (-1,) * 12}, "windows must be non-negative"),
+        ({"activation": "step"}, "unknown activation 'step'"),
     ],
 )
 def test_shapes_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -73,7 +76,7 @@ def test_shapes_that_make_no_sense_are_refused(changes: dict[str, Any], message:
         ({"model_type": "bert"}, "'bert' are unknown"),
         ({"model_type": "gpt2"}, "lacks something"),
         ({"stretch": [1]}, "four numbers"),
-        ({"wdith": 3}, "a model's config has no 'wdith'"),
+        ({"wdith": 3}, "unknown config field 'wdith'"),
     ],
 )
 def test_files_that_lie_are_refused(found: dict[str, Any], message: str) -> None:

@@ -95,7 +95,7 @@ def test_pieces_keep_the_blanks_before_them() -> None:
 
 
 def test_no_prompts_are_refused() -> None:
-    with pytest.raises(ShapeError, match="there is no prompt to go on from"):
+    with pytest.raises(ShapeError, match="at least one prompt"):
         next(generate_ids(tiny("gpt2"), [], 3))
 
 

@@ -169,11 +169,14 @@ def test_a_fact_is_honoured_or_does_not_matter_or_is_refused(key: str, kind: str
     [
         ({"general.type": "adapter"}, "of the type 'adapter', and no model"),
         ({"adapter.lora.alpha": 1.0}, r"adapter\.lora\.alpha, which is not supported"),
-        ({"llama.rope.scaling.type": "longrope"}, "unknown way: 'longrope'"),
-        ({"llama.rope.scaling.factor": -1.0}, "a number above 0, not -1.0"),
+        (
+            {"llama.rope.scaling.type": "longrope"},
+            "unknown scaling of rotary embeddings: 'longrope'",
+        ),
+        ({"llama.rope.scaling.factor": -1.0}, "a positive number, not -1.0"),
         ({"llama.attention.value_length": 8}, "keys and values differ in width"),
         ({"llama.attention.head_count_kv": np.array([1, 2])}, "layers that differ"),
-        ({"llama.rope.dimension_count": 6}, "6 of 4 numbers cannot be rotated"),
+        ({"llama.rope.dimension_count": 6}, "rotary_width must be even and at most 4, not 6"),
     ],
 )
 def test_what_is_not_supported_is_named(facts: dict[str, Any], message: str) -> None:

@@ -78,7 +78,7 @@ def test_a_key_is_honoured_or_does_not_matter_or_is_refused(kind: str, key: str)
         with pytest.raises(FormatError, match=f"{key}.*is not supported"):
             read(kind, **changed)
     elif key == "num_hidden_layers" and kind == "qwen2":
-        with pytest.raises(FormatError, match="3 windows do not fit 6 layers"):
+        with pytest.raises(FormatError, match="3 windows for 6 layers"):
             read(kind, **changed)
     else:
         assert key in HONOURED[kind]
@@ -103,9 +103,13 @@ def test_the_classes_of_transformers_have_no_other_keys(kind: str) -> None:
         ("gpt2", {"activation_function": "xielu"}, "'activation_function': 'xielu', which is not"),
         ("llama", {"hidden_act": ["silu"]}, "'hidden_act'"),
         ("llama", {"num_attention_heads": 0, "head_dim": None}, "division"),
-        ("mistral", {"num_hidden_layers": 1 << 50}, "layers is a whole number"),
+        ("mistral", {"num_hidden_layers": 1 << 50}, "layers must be a positive int"),
         ("llama", {"head_dim": 1 << 50}, "head_dim is a whole number"),
-        ("llama", {"rope_parameters": {"rope_type": "longrope"}}, "unknown way: 'longrope'"),
+        (
+            "llama",
+            {"rope_parameters": {"rope_type": "longrope"}},
+            "unknown scaling of rotary embeddings: 'longrope'",
+        ),
         ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor"),
         ("llama", {"rope_parameters": [1]}, "should be objects"),
         ("llama", {"partial_rotary_factor": 0.5}, "'partial_rotary_factor': 0.5, which is not"),
@@ -142,7 +146,7 @@ def test_what_a_file_leaves_out_is_the_default_of_its_class() -> None:
     assert without("llama", "rope_parameters").theta == 10000.0
     assert without("llama", "tie_word_embeddings").is_tied is False
     assert without("gpt2", "tie_word_embeddings").is_tied is True
-    with pytest.raises(FormatError, match="8 heads of keys do not divide 4"):
+    with pytest.raises(FormatError, match="heads 4 is not divisible by kv_heads 8"):
         without("mistral", "num_key_value_heads")
 
 

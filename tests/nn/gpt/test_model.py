@@ -61,5 +61,5 @@ def test_gpt2_has_124_million_parameters() -> None:
 
 
 def test_too_many_tokens_are_refused() -> None:
-    with pytest.raises(ShapeError, match="up to 40 places"):
+    with pytest.raises(ShapeError, match="at most 40"):
         tiny("gpt2")(Tensor.zeros(1, 41, dtype="int32"))

@@ -60,17 +60,17 @@ def test_some_kinds_change_nothing_within_the_context(kind: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rope_type": "longrope"}, "unknown way: 'longrope'"),
-        ({"rope_type": "linear", "long_factor": [1.0]}, "'long_factor' .* is not understood"),
-        ({"rope_type": "linear"}, "the factor of rotary embeddings"),
-        ({"rope_type": "linear", "factor": -1}, "above 0, not -1"),
-        ({"rope_type": "linear", "factor": "x"}, "above 0, not 'x'"),
-        ({"rope_type": "llama3", "factor": 2, "low_freq_factor": 1}, "the high_freq_factor of"),
+        ({"rope_type": "longrope"}, "unknown scaling of rotary embeddings: 'longrope'"),
+        ({"rope_type": "linear", "long_factor": [1.0]}, "unknown setting 'long_factor'"),
+        ({"rope_type": "linear"}, "factor of rotary embeddings"),
+        ({"rope_type": "linear", "factor": -1}, "positive number, not -1"),
+        ({"rope_type": "linear", "factor": "x"}, "positive number, not 'x'"),
+        ({"rope_type": "llama3", "factor": 2, "low_freq_factor": 1}, "high_freq_factor of"),
         (
             {"rope_type": "llama3", "factor": 2, "low_freq_factor": 1, "high_freq_factor": 1},
             "are both 1.0",
         ),
-        ({"rope_type": "yarn", "factor": 2, "beta_fast": "x"}, "the beta_fast of"),
+        ({"rope_type": "yarn", "factor": 2, "beta_fast": "x"}, "beta_fast of"),
     ],
 )
 def test_settings_that_are_not_understood_are_named(settings: dict[str, Any], message: str) -> None:

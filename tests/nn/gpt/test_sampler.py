@@ -53,10 +53,10 @@ def test_equal_seeds_draw_equal_tokens() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"temperature": -1}, "temperature is a number from 0 on"),
-        ({"top_k": 0}, "top_k is at least 1"),
-        ({"top_p": 0.0}, "top_p lies above 0"),
-        ({"top_p": 1.5}, "top_p lies above 0"),
+        ({"temperature": -1}, "temperature must be a non-negative number"),
+        ({"top_k": 0}, "top_k must be at least 1"),
+        ({"top_p": 0.0}, "top_p must be in"),
+        ({"top_p": 1.5}, "top_p must be in"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:

@@ -10,17 +10,17 @@ from glassgrad.base.errors import FormatError, GradientError
 from glassgrad.nn.gpt import Config
 from glassgrad.nn.gpt.corpus import prepare
 from glassgrad.nn.gpt.load import load
-from glassgrad.nn.gpt.training import Plan, Training
+from glassgrad.nn.gpt.training import Training, TrainingOptions
 from glassgrad.nn.state import get_state_dict
 
 TEXT = "".join(f"def f{i % 7}(x):\n    return x + {i % 5}\n\n" for i in range(400))
-PLAN = Plan(steps=12, batch=4, warmup=3)
+OPTIONS = TrainingOptions(steps=12, batch=4, warmup=3)
 
 
 def begun(folder: Path) -> Training:
     tokenizer = prepare(folder, TEXT, 280)
     config = Config(vocab_size=tokenizer.vocab_size, context=16, layers=1, heads=2, width=16)
-    return Training.begin(folder, config, PLAN)
+    return Training.begin(folder, config, OPTIONS)
 
 
 def test_losses_fall_and_the_plan_is_kept(tmp_path: Path) -> None:
@@ -61,33 +61,33 @@ def test_a_saved_model_is_loaded_with_its_tokenizer(tmp_path: Path) -> None:
 def test_a_short_text_is_learned_from_and_not_tested(tmp_path: Path) -> None:
     tokenizer = prepare(tmp_path, TEXT[:300], 280)
     config = Config(vocab_size=tokenizer.vocab_size, context=16, layers=1, heads=2, width=16)
-    training = Training.begin(tmp_path, config, PLAN)
+    training = Training.begin(tmp_path, config, OPTIONS)
     assert len(list(training.steps())) == 12
     assert training.test() is None
 
 
 def test_a_run_by_the_clock_ends() -> None:
-    plan = Plan(seconds=10.0, warmup=2)
+    plan = TrainingOptions(seconds=10.0, warmup=2)
     assert plan.done(1000, 5.0) == 0.5
     assert plan.done(1, 11.0) == 1.0
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
-    factors = [PLAN.factor(step, 0.0) for step in range(13)]
+    factors = [OPTIONS.factor(step, 0.0) for step in range(13)]
     assert factors[:3] == [0.25, 0.5, 0.75]
     assert factors[3:] == sorted(factors[3:], reverse=True)
     assert factors[-1] == pytest.approx(0.1)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="holds no model that was trained here"):
+    with pytest.raises(FormatError, match="is not a training folder"):
         Training.resume(tmp_path)
 
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
     tokenizer = prepare(tmp_path, TEXT[:300], 280)
     config = Config(vocab_size=tokenizer.vocab_size, context=16, layers=1, heads=2, width=16)
-    training = Training.begin(tmp_path, config, Plan(steps=20, batch=4, rate=1e30))
+    training = Training.begin(tmp_path, config, TrainingOptions(steps=20, batch=4, rate=1e30))
     with pytest.raises(GradientError, match=r"the loss of step \d is nan"):
         list(training.steps())
     assert training.number < 10
