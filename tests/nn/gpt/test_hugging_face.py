@@ -104,7 +104,7 @@ def test_the_classes_of_transformers_have_no_other_keys(kind: str) -> None:
         ("llama", {"hidden_act": ["silu"]}, "'hidden_act'"),
         ("llama", {"num_attention_heads": 0, "head_dim": None}, "division"),
         ("mistral", {"num_hidden_layers": 1 << 50}, "layers must be a positive int"),
-        ("llama", {"head_dim": 1 << 50}, "head_dim is a whole number"),
+        ("llama", {"head_dim": 1 << 50}, "head_dim must be a positive int"),
         (
             "llama",
             {"rope_parameters": {"rope_type": "longrope"}},
