@@ -52,7 +52,7 @@ def _fits(value: int, dtype: DType) -> bool:
 
 
 def _is_power_of_two(value: float, dtype: DType) -> bool:
-    """Whether value and 1/value are powers of two that the dtype holds."""
+    """True if value and 1/value are powers of two that the dtype represents."""
     if value == 0 or not math.isfinite(value) or abs(math.frexp(value)[0]) != 0.5:
         return False
     inverse = 1 / value
@@ -191,7 +191,7 @@ def simplify_cast(found: UOp) -> UOp | None:
 
 
 def _stays(value: UOp, dtype: DType) -> bool:
-    """Is every whole number that this can be also one of the dtype?"""
+    """True if the dtype represents every whole number that this node can be."""
     are_whole = dtypes.is_int(value.dtype) and dtypes.is_int(dtype)
     return are_whole and _fits(value.vmin, dtype) and _fits(value.vmax, dtype)
 
@@ -222,7 +222,7 @@ def fold_mulacc(found: UOp) -> UOp | None:
 
 
 def can_skip(first: DType, middle: DType, last: DType) -> bool:
-    """Whether first -> middle -> last is the same as first -> last.
+    """True if first -> middle -> last converts like first -> last.
 
     >>> can_skip(dtypes.uchar, dtypes.int, dtypes.float)
     True
@@ -236,7 +236,7 @@ def can_skip(first: DType, middle: DType, last: DType) -> bool:
 
 
 def is_lossless(first: DType, second: DType) -> bool:
-    """Whether every value of the first dtype is a value of the second."""
+    """True if the second dtype represents every value of the first."""
     if first.kind == "bool" or first.scalar is second.scalar:
         return True
     if first.kind == "float":

@@ -14,9 +14,9 @@ from glassgrad.schedule.passes import Scheduling, shown
 GROUPING: tuple[Pass[Scheduling, Target], ...] = (
     Pass("rematerialize attention scores", passes.rematerialize),
     Pass("resolve write hazards", passes.resolve_hazards),
-    Pass("choose materialization", passes.materialize),
+    Pass("choose materialization, layouts and rematerialization", passes.materialize),
     Pass("mark scatters", passes.mark_scatters),
-    Pass("fuse statements", passes.fuse),
+    Pass("fuse statements and row blocks", passes.fuse),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.compiler.narrow_products import machine, narrow_product
-from support.compiler.nests import blocks, kernel_of, move
+from support.compiler.nests import binders, kernel_of, move
 
 from glassgrad import dtypes
 from glassgrad.base.dtype import DType
@@ -42,7 +42,7 @@ def test_only_as_many_steps_as_a_lane_holds_are_a_dot_product() -> None:
     nest, target = Nest(kernel.body, kernel.outer), machine("AVX-VNNI")
 
     def found(amount: int) -> UOp:
-        return blocks(move(nest, OptOps.UNROLL, 2, amount), Ops.REDUCE)[0]
+        return binders(move(nest, OptOps.UNROLL, 2, amount), Ops.REDUCE)[0]
 
     dotted = find_dot_reduction(found(4), target)
     assert dotted is not None and dotted.steps.size == 4

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from support.compiler.nests import GPU, added, blocks, move, numbers, product, row_sums
+from support.compiler.nests import GPU, added, binders, move, numbers, product, row_sums
 from support.compiler.on_cpu import cpu
 from support.compiler.programs import all_of, count, depths, program_of
 from support.compiler.schedules import TARGET, assign, reduce
@@ -128,4 +128,4 @@ def test_the_program_has_the_name_and_scratch_size() -> None:
     program = program_of(nest)
     assert program.scratch_bytes == 8 * 10 * 4
     assert program.name == nest.name
-    assert len(blocks(nest, Ops.STAGE)) == count(program, Ops.SCRATCH)
+    assert len(binders(nest, Ops.STAGE)) == count(program, Ops.SCRATCH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.compiler.nests import blocks, kinds, loops, move, nest_of, numbers, same
+from support.compiler.nests import binders, kinds, loops, move, nest_of, numbers, same
 from support.compiler.schedules import reduce
 
 from glassgrad.base.dtype import dtypes
@@ -80,7 +80,7 @@ def test_a_narrow_result_has_no_room_for_a_wide_sum() -> None:
 def test_rows_are_unrolled_behind_it() -> None:
     before = column_sums(16, 8)
     after = move(before, OptOps.ACCUMULATE, 1, 8)
-    (rows,) = blocks(after, Ops.REDUCE)
+    (rows,) = binders(after, Ops.REDUCE)
     unrolled = move(after, OptOps.UNROLL, rows.bound[0].axis, 8)
     assert kinds(unrolled)[AxisKind.UNROLL] == [8]
     same(before, unrolled)

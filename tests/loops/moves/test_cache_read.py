@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.compiler.nests import GPU, blocks, move, nest_of, numbers, product, same
+from support.compiler.nests import GPU, binders, move, nest_of, numbers, product, same
 from support.compiler.schedules import leaf, reduce
 
 from glassgrad.ir.ops import Ops
@@ -22,30 +22,30 @@ def convolution(length: int, size: int, padding: int = 0) -> Nest:
 
 
 def slot_of(nest: Nest, numel: int) -> int:
-    params = [node.arg for node in blocks(nest, Ops.PARAM)]
+    params = [node.arg for node in binders(nest, Ops.PARAM)]
     return next(param.slot for param in params if param.numel == numel)
 
 
 def test_every_element_that_is_read_is_copied_once() -> None:
     before = convolution(20, 5)
     after = move(before, OptOps.CACHE_READ, 0, slot_of(before, 20))
-    (stage,) = blocks(after, Ops.STAGE)
+    (stage,) = binders(after, Ops.STAGE)
     assert stage.arg == (20,), "sixteen windows of five overlap"
     same(before, after)
 
 
 def test_a_stage_would_copy_every_window() -> None:
     before = convolution(20, 5)
-    (stage,) = blocks(move(before, OptOps.PACK, 0, slot_of(before, 20)), Ops.STAGE)
+    (stage,) = binders(move(before, OptOps.PACK, 0, slot_of(before, 20)), Ops.STAGE)
     assert sorted(stage.arg) == [5, 16]
 
 
 def test_zeros_around_are_put_in_where_the_copy_is_made() -> None:
     before = convolution(20, 5, padding=2)
     after = move(before, OptOps.CACHE_READ, 0, slot_of(before, 20))
-    (stage,) = blocks(after, Ops.STAGE)
+    (stage,) = binders(after, Ops.STAGE)
     assert stage.arg == (24,)
-    readers = [n for n in blocks(after, Ops.INDEX) if n.src[0] is stage]
+    readers = [n for n in binders(after, Ops.INDEX) if n.src[0] is stage]
     assert all(index.gate is None for index in readers)
     same(before, after)
 
@@ -53,7 +53,7 @@ def test_zeros_around_are_put_in_where_the_copy_is_made() -> None:
 def test_a_footprint_inside_of_an_output_loop_is_one_window_long() -> None:
     before = convolution(20, 5)
     after = move(before, OptOps.CACHE_READ, 1, slot_of(before, 20))
-    (stage,) = blocks(after, Ops.STAGE)
+    (stage,) = binders(after, Ops.STAGE)
     assert stage.arg == (5,)
     same(before, after)
 
@@ -62,8 +62,8 @@ def test_the_axes_of_a_copy_may_have_another_order() -> None:
     before = product(6, 8, 10)
     slot = slot_of(before, 60)
     after = move(before, OptOps.CACHE_READ, 1, (slot, (1, 0)))
-    (stage,) = blocks(after, Ops.STAGE)
-    (straight,) = blocks(move(before, OptOps.CACHE_READ, 1, slot), Ops.STAGE)
+    (stage,) = binders(after, Ops.STAGE)
+    (straight,) = binders(move(before, OptOps.CACHE_READ, 1, slot), Ops.STAGE)
     assert stage.arg == straight.arg[::-1]
     assert [r.size for r in stage.bound] == [r.size for r in straight.bound], "read as it lies"
     same(before, after)

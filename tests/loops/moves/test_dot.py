@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.compiler.narrow_products import HOSTS, PAIRS, machine, narrow_product
-from support.compiler.nests import blocks, kernel_of, move, ops_of, product, refused, same
+from support.compiler.nests import binders, kernel_of, move, ops_of, product, refused, same
 from support.compiler.schedules import memory
 
 from glassgrad import Tensor, dtypes
@@ -25,7 +25,7 @@ def nest_of(tensor: Tensor) -> Nest:
 
 
 def factors(nest: Nest) -> list[DType]:
-    (found, *_) = [b for b in blocks(nest, Ops.REDUCE) if b.src[0].op is Ops.MUL]
+    (found, *_) = [b for b in binders(nest, Ops.REDUCE) if b.src[0].op is Ops.MUL]
     return [cast.src[0].dtype for cast in found.src[0].src]
 
 
@@ -37,7 +37,7 @@ def test_the_move_keeps_the_meaning(name: str, pair: tuple[str, str], depth: int
     for slot in (1, 2):
         after = move(before, OptOps.DOT, 2, slot, machine(name))
         same(before, after)
-        assert find_dot_reduction(blocks(after, Ops.REDUCE)[-1], machine(name)) is not None
+        assert find_dot_reduction(binders(after, Ops.REDUCE)[-1], machine(name)) is not None
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_a_correction_term_undoes_flipped_signedness() -> None:
     nest = nest_of(narrow_product(4, 8, 6, ("int8", "int8"))[0])
     for slot, kept in ((2, [(6,)]), (1, [])):  # of columns, once; of a row, in its loop
         moved = move(nest, OptOps.DOT, 2, slot, machine("AVX-VNNI"))
-        assert [stage.arg for stage in blocks(moved, Ops.STAGE)] == kept
-        assert len(blocks(moved, Ops.REDUCE)) == 2
+        assert [stage.arg for stage in binders(moved, Ops.STAGE)] == kept
+        assert len(binders(moved, Ops.REDUCE)) == 2
     direct = move(nest, OptOps.DOT, 2, 2, machine("AVX-VNNI-INT8"))
-    assert len(blocks(direct, Ops.REDUCE)) == 1
+    assert len(binders(direct, Ops.REDUCE)) == 1
 
 
 def test_what_cannot_be_done_says_why() -> None:
@@ -84,7 +84,7 @@ def test_products_of_bytes_are_made_of_dot_products(name: str) -> None:
     target = machine(name)
     nest = optimize(kernel_of(left.matmul(right, dtype=dtypes.int32)), target)
     assert OptOps.DOT in ops_of(nest)
-    staged = [b for b in blocks(nest, Ops.STAGE) if b.src[0].op is not Ops.REDUCE]
+    staged = [b for b in binders(nest, Ops.STAGE) if b.src[0].op is not Ops.REDUCE]
     assert len(staged) == 2, "what is packed is also what is summed"
     narrow = {1} if target.dots[0].left is not dtypes.int16 else {2}
     assert {block.dtype.itemsize for block in staged} == narrow
@@ -95,7 +95,7 @@ def test_a_machine_without_dot_products_packs_numbers_as_it_adds_them() -> None:
     kernel = kernel_of(left.matmul(right, dtype=dtypes.int32))
     nest = optimize(kernel, replace(machine("AVX2"), dots=()))
     assert OptOps.DOT not in ops_of(nest)
-    assert {block.dtype for block in blocks(nest, Ops.STAGE)} == {dtypes.int32}
+    assert {block.dtype for block in binders(nest, Ops.STAGE)} == {dtypes.int32}
 
 
 def test_products_of_floats_are_not() -> None:

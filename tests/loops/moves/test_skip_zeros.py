@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.compiler.nests import blocks, kernel_of, move, product, refused, same
+from support.compiler.nests import binders, kernel_of, move, product, refused, same
 from support.compiler.programs import TARGET, program_of
 from support.compiler.schedules import memory
 
@@ -110,7 +110,7 @@ def products_of(size: int) -> int:
     """How many products the inner loop of a 3x3 convolution has, with so many places in a row."""
     x, w = memory(8, 64, size, size), memory(64, 64, 3, 3)
     nest = optimize(kernel_of(x.conv2d(w, padding=1)), MANY_REGISTERS)
-    (reduce,) = blocks(nest, Ops.REDUCE)
+    (reduce,) = binders(nest, Ops.REDUCE)
     assert not reduce.bound[0].src[0].is_const, "rows of the window are left out"
     return len([line for line in program_of(nest).uops if line.op is Ops.MULACC])
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.compiler.nests import blocks, kernel_of, move, product, refused, same
+from support.compiler.nests import binders, kernel_of, move, product, refused, same
 from support.compiler.programs import count, depths, program_of
 from support.compiler.schedules import memory
 
@@ -27,9 +27,9 @@ def test_sums_go_to_scratch_and_a_loop_writes_them() -> None:
     before = tile(12, 32, 10)
     nest = move(before, OptOps.SPLIT_EPILOGUE, 4, 2)
     same(before, nest)
-    (kept,) = blocks(nest, Ops.STAGE)
+    (kept,) = binders(nest, Ops.STAGE)
     assert kept.arg == (16, 6) or kept.arg == (6, 16)
-    (store,) = blocks(nest, Ops.STORE)
+    (store,) = binders(nest, Ops.STORE)
     assert store.bound[-1].size == 3 and store.bound[-1].kind is AxisKind.LOOP
     assert store.bound[-1] not in nest.outer, "a loop of the stores alone"
     outside = [[r for r in n.outer if r.kind is AxisKind.LOOP] for n in (before, nest)]
@@ -55,7 +55,7 @@ def test_sums_keep_their_lanes_and_results_have_registers_instead() -> None:
     (lane,) = [r for r in before.outer if r.kind is AxisKind.LANE]
     nest = move(before, OptOps.SPLIT_EPILOGUE, lane.axis, 4)
     same(before, nest)
-    (kept,), (store,) = blocks(nest, Ops.STAGE), blocks(nest, Ops.STORE)
+    (kept,), (store,) = binders(nest, Ops.STAGE), binders(nest, Ops.STORE)
     assert any(r.kind is AxisKind.LANE for r in kept.bound)
     assert not any(r.kind is AxisKind.LANE for r in store.bound)
 

@@ -6,7 +6,7 @@ import pytest
 from support.compiler.nests import (
     GPU,
     added,
-    blocks,
+    binders,
     kinds,
     loops,
     move,
@@ -119,7 +119,7 @@ def test_a_tail_moves_inwards_and_is_stored_twice() -> None:
     before = added(4, 7)
     after = move(before, OptOps.UPCAST, 1, 4)
     assert kinds(after) == {LOOP: [4, 2], UPCAST: [4]}
-    assert blocks(after, Ops.MIN), "the last block starts at 7 - 4"
+    assert binders(after, Ops.MIN), "the last block starts at 7 - 4"
     same(before, after)
 
 
@@ -132,7 +132,7 @@ def test_no_two_groups_of_threads_store_what_one_of_them_reads_again() -> None:
     x = numbers(3, 16)
     copy = UOp(Ops.CONTIGUOUS, x.dtype, (x,))
     nest = nest_of(reduce(copy * 2.0, Ops.ADD, 1))
-    assert [n for n in blocks(nest, Ops.INDEX) if n.src[0].op is Ops.STORE]
+    assert [n for n in binders(nest, Ops.INDEX) if n.src[0].op is Ops.STORE]
     same(nest, move(nest, OptOps.UPCAST, 0, 2))
     assert "two thread groups" in refused(on_gpu(nest), OptOps.UPCAST, 0, 2, GPU)
 
@@ -162,7 +162,7 @@ def test_unroll_makes_several_steps_of_a_reduction_at_once() -> None:
 def test_the_tail_of_a_reduction_is_peeled() -> None:
     before = row_sums(4, 7)
     after = move(before, OptOps.UNROLL, 1, 3)
-    assert len(blocks(after, Ops.REDUCE)) == 2
+    assert len(binders(after, Ops.REDUCE)) == 2
     assert kinds(after) == {LOOP: [4], REDUCE: [2, 1], UNROLL: [3]}
     same(before, after)
 
@@ -196,10 +196,10 @@ def test_swap_changes_the_order_of_two_loops_and_nothing_else() -> None:
 
 def test_swap_of_reduced_loops() -> None:
     before = nest_of(reduce(numbers(3, 4, 5), Ops.ADD, 0, 2))
-    (block,) = blocks(before, Ops.REDUCE)
+    (block,) = binders(before, Ops.REDUCE)
     first, second = loops(block.bound)
     after = move(before, OptOps.SWAP, first, second)
-    assert loops(blocks(after, Ops.REDUCE)[0].bound) == [second, first]
+    assert loops(binders(after, Ops.REDUCE)[0].bound) == [second, first]
     same(before, after)
 
 
@@ -256,9 +256,9 @@ def test_threads_share_a_reduction_through_scratch(op: OptOps) -> None:
     before = on_gpu(row_sums(4, 12))
     after = move(before, op, 1, 3, GPU)
     assert kinds(after) == {GLOBAL: [4], REDUCE: [4, 3], GROUP: [3]}
-    (stage,) = blocks(after, Ops.STAGE)
+    (stage,) = binders(after, Ops.STAGE)
     assert stage.arg == (3,)
-    assert len(blocks(after, Ops.REDUCE)) == 2
+    assert len(binders(after, Ops.REDUCE)) == 2
     same(before, after)
 
 
@@ -276,7 +276,7 @@ def test_group_takes_turns_and_grouptop_takes_runs() -> None:
     steps = {}
     for op in (OptOps.GROUP, OptOps.GROUPTOP):
         after = move(nest, op, 1, 3, GPU)
-        (load,) = [n for n in blocks(after, Ops.LOAD) if n.src[0].src[0].op is Ops.PARAM]
+        (load,) = [n for n in binders(after, Ops.LOAD) if n.src[0].src[0].op is Ops.PARAM]
         steps[op] = {(n.src[0].axis, n.src[1].arg) for n in load.toposort() if n.op is Ops.MUL}
     assert steps == {OptOps.GROUP: {(1, 3)}, OptOps.GROUPTOP: {(2, 4)}}
 
@@ -301,7 +301,7 @@ def test_padto_makes_an_axis_longer_and_masks_what_is_new() -> None:
     before = added(4, 5)
     after = move(before, OptOps.PADTO, 1, 8)
     assert kinds(after) == {LOOP: [4, 8]}
-    assert all(index.gate is not None for index in blocks(after, Ops.INDEX))
+    assert all(index.gate is not None for index in binders(after, Ops.INDEX))
     same(before, after)
 
 
@@ -324,7 +324,7 @@ def test_a_padded_axis_is_split_without_a_tail() -> None:
     before = added(4, 5)
     after = move(move(before, OptOps.PADTO, 1, 4), OptOps.UPCAST, 1, 4)
     assert kinds(after) == {LOOP: [4, 2], UPCAST: [4]}
-    assert not blocks(after, Ops.MIN)
+    assert not binders(after, Ops.MIN)
     same(before, after)
 
 

@@ -97,7 +97,7 @@ def kinds(nest: Nest) -> dict[AxisKind, list[int]]:
     return found
 
 
-def blocks(nest: Nest, op: Ops) -> list[UOp]:
+def binders(nest: Nest, op: Ops) -> list[UOp]:
     return [node for node in nest.body.toposort() if node.op is op]
 
 

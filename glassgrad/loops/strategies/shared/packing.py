@@ -17,7 +17,8 @@ from glassgrad.loops.moves.lanes import LANE_STRIDES
 from glassgrad.loops.opts import Opt, OptOps
 from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
-# reads per packed element: beyond, a transposed copy is too rare to pay its compile time
+# reads per packed element: with more, copying is too small a share of the time to pay for the
+# compile time of a transposed copy
 MAX_REUSE = 512
 MAX_CONFLICTING_REUSE = 4096  # the same where a strided copy has cache-set conflicts
 MAX_DOT_STEPS = 4  # products per lane of a dot instruction

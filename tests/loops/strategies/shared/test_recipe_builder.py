@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from support.compiler.nests import blocks, nest_of, numbers, product, row_sums
+from support.compiler.nests import binders, nest_of, numbers, product, row_sums
 from support.compiler.schedules import TARGET, leaf, reduce
 
 from glassgrad.base.dtype import dtypes
@@ -38,8 +38,8 @@ def test_lanes_are_those_of_the_largest_element() -> None:
 def test_a_load_belongs_to_the_innermost_block_around_it() -> None:
     nest = row_sums(4, 6)
     builder = RecipeBuilder(nest, TARGET)
-    assert len(builder.loads(blocks(nest, Ops.REDUCE)[0])) == 1
-    assert builder.loads(blocks(nest, Ops.STORE)[0]) == []
+    assert len(builder.loads(binders(nest, Ops.REDUCE)[0])) == 1
+    assert builder.loads(binders(nest, Ops.STORE)[0]) == []
 
 
 def test_the_more_a_sum_computes_the_fewer_vectors_at_once() -> None:
