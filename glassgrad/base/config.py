@@ -243,7 +243,8 @@ class Context:
 def getenv(name: str, default: Any = 0) -> Any:
     """An environment variable, converted to the type of the default.
 
-    >>> getenv("SURELY_NOT_SET", 3) 3
+    >>> getenv("SURELY_NOT_SET", 3)
+    3
     """
     text = os.environ.get(name)
     if text is None:

@@ -220,8 +220,8 @@ PRIORITY: dict[DType, tuple[_int, _int]] = {
 def promote(*found: DType) -> DType:
     """The lowest dtype in the lattice that all of these promote to.
 
-    >>> promote(dtypes.int8, dtypes.uint8), promote(dtypes.int64, dtypes.float16) (dtypes.short,
-    dtypes.half)
+    >>> promote(dtypes.int8, dtypes.uint8), promote(dtypes.int64, dtypes.float16)
+    (dtypes.short, dtypes.half)
     """
     if len(set(found)) == 1:
         return found[0]

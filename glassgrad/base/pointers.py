@@ -14,7 +14,9 @@ def mv_address(view: memoryview) -> int:
 def to_mv(address: int, nbytes: int) -> memoryview:
     """The bytes at an address. The owner of the memory must outlive the view.
 
-    >>> data = bytearray(b"abc") >>> bytes(to_mv(mv_address(memoryview(data)), 3)) b'abc'
+    >>> data = bytearray(b"abc")
+    >>> bytes(to_mv(mv_address(memoryview(data)), 3))
+    b'abc'
     """
     kind: Any = ctypes.c_uint8 * nbytes
     return memoryview(kind.from_address(address)).cast("B")

@@ -82,8 +82,8 @@ def round_int(value: int, dtype: DType) -> float:
 def convert(value: ConstType, dtype: DType) -> ConstType:
     """A number as CAST to the dtype converts it.
 
-    >>> convert(300.7, dtypes.uchar), convert(300, dtypes.uchar), convert(-1.5, dtypes.int) (255,
-    44, -1)
+    >>> convert(300.7, dtypes.uchar), convert(300, dtypes.uchar), convert(-1.5, dtypes.int)
+    (255, 44, -1)
     """
     if dtype.kind == "float":
         return round_float(value, dtype) if isinstance(value, float) else round_int(value, dtype)
@@ -110,7 +110,8 @@ NAN_BITS = {
 def to_bits(value: ConstType, dtype: DType) -> int:
     """The bits of a value as an unsigned integer. All nans have the same bits.
 
-    >>> hex(to_bits(1.0, dtypes.float)), hex(to_bits(-1, dtypes.short)) ('0x3f800000', '0xffff')
+    >>> hex(to_bits(1.0, dtypes.float)), hex(to_bits(-1, dtypes.short))
+    ('0x3f800000', '0xffff')
     """
     if dtype.kind != "float":
         return int(value) & ((1 << dtype.scalar.bits) - 1)
@@ -132,7 +133,8 @@ def to_bits(value: ConstType, dtype: DType) -> int:
 def from_bits(bits: int, dtype: DType) -> ConstType:
     """The value with these bits.
 
-    >>> from_bits(0x3F80_0000, dtypes.float), from_bits(0xFFFF, dtypes.short) (1.0, -1)
+    >>> from_bits(0x3F80_0000, dtypes.float), from_bits(0xFFFF, dtypes.short)
+    (1.0, -1)
     """
     if dtype.kind != "float":
         return wrap(bits, dtype.scalar)

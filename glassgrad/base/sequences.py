@@ -22,7 +22,8 @@ def prod(factors: Iterable[Any]) -> Any:
 def argfix(*args: Any) -> tuple[Any, ...]:
     """Arguments given as one sequence or one by one.
 
-    >>> argfix(2, 3), argfix((2, 3)), argfix([2]) ((2, 3), (2, 3), (2,))
+    >>> argfix(2, 3), argfix((2, 3)), argfix([2])
+    ((2, 3), (2, 3), (2,))
     """
     if args and isinstance(args[0], (tuple, list)):
         if len(args) != 1:
@@ -34,7 +35,8 @@ def argfix(*args: Any) -> tuple[Any, ...]:
 def argsort(values: Sequence[Any]) -> tuple[int, ...]:
     """The indices that sort the values.
 
-    >>> argsort((30, 10, 20)) (1, 2, 0)
+    >>> argsort((30, 10, 20))
+    (1, 2, 0)
     """
     return tuple(sorted(range(len(values)), key=values.__getitem__))
 
@@ -63,7 +65,8 @@ def flatten(nested: Iterable[Iterable[T]]) -> list[T]:
 def fully_flatten(nested: Any) -> list[Any]:
     """All items that are not lists or tuples, at any depth.
 
-    >>> fully_flatten([1, [2, (3, [])]]) [1, 2, 3]
+    >>> fully_flatten([1, [2, (3, [])]])
+    [1, 2, 3]
     """
     if not isinstance(nested, (list, tuple)):
         return [nested]
@@ -73,7 +76,8 @@ def fully_flatten(nested: Any) -> list[Any]:
 def partition(items: Iterable[T], test: Callable[[T], Any]) -> tuple[list[T], list[T]]:
     """The items that pass the test, and those that do not.
 
-    >>> partition(range(5), lambda n: n % 2) ([1, 3], [0, 2, 4])
+    >>> partition(range(5), lambda n: n % 2)
+    ([1, 3], [0, 2, 4])
     """
     passed: list[T] = []
     failed: list[T] = []
@@ -117,7 +121,8 @@ def get_single_element(items: Sequence[T]) -> T:
 def get_child(root: Any, path: str) -> Any:
     """The object at a path such as "layers.0.weight": attributes, keys and indices.
 
-    >>> get_child({"layers": [1, 2]}, "layers.1") 2
+    >>> get_child({"layers": [1, 2]}, "layers.1")
+    2
     """
     for step in path.split("."):
         if isinstance(root, dict):
@@ -154,7 +159,8 @@ def next_power2(number: int) -> int:
 def get_shape(nested: Any) -> tuple[int, ...]:
     """The shape of nested lists; ragged ones are an error.
 
-    >>> get_shape([[1, 2], [3, 4], [5, 6]]) (3, 2)
+    >>> get_shape([[1, 2], [3, 4], [5, 6]])
+    (3, 2)
     """
     if not isinstance(nested, (list, tuple)):
         return ()

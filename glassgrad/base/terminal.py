@@ -79,7 +79,8 @@ def size_to_str(nbytes: float) -> str:
 def si(number: float) -> str:
     """A count with three or four digits and an SI prefix.
 
-    >>> si(12), si(1_234_567) ('12.0', '1.23M')
+    >>> si(12), si(1_234_567)
+    ('12.0', '1.23M')
     """
     if number == 0 or not math.isfinite(number):
         return f"{number:.0f}"

@@ -29,7 +29,8 @@ class Registry:
     def canonicalize(self, device: str | None) -> str:
         """The canonical spelling of a device name.
 
-        >>> Device.canonicalize("cpu:0"), Device.canonicalize("disk:a.bin") ('CPU', 'DISK:a.bin')
+        >>> Device.canonicalize("cpu:0"), Device.canonicalize("disk:a.bin")
+        ('CPU', 'DISK:a.bin')
         """
         if device is None:
             return self.DEFAULT

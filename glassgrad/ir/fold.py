@@ -3,9 +3,10 @@
 Constant folding, the python device and all tests follow it. Results are representable in the dtype:
 ints wrap, floats are rounded after every op. Where machines differ:
 
-- x // 0 and x % 0 of ints are 0; the smallest int divided by -1 is itself - shifts by the width or
-more give 0, or -1 for negative numbers shifted right - MAX and MIN give nan if either is nan -
-arithmetic on bools: ADD is or, MUL is and
+- x // 0 and x % 0 of ints are 0; the smallest int divided by -1 is itself
+- shifts by the width or more give 0, or -1 for negative numbers shifted right
+- MAX and MIN give nan if either is nan
+- arithmetic on bools: ADD is or, MUL is and
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ def fold(
     `dtype` is the dtype of the result; `source` that of the sources if it differs (CAST, BITCAST,
     comparisons).
 
-    >>> from glassgrad.base.dtype import dtypes >>> fold(Ops.ADD, dtypes.uchar, (200, 100)),
-    fold(Ops.FLOORDIV, dtypes.int, (-7, 2)) (44, -4)
+    >>> from glassgrad.base.dtype import dtypes
+    >>> fold(Ops.ADD, dtypes.uchar, (200, 100)), fold(Ops.FLOORDIV, dtypes.int, (-7, 2))
+    (44, -4)
     """
     given = dtype if source is None else source
     if given.kind == "float":

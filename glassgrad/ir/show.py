@@ -88,8 +88,9 @@ NUMBERS = {"inf": math.inf, "nan": math.nan}
 def read(text: str) -> UOp:
     """The node that `show` printed. Nothing in the text is executed.
 
-    >>> node = read("UOp(Ops.CONST, dtypes.float, arg=1.0, src=())") >>> node is UOp(Ops.CONST,
-    dtypes.float, (), 1.0) True
+    >>> node = read("UOp(Ops.CONST, dtypes.float, arg=1.0, src=())")
+    >>> node is UOp(Ops.CONST, dtypes.float, (), 1.0)
+    True
     """
     if f"UOp({Ops.BUFFER!s}," in text:
         raise FormatError(

@@ -25,7 +25,9 @@ READ_HINT = "int({n}) is its value now, but a captured function cannot read that
 class SymbolicInt:
     """A whole number that depends on variables bound at launch.
 
-    >>> n = Variable("n", 1, 9).bind(3) >>> n * 2 + 1, (n * 2 + 1).val, n < 20 (((n*2)+1), 7, True)
+    >>> n = Variable("n", 1, 9).bind(3)
+    >>> n * 2 + 1, (n * 2 + 1).val, n < 20
+    (((n*2)+1), 7, True)
     """
 
     __slots__ = ("size",)

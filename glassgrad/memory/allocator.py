@@ -106,8 +106,8 @@ class HostAllocator:
 def size_class(nbytes: int) -> int:
     """The size that is allocated for nbytes: at most an eighth more, so that few sizes occur.
 
-    >>> size_class(1), size_class(64), size_class(1000), size_class(1_000_000) (64, 64, 1024,
-    1048576)
+    >>> size_class(1), size_class(64), size_class(1000), size_class(1_000_000)
+    (64, 64, 1024, 1048576)
     """
     step = max(ALIGNMENT, 1 << max(0, nbytes.bit_length() - 4))
     return max(step, (nbytes + step - 1) // step * step)

@@ -84,8 +84,8 @@ def size_of(typestr: str) -> int:
 def format_of(typestr: str, descr: Any = None) -> str:
     """The format of a typestr such as "<f4"; records have their fields in `descr`.
 
-    >>> format_of("<i2"), format_of(">f8"), format_of("|S5"), format_of("<U3") ('<h', '>d', '5s',
-    '<3w')
+    >>> format_of("<i2"), format_of(">f8"), format_of("|S5"), format_of("<U3")
+    ('<h', '>d', '5s', '<3w')
     """
     order, kind, size = typestr[0], typestr[1], int(typestr[2:].partition("[")[0])
     if kind == "V" and descr and not (len(descr) == 1 and descr[0][0] == ""):

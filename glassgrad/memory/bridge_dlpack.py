@@ -180,7 +180,8 @@ def release_view(view: MemoryView, done: Any = delete) -> None:
 def device_pair(device: str) -> tuple[int, int]:
     """DLPack's (device type, id) of a device.
 
-    >>> device_pair("CPU"), device_pair("CUDA:1") ((1, 0), (2, 1))
+    >>> device_pair("CPU"), device_pair("CUDA:1")
+    ((1, 0), (2, 1))
     """
     family, _, number = device.partition(":")
     family = "CPU" if family in ("CLANG", "PYTHON", "DISK") else family

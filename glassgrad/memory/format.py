@@ -220,7 +220,8 @@ BYTE = {"struct": "B", "pack": "C"}  # the format None
 def parse_format(fmt: str | None, dialect: str = "struct") -> tuple[int, tuple[Component, ...]]:
     """The size and the components of an item.
 
-    >>> parse_format("hi")[0], parse_format("=hi")[0], parse_format("T{i:key:b:flag:}")[0] (8, 6, 8)
+    >>> parse_format("hi")[0], parse_format("=hi")[0], parse_format("T{i:key:b:flag:}")[0]
+    (8, 6, 8)
     """
     if dialect not in PARSERS:
         raise ValueError(f"unknown dialect {dialect!r}: use one of {', '.join(PARSERS)}")

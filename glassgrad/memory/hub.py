@@ -89,7 +89,8 @@ def unregister(cls: type) -> bool:
 def byte_array(obj: Any, data: int, size: int, readonly: bool = True) -> MemoryView:
     """The simplest result of a producer: `size` bytes at an address.
 
-    >>> byte_array(None, 0, 0).shape (0,)
+    >>> byte_array(None, 0, 0).shape
+    (0,)
     """
     return MemoryView(obj, data, size, readonly=readonly)
 

@@ -40,8 +40,9 @@ Raw = bytes | bytearray | memoryview
 def extract_item(raw: Raw, components: Sequence[Component]) -> Any:
     r"""The value of an item: a single value, or a tuple with one for each component.
 
-    >>> from glassgrad.memory.format import parse_format >>> extract_item(b"\\x01\\x00\\x02\\x03",
-    parse_format("<hbb")[1]) (1, 2, 3)
+    >>> from glassgrad.memory.format import parse_format
+    >>> extract_item(b"\x01\x00\x02\x03", parse_format("<hbb")[1])
+    (1, 2, 3)
     """
     values = _extract(raw, components, 0)
     is_single = len(components) == 1 and (components[0].repeat == 1 or components[0].shape)

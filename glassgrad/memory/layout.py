@@ -13,8 +13,8 @@ Ints = tuple[int, ...]
 def contiguous_strides(shape: Ints, item_size: int = 1, row_major: bool = True) -> Ints:
     """The strides of contiguous elements, in units of which an item has `item_size`.
 
-    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 3), 4, row_major=False) ((12, 4, 1),
-    (4, 8))
+    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 3), 4, row_major=False)
+    ((12, 4, 1), (4, 8))
     """
     strides: list[int] = []
     step = item_size

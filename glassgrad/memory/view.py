@@ -202,7 +202,8 @@ class View:
     def tolist(self) -> Any:
         """The elements as a Python number or nested lists; imports NumPy only if necessary.
 
-        >>> View.from_host(b"ab").tolist() [97, 98]
+        >>> View.from_host(b"ab").tolist()
+        [97, 98]
         """
         if self.dtype.format in CASTABLE and self.numel and self.is_contiguous:
             return self.memoryview().tolist()

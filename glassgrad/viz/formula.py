@@ -3,7 +3,8 @@
 i0 < 64  loop
 k1 < 64  reduce
 
-m1 = max over k1 of data1[i0, k1] data0[i0] = m1 * 2.0
+m1 = max over k1 of data1[i0, k1]
+data0[i0] = m1 * 2.0
 """
 
 from __future__ import annotations

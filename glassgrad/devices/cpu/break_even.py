@@ -68,7 +68,8 @@ def measure_break_even(pool: Pool) -> float:
 def round_to_step(nanoseconds: float) -> int:
     """The next of 10, 20, 40 and 80 microseconds.
 
-    >>> round_to_step(3), round_to_step(15_000), round_to_step(1e9) (10000, 20000, 80000)
+    >>> round_to_step(3), round_to_step(15_000), round_to_step(1e9)
+    (10000, 20000, 80000)
     """
     step = MIN_NS
     while step < min(nanoseconds, MAX_NS):

@@ -4,10 +4,10 @@ A product is wide if it is much larger than its factors: q @ k.T has an element 
 positions. It and the pointwise values made of it, its *scores*, feed other products:
 
 - along rows (weights @ v): row blocks pass both products, and the scores are never stored. If much
-comes between, as between a forward pass and its gradient, the later reader recomputes them. - along
-columns (weights.T @ g): one kernel uses row blocks both ways (schedule/fuse/attention_backward.py).
-Where that is not possible, the reader gets scores that are computed transposed, k @ q.T, so that
-row blocks pass both products again.
+  comes between, as between a forward pass and its gradient, the later reader recomputes them.
+- along columns (weights.T @ g): one kernel uses row blocks both ways
+  (schedule/fuse/attention_backward.py). Where that is not possible, the reader gets scores that are
+  computed transposed, k @ q.T, so that row blocks pass both products again.
 """
 
 from __future__ import annotations
