@@ -28,7 +28,8 @@ from glassgrad.tensor.record import bind_nodes
 
 BUFFER, ASSIGN, DETACH, CONTIGUOUS = Ops.BUFFER, Ops.ASSIGN, Ops.DETACH, Ops.CONTIGUOUS
 NUMBER = attrgetter("number")
-UNCHANGED = frozenset((Ops.RESHAPE, DETACH, Ops.CUSTOM))
+GRADIENT_RULES = frozenset((DETACH, Ops.CUSTOM))
+UNCHANGED = GRADIENT_RULES | {Ops.RESHAPE}
 
 
 def uncomputed_nodes(roots: Iterable[UOp]) -> list[UOp]:
@@ -120,7 +121,8 @@ def graph_to_compute(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -
 
     `nodes` are all nodes under the roots in topological order, if the caller has them.
 
-    Different roots stay different nodes: two parameters that start as equal zeros get memory each.
+    Different roots get memory each: two parameters that start as equal zeros, or a value and the
+    same value detached, through which no gradient flows.
     """
     done: dict[UOp, UOp] = {}  # only the nodes that change
     for node in uncomputed_nodes(roots) if nodes is None else nodes:
@@ -136,11 +138,19 @@ def graph_to_compute(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -
     values = []
     for root in roots:
         value = done.get(root, root)
-        times = seen[value] = seen.get(value, -1) + 1
+        computed = _without_gradient_rules(value)
+        times = seen[computed] = seen.get(computed, -1) + 1
         if times or (value.op is not ASSIGN and _aliases_buffer(value)):
             value = UOp(CONTIGUOUS, value.dtype, (value,), times)
         values.append(value)
     return values
+
+
+def _without_gradient_rules(value: UOp) -> UOp:
+    """The value itself, under nodes that only say what its gradient is."""
+    while value.op in GRADIENT_RULES:
+        value = value.src[0]
+    return value
 
 
 def _with_sizes(node: UOp, held: UOp) -> UOp:

@@ -15,6 +15,7 @@ from glassgrad import Tensor, TinyJit, nn
 from glassgrad.base.errors import GradientError, GraphWarning
 from glassgrad.ir.ops import Ops
 from glassgrad.ir.uop import toposort
+from glassgrad.tensor.autograd.custom import custom_gradient
 from glassgrad.tensor.autograd.history import MAX_DEPTH
 from glassgrad.tensor.autograd.saved_contents import SAVED_HOLDERS
 
@@ -318,3 +319,39 @@ def test_contents_are_saved_for_a_write_that_another_write_brings_about(reads: s
     (x * x).sum().backward()
     assert w.grad.tolist() == [2 * 2.0 * (1 + 4)]
     assert kept.shape
+
+
+@pytest.mark.parametrize("detached_first", [False, True])
+def test_a_value_computed_with_its_detached_self_keeps_its_own_gradient(
+    detached_first: bool,
+) -> None:
+    w = parameter()
+    value = w * w
+    detached = value.detach()
+    Tensor.realize(*((detached, value) if detached_first else (value, detached)))
+    assert gradient_of(w, (detached * 3).sum() + (w * 0).sum()) == [0, 0, 0]
+    assert gradient_of(w, (value * 3).sum()) == [6, 12, 18]
+
+
+@pytest.mark.parametrize("reversed_first", [False, True])
+def test_a_value_computed_with_its_copy_of_another_gradient_keeps_its_own(
+    reversed_first: bool,
+) -> None:
+    w = parameter()
+    value = w * w
+    turned = custom_gradient(lambda g, y, x: -g)(lambda x: x)(value)
+    Tensor.realize(*((turned, value) if reversed_first else (value, turned)))
+    assert gradient_of(w, turned.sum()) == [-2, -4, -6]
+    w.grad = None
+    assert gradient_of(w, value.sum()) == [2, 4, 6]
+
+
+def test_a_write_that_computes_a_value_and_its_detached_self_keeps_them_apart() -> None:
+    w = parameter()
+    value = w * 1
+    value[:1] += value[:1]
+    double = value + value
+    detached = double.detach()
+    value[0] = 1
+    value.realize()
+    assert gradient_of(w, (detached * w).sum()) == [4, 4, 6]
