@@ -80,7 +80,7 @@ class Autograd(TensorCore):
             nodes = _expanded_nodes(value)
             waits = can_defer_gradients(nodes)
         same = _nodes_by_value(nodes)
-        params = [t for t in live_tensors() if t.is_param and t.uop in same and _is_float(t)]
+        params = [t for t in live_tensors() if t._is_param and t.uop in same and _is_float(t)]
         params = [tensor for tensor in params if tensor._requires_grad] or params
         inputs = dict.fromkeys([node for tensor in params for node in same[tensor.uop]])
         if waits:

@@ -122,8 +122,15 @@ class GraphKey:
         written.
         """
         self.has_holders = True
-        self.add([value for value in values if current_buffer(value) is None])
-        buffers = [held for value in values if (held := current_buffer(value)) is not None]
+        lazy: list[UOp] = []
+        buffers: list[UOp] = []
+        for value in values:  # thousands, most of them buffers
+            held = value if value.op is BUFFER else current_buffer(value)
+            if held is None:
+                lazy.append(value)
+            else:
+                buffers.append(held)
+        self.add(lazy)
         self.parts.append(tuple([self.numbers[held] for held in buffers if held in self.numbers]))
 
     def add_graphs(self, windows: Container[UOp]) -> None:
