@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.distance import exceeds_cache
+from glassgrad.ir.cache_size import exceeds_cache
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.uop import UOp, const
 from glassgrad.lower.constant_conditions import uniform_scalar, uniform_truth

@@ -15,7 +15,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from glassgrad.base.dtype import dtypes
-from glassgrad.ir.distance import exceeds_cache
+from glassgrad.ir.cache_size import exceeds_cache
 from glassgrad.ir.linear import Linear
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.stages import Target

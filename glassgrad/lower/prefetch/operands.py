@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.fast_dataclasses import frozen
-from glassgrad.ir.distance import exceeds_cache
+from glassgrad.ir.cache_size import exceeds_cache
 from glassgrad.ir.divmod import floordiv
 from glassgrad.ir.linear import Linear, add, linear, plus, scale
 from glassgrad.ir.ops import Ops

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import gcd, prod
 
-from glassgrad.ir.distance import exceeds_cache
+from glassgrad.ir.cache_size import exceeds_cache
 from glassgrad.ir.ops import AxisKind, Ops
 from glassgrad.ir.strides import written_stride
 from glassgrad.ir.uop import UOp

@@ -1,4 +1,4 @@
-"""Distance of memory: accesses to buffers larger than the private caches stall."""
+"""INDEX, Target -> whether its buffer exceeds the private caches, so that accesses to it stall."""
 
 from __future__ import annotations
 
