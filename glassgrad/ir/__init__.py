@@ -1,3 +1,1 @@
-"""The graph and everything said about it: ops, nodes, facts, rules, and what is legal at each
-stage.
-"""
+"""The node type of all stages: ops, nodes, derived facts, rewrite rules, and a spec per stage."""

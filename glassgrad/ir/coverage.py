@@ -35,9 +35,8 @@ class Footprint(NamedTuple):
 
     first: int
     digits: frozenset[Digit]
-    start: frozenset[tuple[UOp, int]] = (
-        frozenset()
-    )  # atoms added to `first` at launch; with factor 0: used by gates
+    # atoms added to `first` at launch; with factor 0: used by gates
+    start: frozenset[tuple[UOp, int]] = frozenset()
 
 
 class Coverage(NamedTuple):
@@ -60,7 +59,7 @@ def coverage_of(store: UOp, at_largest: bool = False) -> Coverage:
     """
     index, loops = store.src[0], store.bound
     if not index.ranges <= set(loops):
-        raise Unproved("a loop that an index counts with is not there")
+        raise Unproved("an index uses the range of a loop that does not enclose the store")
     address = flat(index.indices, param_of(store).arg.strides)
     moving = NO_RANGES.union(*[atom.ranges for atom in address.terms])
     for loop in loops:

@@ -14,7 +14,7 @@ from glassgrad.ir.stages import Dot, Target
 from glassgrad.ir.uop import UOp
 
 NARROW_DTYPES = frozenset((dtypes.int8, dtypes.uint8, dtypes.int16))
-SUM_BITS = 32
+SUM_BITS = 32  # bits of the sums of all such instructions
 
 
 class DotReduction(NamedTuple):

@@ -15,7 +15,7 @@ from glassgrad.base.dtype import ConstType, dtypes
 from glassgrad.base.events import RuleFired, announce
 from glassgrad.base.origin import GENERATED
 from glassgrad.ir.fold import fold
-from glassgrad.ir.ops import MANY, OpGroup, Ops
+from glassgrad.ir.ops import VARIADIC, OpGroup, Ops
 from glassgrad.ir.pattern import (
     Apply,
     Constant,
@@ -61,7 +61,7 @@ def compile_matcher(rules: Rules, op: Ops, traced: bool = False) -> Matcher | No
     """The function that tries all rules that start with an op."""
     if not any(op in rule.ops for rule in rules.rules):
         return None
-    names = Names(KNOWN)
+    names = Names(MATCHER_GLOBALS)
     source = source_of(rules, op, names, traced)
     exec(compile(source, f"{GENERATED} {rules.name} {op.name}>", "exec"), names)
     matcher: Matcher = names["match"]
@@ -146,7 +146,7 @@ def _tests(pattern: Pattern, path: str, bound: dict[str, str], top: bool = False
 
 def _apply_tests(pattern: Apply, path: str, bound: dict[str, str], top: bool) -> list[str]:
     steps = [] if top else [f"if {path}.op is {pattern.op.name}:"]
-    if pattern.op.arity == MANY:
+    if pattern.op.arity == VARIADIC:
         steps.append(f"if len({path}.src) == {len(pattern.src)}:")
     if pattern.src and not (top and pattern.op.arity > 0):
         steps.append(_unpack(path, len(pattern.src)))
@@ -224,5 +224,9 @@ def folded(op: Ops, *constants: UOp) -> UOp:
 
 
 CONST, COMPARISON = Ops.CONST, OpGroup.COMPARISON
-# Globals of all matchers.
-KNOWN = {one.name: one for one in Ops} | {"UOp": UOp, "folded": folded, "sign": math.copysign}
+# Names that the code of every matcher may use.
+MATCHER_GLOBALS = {one.name: one for one in Ops} | {
+    "UOp": UOp,
+    "folded": folded,
+    "sign": math.copysign,
+}

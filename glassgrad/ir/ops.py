@@ -17,7 +17,7 @@ class Stage(Flag):
 GRAPH, KERNEL, PROGRAM = Stage.GRAPH, Stage.KERNEL, Stage.PROGRAM
 SCALAR = KERNEL | PROGRAM
 EVERYWHERE = GRAPH | KERNEL | PROGRAM
-MANY = -1
+VARIADIC = -1  # the arity of an op with any number of sources
 
 
 class Ops(IntEnum):
@@ -42,7 +42,7 @@ class Ops(IntEnum):
     # leaves
     CONST = 0, EVERYWHERE, "arg, a number"
     BUFFER = 0, GRAPH, "the contents of arg, a View of device memory"
-    IOTA = MANY, GRAPH, "0, 1, 2, … arg-1"
+    IOTA = VARIADIC, GRAPH, "0, 1, 2, … arg-1"
     VARIABLE = 0, EVERYWHERE, "an integer bound at launch; arg: name, smallest, largest"
     BIND = 1, GRAPH, "variable x with the value arg"
     PARAM = 0, SCALAR, "the kernel's buffer argument; arg: slot, shape, strides"
@@ -91,53 +91,57 @@ class Ops(IntEnum):
     DOT = 3, PROGRAM, "z, plus in each lane the products of the narrow lanes of x and y in it"
 
     # movement: the same elements seen in another order; costs nothing
-    RESHAPE = MANY, GRAPH, "the elements in row-major order as shape arg"
+    RESHAPE = VARIADIC, GRAPH, "the elements in row-major order as shape arg"
     PERMUTE = 1, GRAPH, "axis i is axis arg[i] of x"
-    EXPAND = MANY, GRAPH, "axes of size 1 repeated to shape arg"
-    PAD = MANY, GRAPH, "zeros around x; arg: (before, after) per axis"
-    SHRINK = MANY, GRAPH, "a box cut out of x; arg: (start, stop) per axis"
+    EXPAND = VARIADIC, GRAPH, "axes of size 1 repeated to shape arg"
+    PAD = VARIADIC, GRAPH, "zeros around x; arg: (before, after) per axis"
+    SHRINK = VARIADIC, GRAPH, "a box cut out of x; arg: (start, stop) per axis"
     FLIP = 1, GRAPH, "the axes in arg reversed"
     WINDOW = 1, GRAPH, "y[o, …, k] = x[o*stride + k*dilation]; arg: axis, size, stride, dilation"
     WINDOW_ADJOINT = 1, GRAPH, "adjoint of WINDOW: y[i, …, k] = x[(i-k*dilation)/stride, …, k] or 0"
     GATHER = 2, GRAPH, "x at index y along axis arg; the other axes are equal"
 
     # reductions and everything that is in memory
-    REDUCE = MANY, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
-    SCAN = MANY, GRAPH | KERNEL, "x combined with all before it; arg: (op, axis), or op and ranges"
+    REDUCE = VARIADIC, GRAPH | KERNEL, "graph: arg = (op, axes); kernel: x over ranges src[1:]"
+    SCAN = (
+        VARIADIC,
+        GRAPH | KERNEL,
+        "x combined with all before it; arg: (op, axis), or op and ranges",
+    )
     CONTIGUOUS = (
         1,
         GRAPH,
-        "x, in a buffer of its own; arg PREFER_SCRATCH: inside of a kernel, if that can be",
+        "x, in a buffer of its own; arg PREFER_SCRATCH: in scratch if all readers share its loops",
     )
     DETACH = 1, GRAPH, "x, but no gradient flows"
-    CUSTOM = MANY, GRAPH, "x; its gradient is what the function arg makes of it"
+    CUSTOM = VARIADIC, GRAPH, "x; its gradient is what the function arg makes of it"
     DEFERRED = (
-        MANY,
+        VARIADIC,
         GRAPH,
         "a result of the function in arg; its graph is recorded when it is needed",
     )
     ASSIGN = 2, GRAPH | PROGRAM, "graph: buffer x after y was written at arg; program: ACC x = y"
     COPY = 1, GRAPH, "x on device arg"
     INDEX = (
-        MANY,
+        VARIADIC,
         SCALAR,
         "the address of an element: buffer, one index per axis, and a bool gate or none",
     )
     LOAD = 1, SCALAR, "the element at INDEX x; 0 where its gate is false"
     STORE = (
-        MANY,
+        VARIADIC,
         SCALAR,
         "y to INDEX x, or combined with the element there by op arg; src[2:]: ranges",
     )
-    STAGE = MANY, KERNEL, "x in scratch of shape arg at the indices, under ranges; see INDEX"
-    SINK = MANY, GRAPH | KERNEL, "all of its sources"
+    STAGE = VARIADIC, KERNEL, "x in scratch of shape arg at the indices, under ranges; see INDEX"
+    SINK = VARIADIC, GRAPH | KERNEL, "all of its sources"
 
     # only in programs
-    STACK = MANY, PROGRAM, "a vector of the scalars src"
+    STACK = VARIADIC, PROGRAM, "a vector of the scalars src"
     GEP = 1, PROGRAM, "element arg of vector x"
     SHUFFLE = 2, PROGRAM, "the elements arg of vector x, and after those of vector y, in this order"
-    AFTER = MANY, PROGRAM, "x as it is after src[1:] happened"
-    END = MANY, PROGRAM, "closes the loop of RANGE x"
+    AFTER = VARIADIC, PROGRAM, "x as it is after src[1:] happened"
+    END = VARIADIC, PROGRAM, "closes the loop of RANGE x"
     IF = 1, PROGRAM, "the instructions up to ENDIF run only where x"
     ENDIF = 1, PROGRAM, "closes IF x"
     PREFETCH = 1, PROGRAM, "fetch the cache line of INDEX x, which is read soon, or written if arg"
@@ -150,10 +154,10 @@ class Exclusive(NamedTuple):
     op: Ops
 
 
-NON_TEMPORAL = "streamed"  # arg of a program's STORE that may bypass the caches
-PREFER_SCRATCH = (
-    "kept"  # arg of a CONTIGUOUS that is computed once, and stored only if another kernel reads it
-)
+# arg of a program's STORE that may bypass the caches
+NON_TEMPORAL = "non-temporal"
+# arg of a CONTIGUOUS that is computed once, and stored only if another kernel reads it
+PREFER_SCRATCH = "prefer scratch"
 
 
 class OpGroup:

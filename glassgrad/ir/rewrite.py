@@ -94,7 +94,7 @@ class _Rewriter:
     def fire(self, stack: list[_Task], node: UOp, after: UOp) -> None:
         self.firings += 1
         assert self.firings < MAX_FIRINGS and node not in self.in_progress, (
-            f"the rules of '{self.title}' never come to rest on\n{node}"
+            f"the rules of '{self.title}' do not terminate on\n{node}"
         )
         self.in_progress.add(node)
         stack.append((_close, node, after))
@@ -158,7 +158,7 @@ def _top_down(root: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
             done[node] = rebuilt(final, done)
             _inherit(done[node], node)
             continue
-        assert node not in entered, f"the rules of '{title}' never come to rest on\n{node}"
+        assert node not in entered, f"the rules of '{title}' do not terminate on\n{node}"
         entered.add(node)
         final = _fixed_point(node, matchers, ctx, title)
         stack.append((node, final))
@@ -175,4 +175,4 @@ def _fixed_point(node: UOp, matchers: Matchers, ctx: Any, title: str) -> UOp:
             return node
         _inherit(after, node)
         node = after
-    raise AssertionError(f"the rules of '{title}' never come to rest on\n{node}")
+    raise AssertionError(f"the rules of '{title}' do not terminate on\n{node}")

@@ -69,11 +69,11 @@ class Size(int):
         return evaluate(self.uop, self.bound)
 
     def __repr__(self) -> str:
-        return written(self.uop)
+        return expression_text(self.uop)
 
     def __float__(self) -> float:
         raise ShapeError(
-            f"{self} is known only at launch", hint="a tensor and a size can be computed with"
+            f"{self} is known only at launch", hint=f"Tensor({self}) is a tensor to compute with"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -241,15 +241,19 @@ EVALUATED: dict[Ops, Any] = {
 SIGNS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FLOORDIV: "//", Ops.FLOORMOD: "%"}
 
 
-def written(uop: UOp) -> str:
+def expression_text(uop: UOp) -> str:
     """An index expression as text."""
     if uop.op is Ops.VARIABLE:
         return str(uop.arg[0])
     if uop.op is Ops.ADD and uop.src[1].is_const and uop.src[1].arg < 0:
-        return f"({written(uop.src[0])}-{-uop.src[1].arg})"
+        return f"({expression_text(uop.src[0])}-{-uop.src[1].arg})"
     if uop.op in SIGNS:
-        return f"({written(uop.src[0])}{SIGNS[uop.op]}{written(uop.src[1])})"
-    return str(uop.arg) if uop.is_const else f"{uop.op.name}({', '.join(map(written, uop.src))})"
+        return f"({expression_text(uop.src[0])}{SIGNS[uop.op]}{expression_text(uop.src[1])})"
+    return (
+        str(uop.arg)
+        if uop.is_const
+        else f"{uop.op.name}({', '.join(map(expression_text, uop.src))})"
+    )
 
 
 def sizes_in(arg: Any) -> list[Size]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from glassgrad.base.config import SPEC
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.fast_dataclasses import frozen
-from glassgrad.ir.ops import MANY, NON_TEMPORAL, AxisKind, Exclusive, OpGroup, Ops, Stage
+from glassgrad.ir.ops import NON_TEMPORAL, VARIADIC, AxisKind, Exclusive, OpGroup, Ops, Stage
 from glassgrad.ir.spec_graph import GRAPH_CLAIMS
 from glassgrad.ir.staged import carried_loops, scan_op
 from glassgrad.ir.stages import Param
@@ -241,7 +241,7 @@ PROGRAM_CLAIMS = (
     ),
     claim("it has its source's dtype", [Ops.AFTER], _as_first),
     claim(
-        "it is a vector of as many scalars",
+        "it is a vector with one scalar source per lane",
         [Ops.STACK],
         lambda node: (
             len(node.src) == node.dtype.count
@@ -249,12 +249,12 @@ PROGRAM_CLAIMS = (
         ),
     ),
     claim("it is an element of a vector", [Ops.GEP], _is_element),
-    claim("it has elements of two vectors like itself", [Ops.SHUFFLE], _takes_elements),
+    claim("it takes elements of two vectors of its own dtype", [Ops.SHUFFLE], _takes_elements),
     claim("it sums products of its Dot's dtypes, as wide as its own", [Ops.DOT], _is_dot),
     claim("it addresses memory", [Ops.PREFETCH], lambda node: node.src[0].op in POINTERS),
     claim("it closes a RANGE", [Ops.END], lambda node: node.src[0].op is Ops.RANGE),
     claim("it closes an IF", [Ops.ENDIF], lambda node: node.src[0].op is Ops.IF),
-    claim("it asks a bool", [Ops.IF], lambda node: node.src[0].dtype is dtypes.bool),
+    claim("its condition is a bool", [Ops.IF], lambda node: node.src[0].dtype is dtypes.bool),
 )
 
 
@@ -301,13 +301,13 @@ def find_problem(node: UOp, stage: Stage) -> str | None:
     """The first claim that does not hold for the node."""
     if stage not in node.op.stages:
         return f"there is no {node.op.name} at this stage"
-    if node.op.arity not in (MANY, len(node.src)) and node.op not in ORDERING:
+    if node.op.arity not in (VARIADIC, len(node.src)) and node.op not in ORDERING:
         return f"{node.op.name} has {node.op.arity} sources, not {len(node.src)}"
     if stage is Stage.KERNEL and node.dtype.count != 1:
         return "vectors are made later"
     for one in CLAIMS[stage].get(node.op, ()):
         if not one.holds(node):
-            return f"it is not so that {one.says}"
+            return f"this does not hold: {one.says}"
     return None
 
 

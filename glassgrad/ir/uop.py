@@ -35,7 +35,7 @@ def _drop_node(node_ref: ref[UOp]) -> None:
     key: Key = node_ref.key  # type: ignore[attr-defined]
     if NODES.get(key) is node_ref:
         gone = NODES.pop(key, node_ref)
-        if gone is not node_ref:  # another thread forgot it first, and filed the next node
+        if gone is not node_ref:  # meanwhile another thread dropped it and registered a new node
             NODES.setdefault(key, gone)
 
 
@@ -66,7 +66,7 @@ def _key_arg(arg: Any) -> Any:
 
 class UOp:
     """One node of a graph. Two nodes with the same op, dtype, src and arg are the same object,
-    until the value of one is computed: see `note`.
+    until the value of one is computed: see `set_realized`.
 
     `shape` is the shape of the value in the graph and () in kernels and programs. `number` grows
     with creation, so sources have smaller numbers and sorting by it is a topological order.

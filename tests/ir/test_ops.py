@@ -1,13 +1,13 @@
 """The table of ops: complete rows, groups that agree with it."""
 
-from glassgrad.ir.ops import MANY, AxisKind, OpGroup, Ops, Stage
+from glassgrad.ir.ops import VARIADIC, AxisKind, OpGroup, Ops, Stage
 
 
 def test_every_row_has_a_meaning_and_a_stage():
     for op in Ops:
         assert op.meaning
         assert op.stages
-        assert op.arity == MANY or 0 <= op.arity <= 3
+        assert op.arity == VARIADIC or 0 <= op.arity <= 3
 
 
 def test_ops_are_numbered_without_gaps_and_print_their_name():

@@ -182,7 +182,7 @@ def test_a_legal_program_passes():
         (SUM[:10], "never closed"),
         ([*SUM, end], "not open"),
         ([*SUM, UOp(Ops.GEP, dtypes.float, (value,), 1)], "element of a vector"),
-        ([*SUM, UOp(Ops.STACK, dtypes.float.vec(2), (value,))], "as many scalars"),
+        ([*SUM, UOp(Ops.STACK, dtypes.float.vec(2), (value,))], "one scalar source per lane"),
         ([*SUM, UOp(Ops.IF, dtypes.void, (value,))], "bool"),
         ([*SUM, const(1, dtypes.index)], "index dtype"),
         ([*SUM, UOp(Ops.ASSIGN, dtypes.float, (value, value))], "ACC"),

@@ -14,7 +14,7 @@ from glassgrad.base.fast_dataclasses import frozen
 from glassgrad.base.origin import Origin, here
 from glassgrad.engine.capture.recorder import active_recorder
 from glassgrad.ir.ops import Ops
-from glassgrad.ir.size import Bound, Size, bindings, evaluate, expression, written
+from glassgrad.ir.size import Bound, Size, bindings, evaluate, expression, expression_text
 from glassgrad.ir.uop import UOp, toposort
 
 
@@ -40,13 +40,16 @@ class SizeCheck:
         start, stop, size = (evaluate(n, values) for n in (self.start, self.stop, self.size))
         if 0 <= start <= stop <= size:
             return
-        found, text = f"{start}:{stop}", f"{written(self.start)}:{written(self.stop)}"
+        found, text = (
+            f"{start}:{stop}",
+            f"{expression_text(self.start)}:{expression_text(self.stop)}",
+        )
         if self.is_index:
-            found, text = str(start), written(self.start)
+            found, text = str(start), expression_text(self.start)
         raise AxisError(
             f"{'index' if self.is_index else 'slice'} {found} is out of range for axis "
             f"{self.axis} of size {size}",
-            hint=f"it was written as {text}, for an axis of size {written(self.size)}",
+            hint=f"it was written as {text}, for an axis of size {expression_text(self.size)}",
             origin=self.origin,
         )
 

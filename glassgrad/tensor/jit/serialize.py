@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassgrad.base.errors import CaptureError
-from glassgrad.ir.size import written
+from glassgrad.ir.size import expression_text
 from glassgrad.ir.uop import UOp
 from glassgrad.tensor.jit.guards.kinds import PLAIN_TYPES
 from glassgrad.tensor.jit.pytree import TENSOR, TensorPlaceholder
@@ -37,7 +37,7 @@ def key_text(key: Any) -> str:
 def _variable(uop: UOp) -> str:
     found = [node for node in uop.toposort() if node.arg is not None and not node.src]
     bounds = [f"{n.arg[0]} from {n.arg[1]} to {n.arg[2]}" for n in found if not n.is_const]
-    return f"{written(uop)} ({', '.join(bounds)})"
+    return f"{expression_text(uop)} ({', '.join(bounds)})"
 
 
 def _of_class(kind: type, parts: list[Any]) -> str:
