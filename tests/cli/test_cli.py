@@ -218,7 +218,7 @@ def test_one_stage_of_an_expression_is_explained(capsys: pytest.CaptureFixture[s
         (["explain", "3"], "is a int, not a Tensor"),
         (["explain", "Tensor([1, 2]) + Tensor([1, 2, 3])"], "cannot add (2,) and (3,)"),
         (["viz", "nowhere.py"], "no such file or folder: nowhere.py"),
-        (["generate", "nowhere"], "is no folder and no .gguf file"),
+        (["generate", "nowhere"], "is neither a folder nor a .gguf file"),
         (["train", "nowhere.txt"], "no such file or folder: nowhere.txt"),
         (["train", "--resume", "nowhere"], "is not a training folder"),
         (["train", "--model", "gpt9", __file__], "unknown model 'gpt9'"),

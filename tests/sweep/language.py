@@ -153,7 +153,7 @@ def quantised(rng: Random) -> None:
     width, rows = rng.choice((2048, 3072, 4096, 5120, 8192)), rng.choice((1, 2, 7, 32, 200))
     form = FORMATS[kind]
     table, weights = (
-        Blocks(kind, np.empty((n, width // form.numbers, form.nbytes), np.uint8))
+        Blocks(kind, np.empty((n, width // form.block_size, form.block_bytes), np.uint8))
         for n in (rng.choice((131, 1000)), rng.choice((64, 512)))
     )
     norm = nn.RMSNorm(width)

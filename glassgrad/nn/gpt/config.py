@@ -44,9 +44,8 @@ class Config:
     has_out_bias: bool = False  # of the attention output
     has_feed_bias: bool = False
     activation: str = ""  # "": gelu_tanh in GPT-2's family, silu in Llama's
-    windows: tuple[
-        int, ...
-    ] = ()  # attention window of each layer in tokens, itself included; 0: all
+    # Attention window of each layer in tokens, the query's own included; 0: all tokens.
+    windows: tuple[int, ...] = ()
     has_scaled_scores: bool = True  # by 1 / sqrt(head_width)
     has_layer_scales: bool = False  # scores of layer i are divided by i + 1
     theta: float = 10000.0  # base of the rotary frequencies
@@ -157,9 +156,9 @@ class Config:
     def from_json(cls, found: Mapping[str, Any]) -> Config:
         """Read what to_json wrote, or a config.json of Hugging Face."""
         if "model_type" in found:
-            from glassgrad.nn.gpt.hugging_face import config_of
+            from glassgrad.nn.gpt.hugging_face import read_hugging_face
 
-            return config_of(found)
+            return read_hugging_face(found)
         return _read_own(found)
 
 

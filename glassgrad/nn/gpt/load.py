@@ -1,4 +1,4 @@
-"""a folder or a file -> a model and its tokenizer: trained here, from Hugging Face, or GGUF."""
+"""Loading: a folder of glassgrad or Hugging Face, or a GGUF file -> a model and its tokenizer."""
 
 from __future__ import annotations
 
@@ -8,28 +8,36 @@ from typing import Any, NamedTuple
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.checkpoint import Checkpoints
-from glassgrad.nn.files.gguf import gguf_parts
+from glassgrad.nn.files.gguf import read_gguf
 from glassgrad.nn.files.pytorch import torch_load
 from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.gguf_config import gguf_config
 from glassgrad.nn.gpt.model import GPT
-from glassgrad.nn.gpt.names import GGUF, GPT2, LLAMA, Style, renamed, unpaired
+from glassgrad.nn.gpt.names import (
+    GGUF,
+    GPT2,
+    LLAMA,
+    NamingScheme,
+    deinterleave_rows,
+    rename_weights,
+)
 from glassgrad.nn.gpt.training import CONFIG, read_config
 from glassgrad.nn.linear import Linear
 from glassgrad.nn.quantised import FORMATS, Blocks, QuantisedEmbedding, QuantisedLinear
 from glassgrad.nn.state import load_state_dict, safe_load
 from glassgrad.nn.tokenizer import Tokenizer
 from glassgrad.nn.tokenizer.foreign import ForeignTokenizer
-from glassgrad.nn.tokenizer.gguf import gguf_ends, gguf_tokenizer
+from glassgrad.nn.tokenizer.gguf import gguf_stop_tokens, gguf_tokenizer
 from glassgrad.nn.tokenizer.tables import read_json
 from glassgrad.nn.tokenizer.tokenizer import Coder
 from glassgrad.tensor.tensor import Tensor
 
-ENDS = ("<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "</s>")
+# Names of tokens that end a text, in order of preference, for files that do not specify one.
+STOP_TOKENS = ("<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "</s>")
 
 
 class Loaded(NamedTuple):
-    """A model, how it reads and writes, and the tokens that end a text."""
+    """A model, its tokenizer, and the tokens that end a text."""
 
     model: GPT
     tokenizer: Coder
@@ -37,93 +45,97 @@ class Loaded(NamedTuple):
 
 
 def load(path: Path, tokenizer: Path | None = None) -> Loaded:
-    """Whatever the path holds."""
+    """The model in a folder or a GGUF file, with its own tokenizer or the one of another path."""
     if path.suffix == ".gguf":
-        return _from_gguf(path, tokenizer)
+        return _load_gguf(path, tokenizer)
     if not path.is_dir():
-        raise FormatError(f"{path} is no folder and no .gguf file")
-    coder = _tokenizer(tokenizer or path)
-    found = read_json(path / CONFIG)
-    if "model_type" in found:
-        config = Config.from_json(found)
-        model = _filled(config, _weights(path), LLAMA if config.is_rotary else GPT2)
+        raise FormatError(f"{path} is neither a folder nor a .gguf file")
+    coder = _load_tokenizer(tokenizer or path)
+    settings = read_json(path / CONFIG)
+    if "model_type" in settings:
+        config = Config.from_json(settings)
+        model = _build_model(config, _read_weights(path), LLAMA if config.is_rotary else GPT2)
     else:
         model = GPT(read_config(path)[0])
         newest = Checkpoints(path).newest()
         if newest is None:
-            raise FormatError(f"{path} holds no saved step", hint="train it first")
+            raise FormatError(f"{path} has no checkpoint", hint="train the model first")
         saved = safe_load(newest)
         prefix = "model."
-        chosen = {n.removeprefix(prefix): t for n, t in saved.items() if n.startswith(prefix)}
-        load_state_dict(model, chosen)
-    return Loaded(model, coder, _ends(path, found) or _ends_of(coder))
+        weights = {n.removeprefix(prefix): t for n, t in saved.items() if n.startswith(prefix)}
+        load_state_dict(model, weights)
+    return Loaded(model, coder, _specified_stop(path, settings) or _default_stop(coder))
 
 
-def _ends(folder: Path, config: Mapping[str, Any]) -> tuple[int, ...]:
-    """The tokens that end a text, as generation_config.json or config.json says."""
+def _specified_stop(folder: Path, config: Mapping[str, Any]) -> tuple[int, ...]:
+    """`eos_token_id` of generation_config.json, else of config.json."""
     file = folder / "generation_config.json"
-    for found in (read_json(file) if file.exists() else {}, config):
-        given = found.get("eos_token_id")
-        ends = given if isinstance(given, list) else [] if given is None else [given]
-        if not all(type(end) is int for end in ends):
-            raise FormatError(f"'eos_token_id': {given!r:.40} is no number of a token")
-        if ends:
-            return tuple(ends)
+    for settings in (read_json(file) if file.exists() else {}, config):
+        eos = settings.get("eos_token_id")
+        ids = eos if isinstance(eos, list) else [] if eos is None else [eos]
+        if not all(type(token) is int for token in ids):
+            raise FormatError(f"eos_token_id must be an int or a list of ints, not {eos!r:.40}")
+        if ids:
+            return tuple(ids)
     return ()
 
 
-def _weights(folder: Path) -> dict[str, Tensor]:
-    """All tensors of a folder from Hugging Face, safetensors before pickles."""
-    found: dict[str, Tensor] = {}
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    """All tensors of a Hugging Face folder; safetensors files are preferred to pickles."""
+    weights: dict[str, Tensor] = {}
     for pattern in ("*.safetensors", "pytorch_model*.bin"):
         for file in sorted(folder.glob(pattern)):
-            read = safe_load(file) if file.suffix == ".safetensors" else torch_load(file)
-            if not isinstance(read, dict):
-                raise FormatError(f"{file} holds no tensors by name")
-            found.update(read)
-        if found:
-            return found
-    raise FormatError(f"{folder} holds no weights", hint="*.safetensors or pytorch_model.bin")
+            content = safe_load(file) if file.suffix == ".safetensors" else torch_load(file)
+            if not isinstance(content, dict):
+                raise FormatError(f"{file} is not a dict of tensors")
+            weights.update(content)
+        if weights:
+            return weights
+    raise FormatError(
+        f"{folder} has no weights", hint="expected *.safetensors or pytorch_model.bin"
+    )
 
 
-def _filled(config: Config, given: Mapping[str, Tensor | Blocks], style: Style) -> GPT:
-    """A model that holds these tensors; layers whose matrix has few bits compute with these."""
-    if config.layers > len(given):  # before a model of so many is made
-        raise FormatError(f"{config.layers} layers cannot be made of {len(given)} tensors")
+def _build_model(
+    config: Config, weights: Mapping[str, Tensor | Blocks], scheme: NamingScheme
+) -> GPT:
+    """A model with these weights; layers with a quantised matrix compute with it as it is."""
+    if config.layers > len(weights):  # check before allocating that many layers
+        raise FormatError(f"the config has {config.layers} layers, the file {len(weights)} tensors")
     model = GPT(config)
-    found = renamed(given, style, config)
-    for name, weight in found.items():
+    renamed = rename_weights(weights, scheme, config)
+    for name, weight in renamed.items():
         if isinstance(weight, Blocks):
-            _quantise(model, name.removesuffix(".weight"), weight)
+            _set_quantised(model, name.removesuffix(".weight"), weight)
         elif weight.dtype.kind != "float":
             raise FormatError(
-                f"{name:.80} holds {weight.dtype.name}: weights that were quantised in this way "
-                "are not understood",
-                hint="load the model that was not quantised, or a GGUF file",
+                f"{name:.80} has dtype {weight.dtype.name}: this kind of quantisation is not "
+                "supported",
+                hint="load the unquantised model, or a GGUF file",
             )
-    load_state_dict(model, {n: t for n, t in found.items() if isinstance(t, Tensor)})
+    load_state_dict(model, {n: t for n, t in renamed.items() if isinstance(t, Tensor)})
     return model
 
 
-def _quantise(model: GPT, name: str, blocks: Blocks) -> None:
-    """Put a layer with these blocks into the place of the one with this name."""
+def _set_quantised(model: GPT, name: str, blocks: Blocks) -> None:
+    """Replace the layer of this name by one with a quantised matrix."""
     *path, last = name.split(".")
     owner: Any = model
     for step in path:
         if isinstance(owner, list) and int(step) >= len(owner):
-            raise FormatError(f"{name:.80} belongs to a layer that the model lacks")
+            raise FormatError(f"{name:.80} belongs to a layer that the model does not have")
         owner = owner[int(step)] if isinstance(owner, list) else getattr(owner, step)
     layer = getattr(owner, last, None)
     if layer is None or layer.weight.shape != blocks.shape:
-        wanted = None if layer is None else layer.weight.shape
-        raise FormatError(f"{name:.80} is {blocks.shape} instead of {wanted}")
+        expected = None if layer is None else layer.weight.shape
+        raise FormatError(f"{name:.80} has shape {blocks.shape} instead of {expected}")
     is_linear = isinstance(layer, Linear)
-    made = QuantisedLinear(blocks, layer.bias) if is_linear else QuantisedEmbedding(blocks)
-    setattr(owner, last, made)
+    quantised = QuantisedLinear(blocks, layer.bias) if is_linear else QuantisedEmbedding(blocks)
+    setattr(owner, last, quantised)
 
 
-def _tokenizer(path: Path) -> Coder:
-    """Byte pairs of our own; other kinds through the package tokenizers."""
+def _load_tokenizer(path: Path) -> Coder:
+    """Our own tokenizer for byte-pair encoding; the package tokenizers for other kinds."""
     try:
         return Tokenizer.load(path)
     except FormatError as error:
@@ -136,24 +148,24 @@ def _tokenizer(path: Path) -> Coder:
             raise FormatError(f"{error.message}; and {other.message}", other.hint) from None
 
 
-def _ends_of(coder: Coder) -> tuple[int, ...]:
-    """Where no file says what ends a text, the names of tokens do."""
-    known = coder.specials if isinstance(coder, Tokenizer) else {}
-    return tuple(known[name] for name in ENDS if name in known)[:1]
+def _default_stop(coder: Coder) -> tuple[int, ...]:
+    """The first special token whose name is known to end a text."""
+    specials = coder.specials if isinstance(coder, Tokenizer) else {}
+    return tuple(specials[name] for name in STOP_TOKENS if name in specials)[:1]
 
 
 # ---------------------------------------------------------------------- GGUF
 
 
-def _from_gguf(path: Path, tokenizer: Path | None) -> Loaded:
-    facts, tensors = gguf_parts(path, FORMATS)
-    config = gguf_config(facts, tensors)
-    if facts.get("general.architecture") == "llama":
+def _load_gguf(path: Path, tokenizer: Path | None) -> Loaded:
+    metadata, tensors = read_gguf(path, FORMATS)
+    config = gguf_config(metadata, tensors)
+    if metadata.get("general.architecture") == "llama":
         for name, tensor in tensors.items():
             part = name.rpartition(".")[0].rpartition(".")[2]
             heads = {"attn_q": config.heads, "attn_k": config.kv_heads}.get(part)
             if heads is not None and tensor.shape[0] == heads * config.head_width:
-                tensors[name] = unpaired(tensor, heads, config.rotary_width)
-    model = _filled(config, tensors, GGUF)
-    coder = _tokenizer(tokenizer) if tokenizer else gguf_tokenizer(facts)
-    return Loaded(model, coder, gguf_ends(facts) or _ends_of(coder))
+                tensors[name] = deinterleave_rows(tensor, heads, config.rotary_width)
+    model = _build_model(config, tensors, GGUF)
+    coder = _load_tokenizer(tokenizer) if tokenizer else gguf_tokenizer(metadata)
+    return Loaded(model, coder, gguf_stop_tokens(metadata) or _default_stop(coder))

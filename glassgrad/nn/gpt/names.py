@@ -1,4 +1,4 @@
-"""tensors by the names of Hugging Face's or GGUF's files -> tensors by the names of our model."""
+"""Weight names: state dicts of Hugging Face checkpoints and GGUF files -> the state dict of GPT."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from glassgrad.tensor.tensor import Tensor
 Weight = TypeVar("Weight", Tensor, Tensor | Blocks)
 
 
-class Style(NamedTuple):
-    """How somebody names the parts of a model. Names that are mapped to "" are left out."""
+class NamingScheme(NamedTuple):
+    """How a family of files names the weights. Names that are mapped to "" are skipped."""
 
-    prefix: str  # may stand before every name
-    layer: str  # before the number of a layer
-    outside: Mapping[str, str]
-    inside: Mapping[str, str]  # of a layer
-    has_turned_weights: bool = False  # (in, out) instead of (out, in)
+    prefix: str  # optional, before every name
+    layer_prefix: str  # before the index of a layer
+    model_names: Mapping[str, str]
+    layer_names: Mapping[str, str]
+    is_transposed: bool = False  # weights of layers are (in, out) instead of (out, in)
 
 
-Q, K, V = "attention.q", "attention.k", "attention.v"  # joined into attention.qkv
-GPT2 = Style(
+Q, K, V = "attention.q", "attention.k", "attention.v"  # concatenated to attention.qkv
+GPT2 = NamingScheme(
     "transformer.",
     "h.",
     {"wte": "tokens", "wpe": "places", "ln_f": "norm", "lm_head": "head"},
@@ -41,9 +41,9 @@ GPT2 = Style(
         "attn": "",  # its bias is the causal mask
         "attn.masked_bias": "",
     },
-    has_turned_weights=True,
+    is_transposed=True,
 )
-LLAMA = Style(
+LLAMA = NamingScheme(
     "model.",
     "layers.",
     {"embed_tokens": "tokens", "norm": "norm", "lm_head": "head"},
@@ -60,7 +60,7 @@ LLAMA = Style(
         "self_attn.rotary_emb.inv_freq": "",
     },
 )
-GGUF = Style(
+GGUF = NamingScheme(
     "",
     "blk.",
     {
@@ -85,49 +85,51 @@ GGUF = Style(
 )
 
 
-def renamed(
-    given: Mapping[str, Weight], style: Style, config: Config
+def rename_weights(
+    weights: Mapping[str, Weight], scheme: NamingScheme, config: Config
 ) -> dict[str, Tensor | Blocks]:
-    """The same tensors under our names; queries, keys and values are joined."""
-    found: dict[str, Tensor | Blocks] = {}
-    for name, tensor in given.items():
-        ours = _our_name(name, style)
+    """Rename weights to the names of GPT, and concatenate those of queries, keys and values."""
+    renamed: dict[str, Tensor | Blocks] = {}
+    for name, weight in weights.items():
+        ours = _our_name(name, scheme)
         if ours is None or (ours.startswith("head.") and config.is_tied):
             continue
-        is_matrix = name.endswith(".weight") and tensor.ndim == 2
-        is_turned = style.has_turned_weights and is_matrix and ours.startswith("layers.")
-        if is_turned and isinstance(tensor, Tensor):
-            found[ours] = tensor.transpose().contiguous()  # once, not at every product
+        is_matrix = name.endswith(".weight") and weight.ndim == 2
+        is_transposed = scheme.is_transposed and is_matrix and ours.startswith("layers.")
+        if is_transposed and isinstance(weight, Tensor):
+            renamed[ours] = weight.transpose().contiguous()  # once, not in every product
         else:
-            found[ours] = tensor
-    return _joined(found)
+            renamed[ours] = weight
+    return _merge_qkv(renamed)
 
 
-def _our_name(name: str, style: Style) -> str | None:
-    """None if the model has no use for it."""
-    path, _, kind = name.removeprefix(style.prefix).rpartition(".")
-    match = re.fullmatch(rf"{re.escape(style.layer)}(\d{{1,6}})\.(.+)", path)
-    table, inner = (style.inside, match.group(2)) if match else (style.outside, path)
-    known = table.get(inner)
-    if known is None and (known := table.get(f"{inner}.{kind}")) is None:
-        raise FormatError(f"the tensor {name:.80} belongs to no model that is known here")
-    if not known:
+def _our_name(name: str, scheme: NamingScheme) -> str | None:
+    """The name of a weight in GPT; None to skip it."""
+    path, _, kind = name.removeprefix(scheme.prefix).rpartition(".")
+    match = re.fullmatch(rf"{re.escape(scheme.layer_prefix)}(\d{{1,6}})\.(.+)", path)
+    table, key = (scheme.layer_names, match.group(2)) if match else (scheme.model_names, path)
+    ours = table.get(key)
+    if ours is None and (ours := table.get(f"{key}.{kind}")) is None:
+        raise FormatError(f"the tensor {name:.80} is not part of a supported model")
+    if not ours:
         return None
-    return f"layers.{int(match.group(1))}.{known}.{kind}" if match else f"{known}.{kind}"
+    return f"layers.{int(match.group(1))}.{ours}.{kind}" if match else f"{ours}.{kind}"
 
 
-def _joined(found: dict[str, Tensor | Blocks]) -> dict[str, Tensor | Blocks]:
-    """attention.q, .k, .v  ->  attention.qkv"""
-    for name in [name for name in found if f"{Q}." in name]:
+def _merge_qkv(weights: dict[str, Tensor | Blocks]) -> dict[str, Tensor | Blocks]:
+    """attention.q, attention.k, attention.v  ->  attention.qkv"""
+    for name in [name for name in weights if f"{Q}." in name]:
         parts = [name.replace(Q, part) for part in (Q, K, V)]
-        if not all(part in found for part in parts):
-            raise FormatError(f"{name:.80} comes without its keys and values")
-        found[name.replace(Q, "attention.qkv")] = _stacked([found.pop(part) for part in parts])
-    return found
+        missing = [part for part in parts if part not in weights]
+        if missing:
+            raise FormatError(f"the file has {name:.80}, but not {', '.join(missing):.160}")
+        merged = _concatenate([weights.pop(part) for part in parts])
+        weights[name.replace(Q, "attention.qkv")] = merged
+    return weights
 
 
-def _stacked(parts: list[Tensor | Blocks]) -> Tensor | Blocks:
-    """Rows below each other; as they are, if all are blocks of one format."""
+def _concatenate(parts: list[Tensor | Blocks]) -> Tensor | Blocks:
+    """Concatenate matrices along rows; quantised ones of one format stay quantised."""
     blocks = [part for part in parts if isinstance(part, Blocks)]
     if len(blocks) == len(parts) and len({(b.kind, b.shape[1]) for b in blocks}) == 1:
         return blocks[0].cat(*blocks[1:])
@@ -135,14 +137,16 @@ def _stacked(parts: list[Tensor | Blocks]) -> Tensor | Blocks:
     return tensors[0].cat(*tensors[1:])
 
 
-def unpaired(x: Tensor | Blocks, heads: int, rotary_width: int) -> Tensor | Blocks:
+def deinterleave_rows(x: Tensor | Blocks, heads: int, rotary_width: int) -> Tensor | Blocks:
     """Rows a0 b0 a1 b1 … c of each head  ->  a0 a1 … b0 b1 … c
 
-    GGUF files of Llama turn neighbours; our rotations turn two halves. Rows c are not rotated.
+    GGUF files of Llama rotate adjacent elements; glassgrad, like Hugging Face, rotates two halves.
+    Rows c are not rotated.
     """
     rows = np.arange(x.shape[0]).reshape(heads, -1)
-    turned = rows[:, :rotary_width].reshape(heads, -1, 2).swapaxes(1, 2).reshape(heads, -1)
-    order = np.concatenate([turned, rows[:, rotary_width:]], 1).reshape(-1)
+    pairs = rows[:, :rotary_width].reshape(heads, -1, 2)
+    halves = pairs.swapaxes(1, 2).reshape(heads, -1)
+    order = np.concatenate([halves, rows[:, rotary_width:]], 1).reshape(-1)
     if isinstance(x, Blocks):
         return x.arranged(order)
     return x[Tensor(order.astype(np.int32), requires_grad=False)]

@@ -83,7 +83,7 @@ def gguf_tokenizer(facts: Facts) -> Tokenizer:
     return Tokenizer(*checked(vocab, merges, {name: i for name, (i, _) in added.items()}, rules))
 
 
-def gguf_ends(facts: Facts) -> tuple[int, ...]:
+def gguf_stop_tokens(facts: Facts) -> tuple[int, ...]:
     """The tokens that end a text, or a turn."""
     found = [facts.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
     return tuple(dict.fromkeys(number for number in found if type(number) is int))

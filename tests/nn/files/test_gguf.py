@@ -15,21 +15,21 @@ from glassgrad.nn.files.quantised import FORMATS
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
-def test_facts_of_every_kind_are_read(tmp_path: Path) -> None:
-    facts = {
+def test_metadata_of_every_type_is_read(tmp_path: Path) -> None:
+    metadata = {
         "a": ("u8", 200), "b": ("i8", -3), "c": ("u16", 60000), "d": ("i16", -300),
         "e": ("u32", 1 << 31), "f": ("i32", -5), "g": ("f32", 0.5), "h": ("bool", True),
         "i": ("str", "naïve"), "j": ("u64", 1 << 63), "k": ("i64", -(1 << 62)), "l": ("f64", 0.1),
         "m": ("[str]", ["x", "yz"]), "n": ("[i32]", [1, -2, 3]),
     }  # fmt: skip
-    (tmp_path / "x.gguf").write_bytes(gguf_file(facts, {}))
+    (tmp_path / "x.gguf").write_bytes(gguf_file(metadata, {}))
     found, tensors = gguf_load(tmp_path / "x.gguf")
     assert tensors == {}
     assert found.pop("n").tolist() == [1, -2, 3]
-    assert found == {key: value for key, (_, value) in facts.items() if key != "n"}
+    assert found == {key: value for key, (_, value) in metadata.items() if key != "n"}
 
 
-def test_plain_tensors_are_windows_on_the_file(tmp_path: Path) -> None:
+def test_plain_tensors_are_views_of_the_file(tmp_path: Path) -> None:
     arrays = {"x": X, "half": X.astype(np.float16), "whole": X.astype(np.int64)}
     (tmp_path / "x.gguf").write_bytes(gguf_file({}, arrays))
     _, found = gguf_load(str(tmp_path / "x.gguf"))
@@ -47,20 +47,20 @@ def test_bfloat16_is_read() -> None:
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_quantised_tensors_are_float32(kind: int) -> None:
-    size, nbytes, read = FORMATS[kind]
-    blocks = np.random.default_rng(1).integers(0, 60, (6, nbytes), np.uint8)
-    file = gguf_file({}, {"first": X, "x": (kind, (3, 2 * size), blocks.tobytes())})
+    block_size, block_bytes, dequantise = FORMATS[kind]
+    blocks = np.random.default_rng(1).integers(0, 60, (6, block_bytes), np.uint8)
+    file = gguf_file({}, {"first": X, "x": (kind, (3, 2 * block_size), blocks.tobytes())})
     _, found = gguf_load(Tensor(file))
-    assert np.array_equal(found["x"].numpy(), read(blocks).reshape(3, 2 * size))
+    assert np.array_equal(found["x"].numpy(), dequantise(blocks).reshape(3, 2 * block_size))
 
 
-def test_the_alignment_is_what_the_file_says() -> None:
+def test_the_alignment_of_the_file_is_used() -> None:
     _, found = gguf_load(Tensor(gguf_file({"general.alignment": ("u32", 128)}, {"x": X}, 128)))
     assert np.array_equal(found["x"].numpy(), X)
 
 
 def parts(count: int = 2, **changes: tuple[str, int]) -> list[bytes]:
-    """A file whose tensors a and b are in two parts; only the first has facts."""
+    """A split file with tensors a and b; only the first part has other metadata."""
     split = {"split.count": ("u16", count), "split.tensors.count": ("i32", 2)}
     split |= {key.replace("__", "."): value for key, value in changes.items()}
     first = gguf_file({"k": ("u32", 7), "split.no": ("u16", 0), **split}, {"a": X})
@@ -68,11 +68,11 @@ def parts(count: int = 2, **changes: tuple[str, int]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("given", [1, 2])
-def test_a_file_that_was_split_is_read_whole(given: int, tmp_path: Path) -> None:
+def test_a_split_file_is_read_from_any_part(given: int, tmp_path: Path) -> None:
     for number, part in enumerate(parts(), 1):
         (tmp_path / f"x-{number:05}-of-00002.gguf").write_bytes(part)
-    facts, found = gguf_load(tmp_path / f"x-{given:05}-of-00002.gguf")
-    assert facts["k"] == 7
+    metadata, found = gguf_load(tmp_path / f"x-{given:05}-of-00002.gguf")
+    assert metadata["k"] == 7
     assert np.array_equal(found["a"].numpy(), X)
     assert np.array_equal(found["b"].numpy(), X + 1)
 
@@ -88,40 +88,49 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         gguf_load(names[0])
     for name, part in zip(names, parts(split__tensors__count=("i32", 3)), strict=True):
         name.write_bytes(part)
-    with pytest.raises(FormatError, match="hold 2 tensors instead of 3"):
+    with pytest.raises(FormatError, match="have 2 tensors instead of 3"):
         gguf_load(names[0])
     (tmp_path / "x.gguf").write_bytes(first)
     for fn in (tmp_path / "x.gguf", Tensor(first)):
-        with pytest.raises(FormatError, match="one of 2 parts of a file, and its name"):
+        with pytest.raises(FormatError, match="one of 2 parts, but its name"):
             gguf_load(fn)
 
 
 GOOD = gguf_file({"k": ("u32", 1)}, {"x": X})
 CHANGES = {
     "nothing": (b"", "a value should be bytes 0 to 4"),
-    "no GGUF": (b"GGML" + GOOD[4:], "does not begin with GGUF"),
+    "no GGUF": (b"GGML" + GOOD[4:], "does not start with GGUF"),
     "another version": (b"GGUF" + struct.pack("<I", 9) + GOOD[8:], "version 9"),
     "cut short": (GOOD[:-20], "the file is cut short"),
     "too many tensors": (GOOD[:8] + struct.pack("<Q", 1 << 40) + GOOD[16:], "entries do not fit"),
-    "too many facts": (GOOD[:16] + struct.pack("<Q", 1 << 60) + GOOD[24:], "entries do not fit"),
-    "a long name": (GOOD[:24] + struct.pack("<Q", 1 << 50) + GOOD[32:], "too long here"),
+    "too much metadata": (GOOD[:16] + struct.pack("<Q", 1 << 60) + GOOD[24:], "entries do not fit"),
+    "a long name": (
+        GOOD[:24] + struct.pack("<Q", 1 << 50) + GOOD[32:],
+        "at most 65536 are allowed",
+    ),
     "a huge array": (
         gguf_file({"k": ("[f32]", [1.0])}, {}).replace(
             struct.pack("<IIQ", 9, 6, 1), struct.pack("<IIQ", 9, 6, 1 << 60)
         ),
         "entries do not fit",
     ),
-    "an odd alignment": (gguf_file({"general.alignment": ("u32", 3)}, {"x": X}), "aligned to 3"),
-    "an unknown kind": (GOOD.replace(b"k\x04\0\0\0", b"k\x63\0\0\0"), "unknown kind 99"),
-    "an unknown format": (gguf_file({}, {"x": (99, (4,), b"")}), "unknown format 99"),
-    "half a block": (gguf_file({}, {"x": (2, (33,), b"")}), "no whole number of blocks"),
-    "a huge shape": (gguf_file({}, {"x": (0, (1 << 40, 1 << 40), b"")}), "shape that is none"),
+    "an odd alignment": (
+        gguf_file({"general.alignment": ("u32", 3)}, {"x": X}),
+        "multiple of 8, not 3",
+    ),
+    "an unknown value type": (
+        GOOD.replace(b"k\x04\0\0\0", b"k\x63\0\0\0"),
+        "unknown value type 99",
+    ),
+    "an unknown tensor type": (gguf_file({}, {"x": (99, (4,), b"")}), "unknown type 99"),
+    "half a block": (gguf_file({}, {"x": (2, (33,), b"")}), "must be a multiple of 32"),
+    "a huge shape": (gguf_file({}, {"x": (0, (1 << 40, 1 << 40), b"")}), "invalid shape"),
     "past the end": (gguf_file({}, {"x": (0, (1 << 30,), b"")}), "the file is cut short"),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_files_that_lie_are_refused(name: str) -> None:
+def test_invalid_files_are_refused(name: str) -> None:
     raw, message = CHANGES[name]
     with pytest.raises(FormatError, match=message):
         gguf_load(Tensor(raw) if raw else Tensor.empty(0, dtype="uint8"))

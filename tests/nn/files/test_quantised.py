@@ -1,4 +1,4 @@
-"""Blocks are read as a loop over their numbers, written from the description, reads them."""
+"""Dequantisation against scalar references written from the description of the formats."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from glassgrad.nn.files.quantised import FORMATS
 Block = list[int]
 
 
-def half(block: Block, at: int) -> float:
-    return float(np.array(block[at : at + 2], np.uint8).view(np.float16)[0])
+def half(block: Block, offset: int) -> float:
+    return float(np.array(block[offset : offset + 2], np.uint8).view(np.float16)[0])
 
 
 def signed(byte: int) -> int:
@@ -44,8 +44,8 @@ def q5_1(block: Block, i: int) -> float:
 
 
 def two_bits(codes: Block, i: int) -> int:
-    part, place = divmod(i, 128)
-    return codes[part * 32 + place % 32] >> (place // 32 * 2) & 3
+    half, index = divmod(i, 128)
+    return codes[half * 32 + index % 32] >> (index // 32 * 2) & 3
 
 
 def q2_k(block: Block, i: int) -> float:
@@ -81,41 +81,41 @@ def q8_0(block: Block, i: int) -> float:
     return signed(block[2 + i]) * half(block, 0)
 
 
-def scale_and_least(s: Block, j: int) -> tuple[int, int]:
+def scale_and_minimum(s: Block, j: int) -> tuple[int, int]:
     if j < 4:
         return s[j] & 63, s[j + 4] & 63
     return (s[j + 4] & 15) | (s[j - 4] >> 6) << 4, (s[j + 4] >> 4) | (s[j] >> 6) << 4
 
 
 def q4_k(block: Block, i: int) -> float:
-    scale, least = scale_and_least(block[4:16], i // 32)
+    scale, minimum = scale_and_minimum(block[4:16], i // 32)
     byte = block[16 + i // 64 * 32 + i % 32]
     code = byte >> 4 if i % 64 >= 32 else byte & 15
-    return half(block, 0) * scale * code - half(block, 2) * least
+    return half(block, 0) * scale * code - half(block, 2) * minimum
 
 
 def q5_k(block: Block, i: int) -> float:
-    scale, least = scale_and_least(block[4:16], i // 32)
+    scale, minimum = scale_and_minimum(block[4:16], i // 32)
     byte = block[48 + i // 64 * 32 + i % 32]
     code = byte >> 4 if i % 64 >= 32 else byte & 15
     code += (block[16 + i % 32] >> (i // 32) & 1) * 16
-    return half(block, 0) * scale * code - half(block, 2) * least
+    return half(block, 0) * scale * code - half(block, 2) * minimum
 
 
 def q6_k(block: Block, i: int) -> float:
-    part, place = divmod(i, 128)
-    quarter, lane = divmod(place, 32)
+    part, index = divmod(i, 128)
+    quarter, lane = divmod(index, 32)
     byte = block[part * 64 + (quarter % 2) * 32 + lane]
     low = byte >> 4 if quarter >= 2 else byte & 15
     high = block[128 + part * 32 + lane] >> (2 * quarter) & 3
     return half(block, 208) * signed(block[192 + i // 16]) * ((low | high << 4) - 32)
 
 
-READERS: dict[int, Callable[[Block, int], float]] = {
+REFERENCES: dict[int, Callable[[Block, int], float]] = {
     2: q4_0, 3: q4_1, 6: q5_0, 7: q5_1, 8: q8_0, 10: q2_k, 11: q3_k, 12: q4_k, 13: q5_k, 14: q6_k,
     20: iq4_nl, 23: iq4_xs,
 }  # fmt: skip
-HALVES = {
+SCALE_OFFSETS = {  # byte offsets of the float16 scales and minimums of a block
     2: [0], 3: [0, 2], 6: [0], 7: [0, 2], 8: [0], 10: [80, 82], 11: [108], 12: [0, 2], 13: [0, 2],
     14: [208], 20: [0], 23: [0],
 }  # fmt: skip
@@ -123,22 +123,22 @@ HALVES = {
 
 def random_blocks(kind: int, count: int = 5) -> np.ndarray[Any, Any]:
     rng = np.random.default_rng(kind)
-    blocks = rng.integers(0, 256, (count, FORMATS[kind].nbytes), np.uint8)
-    for at in HALVES[kind]:
+    blocks = rng.integers(0, 256, (count, FORMATS[kind].block_bytes), np.uint8)
+    for offset in SCALE_OFFSETS[kind]:
         scales = rng.normal(0, 0.1, (count, 1)).astype(np.float16)
-        blocks[:, at : at + 2] = scales.view(np.uint8)
+        blocks[:, offset : offset + 2] = scales.view(np.uint8)
     return blocks
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_blocks_are_read_as_they_are_described(kind: int) -> None:
+@pytest.mark.parametrize("kind", REFERENCES)
+def test_blocks_are_dequantised_as_described(kind: int) -> None:
     blocks = random_blocks(kind)
-    found = FORMATS[kind].read(blocks)
-    wanted = [[READERS[kind](b, i) for i in range(found.shape[1])] for b in blocks.tolist()]
+    found = FORMATS[kind].dequantise(blocks)
+    wanted = [[REFERENCES[kind](b, i) for i in range(found.shape[1])] for b in blocks.tolist()]
     assert found.dtype == np.float32
-    assert found.shape == (5, FORMATS[kind].numbers)
+    assert found.shape == (5, FORMATS[kind].block_size)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_every_format_is_tested() -> None:
-    assert READERS.keys() == FORMATS.keys()
+    assert REFERENCES.keys() == FORMATS.keys()

@@ -10,7 +10,7 @@ from glassgrad.nn.gpt import CONFIGS, Config
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_config_comes_back_from_json(name: str) -> None:
+def test_json_round_trip(name: str) -> None:
     config = Config.named(name)
     assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
 
@@ -37,7 +37,7 @@ def test_llama_is_read_from_hugging_face() -> None:
     assert Config.from_json(found) == CONFIGS["llama-3.2-1b"]
 
 
-def test_what_is_left_out_follows_from_the_rest() -> None:
+def test_missing_sizes_are_derived() -> None:
     config = Config(heads=4, width=64)
     assert (config.kv_heads, config.head_width, config.hidden) == (4, 16, 256)
 
@@ -65,7 +65,7 @@ def test_what_is_left_out_follows_from_the_rest() -> None:
         ({"activation": "step"}, "unknown activation 'step'"),
     ],
 )
-def test_shapes_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_hyperparameters_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         Config(**changes)
 
@@ -73,23 +73,23 @@ def test_shapes_that_make_no_sense_are_refused(changes: dict[str, Any], message:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ({"model_type": "bert"}, "'bert' are unknown"),
-        ({"model_type": "gpt2"}, "lacks something"),
+        ({"model_type": "bert"}, "unsupported model_type 'bert'"),
+        ({"model_type": "gpt2"}, "is incomplete or invalid"),
         ({"stretch": [1]}, "four numbers"),
         ({"wdith": 3}, "unknown config field 'wdith'"),
     ],
 )
-def test_files_that_lie_are_refused(found: dict[str, Any], message: str) -> None:
+def test_invalid_json_is_refused(found: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         Config.from_json(found)
 
 
-def test_scaling_as_it_was_written_once_is_read() -> None:
+def test_rope_scaling_of_earlier_versions_is_read() -> None:
     config = Config.named("llama-3.2-1b")
     old = {**config.to_json(), "stretch": [32.0, 1.0, 4.0, 8192.0], "divisors": []}
     assert Config.from_json(old) == config
 
 
-def test_unknown_names_list_the_known_ones() -> None:
+def test_the_error_for_an_unknown_model_lists_the_known_ones() -> None:
     with pytest.raises(FormatError, match="gpt2-medium"):
         Config.named("gpt5")

@@ -1,4 +1,4 @@
-"""What a GGUF file says of its model is honoured, known not to matter, or refused by name."""
+"""Every metadata key of a GGUF model is used, ignored or an error that names it."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.files.gguf_models import Arrays, Facts, facts_of, llama_file
+from support.files.gguf_models import Arrays, Metadata, llama_file, metadata_of
 from support.references.gpt import TINY, logits_of, tiny
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.gpt import GPT, Config
-from glassgrad.nn.gpt.gguf_config import FAMILIES, HONOURED, IGNORED, REQUIRED, gguf_config
+from glassgrad.nn.gpt.gguf_config import (
+    FAMILIES,
+    IGNORED_KEYS,
+    SUPPORTED_VALUES,
+    USED_KEYS,
+    gguf_config,
+)
 from glassgrad.nn.gpt.load import load
 from glassgrad.nn.gpt.rope import Rope, linear, yarn
 
 IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
-PLAIN = replace(TINY["llama"], theta=500.0)  # heads of 4 numbers, 2 frequencies
+UNSCALED = replace(TINY["llama"], theta=500.0)  # 4 elements per head: 2 frequencies
 ROPE = Rope(500.0, 4, 40)
 YARN = yarn(4.0, 10.0, ROPE)
 F32 = np.float32
 
 
-def filled(config: Config) -> GPT:
-    """A model with large weights."""
+def random_model(config: Config) -> GPT:
+    """A model with large random weights."""
     TINY["of a test"] = config
     try:
         return tiny("of a test")
@@ -34,84 +40,84 @@ def filled(config: Config) -> GPT:
         del TINY["of a test"]
 
 
-THETA: Facts = {"llama.rope.freq_base": ("f32", 500.0)}
-CASES: dict[str, tuple[Config, Facts, Arrays]] = {
-    "theta": (PLAIN, THETA, {}),
+THETA: Metadata = {"llama.rope.freq_base": ("f32", 500.0)}
+CASES: dict[str, tuple[Config, Metadata, Arrays]] = {
+    "theta": (UNSCALED, THETA, {}),
     "rope_freqs": (
-        replace(PLAIN, divisors=(1.0, 8.0)), THETA,
+        replace(UNSCALED, divisors=(1.0, 8.0)), THETA,
         {"rope_freqs.weight": np.array([1.0, 8.0], F32)},
     ),
     "linear scaling": (
-        replace(PLAIN, divisors=linear(4.0, ROPE).divisors),
+        replace(UNSCALED, divisors=linear(4.0, ROPE).divisors),
         {**THETA, "llama.rope.scaling.type": ("str", "linear"),
          "llama.rope.scaling.factor": ("f32", 4.0)}, {},
     ),
-    "linear scaling, as older files say it": (
-        replace(PLAIN, divisors=linear(4.0, ROPE).divisors),
+    "linear scaling in older files": (
+        replace(UNSCALED, divisors=linear(4.0, ROPE).divisors),
         {**THETA, "llama.rope.scale_linear": ("f32", 4.0)}, {},
     ),
     "yarn": (
-        replace(PLAIN, divisors=YARN.divisors, rotary_factor=YARN.factor * 1.5),
+        replace(UNSCALED, divisors=YARN.divisors, rotary_factor=YARN.factor * 1.5),
         {**THETA, "llama.rope.scaling.type": ("str", "yarn"),
          "llama.rope.scaling.factor": ("f32", 4.0),
          "llama.rope.scaling.attn_factor": ("f32", 1.5),
          "llama.rope.scaling.original_context_length": ("u32", 10)}, {},
     ),
     "yarn and rope_freqs": (
-        replace(PLAIN, divisors=(YARN.divisors[0], YARN.divisors[1] * 2),
+        replace(UNSCALED, divisors=(YARN.divisors[0], YARN.divisors[1] * 2),
                 rotary_factor=YARN.factor),
         {**THETA, "llama.rope.scaling.type": ("str", "yarn"),
          "llama.rope.scaling.factor": ("f32", 4.0),
          "llama.rope.scaling.original_context_length": ("u32", 10)},
         {"rope_freqs.weight": np.array([1.0, 2.0], F32)},
     ),
-    "partial rotation": (
-        replace(PLAIN, width=32, head_width=8, rotary_width=4),
+    "partial rotary embedding": (
+        replace(UNSCALED, width=32, head_width=8, rotary_width=4),
         {**THETA, "llama.rope.dimension_count": ("u32", 4)}, {},
     ),
     "wide heads": (
-        replace(PLAIN, head_width=6, rotary_width=6),
+        replace(UNSCALED, head_width=6, rotary_width=6),
         {**THETA, "llama.attention.key_length": ("u32", 6),
          "llama.attention.value_length": ("u32", 6), "llama.rope.dimension_count": ("u32", 6)}, {},
     ),
-    "a window": (
-        replace(PLAIN, windows=(5, 5)),
+    "sliding window": (
+        replace(UNSCALED, windows=(5, 5)),
         {**THETA, "llama.attention.sliding_window": ("u32", 5)}, {},
     ),
     "biases": (
-        replace(PLAIN, has_qkv_bias=True, has_out_bias=True, has_feed_bias=True), THETA, {},
+        replace(UNSCALED, has_qkv_bias=True, has_out_bias=True, has_feed_bias=True), THETA, {},
     ),
-    "tied": (replace(PLAIN, is_tied=True), THETA, {}),
+    "tied": (replace(UNSCALED, is_tied=True), THETA, {}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_file_of_llama_computes_what_it_says(name: str, tmp_path: Path) -> None:
-    config, facts, tensors = CASES[name]
-    model = filled(config)
-    (tmp_path / "x.gguf").write_bytes(llama_file(model, facts, tensors))
+def test_logits_of_llama_files_follow_the_metadata(name: str, tmp_path: Path) -> None:
+    config, metadata, tensors = CASES[name]
+    model = random_model(config)
+    (tmp_path / "x.gguf").write_bytes(llama_file(model, metadata, tensors))
     found = load(tmp_path / "x.gguf").model
     assert found.config == config
     logits = found(Tensor([IDS])).numpy()[0]
     np.testing.assert_allclose(logits, logits_of(model, IDS), rtol=1e-4, atol=1e-4)
 
 
-def test_files_of_qwen_rotate_halves(tmp_path: Path) -> None:
-    config = replace(PLAIN, width=32, head_width=8, rotary_width=4, has_qkv_bias=True)
-    model = filled(config)
-    facts: Facts = {
+def test_rows_of_qwen_files_are_not_interleaved(tmp_path: Path) -> None:
+    config = replace(UNSCALED, width=32, head_width=8, rotary_width=4, has_qkv_bias=True)
+    model = random_model(config)
+    metadata: Metadata = {
         "qwen2.rope.freq_base": ("f32", 500.0), "qwen2.rope.dimension_count": ("u32", 4),
     }  # fmt: skip
-    (tmp_path / "x.gguf").write_bytes(llama_file(model, facts, kind="qwen2"))
+    (tmp_path / "x.gguf").write_bytes(llama_file(model, metadata, architecture="qwen2"))
     found = load(tmp_path / "x.gguf").model
     assert found.config == config
     logits = found(Tensor([IDS])).numpy()[0]
     np.testing.assert_allclose(logits, logits_of(model, IDS), rtol=1e-4, atol=1e-4)
 
 
-# ---------------------------------------------------------------------- every fact
+# ---------------------------------------------------------------------- every key
 
-# What llama.cpp's gguf package knows of any model, behind the name of the architecture.
+# Keys of any architecture in llama.cpp's gguf package, without the prefix "{architecture}.".
 KEYS = """
     vocab_size context_length embedding_length embedding_length_out features_length block_count
     leading_dense_block_count feed_forward_length expert_feed_forward_length use_parallel_residual
@@ -135,39 +141,39 @@ KEYS = """
 """.split()  # noqa: SIM905
 
 
-def plain_facts(config: Config, kind: str) -> dict[str, Any]:
-    return {name: value for name, (_, value) in facts_of(config, kind).items()}
+def metadata_values(config: Config, kind: str) -> dict[str, Any]:
+    return {name: value for name, (_, value) in metadata_of(config, kind).items()}
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize("key", KEYS)
-def test_a_fact_is_honoured_or_does_not_matter_or_is_refused(key: str, kind: str) -> None:
+def test_every_key_is_used_or_ignored_or_refused(key: str, kind: str) -> None:
     config = TINY["gpt2" if kind == "gpt2" else "llama"]
     tensors: Any = {"token_embd.weight": Tensor.empty(50, 16)}
-    facts = plain_facts(config, kind)
-    usual = gguf_config(facts, tensors)
-    if kind != "gpt2":  # so that the other facts about scaling are looked at
-        facts.update({f"{kind}.rope.scaling.type": "yarn", f"{kind}.rope.scaling.factor": 4.0})
-    if key in HONOURED[FAMILIES[kind]]:
-        facts[f"{kind}.{key}"] = "nonsense"
+    metadata = metadata_values(config, kind)
+    unchanged = gguf_config(metadata, tensors)
+    if kind != "gpt2":  # so that keys of YaRN are read
+        metadata.update({f"{kind}.rope.scaling.type": "yarn", f"{kind}.rope.scaling.factor": 4.0})
+    if key in USED_KEYS[FAMILIES[kind]]:
+        metadata[f"{kind}.{key}"] = "nonsense"
         with pytest.raises(FormatError):
-            gguf_config(facts, tensors)
+            gguf_config(metadata, tensors)
         return
-    facts[f"{kind}.{key}"] = 77
-    if key in IGNORED:
-        assert replace(gguf_config(facts, tensors), divisors=(), rotary_factor=1.0) == usual
+    metadata[f"{kind}.{key}"] = 77
+    if key in IGNORED_KEYS:
+        assert replace(gguf_config(metadata, tensors), divisors=(), rotary_factor=1.0) == unchanged
         return
-    with pytest.raises(FormatError, match=rf"{kind}\.{key}: 77, which is not understood"):
-        gguf_config(facts, tensors)
-    if key in REQUIRED:
-        facts[f"{kind}.{key}"] = REQUIRED[key][0]
-        assert replace(gguf_config(facts, tensors), divisors=(), rotary_factor=1.0) == usual
+    with pytest.raises(FormatError, match=rf"{kind}\.{key}: 77, which is not supported"):
+        gguf_config(metadata, tensors)
+    if key in SUPPORTED_VALUES:
+        metadata[f"{kind}.{key}"] = SUPPORTED_VALUES[key][0]
+        assert replace(gguf_config(metadata, tensors), divisors=(), rotary_factor=1.0) == unchanged
 
 
 @pytest.mark.parametrize(
-    ("facts", "message"),
+    ("metadata", "message"),
     [
-        ({"general.type": "adapter"}, "of the type 'adapter', and no model"),
+        ({"general.type": "adapter"}, "is 'adapter', not 'model'"),
         ({"adapter.lora.alpha": 1.0}, r"adapter\.lora\.alpha, which is not supported"),
         (
             {"llama.rope.scaling.type": "longrope"},
@@ -175,39 +181,52 @@ def test_a_fact_is_honoured_or_does_not_matter_or_is_refused(key: str, kind: str
         ),
         ({"llama.rope.scaling.factor": -1.0}, "a positive number, not -1.0"),
         ({"llama.attention.value_length": 8}, "keys and values differ in width"),
-        ({"llama.attention.head_count_kv": np.array([1, 2])}, "layers that differ"),
+        ({"llama.attention.head_count_kv": np.array([1, 2])}, "layers with different values"),
         ({"llama.rope.dimension_count": 6}, "rotary_width must be even and at most 4, not 6"),
     ],
 )
-def test_what_is_not_supported_is_named(facts: dict[str, Any], message: str) -> None:
+def test_unsupported_metadata_is_named(metadata: dict[str, Any], message: str) -> None:
     tensors: Any = {"token_embd.weight": Tensor.empty(50, 16)}
     with pytest.raises(FormatError, match=message):
-        gguf_config({**plain_facts(PLAIN, "llama"), **facts}, tensors)
+        gguf_config({**metadata_values(UNSCALED, "llama"), **metadata}, tensors)
 
 
-def test_frequencies_of_another_number_are_refused() -> None:
+def test_rope_freqs_of_another_shape_are_refused() -> None:
     tensors: Any = {
         "token_embd.weight": Tensor.empty(50, 16), "rope_freqs.weight": Tensor.ones(3),
     }  # fmt: skip
-    with pytest.raises(FormatError, match=r"rope_freqs\.weight has the shape \(3,\)"):
-        gguf_config(plain_facts(PLAIN, "llama"), tensors)
+    with pytest.raises(FormatError, match=r"rope_freqs\.weight has shape \(3,\)"):
+        gguf_config(metadata_values(UNSCALED, "llama"), tensors)
 
 
-def test_equal_layers_may_be_listed_one_by_one() -> None:
-    facts = plain_facts(PLAIN, "llama") | {"llama.attention.head_count_kv": np.array([2, 2])}
+def test_equal_values_of_all_layers_may_be_an_array() -> None:
+    metadata = metadata_values(UNSCALED, "llama") | {
+        "llama.attention.head_count_kv": np.array([2, 2])
+    }
     tensors: Any = {"token_embd.weight": Tensor.empty(50, 16)}
-    assert gguf_config(facts, tensors).kv_heads == 2
+    assert gguf_config(metadata, tensors).kv_heads == 2
 
 
-ODD: list[Any] = ["x", -1, 0, 1 << 40, float("nan"), True, [], ["x"], np.zeros(0), np.array([1, 2])]
+INVALID: list[Any] = [
+    "x",
+    -1,
+    0,
+    1 << 40,
+    float("nan"),
+    True,
+    [],
+    ["x"],
+    np.zeros(0),
+    np.array([1, 2]),
+]
 
 
 @pytest.mark.parametrize("key", [*KEYS, "general.type", "general.architecture"])
-def test_odd_values_are_refused_or_read(key: str) -> None:
+def test_invalid_values_raise_nothing_but_format_errors(key: str) -> None:
     name = key if key.startswith("general.") else f"llama.{key}"
     tensors: Any = {"token_embd.weight": Tensor.empty(50, 16)}
-    for value in ODD:
+    for value in INVALID:
         try:
-            gguf_config({**plain_facts(PLAIN, "llama"), name: value}, tensors)
+            gguf_config({**metadata_values(UNSCALED, "llama"), name: value}, tensors)
         except FormatError:
             pass

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from support.files.gguf import gguf_file, quantised
-from support.files.gguf_models import Arrays, arrays, facts_of, gguf_names, paired, split_names
+from support.files.gguf_models import (
+    Arrays,
+    gguf_weights,
+    interleaved,
+    metadata_of,
+    split_qkv_weights,
+    weights_of,
+)
 from support.files.torch import torch_file
 from support.references.gpt import TINY, tiny
 
@@ -23,33 +30,33 @@ from glassgrad.nn.tokenizer import Tokenizer
 TOKENS = Tensor([[3, 1, 4, 1, 5]])
 
 
-def gpt2_names(model: GPT) -> Arrays:
-    """As GPT-2's checkpoints name them, with weights (in, out) and the masks of old ones."""
+def gpt2_weights(model: GPT) -> Arrays:
+    """As in GPT-2's checkpoints: weights are (in, out), and a causal mask is stored."""
     pairs = (
         ("tokens", "wte"), ("places", "wpe"), ("layers", "h"), ("attention_norm", "ln_1"),
         ("feed_norm", "ln_2"), ("attention.qkv", "attn.c_attn"), ("attention.out", "attn.c_proj"),
         ("feed.up", "mlp.c_fc"), ("feed.down", "mlp.c_proj"),
     )  # fmt: skip
     found = {}
-    for name, array in arrays(model).items():
+    for name, array in weights_of(model).items():
         for ours, theirs in pairs:
             name = name.replace(ours, theirs)
         name = name.replace("norm.", "ln_f.") if name.startswith("norm.") else name
-        turned = array.T if name.startswith("h.") and array.ndim == 2 else array
-        found[f"transformer.{name}"] = np.ascontiguousarray(turned)
+        stored = array.T if name.startswith("h.") and array.ndim == 2 else array
+        found[f"transformer.{name}"] = np.ascontiguousarray(stored)
     found["transformer.h.0.attn.bias"] = np.ones((1, 1, 4, 4), np.float32)
     found["lm_head.weight"] = found["transformer.wte.weight"]
     return found
 
 
-def llama_names(model: GPT) -> Arrays:
+def llama_weights(model: GPT) -> Arrays:
     pairs = (
         ("tokens", "model.embed_tokens"), ("layers", "model.layers"), ("head", "lm_head"),
         ("attention_norm", "input_layernorm"), ("feed_norm", "post_attention_layernorm"),
         ("attention.out", "self_attn.o_proj"), ("feed.", "mlp."), ("mlp.gate", "mlp.gate_proj"),
         ("mlp.up", "mlp.up_proj"), ("mlp.down", "mlp.down_proj"),
     )  # fmt: skip
-    return split_names(model, pairs, "attention", "self_attn", "{}_proj", "model.norm")
+    return split_qkv_weights(model, pairs, "attention", "self_attn", "{}_proj", "model.norm")
 
 
 def tokenizer(vocab_size: int = 300) -> Tokenizer:
@@ -67,7 +74,7 @@ CONFIGS = {
         "hidden_size": 16, "intermediate_size": 24, "rms_norm_eps": 1e-5,
     },
 }  # fmt: skip
-NAMES = {"gpt2": gpt2_names, "llama": llama_names}
+NAMES = {"gpt2": gpt2_weights, "llama": llama_weights}
 
 
 @pytest.mark.parametrize("kind", ["safetensors", "pickle"])
@@ -94,7 +101,7 @@ def test_a_folder_of_hugging_face_is_loaded(name: str, kind: str, tmp_path: Path
 def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> None:
     model = tiny(name)
     config = model.config
-    given = gguf_names(model)
+    given = gguf_weights(model)
     if name == "gpt2":
         given = {
             key.replace(f"attn_{letter}.", "attn_qkv."): array
@@ -102,7 +109,7 @@ def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> 
             for letter in ["q"]
             if "attn_k." not in key and "attn_v." not in key
         }
-        whole = arrays(model)
+        whole = weights_of(model)
         for key in [key for key in given if "attn_qkv" in key]:
             ours = key.replace("blk", "layers").replace("attn_qkv", "attention.qkv")
             given[key] = whole[ours]
@@ -110,8 +117,8 @@ def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> 
         for key in list(given):
             if "attn_q." in key or "attn_k." in key:
                 heads = config.heads if "attn_q." in key else config.kv_heads
-                given[key] = paired(given[key], heads)
-    (tmp_path / "x.gguf").write_bytes(gguf_file(facts_of(config, name), given))
+                given[key] = interleaved(given[key], heads)
+    (tmp_path / "x.gguf").write_bytes(gguf_file(metadata_of(config, name), given))
     found = load(tmp_path / "x.gguf")
     assert found.model.config == config
     assert np.array_equal(found.model(TOKENS).numpy(), model(TOKENS).numpy())
@@ -120,43 +127,46 @@ def test_a_gguf_file_is_loaded_with_its_tokenizer(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", [8, 2])
-def test_matrices_of_few_bits_stay_as_they_are(kind: int, tmp_path: Path) -> None:
+def test_quantised_matrices_stay_quantised(kind: int, tmp_path: Path) -> None:
     shape = {"width": 64, "layers": 2, "heads": 4, "kv_heads": 2, "hidden": 96, "context": 40}
     config = Config(family="llama", vocab_size=50, is_tied=True, **shape)
     Tensor.manual_seed(1)
     given, plain = {}, GPT(config)
     numbers = {}
-    for name, array in gguf_names(plain).items():
+    for name, array in gguf_weights(plain).items():
         if array.ndim == 2:
             blocks = quantised(kind, array)
             given[name] = (kind, array.shape, blocks.tobytes())
-            numbers[name] = FORMATS[kind].read(blocks.reshape(-1, blocks.shape[-1]))
+            numbers[name] = FORMATS[kind].dequantise(blocks.reshape(-1, blocks.shape[-1]))
             numbers[name] = numbers[name].reshape(array.shape).astype(np.float32)
         else:
             given[name] = numbers[name] = array
-    facts = facts_of(config, "llama")
-    (tmp_path / "few.gguf").write_bytes(gguf_file(facts, given))
-    (tmp_path / "many.gguf").write_bytes(gguf_file(facts, numbers))
-    few, many = load(tmp_path / "few.gguf").model, load(tmp_path / "many.gguf").model
-    assert isinstance(few.tokens, QuantisedEmbedding)
-    assert all(isinstance(layer.attention.qkv, QuantisedLinear) for layer in few.layers)
-    assert all(tensor.ndim == 1 for tensor in get_state_dict(few).values())
-    expected = many(TOKENS).numpy()
-    np.testing.assert_allclose(few(TOKENS).numpy(), expected, rtol=1e-4, atol=1e-5)
+    metadata = metadata_of(config, "llama")
+    (tmp_path / "quantised.gguf").write_bytes(gguf_file(metadata, given))
+    (tmp_path / "floats.gguf").write_bytes(gguf_file(metadata, numbers))
+    quantised_model, float_model = (
+        load(tmp_path / "quantised.gguf").model,
+        load(tmp_path / "floats.gguf").model,
+    )
+    assert isinstance(quantised_model.tokens, QuantisedEmbedding)
+    assert all(isinstance(layer.attention.qkv, QuantisedLinear) for layer in quantised_model.layers)
+    assert all(tensor.ndim == 1 for tensor in get_state_dict(quantised_model).values())
+    expected = float_model(TOKENS).numpy()
+    np.testing.assert_allclose(quantised_model(TOKENS).numpy(), expected, rtol=1e-4, atol=1e-5)
     read = [
         [tokens for (tokens,) in generate_ids(model, [[1, 2, 3]], 8, Sampler(temperature=0))]
-        for model in (few, many)
+        for model in (quantised_model, float_model)
     ]
     assert read[0] == read[1]
 
 
 def test_blocks_of_another_shape_are_refused(tmp_path: Path) -> None:
     config = Config(family="llama", vocab_size=50, width=64, layers=1, heads=2, context=40)
-    given: dict[str, Any] = dict(gguf_names(GPT(config)))
+    given: dict[str, Any] = dict(gguf_weights(GPT(config)))
     wrong = quantised(8, np.ones((32, 64), np.float32))
     given["blk.0.ffn_up.weight"] = (8, (32, 64), wrong.tobytes())
-    (tmp_path / "x.gguf").write_bytes(gguf_file(facts_of(config, "llama"), given))
-    with pytest.raises(FormatError, match=r"feed\.up is \(32, 64\) instead of"):
+    (tmp_path / "x.gguf").write_bytes(gguf_file(metadata_of(config, "llama"), given))
+    with pytest.raises(FormatError, match=r"feed\.up has shape \(32, 64\) instead of"):
         load(tmp_path / "x.gguf")
 
 
@@ -164,55 +174,55 @@ def test_a_tensor_of_another_model_is_refused(tmp_path: Path) -> None:
     model = tiny("gpt2")
     (tmp_path / "config.json").write_text(json.dumps(CONFIGS["gpt2"]))
     tokenizer().save(tmp_path / "tokenizer.json")
-    given = {name: Tensor(array) for name, array in gpt2_names(model).items()}
+    given = {name: Tensor(array) for name, array in gpt2_weights(model).items()}
     safe_save({**given, "pooler.weight": Tensor([1.0])}, tmp_path / "model.safetensors")
-    with pytest.raises(FormatError, match=r"pooler\.weight belongs to no model"):
+    with pytest.raises(FormatError, match=r"pooler\.weight is not part of a supported model"):
         load(tmp_path)
 
 
-def test_missing_keys_and_values_are_named(tmp_path: Path) -> None:
-    given = llama_names(tiny("llama"))
+def test_missing_key_and_value_weights_are_named(tmp_path: Path) -> None:
+    given = llama_weights(tiny("llama"))
     del given["model.layers.1.self_attn.v_proj.weight"]
     (tmp_path / "config.json").write_text(json.dumps(CONFIGS["llama"]))
     tokenizer().save(tmp_path / "tokenizer.json")
     safe_save({name: Tensor(array) for name, array in given.items()}, tmp_path / "m.safetensors")
-    with pytest.raises(FormatError, match="comes without its keys and values"):
+    with pytest.raises(FormatError, match=r"but not layers\.1\.attention\.v\.weight"):
         load(tmp_path)
 
 
 def test_more_layers_than_tensors_are_refused(tmp_path: Path) -> None:
-    facts = facts_of(TINY["gpt2"], "gpt2") | {"gpt2.block_count": ("u32", 1 << 23)}
+    metadata = metadata_of(TINY["gpt2"], "gpt2") | {"gpt2.block_count": ("u32", 1 << 23)}
     tokens = np.zeros((50, 16), np.float32)
-    (tmp_path / "x.gguf").write_bytes(gguf_file(facts, {"token_embd.weight": tokens}))
-    with pytest.raises(FormatError, match="8388608 layers cannot be made of 1 tensors"):
+    (tmp_path / "x.gguf").write_bytes(gguf_file(metadata, {"token_embd.weight": tokens}))
+    with pytest.raises(FormatError, match="config has 8388608 layers, the file 1 tensors"):
         load(tmp_path / "x.gguf")
 
 
 @pytest.mark.parametrize(
-    ("facts", "message"),
+    ("metadata", "message"),
     [
-        ({"general.architecture": ("str", "bert")}, "'bert' are unknown"),
-        ({"general.architecture": ("str", "llama")}, "no table of tokens"),
+        ({"general.architecture": ("str", "bert")}, "unsupported architecture 'bert'"),
+        ({"general.architecture": ("str", "llama")}, "has no token embedding"),
     ],
 )
 def test_gguf_files_of_other_models_are_refused(
-    facts: dict[str, Any], message: str, tmp_path: Path
+    metadata: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "x.gguf").write_bytes(gguf_file(facts, {}))
+    (tmp_path / "x.gguf").write_bytes(gguf_file(metadata, {}))
     with pytest.raises(FormatError, match=message):
         load(tmp_path / "x.gguf")
 
 
-def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"is no folder and no \.gguf file"):
+def test_a_path_of_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"is neither a folder nor a \.gguf file"):
         load(tmp_path / "nothing")
 
 
-def folder(path: Path, config: dict[str, Any] | None = None) -> Path:
+def hugging_face_folder(path: Path, config: dict[str, Any] | None = None) -> Path:
     """A model of Llama's family in a folder of Hugging Face."""
     (path / "config.json").write_text(json.dumps(CONFIGS["llama"] | (config or {})))
     tokenizer().save(path / "tokenizer.json")
-    given = {name: Tensor(array) for name, array in llama_names(tiny("llama")).items()}
+    given = {name: Tensor(array) for name, array in llama_weights(tiny("llama")).items()}
     safe_save(given, path / "model.safetensors")
     return path
 
@@ -220,41 +230,41 @@ def folder(path: Path, config: dict[str, Any] | None = None) -> Path:
 @pytest.mark.parametrize(
     ("config", "generation", "stop"),
     [
-        ({}, None, (269,)),  # as the tokenizer's tokens are named
+        ({}, None, (269,)),  # <|endoftext|> of the tokenizer
         ({"eos_token_id": 7}, None, (7,)),
         ({"eos_token_id": [7, 8]}, {}, (7, 8)),
         ({"eos_token_id": 7}, {"eos_token_id": [3, 4]}, (3, 4)),
         ({"eos_token_id": 7}, {"eos_token_id": 5}, (5,)),
     ],
 )
-def test_the_tokens_that_end_a_text_are_those_of_the_files(
+def test_stop_tokens_are_read_from_the_files(
     config: dict[str, Any], generation: Any, stop: tuple[int, ...], tmp_path: Path
 ) -> None:
-    folder(tmp_path, config)
+    hugging_face_folder(tmp_path, config)
     if generation is not None:
         (tmp_path / "generation_config.json").write_text(json.dumps(generation))
     found = load(tmp_path)
     assert found.stop == stop
 
 
-def test_an_end_that_is_no_token_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="'eos_token_id': 'x' is no number"):
-        load(folder(tmp_path, {"eos_token_id": "x"}))
+def test_an_eos_token_id_that_is_no_int_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="eos_token_id must be an int or a list of ints, not 'x'"):
+        load(hugging_face_folder(tmp_path, {"eos_token_id": "x"}))
 
 
-def test_weights_of_ints_are_refused(tmp_path: Path) -> None:
-    folder(tmp_path)
-    given = {name: Tensor(array) for name, array in llama_names(tiny("llama")).items()}
+def test_int_weights_are_refused(tmp_path: Path) -> None:
+    hugging_face_folder(tmp_path)
+    given = {name: Tensor(array) for name, array in llama_weights(tiny("llama")).items()}
     name = "model.layers.1.mlp.up_proj.weight"
     safe_save({**given, name: given[name].cast("int8")}, tmp_path / "model.safetensors")
-    with pytest.raises(FormatError, match=r"layers\.1\.feed\.up\.weight holds int8"):
+    with pytest.raises(FormatError, match=r"layers\.1\.feed\.up\.weight has dtype int8"):
         load(tmp_path)
 
 
 def test_untied_weights_of_gpt2_are_loaded(tmp_path: Path) -> None:
     model = GPT(Config(vocab_size=50, context=40, layers=2, heads=2, width=16, is_tied=False))
-    given = gpt2_names(model)
-    given["lm_head.weight"] = arrays(model)["head.weight"]
+    given = gpt2_weights(model)
+    given["lm_head.weight"] = weights_of(model)["head.weight"]
     del given["transformer.head.weight"]
     config = CONFIGS["gpt2"] | {"tie_word_embeddings": False}
     (tmp_path / "config.json").write_text(json.dumps(config))

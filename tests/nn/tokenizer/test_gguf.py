@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.tokenizer.gguf import HONOURED, IGNORED, PRE, gguf_ends, gguf_tokenizer
+from glassgrad.nn.tokenizer.gguf import HONOURED, IGNORED, PRE, gguf_stop_tokens, gguf_tokenizer
 from glassgrad.nn.tokenizer.tables import letters
 
 NAMES = [*letters(), "12", "34", "123", "th", "the", "Ġ=", "<|end|>", "<tool>", "zq"]
@@ -64,10 +64,10 @@ def test_tokens_of_users_are_always_found() -> None:
 
 
 def test_ends_of_texts_and_turns_are_ends() -> None:
-    assert gguf_ends(FACTS) == (262,)
+    assert gguf_stop_tokens(FACTS) == (262,)
     ids = {"tokenizer.ggml.eot_token_id": 5, "tokenizer.ggml.eom_token_id": 262}
-    assert gguf_ends(FACTS | ids) == (262, 5)
-    assert gguf_ends({}) == ()
+    assert gguf_stop_tokens(FACTS | ids) == (262, 5)
+    assert gguf_stop_tokens({}) == ()
 
 
 def test_old_files_of_gpt2_do_not_say_how_words_are_split() -> None:

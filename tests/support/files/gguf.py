@@ -1,4 +1,4 @@
-"""GGUF files for tests, written value by value."""
+"""A writer of GGUF files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def text(value: str) -> bytes:
 
 
 def value(kind: str, given: Any) -> bytes:
-    """A kind's number and a value; "[u32]" is an array."""
+    """The number of a value type, and the value; "[u32]" is an array."""
     if kind == "str":
         return struct.pack("<I", 8) + text(given)
     if kind == "[str]":
@@ -35,13 +35,13 @@ def value(kind: str, given: Any) -> bytes:
 
 
 def gguf_file(
-    facts: dict[str, tuple[str, Any]],
+    metadata: dict[str, tuple[str, Any]],
     tensors: dict[str, np.ndarray[Any, Any] | tuple[int, tuple[int, ...], bytes]],
     alignment: int = 32,
 ) -> bytes:
-    """A file; tensors are arrays, or a format's number, a shape and blocks."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(facts))
-    head += b"".join(text(key) + value(*fact) for key, fact in facts.items())
+    """A file; tensors are arrays, or (type number, shape, bytes of blocks)."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
+    head += b"".join(text(key) + value(*entry) for key, entry in metadata.items())
     data = b""
     for name, given in tensors.items():
         if isinstance(given, tuple):
@@ -55,10 +55,10 @@ def gguf_file(
 
 
 def quantised(kind: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A matrix as blocks (rows, blocks, bytes) of the formats 2 (Q4_0) and 8 (Q8_0)."""
+    """A matrix as blocks (rows, blocks, bytes) of type 2 (Q4_0) or 8 (Q8_0)."""
     split = array.reshape(array.shape[0], -1, 32).astype(np.float32)
-    most = 127 if kind == 8 else 7
-    scales = (np.abs(split).max(-1, keepdims=True) / most).astype(np.float16)
+    largest = 127 if kind == 8 else 7
+    scales = (np.abs(split).max(-1, keepdims=True) / largest).astype(np.float16)
     codes = np.round(split / np.where(scales == 0, 1, scales).astype(np.float32))
     head = np.ascontiguousarray(scales).view(np.uint8)
     if kind == 8:
