@@ -125,7 +125,7 @@ def materialize(state: Scheduling, _: Target) -> Scheduling:
 
 
 def mark_scatters(state: Scheduling, target: Target) -> Scheduling:
-    """Find the reductions that are scatters: each is built as a kernel of its own and tried."""
+    """Mark the statements that become scatters: each candidate is built as a kernel to find out."""
     one_hots = find_one_hots(toposort(state.materialized))
     for statement in state.materialized.values():
         if might_scatter(statement, one_hots):

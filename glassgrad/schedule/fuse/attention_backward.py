@@ -17,7 +17,7 @@ from glassgrad.schedule.fuse.row_blocks import is_wide_product
 from glassgrad.schedule.materialize.statement import Statement
 from glassgrad.schedule.materialize.wide_products import can_fuse_backward
 
-MAX_STATEMENTS = 16
+MAX_STATEMENTS = 16  # of the fused kernel; more compile slowly
 UNFUSED_OPS = frozenset((Ops.ASSIGN, Ops.COPY))
 
 

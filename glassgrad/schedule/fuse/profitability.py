@@ -28,10 +28,9 @@ from glassgrad.schedule.movement import Indices, destination
 
 MAX_STATEMENTS = 8  # more gain nothing and compile slowly
 MAX_BLOCKED_STATEMENTS = 12  # with a matrix product among them: each statement has loops of its own
-MAX_OPS = 1000
+MAX_KERNEL_OPS = 1000  # instructions per element of all statements together; more compile slowly
 # Instructions per element of a value that is stored anyway, as random weights are: longer code
-# would be unrolled with its reader's loops, and its compile time exceeds the saving.
-# code would be unrolled with the loops of its reader, and compiling it takes longer than it saves.
+# would be unrolled with the loops of its reader, and compiling it takes longer than it saves.
 MAX_OPS_IN_OTHER_LOOPS = 64
 
 
@@ -101,7 +100,7 @@ def _is_too_large(first: FusionGroup, second: FusionGroup) -> bool:
             has_contraction(first) or has_contraction(second)
         ):
             return True
-    return sum(s.ops for s in statements) > MAX_OPS
+    return sum(s.ops for s in statements) > MAX_KERNEL_OPS
 
 
 def _bytes(statement: Statement) -> int:

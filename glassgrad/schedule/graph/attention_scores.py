@@ -51,10 +51,12 @@ def rematerialize_scores(
     wide = {n for n in nodes if n.op is Ops.REDUCE and _is_wide(n, target)}
     if not wide:
         return list(roots), False
-    scores = ScoreRematerializer(wide, reduction_levels(nodes), target if fuses_backward else None)
+    rewriter = ScoreRematerializer(
+        wide, reduction_levels(nodes), target if fuses_backward else None
+    )
     for node in nodes:
-        scores.add(node)
-    return [scores.done[root] for root in roots], scores.has_fused_backward
+        rewriter.add(node)
+    return [rewriter.done[root] for root in roots], rewriter.has_fused_backward
 
 
 class ScoreRematerializer:
@@ -124,26 +126,26 @@ class ScoreRematerializer:
         for (value, indices), (other, _) in (factors, factors[::-1]):
             if value in self.level_of and indices[-2] is statement.reduced[0]:
                 if self._can_fuse_backward(value):
-                    scores_value, self.has_fused_backward = self._scores_for(value, other), True
+                    scores, self.has_fused_backward = self._scores_for(value, other), True
                 else:
-                    scores_value = _transposed(
+                    scores = _transposed(
                         self._recompute(value, self._transposed, is_transposed=True)
                     )
-                product = _with_source(reduce, value, scores_value, self.done)
+                product = _with_source(reduce, value, scores, self.done)
                 return _swap_result_axes(product) if indices[-1] is statement.axes[-1] else product
         return None
 
-    def _can_fuse_backward(self, scores_value: UOp) -> bool:
-        *around, rows, _ = scores_value.shape
+    def _can_fuse_backward(self, scores: UOp) -> bool:
+        *around, rows, _ = scores.shape
         return self.backward_target is not None and can_fuse_backward(
             prod(around), rows, self.backward_target
         )
 
-    def _scores_for(self, scores_value: UOp, other: UOp) -> UOp:
+    def _scores_for(self, scores: UOp, other: UOp) -> UOp:
         """The scores, recomputed if the other factor is computed long after them."""
-        if self.levels[other] - self.level_of[scores_value] > MAX_LEVELS_BETWEEN:
-            return self._recompute(scores_value, self._recomputed, is_transposed=False)
-        return self.done[scores_value]
+        if self.levels[other] - self.level_of[scores] > MAX_LEVELS_BETWEEN:
+            return self._recompute(scores, self._recomputed, is_transposed=False)
+        return self.done[scores]
 
 
 def _is_wide(node: UOp, target: Target) -> bool:

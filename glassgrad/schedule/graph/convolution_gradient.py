@@ -111,8 +111,8 @@ def _move_factors(factors: list[UOp], move: UOp, reduced_axes: int) -> list[UOp]
     if len(along) != 1 or stride != 1:  # with a stride, most products would be zero
         return None
     taps = move.src[0].shape[-1]
-    sheared = _window_adjoint(along[0], (axis + reduced_axes, size, stride, dilation), taps)
-    return [sheared if factor is along[0] else factor for factor in factors]
+    adjoint = _window_adjoint(along[0], (axis + reduced_axes, size, stride, dilation), taps)
+    return [adjoint if factor is along[0] else factor for factor in factors]
 
 
 def _with_rank(factor: UOp, shape: Shape) -> UOp:

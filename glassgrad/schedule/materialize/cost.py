@@ -9,13 +9,13 @@ from typing import NamedTuple
 from glassgrad.ir.ops import OpGroup, Ops
 from glassgrad.ir.uop import UOp
 
-# Measured on two AVX2 cores together: arithmetic is cheap, memory is not.
+# Nanoseconds, measured on two AVX2 cores together: arithmetic is cheap, memory is not.
 BYTE_NS = 0.04  # one byte to or from memory
 CACHED_BYTE_NS = 0.01  # one byte to or from a cache
 LOAD_NS = 0.03  # one load from the cache
 LAUNCH_NS = 2_000.0  # the least cost of one more kernel
-MAX_COST = 1e6  # cap: costs of deep graphs grow without bound
-MAX_OPS = 400  # a value of more ops is materialized, so that kernels stay compilable
+MAX_COST = 1e6  # cap of the fields of a Cost, which grow without bound in deep graphs
+MAX_EXPRESSION_OPS = 400  # a value of more ops is materialized, so that kernels stay compilable
 
 OP_NS: dict[Ops, float] = dict.fromkeys(OpGroup.POINTWISE, 0.015)
 OP_NS |= {Ops.EXP2: 0.15, Ops.LOG2: 0.2, Ops.SIN: 0.5, Ops.POW: 0.6, Ops.THREEFRY: 0.8}

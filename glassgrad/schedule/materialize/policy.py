@@ -10,7 +10,12 @@ from math import prod
 from glassgrad.ir.linear import ZERO, linear
 from glassgrad.ir.ops import PREFER_SCRATCH, OpGroup, Ops
 from glassgrad.ir.uop import UOp, toposort
-from glassgrad.schedule.materialize.cost import MAX_OPS, Cost, Costs, is_worth_materializing
+from glassgrad.schedule.materialize.cost import (
+    MAX_EXPRESSION_OPS,
+    Cost,
+    Costs,
+    is_worth_materializing,
+)
 from glassgrad.schedule.materialize.layout import find_layout_permutes
 from glassgrad.schedule.materialize.one_hot import find_one_hots
 from glassgrad.schedule.materialize.rematerialize import rematerialize
@@ -57,7 +62,7 @@ def _costs(nodes: list[UOp], statements: dict[UOp, Statement]) -> tuple[dict[UOp
     for node in nodes:
         if node.op in LEAVES:
             costs.add_leaf(node)
-        elif costs.add(node).ops > MAX_OPS and node not in boundary:
+        elif costs.add(node).ops > MAX_EXPRESSION_OPS and node not in boundary:
             path = _path_to_smallest(node, costs.of, boundary)
             oversized.add(path[-1])
             boundary[path[-1]] = None
@@ -77,7 +82,7 @@ def _path_to_smallest(node: UOp, costs: dict[UOp, Cost], boundary: Container[UOp
     while True:
         inside = [source for source in path[-1].src if source not in boundary]
         longest = max(inside, key=lambda source: costs[source].ops, default=None)
-        if longest is None or costs[longest].ops < MAX_OPS / 2:
+        if longest is None or costs[longest].ops < MAX_EXPRESSION_OPS / 2:
             return path[:smallest]
         path.append(longest)
         is_smaller = prod(longest.shape) < prod(path[smallest - 1].shape)

@@ -35,9 +35,8 @@ class Statement:
     ops: float = 0.0  # instructions per element
     is_scatter: bool = False  # lowered by schedule/kernels/scatter.py, in a kernel of its own
     order: int = -1  # its position in program order
-    rematerialized: dict[UOp, UOp] = field(
-        default_factory=dict
-    )  # values to read from their recomputation (schedule/materialize/rematerialize.py)
+    # values to read from their recomputation (schedule/materialize/rematerialize.py)
+    rematerialized: dict[UOp, UOp] = field(default_factory=dict)
     reads: dict[UOp, dict[Indices, None]] = field(default_factory=dict)
     contraction_flag: bool | None = None  # cache of is_contraction, which needs all reads
 
