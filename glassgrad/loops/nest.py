@@ -181,10 +181,8 @@ def enclosing_loops(nest: Nest, axis: UOp) -> set[UOp]:
 def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
     """Ranges in the order in which the nest runs them: loops, then registers, then lanes."""
     stages = [node for node in binders_of(nest.body) if node.op is Ops.STAGE]
-    carrying = {
-        r for node in stages for r in carried_loops(node)
-    }  # these run outside of the loops over carried scratch
-
+    # these run outside of the loops over carried scratch
+    carrying = {r for node in stages for r in carried_loops(node)}
     reduce_order: dict[UOp, int] = {}
     for block in binders_of(nest.body):
         if block.op is Ops.REDUCE:

@@ -20,7 +20,7 @@ MIN_ALIGNED_BLOCKS = 3  # in shorter rows, padding costs more than ending early 
 
 def align_masked_loops(nest: Nest, row: UOp) -> Nest:
     """for j in 500: s[j] = x[j] seen from row i  ->  for j in 512: s[j] = x[j] if j < 500 else 0"""
-    loops, distance = masked_loops(nest.body, row, 1, grain=1)
+    loops, distance = masked_loops(nest.body, row, 1, alignment=1)
     unaligned = [
         r for r in loops if r.size % MASK_ALIGNMENT and r.size > MIN_ALIGNED_BLOCKS * MASK_ALIGNMENT
     ]

@@ -50,16 +50,16 @@ class MaskSide(NamedTuple):
 
 
 def masked_loops(
-    body: UOp, row: UOp, toward: int, grain: int = MASK_ALIGNMENT
+    body: UOp, row: UOp, toward: int, alignment: int = MASK_ALIGNMENT
 ) -> tuple[set[UOp], int]:
     """The loops that the mask hides on one side of the row, and from which distance on.
 
-    Only loops whose size is a multiple of `grain`.
+    Only loops whose size is a multiple of `alignment`.
     """
     nodes = body.toposort()
     for distance in sorted({d for node in nodes for d in _distances(node, row, toward)}):
         loops = _masked_loops_on(nodes, MaskSide(row, toward, distance))
-        found = {r for r in loops if r.src[0].is_const and r.size % grain == 0}
+        found = {r for r in loops if r.src[0].is_const and r.size % alignment == 0}
         if found:
             return found, distance
     return set(), 0
@@ -233,7 +233,7 @@ VALUE_RULES: dict[Ops, Callable[..., Value]] = {
 
 def mask_bounds_of(body: UOp, row: UOp, start: UOp, rows: int) -> tuple[MaskBound, ...]:
     """The bounds of masked loops for a block of `rows` rows from `start` on."""
-    before, before_distance = masked_loops(body, row, -1, grain=1)
+    before, before_distance = masked_loops(body, row, -1, alignment=1)
     beyond, after_distance = masked_loops(body, row, 1)
     begin, end = (
         maximum(add(start, 1 - before_distance), ZERO),
@@ -321,12 +321,12 @@ def apply_mask_bounds(nest: Nest) -> Nest:
         return nest
     changed: dict[UOp, UOp] = {}  # outer blocks come first: inner bounds refer to them
     for mask_bound in nest.mask_bounds:
-        axis, grain = found[mask_bound.axis], max(MASK_ALIGNMENT, mask_bound.step)
+        axis, alignment = found[mask_bound.axis], max(MASK_ALIGNMENT, mask_bound.step)
         begin, end = reindex(mask_bound.begin, changed), const(axis.size)
-        begin = scale(floordiv(begin, grain), grain // mask_bound.step)
+        begin = scale(floordiv(begin, alignment), alignment // mask_bound.step)
         if mask_bound.end is not None:
-            last = floordiv(add(reindex(mask_bound.end, changed), grain - 1), grain)
-            end = minimum(scale(last, grain // mask_bound.step), end)
+            last = floordiv(add(reindex(mask_bound.end, changed), alignment - 1), alignment)
+            end = minimum(scale(last, alignment // mask_bound.step), end)
         shortened = make_range(axis.axis, sub(end, begin), axis.kind)
         changed[axis] = add(begin, shortened)
         nest = substitute_axis(nest, axis, (shortened,), changed[axis])

@@ -39,11 +39,9 @@ def accumulate(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     )
     total = accumulation.index(*sum_index.substitute({inner: last}).indices).load()
     stores = [clear, accumulation]
-    # the sums are overwritten last
+    # The sums are overwritten last; if the plain sum is stored, `accumulation` has written it.
     for store in sorted(nest.body.src, key=lambda store: store is holder):
-        if (
-            store is not holder or store.src[1] is not reduce
-        ):  # otherwise `accumulation` has written it
+        if store is not holder or store.src[1] is not reduce:
             index, value = [n.substitute({reduce: total, inner: last}) for n in store.src[:2]]
             stores.append(UOp(Ops.STORE, dtypes.void, (index, value, *outer, last)))
     body = UOp(Ops.SINK, dtypes.void, tuple(stores))

@@ -1,4 +1,4 @@
-"""K_BLOCK: a reduction goes by in blocks, and partial sums accumulate in scratch.
+"""K_BLOCK: a reduction is computed block by block, and partial sums accumulate in scratch.
 
 A block of the reduction is small enough to pack into L1; every sum takes its share before the next
 block.

@@ -236,8 +236,7 @@ def tile(nest: Nest, axis: UOp, amount: Any, target: Target) -> Nest:
     return split(nest, axis, amount, axis.kind, axis.kind)
 
 
-# ---------------------------------------------------------------------- order of loops, cores,
-# threads
+# ---------------------------------------------------------------------- loop order, cores, threads
 
 
 def swap(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:

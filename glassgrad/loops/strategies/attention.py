@@ -50,8 +50,8 @@ def _tile_products(builder: RecipeBuilder) -> set[int] | None:
     if not _block_rows(builder):
         return None
     outer = [r.axis for r in builder.nest.outer]
-    is_swept = any(opt.op is OptOps.ATTENTION_BACKWARD for opt in builder.nest.recipe)
-    heads = outer if is_swept or len(outer) == 1 else outer[:-1]
+    is_backward = any(opt.op is OptOps.ATTENTION_BACKWARD for opt in builder.nest.recipe)
+    heads = outer if is_backward or len(outer) == 1 else outer[:-1]
     carried = sorted({r.axis for s in builder.binders(Ops.STAGE) for r in carried_loops(s)})
     reduced: set[int] = set()
     tried: set[int] = set()
@@ -170,9 +170,9 @@ def _softmax_block(builder: RecipeBuilder, size: int, limit: int) -> int:
     for amount in range(whole, whole // MAX_BLOCK_SHRINK, -MASK_ALIGNMENT):
         if size % amount == 0:
             return amount
-    grain = MASK_ALIGNMENT if builder.nest.mask_bounds else TILE_COLUMNS
+    alignment = MASK_ALIGNMENT if builder.nest.mask_bounds else TILE_COLUMNS
     blocks = -(-size // whole)
-    return -(-size // blocks // grain) * grain
+    return -(-size // blocks // alignment) * alignment
 
 
 def _has_products(builder: RecipeBuilder) -> bool:

@@ -22,7 +22,7 @@ MIN_ACCUMULATIONS = 8  # accumulations into memory, at least
 MIN_COLUMNS = 64  # columns of a block, at least
 MAX_RESULTS_PER_PASS = 8  # results that share a pass over the matrix: one register each
 MAX_PASSES = 2  # passes over the matrix for more results
-# rows of a float sum: every accumulation in memory rounds, unlike blocked sums
+# rows of a float sum: every accumulation in memory rounds, so errors grow with the rows
 MAX_FLOAT_ROWS = 1 << 14
 
 

@@ -35,7 +35,7 @@ from glassgrad.loops.strategies.shared.cores import divide_tiles, is_balanced
 from glassgrad.loops.strategies.shared.packing import vectorize_packing
 from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
-MAX_UNROLLED_STEPS = 7  # window axes up to this size are fully unrolled
+MAX_UNROLLED_WINDOW = 7  # elements: window axes up to this size are fully unrolled
 MAX_UNROLLED_PRODUCTS = 64  # unrolled products in a loop body
 MAX_UNROLLED_SCATTERED = 128  # the same where no two pixels share a pointer
 K_BLOCK_STEPS = 512  # reduction steps per K block, or one image
@@ -276,7 +276,7 @@ def _unroll_window(builder: RecipeBuilder, found: Convolution) -> None:
         unrolled, max_products = independent[-1:], MAX_UNROLLED_PRODUCTS
     for axis in reversed(unrolled):
         products *= axis.size
-        if axis.size > MAX_UNROLLED_STEPS or products > max_products:
+        if axis.size > MAX_UNROLLED_WINDOW or products > max_products:
             return
         builder.try_move(Opt(OptOps.UNROLL, axis.axis, axis.size))
 
@@ -289,7 +289,7 @@ def _unroll_columns(builder: RecipeBuilder, found: Convolution) -> None:
     axes = find_window_axes(found.reduce, found.image)
     if axes is not None and fraction_unmasked(found.image, axes.row) < MAX_UNMASKED:
         builder.try_move(Opt(OptOps.SKIP_ZEROS, axes.row.axis))
-    if column.size <= MAX_UNROLLED_STEPS and products <= MAX_UNROLLED_SCATTERED:
+    if column.size <= MAX_UNROLLED_WINDOW and products <= MAX_UNROLLED_SCATTERED:
         builder.try_move(Opt(OptOps.SKIP_ZEROS, column.axis))
         builder.try_move(Opt(OptOps.UNROLL, column.axis, column.size))
 

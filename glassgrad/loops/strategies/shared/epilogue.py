@@ -16,10 +16,11 @@ from glassgrad.loops.strategies.shared.recipe_builder import OP_WORK, RecipeBuil
 
 MIN_SUM_STEPS = 128  # reduction steps that hide the round trip through scratch
 MAX_EPILOGUE_INSTRUCTIONS = 150  # instructions of the epilogue of a whole tile
-# per result; a dependency chain this long needs others to interleave (lower/cleanup/interleave.py)
+# instructions per result: a dependency chain of this length is latency-bound, so
+# lower/cleanup/interleave.py needs others to interleave with it
 LATENCY_BOUND_WORK = 30
 MIN_TRANSPOSED_ROWS = 4  # tile rows for which a transposition pays
-# per result, for tiles of one row: below, splitting costs up to 7% of short sums
+# instructions per result, for tiles of one row: below, splitting costs up to 7% of short sums
 MIN_SINGLE_ROW_WORK = 50
 UNCOUNTED_OPS = frozenset((Ops.CONST, Ops.RANGE, Ops.INDEX, Ops.REDUCE, Ops.STAGE, Ops.STORE))
 

@@ -9,8 +9,8 @@ from glassgrad.loops.analysis.mask_bounds import is_mask_aligned
 from glassgrad.loops.nest import accumulates_in_scratch
 from glassgrad.loops.strategies.shared.recipe_builder import RecipeBuilder
 
-MAX_TILE_ROWS = 8
-MAX_TILE_VECTORS = 3
+MAX_TILE_ROWS = 8  # rows; each broadcasts a scalar of the left operand
+MAX_TILE_VECTORS = 3  # vectors of columns
 # vector registers of AVX2, for which the load cost is fitted; twice as many halve it
 REFERENCE_REGISTERS = 16
 MIN_ACCUMULATORS = 8  # vectors: FMA latency (4) times FMA units (2)

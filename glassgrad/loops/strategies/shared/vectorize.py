@@ -31,8 +31,9 @@ from glassgrad.loops.strategies.shared.recipe_builder import (
 )
 
 MAX_UNROLLED_STEPS = 16  # reduction steps that are fully unrolled
-MAX_MASKED_VECTORS = 8  # vectors of a padded row that are fully unrolled at any cost per element
-MAX_MASKED_STEPS = 96  # the same times the unrolled reduction steps
+# vectors of a padded row that is always fully unrolled; up to four times as many if they are cheap
+MAX_MASKED_VECTORS = 8
+MAX_MASKED_STEPS = 96  # vectors times unrolled reduction steps, for these longer rows
 MAX_REVERSED = 2  # size of an axis that is read in both directions and fully unrolled
 
 
@@ -55,22 +56,22 @@ def _vectorize_writers(builder: RecipeBuilder, op: Ops, taken: set[int]) -> bool
 
     False if none is left.
     """
-    cuts: dict[UOp, int] = {}
+    unrolled: dict[UOp, int] = {}
     other: tuple[UOp, UOp] | None = None
     for binder, axis in _unvectorized_writers(builder, op, taken):
-        if axis in cuts:
+        if axis in unrolled:
             continue
-        if not _is_simple_write(builder, binder, axis, cuts):
+        if not _is_simple_write(builder, binder, axis, unrolled):
             other = binder, axis
             break
-        cuts[axis] = _write_amount(builder, binder, axis, cuts)
-    moves = [Opt(OptOps.UPCAST, r.axis, amount) for r, amount in cuts.items() if amount > 1]
+        unrolled[axis] = _write_amount(builder, binder, axis, unrolled)
+    moves = [Opt(OptOps.UPCAST, r.axis, amount) for r, amount in unrolled.items() if amount > 1]
     builder.try_each(moves)
-    taken |= {axis.axis for axis in cuts}
-    if other is not None and not cuts:
+    taken |= {axis.axis for axis in unrolled}
+    if other is not None and not unrolled:
         taken.add(other[1].axis)
         _vectorize_write(builder, *other)
-    return bool(cuts) or other is not None
+    return bool(unrolled) or other is not None
 
 
 def _next_reduction(builder: RecipeBuilder, done: set[int]) -> UOp | None:
@@ -118,19 +119,21 @@ def _has_longer_rows(builder: RecipeBuilder, binder: UOp, axis: UOp) -> bool:
 
 
 def _is_simple_write(
-    builder: RecipeBuilder, binder: UOp, axis: UOp, cuts: Mapping[UOp, int]
+    builder: RecipeBuilder, binder: UOp, axis: UOp, unrolled: Mapping[UOp, int]
 ) -> bool:
     """True if a binder needs only vectors along the axis it writes."""
-    if is_scanned(builder.nest, axis) or _read_across(builder, binder, axis, cuts) is not None:
+    if is_scanned(builder.nest, axis) or _read_across(builder, binder, axis, unrolled) is not None:
         return False
     return not (_is_fully_unrolled(builder, binder, axis, 1) and _is_masked(binder, axis))
 
 
-def _write_amount(builder: RecipeBuilder, binder: UOp, axis: UOp, cuts: Mapping[UOp, int]) -> int:
-    """How many elements along an axis to unroll, given the unrolled elements of other axes."""
+def _write_amount(
+    builder: RecipeBuilder, binder: UOp, axis: UOp, unrolled: Mapping[UOp, int]
+) -> int:
+    """How many elements along an axis to unroll; `unrolled` has those of other axes."""
     sums = _sums_along(builder, axis)
     wide = 2 if sums else 1
-    copies = prod(r.size if r.kind is AxisKind.UPCAST else cuts.get(r, 1) for r in binder.bound)
+    copies = prod(r.size if r.kind is AxisKind.UPCAST else unrolled.get(r, 1) for r in binder.bound)
     vectors = max(1, builder.vectors(binder) * wide // copies)
     if any(builder.work_along(found, axis) >= COMPUTE_BOUND_WORK for found in sums):
         vectors = 1
@@ -167,8 +170,8 @@ def _transpose(builder: RecipeBuilder, binder: UOp, axis: UOp, across: UOp) -> N
     """Whole vectors on both sides of a transposition, and whole cache lines on one of them if that
     is not too much code.
 
-    Rows whose distance is a multiple of an L1 way share few sets: partial lines are evicted before
-    they are complete, so whole lines are written and reads wait.
+    Rows whose distance is a multiple of the L1 way size share few sets: partial lines are evicted
+    before they are complete, so whole lines are written and reads wait.
     """
     lanes = builder.lanes(binder)
     is_only_write = len(_writers(builder)) == 1 and builder.is_memory_bound(binder)
@@ -245,7 +248,7 @@ def _vectorize_scan(builder: RecipeBuilder, binder: UOp, axis: UOp) -> None:
 
 
 def _read_across(
-    builder: RecipeBuilder, binder: UOp, axis: UOp, cuts: Container[UOp]
+    builder: RecipeBuilder, binder: UOp, axis: UOp, unrolled: Container[UOp]
 ) -> UOp | None:
     """Another axis that reads are contiguous along, where they are strided along the written
     axis.
@@ -253,8 +256,8 @@ def _read_across(
     for index in builder.loads(binder):
         if stride(index, axis) not in LANE_STRIDES:
             for other in binder.bound:
-                is_mask_aligned = other.kind is AxisKind.LOOP and other not in cuts
-                if is_mask_aligned and stride(index, other) == 1:
+                is_free_loop = other.kind is AxisKind.LOOP and other not in unrolled
+                if is_free_loop and stride(index, other) == 1:
                     return other
     return None
 
