@@ -46,11 +46,15 @@ def _param_of(index: UOp) -> UOp | None:
 
 
 def _saves_divisions(param: UOp, accesses: list[UOp], axis: int) -> bool:
-    """True if the two axes are contiguous and their merged index needs fewer divisions."""
+    """True if the two axes are contiguous and their merged index needs fewer divisions, or if one
+    is of size 1 and keeps others apart.
+    """
     shape, strides = param.arg.shape, param.arg.strides
-    if strides[axis] != strides[axis + 1] * shape[axis + 1]:
-        return False
     if any(access.gate is not None for access in accesses):
+        return False
+    if 1 in shape[axis : axis + 2]:
+        return any(_divisions(*access.indices) for access in accesses)
+    if strides[axis] != strides[axis + 1] * shape[axis + 1]:
         return False
     separate = [_divisions(*access.indices[axis : axis + 2]) for access in accesses]
     if not any(separate):
@@ -88,8 +92,9 @@ def _merge_axes(body: UOp, axes: dict[UOp, int]) -> UOp:
 def _merged_param(param: Param, axis: int) -> Param:
     shape, strides = param.shape, param.strides
     size = shape[axis] * shape[axis + 1]
+    stride = strides[axis + 1] if shape[axis + 1] > 1 else strides[axis]
     return Param(
         param.slot,
         (*shape[:axis], size, *shape[axis + 2 :]),
-        (*strides[:axis], *strides[axis + 1 :]),
+        (*strides[:axis], stride, *strides[axis + 2 :]),
     )

@@ -75,3 +75,10 @@ def test_values_are_those_of_numpy(seed: int) -> None:
     other = rng.integers(-4, 5, (40, 24)).astype(np.float32)
     found = Tensor(heads).reshape(40, 144).transpose() @ Tensor(other)
     np.testing.assert_array_equal(found.numpy(), heads.reshape(40, 144).T @ other)
+
+
+def test_an_axis_of_one_element_does_not_keep_others_apart() -> None:
+    copied = memory(2, 8, 333, 32).unsqueeze(2).cast("float16").contiguous()
+    nest = flatten_buffer_axes(merged(copied))
+    assert shapes(nest) == {0: (170496,), 1: (170496,)}
+    assert optimize(kernel_of(copied), TARGET)  # every element is proved to be written
