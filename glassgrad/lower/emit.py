@@ -74,18 +74,16 @@ class Emitter:
         self.cores = 1  # iterations that the launcher divides among cores
         # STORE -> (AFTER of its buffer, depth of the scope that the AFTER belongs to)
         self.buffers: dict[UOp, tuple[UOp, int]] = {}
-        self.prefetch_shares: dict[
-            UOp, list[PrefetchShare]
-        ] = {}  # loop -> prefetches per iteration
+        # loop -> prefetches per iteration
+        self.prefetch_shares: dict[UOp, list[PrefetchShare]] = {}
         self._loops: dict[UOp, tuple[UOp, ...]] = {}
         self._unrolled: dict[UOp, tuple[UOp, ...]] = {}
         self._facts: dict[UOp, tuple[tuple[UOp, ...], tuple[UOp, ...]]] = {}
         self._below: dict[UOp, list[UOp]] = {}
         self._flat: dict[UOp, Linear] = {}
         self._numbers: dict[int, UOp] = {}
-        self.pointers: dict[
-            tuple[Any, ...], UOp
-        ] = {}  # (base, terms) -> pointer, see lower/memory/pointers.py
+        # (base, terms) -> pointer, see lower/memory/pointers.py
+        self.pointers: dict[tuple[Any, ...], UOp] = {}
         self.carried_stages = find_carried_stages(body)
         # Where a buffer is both read and written, a reduction must not run before its first use.
         self.fusable_reductions = {} if may_alias else find_fusable_reductions(body, self)

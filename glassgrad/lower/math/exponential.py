@@ -34,7 +34,7 @@ def exp2(x: UOp) -> UOp:
     if (scaled := times_log2_e(x)) is not None:
         return _exp2_scaled(*scaled)
     layout = layout_of(x)
-    x = x.maximum(layout.least).minimum(layout.most)
+    x = x.maximum(layout.min_exponent).minimum(layout.max_exponent)
     shifted = x + layout.rounder
     return scale_by(exp2_near_zero(x - (shifted - layout.rounder)), shifted, layout)
 
@@ -64,7 +64,7 @@ def _exp2_scaled(x: UOp, multiple: float) -> UOp:
     from fractions import Fraction  # importing it takes 4 ms
 
     layout, factor, exact = layout_of(x), multiple * LOG2_E, Fraction(LN_2) / Fraction(multiple)
-    least, most = sorted((layout.least / factor, layout.most / factor))
+    least, most = sorted((layout.min_exponent / factor, layout.max_exponent / factor))
     x = x.maximum(least).minimum(most)
     shifted = multiply_add(x, x.const_like(factor), x.const_like(layout.rounder))
     n = shifted - layout.rounder

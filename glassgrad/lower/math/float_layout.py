@@ -14,13 +14,13 @@ UPPER_HALF = -1 << 32
 
 @frozen
 class FloatLayout:
-    """The layout of a float dtype; beyond `least` and `most`, exp2 is 0 or infinite."""
+    """A float dtype's layout; below `min_exponent` exp2 is 0, above `max_exponent` infinite."""
 
     bits: DType
     mantissa: int
     bias: int
-    least: float
-    most: float
+    min_exponent: float
+    max_exponent: float
 
     @property
     def rounder(self) -> float:

@@ -42,7 +42,7 @@ def _power_double(magnitude: UOp, y: UOp) -> UOp:
     product = y * head
     rest = multiply_add(y, tail, _product_error(y, head, product))
     layout = FLOAT_LAYOUTS[dtypes.float64]
-    is_in_range = (rough < layout.most) & (rough.const_like(layout.least) < rough)
+    is_in_range = (rough < layout.max_exponent) & (rough.const_like(layout.min_exponent) < rough)
     safe = is_in_range.where(product, product.const_like(0.0))
     shifted = safe + layout.rounder
     fraction = (safe - (shifted - layout.rounder)) + is_in_range.where(rest, rest.const_like(0.0))

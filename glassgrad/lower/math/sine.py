@@ -144,7 +144,7 @@ def _pieces(magnitude: UOp, wide: DType) -> list[UOp]:
 # ---------------------------------------------------------------------- double: fixed point
 
 MANTISSA, BIAS = 52, 1023
-LARGEST_PLACE = 64 + BIAS - MANTISSA
+MAX_WINDOW_START = 64 + BIAS - MANTISSA  # bits: the window of every finite double starts before
 LOW_HALF = 0xFFFFFFFF
 # 2π in two parts, the first of 21 bits.
 TAU_HIGH, TAU_LOW = 6.283184051513672, 1.2556659146019252e-06
@@ -166,7 +166,7 @@ def _words_from(bit: UOp) -> list[UOp]:
     """Three words of the digits from bit `bit` on, with a word of zeros in front."""
     words = [bit.const_like(word) for word in (0, *INVERSE_TAU_WORDS)]
     number = bit >> 6
-    for level in reversed(range((LARGEST_PLACE // 64).bit_length())):
+    for level in reversed(range((MAX_WINDOW_START // 64).bit_length())):
         step = 1 << level
         is_set = (number & step).ne(0)
         length = min(4 + step - 1, len(words))

@@ -15,7 +15,7 @@ from glassgrad.ir.uop import UOp
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter
 
-ALIGNMENT = 64
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 RANGE, END, SCRATCH = Ops.RANGE, Ops.END, Ops.SCRATCH
 POINTERS = frozenset((Ops.INDEX, Ops.AFTER))
 

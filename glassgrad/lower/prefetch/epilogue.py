@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, UnrollCopy
 
 OPS_WITH_OWN_LOOPS = frozenset((Ops.REDUCE, Ops.STAGE, Ops.STORE, Ops.SCAN))
-MIN_SUM_STEPS = 64  # iterations; a sum of so many takes as long as a memory access
+MIN_SUM_STEPS = 64  # iterations that take as long as a memory access
 
 
 class PrefetchShare(NamedTuple):

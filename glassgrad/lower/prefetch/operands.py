@@ -144,9 +144,9 @@ def _prefetch_offsets(runs: Runs, tiles: list[UOp], sums: list[UOp], line: int) 
     return [add(scale(row, runs.pitch), along) for row in rows]
 
 
-def _loop_offset(loops: list[UOp], length: int, most: int) -> UOp:
-    """The offset that loops have advanced to, at most `most` per iteration, to cover `length`."""
-    step = min(most, -(-length // prod(r.size for r in loops)))
+def _loop_offset(loops: list[UOp], length: int, max_step: int) -> UOp:
+    """The offset of loops that cover `length`, advancing at most `max_step` per iteration."""
+    step = min(max_step, -(-length // prod(r.size for r in loops)))
     parts: list[UOp | int] = [0]
     for r in reversed(loops):
         parts.append(scale(r, step))

@@ -26,7 +26,8 @@ from glassgrad.lower.scope import loops_of
 if TYPE_CHECKING:
     from glassgrad.lower.emit import Emitter, UnrollCopy
 
-# sums; with so many in flight, adding products one by one costs no time and rounds less
+# independent sums that hide the latency of additions: then each adds its unrolled products one by
+# one, as fused multiply-adds, which rounds less than a tree of additions
 MIN_CHAINED_RESULTS = 4
 
 

@@ -12,7 +12,7 @@ from glassgrad.lower.memory.transpose import SHUFFLE_BYTES
 from glassgrad.lower.scope import Scopes
 
 MIN_VECTORS_TO_SHUFFLE = 3  # below this many vectors, shuffles cost more than scalar additions
-# they also compare with nan, so shuffling pays for a single vector
+# ops that also compare with nan: for these, shuffling pays for a single vector
 EXPENSIVE_OPS = frozenset((Ops.MAX, Ops.MIN))
 
 
