@@ -9,8 +9,8 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from glassgrad.base.dtype import dtypes
 from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.error_paths import naming
 from glassgrad.nn.files.mapped import Bytes, mapped, part, tensor
-from glassgrad.nn.files.naming import naming
 from glassgrad.tensor.tensor import Tensor
 
 LOCAL = 30  # bytes of a zip file's header before each file, without the name

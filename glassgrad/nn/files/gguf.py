@@ -22,8 +22,8 @@ import numpy as np
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
+from glassgrad.nn.files.error_paths import naming
 from glassgrad.nn.files.mapped import Bytes, are_sizes, mapped, part, tensor
-from glassgrad.nn.files.naming import naming
 from glassgrad.nn.files.quantised import FORMATS
 from glassgrad.nn.quantised import Blocks
 from glassgrad.tensor.tensor import Tensor

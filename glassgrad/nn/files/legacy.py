@@ -13,8 +13,8 @@ import numpy as np
 from glassgrad.base.dtype import DType
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import Bytes, part
-from glassgrad.nn.files.pickled import unpickled
 from glassgrad.nn.files.storages import Builder
+from glassgrad.nn.files.unpickler import unpickled
 
 MAGIC = 0x1950A86A20F9469CFC6C
 VERSION = 1001

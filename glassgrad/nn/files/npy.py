@@ -15,8 +15,8 @@ import numpy as np
 from glassgrad.base.errors import DTypeError, FormatError
 from glassgrad.nn.files.archive import stored, zip_entries
 from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.files.error_paths import naming
 from glassgrad.nn.files.mapped import Bytes, are_sizes, mapped, part
-from glassgrad.nn.files.naming import naming
 from glassgrad.tensor.tensor import Tensor
 
 MAGIC = b"\x93NUMPY"

@@ -17,7 +17,7 @@ import numpy as np
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import are_sizes
-from glassgrad.nn.files.pickled import Call, Unfinished, is_plain
+from glassgrad.nn.files.unpickler import Call, Unfinished, is_plain
 
 KIND = re.compile(r"[biufcSU][1-9]\d{0,3}")  # numbers and texts; an object's bytes are addresses
 ORDERS = ("<", ">", "|", "=")

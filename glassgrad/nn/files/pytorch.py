@@ -13,11 +13,11 @@ from typing import Any
 from glassgrad.base.dtype import DType
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.archive import stored, zip_entries
+from glassgrad.nn.files.error_paths import naming
 from glassgrad.nn.files.legacy import is_legacy, legacy_load
 from glassgrad.nn.files.mapped import Bytes, mapped, part
-from glassgrad.nn.files.naming import naming
-from glassgrad.nn.files.pickled import unpickled
 from glassgrad.nn.files.storages import Builder
+from glassgrad.nn.files.unpickler import unpickled
 from glassgrad.tensor.tensor import Tensor
 
 LONGEST_PICKLE = 1 << 28

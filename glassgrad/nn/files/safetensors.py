@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import written_whole
-from glassgrad.nn.files.naming import naming
+from glassgrad.nn.files.error_paths import naming
 from glassgrad.tensor.extension import realized_view
 from glassgrad.tensor.tensor import Tensor
 

@@ -11,8 +11,8 @@ import numpy as np
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.mapped import Bytes, are_sizes, tensor
-from glassgrad.nn.files.pickled import Call, raise_object
 from glassgrad.nn.files.plain_objects import Options, plain_object
+from glassgrad.nn.files.unpickler import Call, raise_object
 from glassgrad.tensor.tensor import Tensor
 
 STORAGES: dict[str, DType] = {

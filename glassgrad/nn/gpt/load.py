@@ -28,8 +28,8 @@ from glassgrad.nn.state import load_state_dict, safe_load
 from glassgrad.nn.tokenizer import Tokenizer
 from glassgrad.nn.tokenizer.foreign import ForeignTokenizer
 from glassgrad.nn.tokenizer.gguf import gguf_stop_tokens, gguf_tokenizer
-from glassgrad.nn.tokenizer.tables import read_json
 from glassgrad.nn.tokenizer.tokenizer import Coder
+from glassgrad.nn.tokenizer.vocabulary import read_json
 from glassgrad.tensor.tensor import Tensor
 
 # Names of tokens that end a text, in order of preference, for files that do not specify one.

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.tokenizer.rules import Rules
-from glassgrad.nn.tokenizer.tables import checked
-from glassgrad.nn.tokenizer.tokenizer import Tokenizer
-from glassgrad.nn.tokenizer.words import (
+from glassgrad.nn.tokenizer.pre_tokenizer import (
     GPT2_PATTERN,
     LLAMA3_PATTERN,
     QWEN2_PATTERN,
     TEKKEN_PATTERN,
 )
+from glassgrad.nn.tokenizer.rules import Rules
+from glassgrad.nn.tokenizer.tokenizer import Tokenizer
+from glassgrad.nn.tokenizer.vocabulary import checked
 
 Facts = Mapping[str, Any]
 CONTROL, USER_DEFINED = 3, 4  # types of tokens: special ones, and ones that any text may hold

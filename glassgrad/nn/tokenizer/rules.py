@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN
+from glassgrad.nn.tokenizer.pre_tokenizer import GPT2_PATTERN
 
 HINT = "glassgrad.nn.tokenizer.foreign.ForeignTokenizer reads it through the package tokenizers"
 NORMAL_FORMS = ("NFC", "NFD", "NFKC", "NFKD")

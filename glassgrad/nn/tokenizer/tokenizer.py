@@ -11,10 +11,10 @@ from typing import Protocol
 from unicodedata import normalize
 
 from glassgrad.base.errors import FormatError
+from glassgrad.nn.tokenizer.pre_tokenizer import GPT2_PATTERN, split_words, splitter
 from glassgrad.nn.tokenizer.rules import Rules
-from glassgrad.nn.tokenizer.tables import Tables, read_tables, write_tables
 from glassgrad.nn.tokenizer.training import BYTES, Pair, learned_merges
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN, split_words, splitter
+from glassgrad.nn.tokenizer.vocabulary import Tables, read_tables, write_tables
 
 END_OF_TEXT = "<|endoftext|>"
 USUAL = Rules()  # GPT-2's

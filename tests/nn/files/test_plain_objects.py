@@ -17,9 +17,9 @@ from support.oracle import oracle
 
 from glassgrad import Tensor
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.pickled import unpickled
 from glassgrad.nn.files.pytorch import torch_load
 from glassgrad.nn.files.storages import Builder
+from glassgrad.nn.files.unpickler import unpickled
 
 
 def nowhere(key: str, *rest: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.tokenizer.gguf import HONOURED, IGNORED, PRE, gguf_stop_tokens, gguf_tokenizer
-from glassgrad.nn.tokenizer.tables import letters
+from glassgrad.nn.tokenizer.vocabulary import letters
 
 NAMES = [*letters(), "12", "34", "123", "th", "the", "Ġ=", "<|end|>", "<tool>", "zq"]
 FACTS: dict[str, Any] = {

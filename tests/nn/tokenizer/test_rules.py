@@ -11,8 +11,8 @@ import pytest
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.tokenizer import Tokenizer
+from glassgrad.nn.tokenizer.pre_tokenizer import GPT2_PATTERN, LLAMA3_PATTERN, QWEN2_PATTERN
 from glassgrad.nn.tokenizer.rules import SETTINGS, Rules
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN, LLAMA3_PATTERN, QWEN2_PATTERN
 
 Json = dict[str, Any]
 TRAINED = Tokenizer.train(["hello 1234 there, here he is: the hero é"] * 2, 290)

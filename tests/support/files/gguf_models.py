@@ -8,7 +8,7 @@ import numpy as np
 
 from glassgrad.nn.gpt import GPT, Config
 from glassgrad.nn.state import get_state_dict
-from glassgrad.nn.tokenizer.tables import letters
+from glassgrad.nn.tokenizer.vocabulary import letters
 from support.files.gguf import gguf_file
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.pickled import Call, raise_object, unpickled
+from glassgrad.nn.files.unpickler import Call, raise_object, unpickled
 
 
 class Nobody:

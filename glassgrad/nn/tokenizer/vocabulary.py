@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.tokenizer.pre_tokenizer import QWEN2_PATTERN
 from glassgrad.nn.tokenizer.rules import HINT, Rules, check_settings, read_rules, written
 from glassgrad.nn.tokenizer.training import Pair
-from glassgrad.nn.tokenizer.words import QWEN2_PATTERN
 
 MOST_TOKENS = 10_000_000
 MOST_GAPS = 1024  # numbers that no token has

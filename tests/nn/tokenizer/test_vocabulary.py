@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.tokenizer import Tokenizer
-from glassgrad.nn.tokenizer.tables import letters
+from glassgrad.nn.tokenizer.vocabulary import letters
 
 TRAINED = Tokenizer.train(["hello there, here he is: the hero"] * 2, 280)
 

@@ -21,7 +21,7 @@ def test_a_damaged_file_is_named(reader: str, tmp_path: Path) -> None:
         getattr(state, reader)(path)
     assert found.value.message.count(str(path)) == 1
     assert found.value.origin is not None
-    assert "test_naming.py" in str(found.value.origin)
+    assert "test_error_paths.py" in str(found.value.origin)
 
 
 def test_bytes_in_memory_have_no_name() -> None:

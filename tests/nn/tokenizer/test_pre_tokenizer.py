@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.tokenizer.words import GPT2_PATTERN, split_words, splitter
+from glassgrad.nn.tokenizer.pre_tokenizer import GPT2_PATTERN, split_words, splitter
 
 
 @given(st.text())
