@@ -1,4 +1,4 @@
-"""Tokenizer: text <-> numbers by byte pairs, trained here or read from GPT-2's and HF's files."""
+"""Tokenizer: byte-pair encoding, trained here or read from files of GPT-2 and Hugging Face."""
 
 from __future__ import annotations
 

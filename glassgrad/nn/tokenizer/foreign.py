@@ -10,21 +10,21 @@ from glassgrad.base.errors import FormatError
 
 
 class ForeignTokenizer:
-    """The same two methods, for tokenizers of other kinds than byte pairs."""
+    """A tokenizer of any kind, with the interface of `Tokenizer`."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         try:
-            from tokenizers import Tokenizer as Reader
+            from tokenizers import Tokenizer as PackageTokenizer
         except ImportError:
             raise FormatError(
                 "this tokenizer needs the package tokenizers",
                 hint="pip install 'glassgrad[tokenizers]'",
             ) from None
         try:
-            self.inner: Any = Reader.from_file(fspath(path))
+            self.inner: Any = PackageTokenizer.from_file(fspath(path))
         except Exception as error:  # noqa: BLE001  the package raises nothing narrower
-            raise FormatError(f"{fspath(path)} is no tokenizer: {error}") from None
-        self.inner.no_truncation()  # which files may ask for, for batches
+            raise FormatError(f"{fspath(path)} is not a tokenizer: {error}") from None
+        self.inner.no_truncation()  # files may specify truncation and padding, for batches
         self.inner.no_padding()
 
     @property
@@ -32,7 +32,7 @@ class ForeignTokenizer:
         return int(self.inner.get_vocab_size(with_added_tokens=True))
 
     def encode(self, text: str, add_special: bool = True) -> list[int]:
-        """The tokens of a text, with those that the file adds to every text."""
+        """The tokens of a text, with the special tokens that the file adds to every text."""
         return list(self.inner.encode(text, add_special_tokens=add_special).ids)
 
     def decode(self, ids: Sequence[int]) -> str:

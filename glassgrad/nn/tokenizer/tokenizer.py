@@ -1,4 +1,4 @@
-"""Tokenizer: any bytes -> numbers of tokens, and back to the very same bytes."""
+"""Tokenizer: byte-pair encoding of text or any bytes, without loss."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from unicodedata import normalize
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.tokenizer.pre_tokenizer import GPT2_PATTERN, split_words, splitter
 from glassgrad.nn.tokenizer.rules import Rules
-from glassgrad.nn.tokenizer.training import BYTES, Pair, learned_merges
-from glassgrad.nn.tokenizer.vocabulary import Tables, read_tables, write_tables
+from glassgrad.nn.tokenizer.training import BYTES, Pair, learn_merges
+from glassgrad.nn.tokenizer.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 
 END_OF_TEXT = "<|endoftext|>"
-USUAL = Rules()  # GPT-2's
-MOST_REMEMBERED = 1 << 17  # words whose tokens are kept
+GPT2_RULES = Rules()
+MAX_CACHED_WORDS = 1 << 17
 
 
 class Coder(Protocol):
-    """What a model needs to read and to write text."""
+    """A tokenizer, as generation uses it."""
 
     def encode(self, text: str) -> list[int]: ...
 
@@ -30,7 +30,7 @@ class Coder(Protocol):
 
 
 class Tokenizer:
-    """Byte pairs: a token is a byte, or two tokens that often stand side by side.
+    """Byte-pair encoding: a token is a byte, or two tokens that are often adjacent.
 
     >>> tokenizer = Tokenizer.train(["low lower lowest"] * 2, vocab_size=260)
     >>> tokenizer.decode(tokenizer.encode("lowly ☃"))
@@ -42,32 +42,34 @@ class Tokenizer:
         tokens: Sequence[bytes],
         merges: Sequence[Pair],
         specials: Mapping[str, int] | None = None,
-        rules: Rules = USUAL,
+        rules: Rules = GPT2_RULES,
     ) -> None:
         self.tokens = list(tokens)
-        self.numbers = {token: number for number, token in enumerate(self.tokens)}
+        self.ids = {token: number for number, token in enumerate(self.tokens)}
         self.specials = dict(specials or {})
         self.rules = rules
         self.merges: dict[Pair, tuple[int, int]] = {}  # pair -> (rank, token)
         for rank, pair in enumerate(merges):
-            whole = self.tokens[pair[0]] + self.tokens[pair[1]]
-            if whole not in self.numbers:
-                raise FormatError(f"a merge makes {whole!r:.40}, which is no token")
-            self.merges.setdefault(pair, (rank, self.numbers[whole]))
-        missing = [byte for byte in range(BYTES) if bytes([byte]) not in self.numbers]
+            merged = self.tokens[pair[0]] + self.tokens[pair[1]]
+            if merged not in self.ids:
+                raise FormatError(f"a merge makes {merged!r:.40}, which is not in the vocabulary")
+            self.merges.setdefault(pair, (rank, self.ids[merged]))
+        missing = [byte for byte in range(BYTES) if bytes([byte]) not in self.ids]
         if missing:
-            raise FormatError(f"a vocabulary of bytes lacks {len(missing)} of the 256 bytes")
-        self._byte_tokens = [self.numbers[bytes([byte])] for byte in range(BYTES)]
-        self._known: dict[str, list[int]] = {}
-        self._added = _finder(self.specials)
-        self._always = _finder(name for name in self.specials if name in rules.always)
+            raise FormatError(f"{len(missing)} of the 256 bytes are not in the vocabulary")
+        self._byte_tokens = [self.ids[bytes([byte])] for byte in range(BYTES)]
+        self._cache: dict[str, list[int]] = {}  # word -> tokens
+        self._special_pattern = _pattern_of(self.specials)
+        self._non_special_pattern = _pattern_of(
+            name for name in self.specials if name in rules.non_special
+        )
 
     @property
     def vocab_size(self) -> int:
-        """One more than the largest number of a token."""
+        """One more than the largest token id."""
         return max(len(self.tokens), *(number + 1 for number in self.specials.values()), 0)
 
-    # ------------------------------------------------------------------ making one
+    # ------------------------------------------------------------------ construction
 
     @classmethod
     def train(
@@ -77,13 +79,15 @@ class Tokenizer:
         specials: Sequence[str] = (END_OF_TEXT,),
         progress: Callable[[], object] = lambda: None,
     ) -> Tokenizer:
-        """Learn the pairs of these texts; `progress` is called after each."""
-        room = vocab_size - BYTES - len(specials)
-        if room < 0:
-            raise FormatError(f"a vocabulary has at least {BYTES + len(specials)} tokens")
+        """Learn merges from texts; `progress` is called after each merge."""
+        merge_count = vocab_size - BYTES - len(specials)
+        if merge_count < 0:
+            raise FormatError(
+                f"vocab_size must be at least {BYTES + len(specials)}, not {vocab_size}"
+            )
         split = splitter(GPT2_PATTERN).findall
         words = (_as_bytes(word) for text in texts for word in split(text))
-        merges = learned_merges(words, room, progress)
+        merges = learn_merges(words, merge_count, progress)
         tokens = [bytes([byte]) for byte in range(BYTES)]
         for left, right in merges:
             tokens.append(tokens[left] + tokens[right])
@@ -91,38 +95,38 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Tokenizer:
-        """From a tokenizer.json, or a folder with one or with a vocab.json and a merges.txt."""
-        return cls(*read_tables(Path(path)))
+        """Read a tokenizer.json, or a folder that has one or a vocab.json and a merges.txt."""
+        return cls(*read_vocabulary(Path(path)))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """As a tokenizer.json, which other libraries read, too."""
+        """Write a tokenizer.json, which other libraries read, too."""
         merges = list(self.merges)
-        write_tables(Path(path), Tables(self.tokens, merges, self.specials, self.rules))
+        write_vocabulary(Path(path), Vocabulary(self.tokens, merges, self.specials, self.rules))
 
-    # ------------------------------------------------------------------ using it
+    # ------------------------------------------------------------------ use
 
     def encode(
         self, text: str | bytes, allow_special: bool = False, add_special: bool = True
     ) -> list[int]:
-        """The tokens of a text or of any bytes; `allow_special` reads "<|endoftext|>" as one.
+        """The tokens of a text, or of any bytes.
 
-        Some tokenizers frame every text, as Llama 3's begins it with a token of its own;
-        `add_special=False` leaves that out.
+        `allow_special` makes "<|endoftext|>" in the text one token. Some tokenizers add special
+        tokens to every text, as Llama 3's does at the start; `add_special=False` omits them.
         """
         if isinstance(text, bytes):
             text = text.decode("utf-8", "surrogateescape")
-        found: list[int] = list(self.rules.first) if add_special else []
+        tokens: list[int] = list(self.rules.prefix_tokens) if add_special else []
         end = 0
-        finder = self._added if allow_special else self._always
-        for match in finder.finditer(text) if finder is not None else ():
-            found.extend(self._plain(text[end : match.start()]))
-            found.append(self.specials[match.group()])
+        pattern = self._special_pattern if allow_special else self._non_special_pattern
+        for match in pattern.finditer(text) if pattern is not None else ():
+            tokens.extend(self._encode_plain(text[end : match.start()]))
+            tokens.append(self.specials[match.group()])
             end = match.end()
-        found.extend(self._plain(text[end:]))
-        return [*found, *self.rules.last] if add_special else found
+        tokens.extend(self._encode_plain(text[end:]))
+        return [*tokens, *self.rules.suffix_tokens] if add_special else tokens
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes that tokens stand for."""
+        """The bytes of tokens."""
         names = {number: name.encode() for name, number in self.specials.items()}
         size = len(self.tokens)
         parts = []
@@ -130,66 +134,68 @@ class Tokenizer:
             token = names.get(number)
             if token is None:
                 if not 0 <= number < size:
-                    raise FormatError(f"there is no token {number} among {self.vocab_size}")
+                    raise FormatError(
+                        f"token {number} is not in the vocabulary of size {self.vocab_size}"
+                    )
                 token = self.tokens[number]
             parts.append(token)
         return b"".join(parts)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text that tokens stand for; bytes that are no text become �."""
+        """The text of tokens; bytes that are not valid UTF-8 become �."""
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
-    def _plain(self, text: str) -> Iterator[int]:
-        known, rules = self._known, self.rules
+    def _encode_plain(self, text: str) -> Iterator[int]:
+        cache, rules = self._cache, self.rules
         if rules.normal_form:
             text = normalize(rules.normal_form, text)  # type: ignore[arg-type]
         if rules.has_prefix_space and text and not text.startswith(" "):
             text = f" {text}"
         for word in split_words(text, rules.patterns):
-            tokens = known.get(word)
+            tokens = cache.get(word)
             if tokens is None:
-                tokens = self._tokens_of(_as_bytes(word))
-                if len(known) < MOST_REMEMBERED:
-                    known[word] = tokens
+                tokens = self._encode_word(_as_bytes(word))
+                if len(cache) < MAX_CACHED_WORDS:
+                    cache[word] = tokens
             yield from tokens
 
-    def _tokens_of(self, word: bytes) -> list[int]:
-        whole = self.numbers.get(word) if self.rules.takes_whole_words else None
-        return self._merged(word) if whole is None else [whole]
+    def _encode_word(self, word: bytes) -> list[int]:
+        token = self.ids.get(word) if self.rules.ignore_merges else None
+        return self._merge(word) if token is None else [token]
 
-    def _merged(self, word: bytes) -> list[int]:
-        """The tokens of one word: the merge that was learned first is made first, leftmost first.
+    def _merge(self, word: bytes) -> list[int]:
+        """The tokens of one word: merges are applied in the order of their ranks, leftmost first.
 
-        Tokens are a list linked by `after`; a pair that is no longer there is skipped.
+        Tokens are a doubly linked list by index; queue entries whose pair is gone are skipped.
         """
         tokens = [self._byte_tokens[byte] for byte in word]
-        after = list(range(1, len(tokens) + 1))
-        before = list(range(-1, len(tokens) - 1))
+        following = list(range(1, len(tokens) + 1))
+        preceding = list(range(-1, len(tokens) - 1))
         merges, end = self.merges, len(tokens)
         queue = []
-        for place in range(end - 1):
-            found = merges.get((tokens[place], tokens[place + 1]))
+        for index in range(end - 1):
+            found = merges.get((tokens[index], tokens[index + 1]))
             if found is not None:
-                queue.append((found[0], place, found[1], tokens[place], tokens[place + 1]))
+                queue.append((found[0], index, found[1], tokens[index], tokens[index + 1]))
         heapify(queue)
         while queue:
-            _, place, token, left, right = heappop(queue)
-            other = after[place]
-            if tokens[place] != left or other == end or tokens[other] != right:
+            _, index, token, left, right = heappop(queue)
+            neighbour = following[index]
+            if tokens[index] != left or neighbour == end or tokens[neighbour] != right:
                 continue
-            tokens[place], tokens[other] = token, -1
-            after[place] = after[other]
-            if after[place] != end:
-                before[after[place]] = place
-            for first in (before[place], place):
-                second = after[first] if first >= 0 else end
+            tokens[index], tokens[neighbour] = token, -1
+            following[index] = following[neighbour]
+            if following[index] != end:
+                preceding[following[index]] = index
+            for first in (preceding[index], index):
+                second = following[first] if first >= 0 else end
                 if second != end and (found := merges.get((tokens[first], tokens[second]))):
                     heappush(queue, (found[0], first, found[1], tokens[first], tokens[second]))
         return [token for token in tokens if token >= 0]
 
 
-def _finder(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Finds the longest of these names at a place."""
+def _pattern_of(names: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern that matches the longest of these names."""
     longest_first = sorted(names, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
@@ -199,5 +205,5 @@ def _as_bytes(word: str) -> bytes:
         return word.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise FormatError(
-            f"{word!r:.40} holds half of a character", hint="pass bytes to encode anything"
+            f"{word!r:.40} has half of a surrogate pair", hint="pass bytes to encode any data"
         ) from None

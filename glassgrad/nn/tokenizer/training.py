@@ -1,6 +1,6 @@
-"""words -> merges: the pair of neighbours that is met most often becomes one token, repeatedly.
+"""Training of byte-pair encoding: words -> merges of the most frequent pairs of adjacent tokens.
 
-Words are counted once; a merge touches only the words that hold its pair.
+Pairs are counted once; a merge then visits only the words that contain its pair.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 Pair = tuple[int, int]
-LONGEST_WORD = 256  # bytes; what is longer is learned from in parts
+MAX_WORD_BYTES = 256  # longer words are split
 BYTES = 256
 
 
-def learned_merges(
+def learn_merges(
     words: Iterable[bytes], count: int, progress: Callable[[], object] = lambda: None
 ) -> list[Pair]:
-    """Up to so many pairs, in the order in which they are merged; the first makes token 256.
+    """Learn up to `count` merges, in order; the first one makes token 256.
 
-    >>> learned_merges([b"abab", b"abab"], 2)
+    >>> learn_merges([b"abab", b"abab"], 2)
     [(97, 98), (256, 256)]
     """
     corpus = Corpus(words)
@@ -33,67 +33,67 @@ def learned_merges(
 
 
 class Corpus:
-    """Distinct words as lists of tokens, how often each occurs, and where each pair is met."""
+    """Distinct words as lists of tokens, their counts, and the counts and words of each pair."""
 
     def __init__(self, words: Iterable[bytes]) -> None:
         counts = Counter(part for word in words for part in _parts(word))
         self.words = [list(word) for word in counts]
-        self.times = list(counts.values())
-        self.pairs: dict[Pair, int] = defaultdict(int)
-        self.places: dict[Pair, set[int]] = defaultdict(set)
-        for number, word in enumerate(self.words):
+        self.word_counts = list(counts.values())
+        self.pair_counts: dict[Pair, int] = defaultdict(int)
+        self.words_with: dict[Pair, set[int]] = defaultdict(set)
+        for index, word in enumerate(self.words):
             for pair in pairwise(word):
-                self.pairs[pair] += self.times[number]
-                self.places[pair].add(number)
-        self.queue = [(-times, pair) for pair, times in self.pairs.items()]
+                self.pair_counts[pair] += self.word_counts[index]
+                self.words_with[pair].add(index)
+        self.queue = [(-count, pair) for pair, count in self.pair_counts.items()]
         heapify(self.queue)
 
     def most_frequent(self) -> Pair | None:
-        """The pair that occurs most often and at least twice; of equals the lowest."""
+        """The most frequent pair, if it occurs at least twice; the lowest one of equals."""
         while self.queue:
-            times, pair = heappop(self.queue)
-            current = self.pairs.get(pair, 0)
-            if current == -times:
+            negative_count, pair = heappop(self.queue)
+            current = self.pair_counts.get(pair, 0)
+            if current == -negative_count:
                 return pair if current > 1 else None
-            if current > 1:  # it became rarer since it was put into the queue
+            if current > 1:  # the entry is outdated: other merges used up some of the pairs
                 heappush(self.queue, (-current, pair))
         return None
 
     def merge(self, pair: Pair, token: int) -> None:
         """… a b …  ->  … ab …  in every word"""
-        changed: dict[Pair, int] = defaultdict(int)
-        for number in self.places.pop(pair):
-            word, times = self.words[number], self.times[number]
-            joined = _joined(word, pair, token)
-            before, after = Counter(pairwise(word)), Counter(pairwise(joined))
-            for old, met in before.items():
-                changed[old] -= met * times
+        changes: dict[Pair, int] = defaultdict(int)
+        for index in self.words_with.pop(pair):
+            word, word_count = self.words[index], self.word_counts[index]
+            merged = _merge_pair(word, pair, token)
+            before, after = Counter(pairwise(word)), Counter(pairwise(merged))
+            for old, count in before.items():
+                changes[old] -= count * word_count
                 if old not in after and old != pair:
-                    self.places[old].discard(number)
-            for new, met in after.items():
-                changed[new] += met * times
-                self.places[new].add(number)
-            self.words[number] = joined
-        for other, difference in changed.items():
-            self.pairs[other] += difference
-            if difference > 0:
-                heappush(self.queue, (-self.pairs[other], other))
-        del self.pairs[pair]
+                    self.words_with[old].discard(index)
+            for new, count in after.items():
+                changes[new] += count * word_count
+                self.words_with[new].add(index)
+            self.words[index] = merged
+        for other, change in changes.items():
+            self.pair_counts[other] += change
+            if change > 0:
+                heappush(self.queue, (-self.pair_counts[other], other))
+        del self.pair_counts[pair]
 
 
-def _joined(word: list[int], pair: Pair, token: int) -> list[int]:
+def _merge_pair(word: list[int], pair: Pair, token: int) -> list[int]:
     left, right = pair
-    made: list[int] = []
-    place, last = 0, len(word) - 1
-    while place <= last:
-        if place < last and word[place] == left and word[place + 1] == right:
-            made.append(token)
-            place += 2
+    merged: list[int] = []
+    index, last = 0, len(word) - 1
+    while index <= last:
+        if index < last and word[index] == left and word[index + 1] == right:
+            merged.append(token)
+            index += 2
         else:
-            made.append(word[place])
-            place += 1
-    return made
+            merged.append(word[index])
+            index += 1
+    return merged
 
 
 def _parts(word: bytes) -> Iterator[bytes]:
-    return (word[start : start + LONGEST_WORD] for start in range(0, len(word), LONGEST_WORD))
+    return (word[start : start + MAX_WORD_BYTES] for start in range(0, len(word), MAX_WORD_BYTES))

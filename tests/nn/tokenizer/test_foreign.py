@@ -19,7 +19,7 @@ def test_without_the_package_the_error_says_what_to_install(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not HAS_TOKENIZERS, reason="the package tokenizers is not installed")
-def test_the_package_reads_what_we_write_and_agrees(tmp_path: Path) -> None:
+def test_the_package_agrees_on_a_file_that_we_wrote(tmp_path: Path) -> None:
     text = "the cat's hat isn't naïve ☃  22\n\n   x"
     ours = Tokenizer.train([text * 3], 300)
     ours.save(tmp_path / "tokenizer.json")
@@ -32,5 +32,5 @@ def test_the_package_reads_what_we_write_and_agrees(tmp_path: Path) -> None:
 @pytest.mark.skipif(not HAS_TOKENIZERS, reason="the package tokenizers is not installed")
 def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(FormatError, match="is no tokenizer"):
+    with pytest.raises(FormatError, match="is not a tokenizer"):
         ForeignTokenizer(tmp_path / "tokenizer.json")

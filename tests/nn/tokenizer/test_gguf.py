@@ -1,4 +1,4 @@
-"""Tokenizers in GGUF files: every fact is honoured, known not to matter, or refused by name."""
+"""Tokenizers in GGUF files: every key is used, ignored or an error that names it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.tokenizer.gguf import HONOURED, IGNORED, PRE, gguf_stop_tokens, gguf_tokenizer
-from glassgrad.nn.tokenizer.vocabulary import letters
+from glassgrad.nn.tokenizer.gguf import (
+    IGNORED_KEYS,
+    PRE_TOKENIZERS,
+    USED_KEYS,
+    gguf_stop_tokens,
+    gguf_tokenizer,
+)
+from glassgrad.nn.tokenizer.vocabulary import byte_characters
 
-NAMES = [*letters(), "12", "34", "123", "th", "the", "Ġ=", "<|end|>", "<tool>", "zq"]
-FACTS: dict[str, Any] = {
+NAMES = [*byte_characters(), "12", "34", "123", "th", "the", "Ġ=", "<|end|>", "<tool>", "zq"]
+METADATA: dict[str, Any] = {
     "general.architecture": "llama",
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.pre": "gpt-2",
@@ -24,9 +30,11 @@ FACTS: dict[str, Any] = {
 }
 
 
-def words(text: str, **changes: Any) -> list[str]:
-    """The tokens of a text, with some facts changed."""
-    tokenizer = gguf_tokenizer(FACTS | {f"tokenizer.ggml.{key}": v for key, v in changes.items()})
+def encoded(text: str, **changes: Any) -> list[str]:
+    """The tokens of a text as strings, with some metadata changed."""
+    tokenizer = gguf_tokenizer(
+        METADATA | {f"tokenizer.ggml.{key}": v for key, v in changes.items()}
+    )
     return [tokenizer.decode([number]) for number in tokenizer.encode(text)]
 
 
@@ -43,41 +51,43 @@ def words(text: str, **changes: Any) -> list[str]:
         ("tekken", "Thethe", ["<|end|>", "T", "h", "e", "the"]),
     ],
 )
-def test_words_are_split_as_the_file_says(pre: str, text: str, wanted: list[str]) -> None:
-    assert words(text, pre=pre) == wanted
+def test_words_are_split_by_the_pre_tokenizer_of_the_file(
+    pre: str, text: str, wanted: list[str]
+) -> None:
+    assert encoded(text, pre=pre) == wanted
 
 
-def test_qwen_normalises() -> None:
-    assert words("e\u0301", pre="qwen2") == words("é", pre="qwen2")
-    assert words("e\u0301", pre="gpt-2") != words("é", pre="gpt-2")
+def test_qwen_normalises_to_nfc() -> None:
+    assert encoded("e\u0301", pre="qwen2") == encoded("é", pre="qwen2")
+    assert encoded("e\u0301", pre="gpt-2") != encoded("é", pre="gpt-2")
 
 
-def test_texts_begin_and_end_as_the_file_says() -> None:
-    assert words("the", add_bos_token=True) == ["<|end|>", "the"]
-    assert words("the", add_eos_token=True) == ["the", "<|end|>"]
-    assert words("the", pre="llama-bpe", add_bos_token=False) == ["the"]
+def test_bos_and_eos_tokens_are_added() -> None:
+    assert encoded("the", add_bos_token=True) == ["<|end|>", "the"]
+    assert encoded("the", add_eos_token=True) == ["the", "<|end|>"]
+    assert encoded("the", pre="llama-bpe", add_bos_token=False) == ["the"]
 
 
-def test_tokens_of_users_are_always_found() -> None:
-    assert words("the<tool>the") == ["the", "<tool>", "the"]
-    assert words("<|end|>") != ["<|end|>"]
+def test_user_defined_tokens_are_recognised_in_any_text() -> None:
+    assert encoded("the<tool>the") == ["the", "<tool>", "the"]
+    assert encoded("<|end|>") != ["<|end|>"]
 
 
-def test_ends_of_texts_and_turns_are_ends() -> None:
-    assert gguf_stop_tokens(FACTS) == (262,)
+def test_stop_tokens_end_a_text_or_a_turn() -> None:
+    assert gguf_stop_tokens(METADATA) == (262,)
     ids = {"tokenizer.ggml.eot_token_id": 5, "tokenizer.ggml.eom_token_id": 262}
-    assert gguf_stop_tokens(FACTS | ids) == (262, 5)
+    assert gguf_stop_tokens(METADATA | ids) == (262, 5)
     assert gguf_stop_tokens({}) == ()
 
 
-def test_old_files_of_gpt2_do_not_say_how_words_are_split() -> None:
-    old = {name: value for name, value in FACTS.items() if not name.endswith(".pre")}
+def test_old_files_of_gpt2_have_no_pre_tokenizer() -> None:
+    old = {name: value for name, value in METADATA.items() if not name.endswith(".pre")}
     assert gguf_tokenizer(old | {"general.architecture": "gpt2"}).encode("the") == [260]
-    with pytest.raises(FormatError, match=r"tokenizer\.ggml\.pre: None"):
+    with pytest.raises(FormatError, match=r"unknown pre-tokenizer None in tokenizer\.ggml\.pre"):
         gguf_tokenizer(old)
 
 
-# What llama.cpp's gguf package writes, behind "tokenizer.ggml.".
+# Keys of llama.cpp's gguf package, without the prefix "tokenizer.ggml.".
 KEYS = """
     model pre tokens token_type token_type_count scores merges bos_token_id eos_token_id
     eot_token_id eom_token_id unknown_token_id seperator_token_id padding_token_id mask_token_id
@@ -88,47 +98,49 @@ KEYS = """
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_fact_is_known(key: str) -> None:
-    assert (key in HONOURED) != (key in IGNORED)
+def test_every_key_is_used_or_ignored(key: str) -> None:
+    assert (key in USED_KEYS) != (key in IGNORED_KEYS)
 
 
-def test_facts_that_do_not_matter_change_nothing() -> None:
-    more = {f"tokenizer.ggml.{key}": 3 for key in IGNORED}
+def test_ignored_keys_change_nothing() -> None:
+    more = {f"tokenizer.ggml.{key}": 3 for key in IGNORED_KEYS}
     more |= {"tokenizer.chat_template": "x", "tokenizer.chat_template.tool": "x"}
-    assert gguf_tokenizer(FACTS | more).encode("the 12") == gguf_tokenizer(FACTS).encode("the 12")
+    assert gguf_tokenizer(METADATA | more).encode("the 12") == gguf_tokenizer(METADATA).encode(
+        "the 12"
+    )
 
 
 @pytest.mark.parametrize(
-    ("facts", "message"),
+    ("metadata", "message"),
     [
         ({"tokenizer.ggml.something": 1}, r"tokenizer\.ggml\.something: 1, which is not"),
         ({"tokenizer.rwkv.world": "x"}, r"tokenizer\.rwkv\.world"),
-        ({"tokenizer.ggml.pre": "deepseek-llm"}, "unknown way, .*'deepseek-llm'"),
-        ({"tokenizer.ggml.pre": "default"}, "unknown way, .*'default'"),
-        ({"tokenizer.ggml.model": "llama"}, "no tokenizer of byte pairs"),
-        ({"tokenizer.ggml.tokens": [1]}, "is no text"),
+        ({"tokenizer.ggml.pre": "deepseek-llm"}, "unknown pre-tokenizer 'deepseek-llm'"),
+        ({"tokenizer.ggml.pre": "default"}, "unknown pre-tokenizer 'default'"),
+        ({"tokenizer.ggml.model": "llama"}, "no byte-pair tokenizer"),
+        ({"tokenizer.ggml.tokens": [1]}, "is not a string"),
         (
             {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": 999},
-            "texts shall have a bos token",
+            "texts need a bos token",
         ),
     ],
 )
-def test_what_is_not_supported_is_named(facts: dict[str, Any], message: str) -> None:
+def test_unsupported_metadata_is_named(metadata: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        gguf_tokenizer(FACTS | facts)
+        gguf_tokenizer(METADATA | metadata)
 
 
-@pytest.mark.parametrize("pre", PRE)
-def test_every_way_of_splitting_keeps_the_text(pre: str) -> None:
+@pytest.mark.parametrize("pre", PRE_TOKENIZERS)
+def test_every_pre_tokenizer_preserves_the_text(pre: str) -> None:
     text = "The 1234 cat's HATS ☃ naïve\n\n  x=1"
-    tokenizer = gguf_tokenizer(FACTS | {"tokenizer.ggml.pre": pre})
+    tokenizer = gguf_tokenizer(METADATA | {"tokenizer.ggml.pre": pre})
     assert tokenizer.decode(tokenizer.encode(text, add_special=False)) == text
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_odd_values_are_refused_or_read(key: str) -> None:
+def test_invalid_values_raise_nothing_but_format_errors(key: str) -> None:
     for value in ("x", -1, 1 << 40, True, [], ["x"], np.zeros(0), np.array([1, 2])):
         try:
-            gguf_tokenizer(FACTS | {f"tokenizer.ggml.{key}": value}).encode("the")
+            gguf_tokenizer(METADATA | {f"tokenizer.ggml.{key}": value}).encode("the")
         except FormatError:
             pass

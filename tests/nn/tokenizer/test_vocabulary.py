@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from glassgrad.base.errors import FormatError
 from glassgrad.nn.tokenizer import Tokenizer
-from glassgrad.nn.tokenizer.vocabulary import letters
+from glassgrad.nn.tokenizer.vocabulary import byte_characters
 
 TRAINED = Tokenizer.train(["hello there, here he is: the hero"] * 2, 280)
 
 
 def test_bytes_are_written_as_256_printable_characters() -> None:
-    assert len(set(letters())) == 256
-    assert letters()[ord("A")] == "A"
-    assert letters()[ord(" ")] == "Ġ"
-    assert all(letter.isprintable() for letter in letters())
+    assert len(set(byte_characters())) == 256
+    assert byte_characters()[ord("A")] == "A"
+    assert byte_characters()[ord(" ")] == "Ġ"
+    assert all(character.isprintable() for character in byte_characters())
 
 
-def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+def test_save_and_load(tmp_path: Path) -> None:
     TRAINED.save(tmp_path / "tokenizer.json")
     for path in (tmp_path, tmp_path / "tokenizer.json"):
         found = Tokenizer.load(path)
@@ -31,15 +31,15 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
 
 
 def gpt2_files(folder: Path) -> None:
-    """As GPT-2 writes them: bytes in another order, "Ġ" for a blank, a special token at the end."""
-    names = sorted(letters())
-    rules = [("h", "e"), ("Ġ", "t"), ("Ġt", "he")]
+    """Files of GPT-2: bytes in another order, "Ġ" for a space, a special token at the end."""
+    names = sorted(byte_characters())
+    merges = [("h", "e"), ("Ġ", "t"), ("Ġt", "he")]
     vocab = {name: number for number, name in enumerate(names)}
-    for left, right in rules:
+    for left, right in merges:
         vocab[left + right] = len(vocab)
     vocab["<|endoftext|>"] = len(vocab)
     (folder / "vocab.json").write_text(json.dumps(vocab))
-    lines = ["#version: 0.2", *(" ".join(rule) for rule in rules), ""]
+    lines = ["#version: 0.2", *(" ".join(merge) for merge in merges), ""]
     (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
 
 
@@ -53,7 +53,7 @@ def test_the_files_of_gpt2_are_read(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"holds no tokenizer\.json"):
+    with pytest.raises(FormatError, match=r"has neither a tokenizer\.json"):
         Tokenizer.load(tmp_path)
 
 
@@ -63,22 +63,31 @@ def saved(tmp_path: Path) -> dict[str, Any]:
 
 
 CHANGES = {
-    "no byte pairs": (lambda t: t["model"].update(type="Unigram"), "no tokenizer of byte pairs"),
-    "no vocabulary": (lambda t: t["model"].update(vocab=[]), "a vocabulary is an object"),
-    "a huge number": (lambda t: t["model"]["vocab"].update(zz=9_000_000), "numbers up to"),
-    "a number that is none": (lambda t: t["model"]["vocab"].update(zz="1"), "token's number"),
-    "a list for a number": (lambda t: t["model"]["vocab"].update(zz=[1]), "token's number"),
-    "a bad merge": (lambda t: t["model"]["merges"].append(["a"]), "does not merge two tokens"),
-    "an unknown merge": (lambda t: t["model"]["merges"].append("q z"), "is no token"),
-    "a missing byte": (lambda t: t["model"]["vocab"].pop("Q"), "lacks 1 of the 256"),
-    "other words": (lambda t: t.update(pre_tokenizer={"type": "Whitespace"}), "unknown way"),
-    "no words": (lambda t: t.update(pre_tokenizer=None), "unknown way"),
-    "bad specials": (lambda t: t.update(added_tokens=[{}]), "without content or id"),
+    "no byte pairs": (lambda t: t["model"].update(type="Unigram"), "not a byte-pair tokenizer"),
+    "no vocabulary": (lambda t: t["model"].update(vocab=[]), "vocabulary must be an object"),
+    "a huge id": (lambda t: t["model"]["vocab"].update(zz=9_000_000), "ids up to"),
+    "an id that is a string": (
+        lambda t: t["model"]["vocab"].update(zz="1"),
+        "token ids must be ints",
+    ),
+    "an id that is a list": (
+        lambda t: t["model"]["vocab"].update(zz=[1]),
+        "token ids must be ints",
+    ),
+    "a bad merge": (lambda t: t["model"]["merges"].append(["a"]), "is not a pair of tokens"),
+    "an unknown merge": (lambda t: t["model"]["merges"].append("q z"), "is not in the vocabulary"),
+    "a missing byte": (lambda t: t["model"]["vocab"].pop("Q"), "1 of the 256 bytes are not"),
+    "another pre-tokenizer": (
+        lambda t: t.update(pre_tokenizer={"type": "Whitespace"}),
+        "unsupported pre_tokenizer",
+    ),
+    "no pre-tokenizer": (lambda t: t.update(pre_tokenizer=None), "unsupported pre_tokenizer"),
+    "bad added tokens": (lambda t: t.update(added_tokens=[{}]), "without content or id"),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_files_that_lie_are_refused(name: str, tmp_path: Path) -> None:
+def test_invalid_files_are_refused(name: str, tmp_path: Path) -> None:
     change, message = CHANGES[name]
     table = saved(tmp_path)
     change(table)
@@ -89,7 +98,9 @@ def test_files_that_lie_are_refused(name: str, tmp_path: Path) -> None:
 
 @given(st.data())
 @settings(max_examples=200)
-def test_damaged_files_are_refused_or_read(tmp_path_factory: Any, data: st.DataObject) -> None:
+def test_damaged_files_raise_nothing_but_format_errors(
+    tmp_path_factory: Any, data: st.DataObject
+) -> None:
     folder = tmp_path_factory.mktemp("t", numbered=True)
     TRAINED.save(folder / "t.json")
     raw = bytearray((folder / "t.json").read_bytes())

@@ -8,7 +8,7 @@ import numpy as np
 
 from glassgrad.nn.gpt import GPT, Config
 from glassgrad.nn.state import get_state_dict
-from glassgrad.nn.tokenizer.vocabulary import letters
+from glassgrad.nn.tokenizer.vocabulary import byte_characters
 from support.files.gguf import gguf_file
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ def interleaved(array: Array, heads: int, rotary_width: int = 0) -> Array:
 
 
 def metadata_of(config: Config, architecture: str) -> dict[str, tuple[str, Any]]:
-    byte_names = list(letters())
+    byte_names = list(byte_characters())
     return {
         "general.architecture": ("str", architecture),
         f"{architecture}.context_length": ("u32", config.context),
