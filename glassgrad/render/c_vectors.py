@@ -52,8 +52,8 @@ def has_operator(u: UOp) -> bool:
     if u.op is Ops.BITCAST:
         return "bool" not in (u.dtype.kind, u.src[0].dtype.kind)
     # Shifts, divisions and casts with undefined cases are computed lane by lane.
-    is_open = REPEATS_SOURCE.get(u.op)
-    return is_open is None or not is_open(_of_scalars(u))
+    has_undefined_cases = REPEATS_SOURCE.get(u.op)
+    return has_undefined_cases is None or not has_undefined_cases(_of_scalars(u))
 
 
 def _of_scalars(u: UOp) -> UOp:

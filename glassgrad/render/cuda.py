@@ -24,7 +24,7 @@ BUILT_IN_VECTORS = {  # CUDA's vector types, by element
     dtypes.uint64: "ulonglong",
     dtypes.float64: "double",
 }
-MAX_LOAD_BYTES = 16  # of one load instruction
+MAX_LOAD_BYTES = 16  # of the widest load instruction
 
 BITCAST = (
     "template <class To, class From> __device__ __forceinline__ To bitcast(From from) "
@@ -117,5 +117,5 @@ class CUDARenderer(CStyleRenderer):
 
 def needs_definition(dtype: DType) -> bool:
     """True for vectors that CUDA lacks: it has up to 4 lanes, or 2 of 64 bits."""
-    most = 2 if dtype.bits == 64 else 4
-    return dtype.scalar not in BUILT_IN_VECTORS or dtype.count > most
+    max_lanes = 2 if dtype.bits == 64 else 4
+    return dtype.scalar not in BUILT_IN_VECTORS or dtype.count > max_lanes

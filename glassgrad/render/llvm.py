@@ -65,10 +65,9 @@ class OpenBlock:
     before: str  # the predecessor block
     starts: dict[UOp, str]  # accumulators assigned inside, with their values before
     phis: dict[UOp, str] = field(default_factory=dict)
-    advancing: dict[UOp, str] = field(
-        default_factory=dict
-    )  # INDEX that advances in the loop -> its start pointer
-    place: int = 0  # line at which the phis are inserted at the end of the loop
+    # INDEX that advances in the loop -> its start pointer
+    advancing: dict[UOp, str] = field(default_factory=dict)
+    phi_line: int = 0  # where the phis are inserted at the end of the loop
     index: str = ""
     first: str = "0"
     last: str = ""
@@ -103,7 +102,7 @@ class Function:
 
     def write(self, uop: UOp) -> None:
         row = ROWS.get(uop.op)
-        assert row is not None, f"{uop.op} has no place in an LLVM program: {uop!r}"
+        assert row is not None, f"there is no LLVM instruction for {uop.op}: {uop!r}"
         self.names[uop] = row(self, uop)
 
     def text(self, name: str) -> str:
@@ -160,7 +159,7 @@ def _type_of(argument: str) -> str:
 
 def assigned_inside(uops: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
     """For every RANGE and IF: the accumulators created before it and assigned inside it."""
-    place = {uop: i for i, uop in enumerate(uops)}
+    position = {uop: i for i, uop in enumerate(uops)}
     assigned: dict[UOp, list[UOp]] = {}
     open_now: list[UOp] = []
     for uop in uops:
@@ -172,7 +171,7 @@ def assigned_inside(uops: tuple[UOp, ...]) -> dict[UOp, list[UOp]]:
         elif uop.op is ASSIGN:
             acc = uop.src[0]
             for opener in open_now:
-                if place[acc] < place[opener] and acc not in assigned[opener]:
+                if position[acc] < position[opener] and acc not in assigned[opener]:
                     assigned[opener].append(acc)
     return assigned
 
@@ -197,8 +196,8 @@ def _const(f: Function, u: UOp) -> str:
 
 
 def _slot(f: Function, kind: str, slot: int, stem: str) -> str:
-    place = f.line("slot", f"getelementptr i64, ptr %args, i64 {slot}")
-    return f.line(stem, f"load {kind}, ptr {place}, align 8")
+    pointer = f.line("slot", f"getelementptr i64, ptr %args, i64 {slot}")
+    return f.line(stem, f"load {kind}, ptr {pointer}, align 8")
 
 
 def _param(f: Function, u: UOp) -> str:
@@ -258,7 +257,7 @@ def _range(f: Function, u: UOp) -> str:
     else:
         f.do(f"br label %{loop.label}")
     f.start_block(loop.label)
-    loop.place = len(f.lines)
+    loop.phi_line = len(f.lines)
     loop.index = f"%{f.fresh('i')}"
     loop.phis = {acc: f"%{f.fresh('acc')}" for acc in loop.starts}
     f.names |= {index: f"%{f.fresh('at')}" for index in loop.advancing}
@@ -306,7 +305,7 @@ def _end(f: Function, u: UOp) -> str:
     for acc, name in loop.phis.items():
         was = (loop.starts[acc], loop.before)
         phis.append(_phi(name, llvm_type(acc.dtype), was, (f.values[acc], latch)))
-    f.lines[loop.place : loop.place] = phis
+    f.lines[loop.phi_line : loop.phi_line] = phis
     _close(f, loop, latch)
     return ""
 

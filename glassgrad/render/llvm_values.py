@@ -264,9 +264,9 @@ def _shift(signed: str, unsigned: str) -> Row:
         flags = llvm_type(dtypes.bool.vec(u.dtype.count))
         fits = w.line("fits", f"icmp ult {kind} {w.name(y)}, {constant(bits, u.dtype)}")
         if word == "ashr":
-            most = constant(bits - 1, u.dtype)
-            places = w.line("places", _select(flags, fits, kind, w.name(y), most))
-            return w.line(_stem(u), f"ashr {kind} {w.name(x)}, {places}")
+            largest = constant(bits - 1, u.dtype)
+            amount_in_range = w.line("places", _select(flags, fits, kind, w.name(y), largest))
+            return w.line(_stem(u), f"ashr {kind} {w.name(x)}, {amount_in_range}")
         found = w.line(_stem(u), f"{word} {kind} {w.name(x)}, {w.name(y)}")
         return w.line(_stem(u), _select(flags, fits, kind, found, constant(0, u.dtype)))
 
@@ -323,8 +323,8 @@ def _to_int(w: Writer, source: UOp, dtype: DType) -> str:
     x, kind = w.name(source), llvm_type(source.dtype)
     flags, result = llvm_type(dtypes.bool.vec(dtype.count)), llvm_type(dtype)
     found = _convert(w, "fptosi" if dtype.kind == "int" else "fptoui", source, dtype)
-    least, most = int(dtypes.min(dtype)), int(dtypes.max(dtype))
-    for word, bound, value in (("olt", least, least), ("oge", most + 1, most), ("uno", 0, 0)):
+    low, high = int(dtypes.min(dtype)), int(dtypes.max(dtype))
+    for word, bound, value in (("olt", low, low), ("oge", high + 1, high), ("uno", 0, 0)):
         test = w.line("test", f"fcmp {word} {kind} {x}, {constant(float(bound), source.dtype)}")
         found = w.line("cast", _select(flags, test, result, constant(value, dtype), found))
     return found
