@@ -18,9 +18,9 @@ from glassgrad.devices.cpu.pool_code import EMPTY_KERNEL, EMPTY_KERNEL_TEXT
 from glassgrad.devices.protocol import Call
 from glassgrad.ir.stages import Program, Source
 
-DEFAULT_NS = 20_000
+DEFAULT_NS = 20_000  # with one thread, where nothing can be measured
 MIN_NS, MAX_NS = 10_000, 80_000  # beyond, something else was measured
-ROUNDS = 7
+ROUNDS = 7  # measurements, of which the median counts
 LAUNCHES = 64  # per measurement
 MIN_WORK_RATIO = 16  # work should take this many times as long as its distribution
 

@@ -106,9 +106,10 @@ def _symbols(code: bytes, sections: list[Section], table: Section) -> list[Symbo
     texts, found = sections[table.link], []
     for start in range(table.start, table.start + table.nbytes, SYMBOL.size):
         name, _, _, section, value, _ = SYMBOL.unpack_from(code, start)
-        is_place = section < RESERVED
-        _need(not is_place or section < len(sections), "a symbol in no section")
-        _need(not is_place or value <= sections[section].nbytes or not section, "a symbol outside")
+        is_offset = section < RESERVED
+        _need(not is_offset or section < len(sections), "a symbol of no section")
+        is_inside = not is_offset or not section or value <= sections[section].nbytes
+        _need(is_inside, "a symbol beyond the end of its section")
         found.append(Symbol(_text(code, texts, name), section, value))
     return found
 
@@ -123,14 +124,15 @@ def _relocations(code: bytes, sections: list[Section], symbols: int) -> list[Rel
             offset, about, addend = RELOCATION.unpack_from(code, start)
             number, kind = about >> 32, about & 0xFFFFFFFF
             is_inside = offset + 4 <= sections[table.target].nbytes
-            _need(number < symbols and is_inside, "a relocation outside")
+            _need(number < symbols, "a relocation of no symbol")
+            _need(is_inside, "a relocation beyond the end of its section")
             found.append(Relocation(table.target, offset, kind, number, addend))
     return found
 
 
 def _text(code: bytes, section: Section, offset: int) -> str:
     start, end = section.start + offset, section.start + section.nbytes
-    _need(section.kind == STRINGS and start < end <= len(code), "a name that is nowhere")
+    _need(section.kind == STRINGS and start < end <= len(code), "a name outside of its table")
     stop = code.find(b"\0", start, end)
     _need(stop >= 0, "a name without an end")
     return code[start:stop].decode()

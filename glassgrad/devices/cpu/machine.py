@@ -12,7 +12,7 @@ from glassgrad.ir.stages import Dot, Target
 
 CACHES = "/sys/devices/system/cpu/cpu0/cache"
 QUOTA = "/sys/fs/cgroup/cpu.max"
-DEFAULT_BYTES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}
+DEFAULT_BYTES = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # by cache level, if none are reported
 LINE_FACTS = ("coherency_line_size", "ways_of_associativity")
 DEFAULT_LINES = 64, 8  # bytes, ways
 UNITS = {"K": 10, "M": 20, "G": 30}

@@ -41,7 +41,7 @@ from glassgrad.devices.protocol import Call
 from glassgrad.memory.allocator import HOST, Block
 from glassgrad.memory.poison import is_poisoned, poison
 
-WORD = 8
+WORD = 8  # bytes of a pointer or an int64 in a table
 NO_TIMEOUT = -1.0  # as in Lock.acquire
 EXIT_TIMEOUT = 0.1  # seconds that an exit waits for a running table
 
@@ -72,11 +72,11 @@ class Table:
 
     def _fill(self, number: int, call: Call, arguments: int) -> None:
         program = call.executable.source.program
-        place = (number + 1) * LAUNCH_BYTES // WORD
-        self.launches[place] = call.executable.address
-        self.launches[place + 1] = arguments
-        self.launches[place + 2] = program.cores
-        self.launches[place + 3] = program.scratch_bytes
+        first_word = (number + 1) * LAUNCH_BYTES // WORD
+        self.launches[first_word] = call.executable.address
+        self.launches[first_word + 1] = arguments
+        self.launches[first_word + 2] = program.cores
+        self.launches[first_word + 3] = program.scratch_bytes
         for i, word in enumerate((*call.pointers, *call.values), self.starts[number]):
             self.arguments[i] = word
 
@@ -199,7 +199,7 @@ class Pool:
 
 # ---------------------------------------------------------------------- the code
 
-METH_O = 8
+METH_O = 8  # CPython's flag of a function of one object
 LEVEL = 0  # optimization level: the pool mostly waits, and faster code takes 20 ms more to compile
 
 

@@ -26,12 +26,8 @@ from __future__ import annotations
 
 BOX_BYTES = 512
 LAUNCH_BYTES = 32
-SCRATCH_AT, SPINS_IN_TABLE_AT, CALLER_AT, SPINS_AFTER_TABLE_AT = (
-    8,
-    40,
-    48,
-    56,
-)  # offsets in a box, as above
+# Offsets in a box, as above.
+SCRATCH_AT, SPINS_IN_TABLE_AT, CALLER_AT, SPINS_AFTER_TABLE_AT = 8, 40, 48, 56
 MUTEX_AT, CONDITION_AT = 128, 256
 SPINS_AFTER_TABLE = 2000  # pause instructions, about 50 us
 SPINS_IN_TABLE = 20_000  # half a millisecond: the next kernel of a table follows soon

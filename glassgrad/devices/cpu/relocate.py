@@ -1,6 +1,6 @@
 """A relocation and addresses -> the bytes to write, for x86-64 and AArch64.
 
-S is the address of the symbol, A the addend, P the address of the relocated place, G the address of
+S is the address of the symbol, A the addend, P the address of the relocated field, G the address of
 a word that holds S. Numbers and formulas are those of the processors' ABI supplements.
 """
 
