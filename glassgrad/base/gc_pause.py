@@ -26,9 +26,8 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if (
-                gc.get_count()[0] > MIN_OBJECTS_TO_FREEZE and not gc.get_freeze_count()
-            ):  # keep what others froze
+            # unfreeze() would also thaw what others froze.
+            if gc.get_count()[0] > MIN_OBJECTS_TO_FREEZE and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()  # moves them into the oldest generation
             gc.enable()

@@ -21,7 +21,7 @@ from glassgrad.memory.poison import is_poisoned, poison
 
 ALIGNMENT = 64  # a cache line, and the widest vector register
 MAPPED_BYTES = 1 << 20  # blocks from this size on are mapped, not allocated from the heap
-HUGE_PAGE_BYTES = 2 << 20
+HUGE_PAGE_BYTES = 2 << 20  # on x86-64 and AArch64 with pages of 4 KB
 
 
 class Block(NamedTuple):
@@ -186,9 +186,8 @@ def allocator_for(device: str) -> Allocator:
     return ALLOCATORS.setdefault(device, allocator) if family in CACHED_FAMILIES else allocator
 
 
-HOST_FAMILIES = frozenset(
-    ("CPU", "CLANG", "PYTHON", "DISK")
-)  # their memory is addressable by this process
+# Device families whose memory is addressable by this process.
+HOST_FAMILIES = frozenset(("CPU", "CLANG", "PYTHON", "DISK"))
 
 
 def is_host(device: str) -> bool:

@@ -75,11 +75,11 @@ def describe_buffer(view: MemoryView) -> tuple[PyBuffer, tuple[Any, ...]]:
     return record, (fmt, shape, strides, offsets)
 
 
-def _get_buffer(loan: Any, target: int, flags: int) -> int:
+def _get_buffer(exporter: Any, target: int, flags: int) -> int:
     """Fill in a Py_buffer; only memoryview calls this, and it accepts any layout."""
-    ctypes.memmove(target, ctypes.addressof(loan.record), ctypes.sizeof(PyBuffer))
-    incref(loan)
-    PyBuffer.from_address(target).obj = id(loan)
+    ctypes.memmove(target, ctypes.addressof(exporter.record), ctypes.sizeof(PyBuffer))
+    incref(exporter)
+    PyBuffer.from_address(target).obj = id(exporter)
     return 0
 
 

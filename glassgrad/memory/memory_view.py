@@ -89,9 +89,8 @@ class MemoryView:
         release: Release | None = None,
     ) -> None:
         self.released = False
-        self._release_token: list[None] = [
-            None
-        ]  # the thread that pops this may release: popping is atomic
+        # The thread that pops this may release: popping is atomic.
+        self._release_token: list[None] = [None]
         self._exports: list[None] = []  # one entry per live export of this view
         self._export_count: list[None] | None = None
         self._array_owner: Any = None
