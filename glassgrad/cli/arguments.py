@@ -80,23 +80,27 @@ def _train(arguments: ArgumentParser) -> None:
         "--model", default="nano", help="model size: nano, llama-nano, small, gpt2 (default: nano)"
     )
     arguments.add_argument(
-        "--vocab", type=_whole, default=1024, help="vocabulary size (default: 1024)"
+        "--vocab", type=_positive_int, default=1024, help="vocabulary size (default: 1024)"
     )
     arguments.add_argument(
-        "--context", type=_whole, help="context length in tokens (default: the model's)"
+        "--context", type=_positive_int, help="context length in tokens (default: the model's)"
     )
-    arguments.add_argument("--layers", type=_whole, help="number of layers (default: the model's)")
+    arguments.add_argument(
+        "--layers", type=_positive_int, help="number of layers (default: the model's)"
+    )
     length = arguments.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=_whole, help="number of steps (default: 1000)")
-    length.add_argument("--minutes", type=_positive, help="training time in minutes")
-    arguments.add_argument("--batch", type=_whole, default=8, help="batch size (default: 8)")
+    length.add_argument("--steps", type=_positive_int, help="number of steps (default: 1000)")
+    length.add_argument("--minutes", type=_positive_float, help="training time in minutes")
+    arguments.add_argument("--batch", type=_positive_int, default=8, help="batch size (default: 8)")
     arguments.add_argument(
-        "--rate", type=_positive, default=3e-3, help="learning rate (default: 0.003)"
+        "--rate", type=_positive_float, default=3e-3, help="learning rate (default: 0.003)"
     )
-    arguments.add_argument("--seed", type=_seed, default=0, help="random seed (default: 0)")
+    arguments.add_argument(
+        "--seed", type=_nonnegative_int, default=0, help="random seed (default: 0)"
+    )
     arguments.add_argument(
         "--prompt",
-        type=_some,
+        type=_nonempty,
         default="def",
         help="at the end, print a sample that starts with this text",
     )
@@ -110,24 +114,31 @@ The model is a folder written by `glassgrad train`, a folder from Hugging Face (
 def _generate(arguments: ArgumentParser) -> None:
     arguments.add_argument("model", type=Path, help="a folder, or a .gguf file")
     arguments.add_argument(
-        "prompt", nargs="?", type=_some, default="def", help="start of the text (default: def)"
+        "prompt", nargs="?", type=_nonempty, default="def", help="start of the text (default: def)"
     )
     arguments.add_argument(
-        "--tokens", type=_whole, default=200, help="number of tokens to generate (default: 200)"
+        "--tokens",
+        type=_positive_int,
+        default=200,
+        help="number of tokens to generate (default: 200)",
     )
     arguments.add_argument(
         "--temperature",
-        type=_number,
+        type=_nonnegative_float,
         default=0.7,
         help="sampling temperature; 0 is greedy (default: 0.7)",
     )
-    arguments.add_argument("--top-k", type=_whole, help="sample from the k most likely tokens")
+    arguments.add_argument(
+        "--top-k", type=_positive_int, help="sample from the k most likely tokens"
+    )
     arguments.add_argument(
         "--top-p",
-        type=_number,
+        type=_nonnegative_float,
         help="sample from the most likely tokens with this total probability",
     )
-    arguments.add_argument("--seed", type=_seed, help="random seed, for reproducible text")
+    arguments.add_argument(
+        "--seed", type=_nonnegative_int, help="random seed, for reproducible text"
+    )
     arguments.add_argument("--tokenizer", type=Path, help="path of another tokenizer.json")
 
 
@@ -179,13 +190,13 @@ def _cache(arguments: ArgumentParser) -> None:
                       help="size in megabytes after prune (default: 200)")  # fmt: skip
 
 
-def _whole(text: str) -> int:
+def _positive_int(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
-def _number(text: str) -> float:
+def _nonnegative_float(text: str) -> float:
     try:
         found = float(text)
     except ValueError:
@@ -195,13 +206,13 @@ def _number(text: str) -> float:
     return found
 
 
-def _positive(text: str) -> float:
-    if not (found := _number(text)):
+def _positive_float(text: str) -> float:
+    if not (found := _nonnegative_float(text)):
         raise ArgumentTypeError(f"{text!r} is not a number above 0")
     return found
 
 
-def _seed(text: str) -> int:
+def _nonnegative_int(text: str) -> int:
     if not text.isdecimal():
         raise ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
     return int(text)
@@ -213,14 +224,14 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _some(text: str) -> str:
+def _nonempty(text: str) -> str:
     if not text:
         raise ArgumentTypeError("the prompt must not be empty")
     return text
 
 
 def _megabytes(text: str) -> int:
-    return int(_number(text) * 1e6)
+    return int(_nonnegative_float(text) * 1e6)
 
 
 def for_expression(options: Any) -> Any:

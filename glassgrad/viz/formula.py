@@ -17,7 +17,7 @@ from glassgrad.ir.ops import AxisKind, Exclusive, Ops
 from glassgrad.ir.staged import scan_op
 from glassgrad.ir.uop import UOp
 
-MAX_LETTERS = 72  # a longer expression gets a name
+MAX_INLINED = 72  # characters; a longer expression gets a name
 LETTERS = {AxisKind.LOOP: "i", AxisKind.REDUCE: "k", AxisKind.CORE: "c", AxisKind.UPCAST: "u"}
 LETTERS |= {AxisKind.LANE: "l", AxisKind.UNROLL: "n", AxisKind.GLOBAL: "g", AxisKind.LOCAL: "t"}
 INFIX = {  # (symbol, precedence)
@@ -62,7 +62,7 @@ class Writer:
         if node.op is Ops.SINK:
             return
         is_value = node.op not in UNNAMED and node.dtype.kind not in ("index", "void")
-        is_long = len(text) > MAX_LETTERS or node.op in (Ops.REDUCE, Ops.SCAN)
+        is_long = len(text) > MAX_INLINED or node.op in (Ops.REDUCE, Ops.SCAN)
         if node.op in (Ops.STORE, Ops.STAGE):
             target, value = text.split(" = ", 1)
             self.lines.append(f"{target} = {value}")
@@ -82,8 +82,8 @@ class Writer:
         if node.op is Ops.INDEX:
             return self._element(node)
         if node.op is Ops.STAGE:
-            places = ", ".join(texts[1 : 1 + len(node.arg)])
-            return f"scratch{len(self.lines)}[{places}] = {texts[0]}"
+            indices = ", ".join(texts[1 : 1 + len(node.arg)])
+            return f"scratch{len(self.lines)}[{indices}] = {texts[0]}"
         if node.op is Ops.NEG:
             return f"-{self._inner(node.src[0], 7)}"
         if node.op in INFIX and len(texts) == 2:
@@ -102,8 +102,8 @@ class Writer:
     def _element(self, node: UOp) -> str:
         """An element of a buffer, with its gate."""
         gates = [source for source in node.src[1:] if source.dtype.kind == "bool"]
-        places = [self.texts[source] for source in node.src[1:] if source not in gates]
-        text = f"{self.texts[node.src[0]]}[{', '.join(places)}]"
+        indices = [self.texts[source] for source in node.src[1:] if source not in gates]
+        text = f"{self.texts[node.src[0]]}[{', '.join(indices)}]"
         return f"({text} if {self.texts[gates[0]]} else 0)" if gates else text
 
 

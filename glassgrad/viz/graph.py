@@ -15,7 +15,7 @@ from glassgrad.ir.uop import UOp, toposort
 from glassgrad.schedule import base_buffer
 from glassgrad.viz.formula import TOTALS
 
-MAX_LETTERS = 80  # of an op's printed arg
+MAX_ARG = 80  # characters of an op's printed arg
 
 
 @mutable
@@ -117,7 +117,7 @@ def _arg(node: UOp) -> str:
     if node.op is Ops.REDUCE:
         return f"{TOTALS[node.arg[0]]} over {', '.join(map(str, node.arg[1]))}"
     text = f"{node.arg:.7g}" if isinstance(node.arg, float) else str(node.arg)
-    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}…"
+    return text if len(text) <= MAX_ARG else f"{text[:MAX_ARG]}…"
 
 
 def _lines_of(stored: Sequence[UOp], computed: Sequence[UOp], lines: Lines) -> list[int]:
