@@ -117,7 +117,7 @@ class Autograd(TensorCore):
             )
         return expanded(cast_to(gradient.uop, self.uop.dtype), self.shape)
 
-    # ------------------------------------------------------------------ who takes part
+    # ------------------------------------------------------------------ parameters
 
     def is_param_(self, is_param: bool = True) -> Self:
         """Set whether backward() leaves a gradient here.

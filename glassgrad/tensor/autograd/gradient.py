@@ -1,4 +1,4 @@
-"""a value and its inputs -> gradients: reverse-mode accumulation over the graph."""
+"""A value and its inputs -> gradients: reverse-mode accumulation over the graph."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from glassgrad.tensor.record import mark_origin
 ASSIGN, COPY, CUSTOM, DEFERRED = Ops.ASSIGN, Ops.COPY, Ops.CUSTOM, Ops.DEFERRED
 OPAQUE_GRADIENT = frozenset((COPY, CUSTOM, Ops.BIND))
 ALL_ELEMENTS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
-FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {
-    ASSIGN
-}  # ops with gradients for all sources
+# Ops with gradients for all sources.
+FLOWING = frozenset(op for op, rules in RULES.items() if all(rules)) - {ASSIGN}
 
 # The arg of CUSTOM(value, …): (node, its gradient, nodes that need gradients) -> gradients of any
-# nodes under it. See autograd/custom.py.
+# nodes under it. See tensor/autograd/custom.py.
 CustomRule = Callable[[UOp, UOp, set[UOp]], dict[UOp, UOp]]
 
 

@@ -1,4 +1,4 @@
-"""a value -> the buffer that holds it, and whether that buffer was overwritten since."""
+"""A value -> the buffer that holds it, and whether that buffer was overwritten since."""
 
 from __future__ import annotations
 

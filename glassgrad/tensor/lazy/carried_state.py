@@ -1,4 +1,4 @@
-"""values to compute -> intermediate values to materialize, because later computations read them.
+"""Values to compute -> intermediate values to materialize, because later computations read them.
 
 An intermediate value is computed inside of its consumer, and again inside of the next one. State
 that a program carries from one computation to the next would then be recomputed from the start of

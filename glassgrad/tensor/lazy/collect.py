@@ -1,4 +1,4 @@
-"""values -> all values to compute in one call, with everything that their writes concern.
+"""Values -> all values to compute in one call, with everything that their writes concern.
 
 An ASSIGN runs once only. Every live tensor that still reads the version which it overwrites is
 computed in the same call, before the write.
@@ -174,7 +174,7 @@ def _aliases_buffer(value: UOp) -> bool:
     return value.op is BUFFER or value.op is ASSIGN
 
 
-# ---------------------------------------------------------------------- what is gone
+# ---------------------------------------------------------------------- overwritten contents
 
 
 def overwritten_buffer(nodes: Iterable[UOp]) -> UOp | None:

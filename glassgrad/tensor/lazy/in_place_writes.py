@@ -1,4 +1,4 @@
-"""a target and a value -> the next version of the target's buffer; at once if memory is aliased.
+"""A target and a value -> the next version of the target's buffer; at once if memory is aliased.
 
 A write is recorded and runs on demand; buffer versions order it and its readers. There are no such
 versions if other storages overlap the target's bytes or if the target is a file. Then program order

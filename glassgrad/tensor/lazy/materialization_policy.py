@@ -1,4 +1,4 @@
-"""values to compute -> intermediate values to store, since live tensors would recompute them.
+"""Values to compute -> intermediate values to store, since live tensors would recompute them.
 
 A program may realize one part of a graph first (a cache that each layer writes to, say) and the
 rest later. Two kinds of intermediate values are then stored instead of computed twice: those that

@@ -1,4 +1,4 @@
-"""lazy tensors -> tensors in memory: compute values, and make live tensors hold their buffers.
+"""Lazy tensors -> tensors in memory: compute values, and make live tensors hold their buffers.
 
 A View object identifies one version of the contents of a buffer.
 """

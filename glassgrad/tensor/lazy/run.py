@@ -1,4 +1,4 @@
-"""a graph -> views: the whole pipeline, which is imported when the first value is computed."""
+"""A graph -> views: the whole pipeline, which is imported when the first value is computed."""
 
 from __future__ import annotations
 
