@@ -23,7 +23,7 @@ def places(*shape: int) -> Tensor:
 
 def same_as_rounded_once(function: Callable[..., Tensor], dtype: str, *arrays: np.ndarray) -> None:
     narrow = [Tensor(array).cast(dtype).realize() for array in arrays]
-    found = function(*narrow)
+    found = function(*narrow).realize()
     wanted = function(*[one.float().realize() for one in narrow]).cast(dtype)
     assert found.dtype is narrow[0].dtype
     np.testing.assert_array_equal(found.float().numpy(), wanted.float().numpy())
@@ -103,3 +103,14 @@ def test_batchnorm_keeps_the_dtype_and_rounds_once(dtype: str) -> None:
             assert found.dtype is x.dtype
             wanted = wanted.cast(x.dtype).float().numpy()
             np.testing.assert_array_equal(found.float().numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("shape", [(1000, 64), (777, 65), (2048, 256), (3, 2000)])
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_extremes_along_any_axis(dtype: str, shape: tuple[int, ...], axis: int | None) -> None:
+    """Extremes of columns are combined over blocks of rows, in float32 too."""
+    for name in ("max", "min", "argmax"):
+        same_as_rounded_once(
+            lambda x, name=name: getattr(x, name)(axis).cast(x.dtype), dtype, numbers(*shape)
+        )

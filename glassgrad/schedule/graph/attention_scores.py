@@ -132,7 +132,8 @@ class ScoreRematerializer:
                         self._recompute(value, self._transposed, is_transposed=True)
                     )
                 product = _with_source(reduce, value, scores, self.done)
-                return _swap_result_axes(product) if indices[-1] is statement.axes[-1] else product
+                is_transposed = len(reduce.shape) > 1 and indices[-1] is statement.axes[-1]
+                return _swap_result_axes(product) if is_transposed else product
         return None
 
     def _can_fuse_backward(self, scores: UOp) -> bool:

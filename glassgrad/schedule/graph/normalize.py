@@ -1,5 +1,5 @@
-"""Graph -> graph with computed values as buffers, without DETACH and CUSTOM, with sums of narrow
-floats in float32, and long reductions split.
+"""Graph -> graph with computed values as buffers, without DETACH and CUSTOM, with reductions of
+narrow floats in float32, and long reductions split.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from glassgrad.ir.uop import UOp, const, toposort
 from glassgrad.schedule.graph.split_reduction import split_reduction, split_scan
 
 CAST, RESHAPE, REDUCE, SCAN = Ops.CAST, Ops.RESHAPE, Ops.REDUCE, Ops.SCAN
-ROUNDING_OPS = frozenset((Ops.ADD, Ops.MUL))  # reductions whose partial results are rounded
+COMBINING_OPS = frozenset((Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN))
 TRANSPARENT = frozenset((Ops.DETACH, Ops.CUSTOM))
 
 
@@ -49,7 +49,7 @@ def _simplify(node: UOp) -> UOp:
         return split_scan(node)
     if op is not REDUCE:
         return node
-    if node.arg[0] in ROUNDING_OPS and _is_narrow_float(node.dtype):
+    if node.arg[0] in COMBINING_OPS and _is_narrow_float(node.dtype):
         (x,) = node.src
         wide = UOp(REDUCE, dtypes.float32, (UOp(CAST, dtypes.float32, (x,)),), node.arg)
         return UOp(CAST, node.dtype, (split_reduction(wide),))

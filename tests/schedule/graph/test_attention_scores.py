@@ -131,3 +131,23 @@ def test_gradients_are_the_slopes(
         moved = [[*x[:number], x[number] + sign * way, *x[number + 1 :]] for sign in (1e-5, -1e-5)]
         above, below = [reference(inputs, late) for inputs in moved]
         assert (slope.numpy() * way).sum() == pytest.approx((above - below) / 2e-5, rel=2e-3)
+
+
+@pytest.mark.parametrize("widths", [(13, 784, 1), (13, 784, 3), (3, 2000, 1)])
+def test_wide_layers_before_few_outputs_have_gradients(widths: tuple[int, ...]) -> None:
+    """A layer much wider than its input is a wide product; the gradient of the next layer's weight
+    sums it over rows, to a vector if there is one output.
+    """
+    rng = np.random.default_rng(0)
+    inputs, wide, outputs = widths
+    shapes = (1000, inputs), (inputs, wide), (wide,), (wide, outputs)
+    x, first, bias, second = [rng.standard_normal(shape) for shape in shapes]
+    data, *params = [Tensor(part.astype(np.float32)) for part in (x, first, bias, second)]
+    loss = ((data @ params[0] + params[1]).tanh() @ params[2]).square().mean()
+    found = loss.gradient(*params)
+    Tensor.realize(loss, *found)
+    hidden = np.tanh(x @ first + bias)
+    g = 2 * (hidden @ second) / (1000 * outputs)
+    before = g @ second.T * (1 - hidden**2)
+    for one, other in zip(found, (x.T @ before, before.sum(0), hidden.T @ g), strict=True):
+        np.testing.assert_allclose(one.numpy(), other, rtol=1e-3, atol=1e-4 * np.abs(other).max())
