@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.atomic import PART
+from glassgrad.nn.files.atomic import PART_PREFIX
 from glassgrad.nn.files.safetensors import METADATA, safe_load, safe_load_metadata, safe_save
 from glassgrad.nn.state import get_state_dict, load_state_dict
 from glassgrad.tensor.extension import GENERATOR
@@ -141,7 +141,7 @@ class Checkpoints:
         """
         later = [path for path in self._files() if _step(path) > _step(newest)]
         older = sorted(set(self._files()) - set(later), key=_step)
-        for path in (*later, *older[: -self.keep], *self.folder.glob(f"{PART}*")):
+        for path in (*later, *older[: -self.keep], *self.folder.glob(f"{PART_PREFIX}*")):
             path.unlink(missing_ok=True)
 
     def _seekable(self) -> dict[str, Seekable]:

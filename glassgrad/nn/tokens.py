@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassgrad.base.errors import FormatError, ShapeError
-from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.files.atomic import write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ def write_tokens(
     text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({count},), }}"
     head = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
     header = head + text.encode().ljust(HEADER_BYTES - 11) + b"\n"
-    written_whole(Path(path), _pieces(header, chunks, dtype, vocab_size))
+    write_atomically(Path(path), _pieces(header, chunks, dtype, vocab_size))
     return count
 
 

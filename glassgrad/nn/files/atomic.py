@@ -1,4 +1,4 @@
-"""bytes -> a file that is there as a whole or not at all, whenever the machine stops."""
+"""Atomic writes: after a crash a file has all of its old content or all of the new."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-PART = ".part-"  # how the names of unfinished files begin
+PART_PREFIX = ".part-"  # of the names of unfinished files
 
 
-def written_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Write into a file of another name, wait until it is on the disk, then rename it."""
+def write_atomically(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a temporary file, sync it to disk, and rename it to `path`."""
     path = path.absolute()
     try:
-        _written(path, parts)
-    except OSError as error:  # it knows the unfinished file's name, or with a full disk none
-        if error.errno is None or PART not in str(error.filename or PART):
+        _write(path, parts)
+    except OSError as error:  # it names the unfinished file, or no file if the disk is full
+        if error.errno is None or PART_PREFIX not in str(error.filename or PART_PREFIX):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _written(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+def _write(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=PART)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=PART_PREFIX)
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as out:
@@ -39,14 +39,14 @@ def _written(path: Path, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def _umask() -> int:
-    """Which permissions new files go without; it can only be read by setting it."""
+    """The umask of the process, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def _sync_folder(folder: Path) -> None:
-    """The new name is on the disk, too. Windows has no such thing."""
+    """Sync the rename to disk. Windows cannot sync folders."""
     if os.name == "posix":
         opened = os.open(folder, os.O_RDONLY)
         try:

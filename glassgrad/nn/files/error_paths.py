@@ -1,4 +1,4 @@
-"""a reader of files -> one whose errors say which file is not what it should be."""
+"""Error paths: a decorator that adds the path of a file to the errors of its reader."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from glassgrad.tensor.tensor import Tensor
 Reader = TypeVar("Reader", bound=Callable[..., Any])
 
 
-def naming(read: Reader) -> Reader:
-    """The same reader; of what is damaged in memory there is no name to tell."""
+def path_in_errors(read: Reader) -> Reader:
+    """Add the path to every FormatError of a reader, unless it reads a Tensor."""
 
     @wraps(read)
-    def reads(fn: Tensor | str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
+    def wrapper(fn: Tensor | str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
         try:
             return read(fn, *args, **kwargs)
         except FormatError as error:
@@ -26,4 +26,4 @@ def naming(read: Reader) -> Reader:
             message = f"{fspath(fn)}: {error.message}"
             raise FormatError(message, hint=error.hint, origin=error.origin) from None
 
-    return cast(Reader, reads)
+    return cast(Reader, wrapper)

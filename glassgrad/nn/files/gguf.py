@@ -22,8 +22,8 @@ import numpy as np
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.error_paths import naming
-from glassgrad.nn.files.mapped import Bytes, are_sizes, mapped, part, tensor
+from glassgrad.nn.files.error_paths import path_in_errors
+from glassgrad.nn.files.mapped import Bytes, are_valid_sizes, checked_slice, map_file, tensor_view
 from glassgrad.nn.files.quantised import FORMATS
 from glassgrad.nn.quantised import Blocks
 from glassgrad.tensor.tensor import Tensor
@@ -61,14 +61,14 @@ class Entry(NamedTuple):
     offset: int  # bytes from the start of the elements
 
 
-@naming
+@path_in_errors
 def gguf_load(fn: Tensor | str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The metadata of a file, and its tensors."""
     metadata, tensors = read_gguf(fn, frozenset())
     return metadata, {name: one for name, one in tensors.items() if isinstance(one, Tensor)}
 
 
-@naming
+@path_in_errors
 def read_gguf(
     fn: Tensor | str | PathLike[str], keep_quantised: Container[int]
 ) -> tuple[dict[str, Any], dict[str, Tensor | Blocks]]:
@@ -76,7 +76,7 @@ def read_gguf(
 
     A model that is split into several files is read from all of them, given any part.
     """
-    metadata, tensors = _read_part(mapped(fn), keep_quantised)
+    metadata, tensors = _read_part(map_file(fn), keep_quantised)
     count = metadata.get("split.count", 1)
     if type(count) is not int or not 0 <= count <= MAX_PARTS:
         raise FormatError(f"split.count of the file is {count!r:.40}, not a number of parts")
@@ -108,7 +108,7 @@ def _read_parts(
     whole: dict[str, Any] = {}
     tensors: dict[str, Tensor | Blocks] = {}
     for number, path in enumerate(paths):
-        metadata, found = _read_part(mapped(path), keep_quantised)
+        metadata, found = _read_part(map_file(path), keep_quantised)
         split = [metadata.get(name) for name in ("split.no", "split.count")]
         if [str(one) for one in split] != [str(number), str(len(paths))]:
             raise FormatError(f"{path.name} is not part {number + 1} of {len(paths)}")
@@ -151,7 +151,7 @@ class Reader:
         self.raw, self.position = raw, 0
 
     def take(self, size: int) -> Bytes:
-        found = part(self.raw, self.position, size, "a value")
+        found = checked_slice(self.raw, self.position, size, "a value")
         self.position += size
         return found
 
@@ -193,7 +193,7 @@ class Reader:
     def entry(self) -> Entry:
         name = self.text(MAX_NAME_BYTES)
         sizes = [self.number("Q") for _ in range(self.count(self.number("I"), 8))]
-        if not are_sizes(sizes):
+        if not are_valid_sizes(sizes):
             raise FormatError(f"{name:.60} has the invalid shape {tuple(sizes[::-1])!r:.60}")
         # Files list the innermost axis first.
         return Entry(name, tuple(sizes[::-1]), self.number("I"), self.number("Q"))
@@ -213,7 +213,9 @@ def _tensor(
     count = prod(shape)
     plain = PLAIN.get(kind)
     if plain is not None:
-        return tensor(part(raw, start + offset, count * plain.itemsize, name), plain, shape)
+        return tensor_view(
+            checked_slice(raw, start + offset, count * plain.itemsize, name), plain, shape
+        )
     quantised = FORMATS.get(kind)
     if quantised is None:
         raise FormatError(f"{name:.60} has the unknown type {kind}")
@@ -222,7 +224,7 @@ def _tensor(
         raise FormatError(
             f"{name:.60} has shape {shape}: the last axis must be a multiple of {block_size}"
         )
-    blocks = part(raw, start + offset, count // block_size * block_bytes, name)
+    blocks = checked_slice(raw, start + offset, count // block_size * block_bytes, name)
     if kind in keep_quantised and len(shape) == 2 and blocks.ctypes.data % 2 == 0:
         return Blocks(kind, blocks.reshape(shape[0], -1, block_bytes))
     with np.errstate(all="ignore"):  # a damaged file may have any scales

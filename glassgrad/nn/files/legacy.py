@@ -1,7 +1,7 @@
-"""PyTorch's files from before 1.6 -> what they hold; no code runs.
+"""Files of PyTorch before 1.6 -> the saved object, without running code.
 
-Five pickles stand behind each other: a magic number, a version, facts about the machine, the object
-and the keys of its storages. Then come the storages: 8 bytes that say how many elements, and these.
+A file is five pickles (a magic number, a version, facts about the machine, the object and the keys
+of its storages) and the storages: 8 bytes for the number of elements, and the elements.
 """
 
 from __future__ import annotations
@@ -12,72 +12,70 @@ import numpy as np
 
 from glassgrad.base.dtype import DType
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.mapped import Bytes, part
+from glassgrad.nn.files.mapped import Bytes, checked_slice
 from glassgrad.nn.files.storages import Builder
-from glassgrad.nn.files.unpickler import unpickled
+from glassgrad.nn.files.unpickler import unpickle
 
 MAGIC = 0x1950A86A20F9469CFC6C
 VERSION = 1001
-NOTHING = np.zeros(0, np.uint8)
-LONGEST_LINE = 1 << 12
+EMPTY = np.zeros(0, np.uint8)
+MAX_LINE_BYTES = 1 << 12
 
 
-class Reading:
-    """Bytes as a file that is read from front to back."""
+class ByteReader:
+    """A file object that reads mapped bytes in sequence."""
 
-    def __init__(self, raw: Bytes) -> None:
-        self.raw, self.place = raw, 0
+    def __init__(self, raw: Bytes, position: int = 0) -> None:
+        self.raw, self.position = raw, position
 
     def tell(self) -> int:
-        return self.place
+        return self.position
 
     def read(self, size: int) -> bytes:
-        found = self.raw[self.place : self.place + max(size, 0)].tobytes()
-        self.place += len(found)
+        found = self.raw[self.position : self.position + max(size, 0)].tobytes()
+        self.position += len(found)
         return found
 
     def readline(self) -> bytes:
-        ahead = self.raw[self.place : self.place + LONGEST_LINE].tobytes()
-        return self.read(ahead.find(b"\n") + 1 or len(ahead))
+        buffered = self.raw[self.position : self.position + MAX_LINE_BYTES].tobytes()
+        return self.read(buffered.find(b"\n") + 1 or len(buffered))
 
 
 def is_legacy(raw: Bytes) -> bool:
-    """Whether a file begins as a pickle does."""
+    """True if a file starts with a pickle."""
     return bytes(raw[:2]) in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
 def legacy_load(raw: Bytes) -> Any:
-    """The object; its tensors are windows on the file."""
-    file = Reading(raw)
+    """The saved object; its tensors are views of the file."""
+    file = ByteReader(raw)
     dtypes: dict[str, DType] = {}
 
-    def note(key: str, dtype: DType, count: int) -> Bytes:
+    def record_dtype(key: str, dtype: DType, count: int) -> Bytes:
         if dtypes.setdefault(key, dtype) is not dtype:
             raise FormatError(f"storage {key:.40} has two dtypes")
-        return NOTHING
+        return EMPTY
 
-    magic, version, machine = (unpickled(file, Builder(note)) for _ in range(3))
+    magic, version, machine = (unpickle(file, Builder(record_dtype)) for _ in range(3))
     if magic != MAGIC or version != VERSION or not isinstance(machine, dict):
-        raise FormatError("this is no file that torch.save writes")
+        raise FormatError("the file was not written by torch.save")
     if machine.get("little_endian") is not True:
-        raise FormatError("the numbers of this file are big-endian")
-    start = file.tell()
-    unpickled(file, Describing(note))
-    keys = unpickled(file, Builder(note))
-    places = _places(raw, file.tell(), keys, dtypes)
+        raise FormatError("the file is big-endian, which is not supported")
+    start = file.tell()  # the object needs its storages, which follow: scan it first
+    unpickle(file, StorageScan(record_dtype))
+    keys = unpickle(file, Builder(record_dtype))
+    storages = _storages(raw, file.tell(), keys, dtypes)
 
     def find(key: str, dtype: DType, count: int) -> Bytes:
-        if key not in places:
+        if key not in storages:
             raise FormatError(f"there is no storage {key!r:.40} in this file")
-        return part(places[key], 0, count * dtype.itemsize, f"storage {key:.40}")
+        return checked_slice(storages[key], 0, count * dtype.itemsize, f"storage {key:.40}")
 
-    again = Reading(raw)
-    again.place = start
-    return unpickled(again, Builder(find))
+    return unpickle(ByteReader(raw, start), Builder(find))
 
 
-class Describing(Builder):
-    """Reads a pickle for its storages alone, whose elements stand behind it."""
+class StorageScan(Builder):
+    """Visits the storages of a pickle, and builds nothing."""
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
         return {}
@@ -86,15 +84,15 @@ class Describing(Builder):
         return {}
 
 
-def _places(raw: Bytes, at: int, keys: Any, dtypes: dict[str, DType]) -> dict[str, Bytes]:
+def _storages(raw: Bytes, position: int, keys: Any, dtypes: dict[str, DType]) -> dict[str, Bytes]:
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise FormatError("the keys of the storages are no list of texts")
+        raise FormatError("the keys of the storages must be a list of strings")
     found: dict[str, Bytes] = {}
     for key in keys:
         if key not in dtypes:
-            raise FormatError(f"storage {key!r:.40} belongs to no tensor")
-        count = int.from_bytes(part(raw, at, 8, "a storage").tobytes(), "little")
+            raise FormatError(f"storage {key!r:.40} is not used by any tensor")
+        count = int.from_bytes(checked_slice(raw, position, 8, "a storage").tobytes(), "little")
         size = count * dtypes[key].itemsize
-        found[key] = part(raw, at + 8, size, f"storage {key:.40}")
-        at += 8 + size
+        found[key] = checked_slice(raw, position + 8, size, f"storage {key:.40}")
+        position += 8 + size
     return found

@@ -1,10 +1,10 @@
-"""safetensors files <-> tensors by name: read as windows on the mapped file, written atomically.
+"""safetensors files <-> tensors by name: read as views of the mapped file, written atomically.
 
-A file is 8 bytes that say how long the header is, the header, which is JSON, and the elements:
+A file is the length of the header in 8 bytes, the header, which is JSON, and the elements:
 
     {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {…}}
 
-Nothing in it is believed before it was checked.
+The header is checked before it is used.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from glassgrad.base.dtype import DType, dtypes
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.atomic import written_whole
-from glassgrad.nn.files.error_paths import naming
+from glassgrad.nn.files.atomic import write_atomically
+from glassgrad.nn.files.error_paths import path_in_errors
 from glassgrad.tensor.extension import realized_view
 from glassgrad.tensor.tensor import Tensor
 
@@ -42,13 +42,13 @@ DTYPES: dict[str, DType] = {
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 METADATA = "__metadata__"
-ALIGNMENT = 64  # of the first element, so that vectors are read from whole lines of the cache
-LONGEST_HEADER = 100_000_000  # what other readers take, too
-MOST_AXES = 64
+ALIGNMENT = 64  # of the first element, in bytes: a cache line
+MAX_HEADER_BYTES = 100_000_000  # the limit of other readers, too
+MAX_AXES = 64
 
 
 class Entry(NamedTuple):
-    """Where a tensor lies: bytes from the end of the header on."""
+    """A tensor in the file; offsets are in bytes from the end of the header."""
 
     name: str
     dtype: DType
@@ -60,9 +60,9 @@ class Entry(NamedTuple):
 # ---------------------------------------------------------------------- reading
 
 
-@naming
+@path_in_errors
 def safe_load(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
-    """The tensors of a file, as windows on it: nothing is read before it is used.
+    """The tensors of a file, as views of it: pages are read when they are used.
 
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "x.safetensors")
@@ -72,12 +72,12 @@ def safe_load(fn: Tensor | str | PathLike[str]) -> dict[str, Tensor]:
     """
     raw = _raw(fn)
     start, header = _header(raw)
-    return {entry.name: _window(raw, start, entry) for entry in _entries(raw, start, header)}
+    return {entry.name: _view(raw, start, entry) for entry in _entries(raw, start, header)}
 
 
-@naming
+@path_in_errors
 def safe_load_metadata(fn: Tensor | str | PathLike[str]) -> tuple[Tensor, int, dict[str, Any]]:
-    """The bytes of a file, where its elements begin, and its header."""
+    """The bytes of a file, the offset of its elements, and its header."""
     raw = _raw(fn)
     return (raw, *_header(raw))
 
@@ -86,7 +86,9 @@ def _raw(fn: Tensor | str | PathLike[str]) -> Tensor:
     if not isinstance(fn, Tensor):
         return Tensor(Path(fn), requires_grad=False)
     if fn.dtype is not dtypes.uint8 or fn.ndim != 1:
-        raise FormatError(f"a file is one axis of uint8, not {fn.shape} of {fn.dtype.name}")
+        raise FormatError(
+            f"a file must be a 1-dimensional uint8 tensor, not {fn.dtype.name} {fn.shape}"
+        )
     return fn
 
 
@@ -95,60 +97,62 @@ def _header(raw: Tensor) -> tuple[int, dict[str, Any]]:
     if size < 8:
         raise FormatError(f"{size} bytes are too few for a safetensors file")
     length = int.from_bytes(raw[:8].data().tobytes(), "little")
-    if length > min(size - 8, LONGEST_HEADER):
+    if length > min(size - 8, MAX_HEADER_BYTES):
         raise FormatError(
-            f"the header is said to have {length} bytes, in a file of {size}",
-            hint="the file is cut short, or is no safetensors file",
+            f"the header should have {length} bytes, but the file has {size}",
+            hint="the file is truncated, or is not a safetensors file",
         )
     text = raw[8 : 8 + length].data().tobytes() if length else b""
     try:
-        header = json.loads(text.decode(), object_pairs_hook=_no_name_twice)
+        header = json.loads(text.decode(), object_pairs_hook=_unique_names)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"the header is not what a safetensors file has: {error}") from None
+        raise FormatError(f"the header is not valid JSON: {error}") from None
     if not isinstance(header, dict):
-        raise FormatError("the header of a safetensors file is an object")
+        raise FormatError("the header must be a JSON object")
     return 8 + length, header
 
 
-def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("two tensors have the same name")
     return found
 
 
 def _entries(raw: Tensor, start: int, header: dict[str, Any]) -> list[Entry]:
-    """Every tensor of the header, checked: they lie behind each other and fill the file."""
+    """The checked tensors of the header: they must fill the file without gaps or overlaps."""
     rows = [(name, row) for name, row in header.items() if name != METADATA]
     entries = sorted((_entry(name, row) for name, row in rows), key=lambda one: one[3:])
-    place = 0
+    position = 0
     for entry in entries:
-        if entry.begin != place:
-            raise FormatError(f"{entry.name} begins at byte {entry.begin} instead of {place}")
-        place = entry.end
-    if start + place != raw.shape[0]:
+        if entry.begin != position:
+            raise FormatError(f"{entry.name} starts at byte {entry.begin} instead of {position}")
+        position = entry.end
+    if start + position != raw.shape[0]:
         raise FormatError(
-            f"the tensors end at byte {start + place} of a file of {raw.shape[0]}",
-            hint="the file is cut short" if start + place > raw.shape[0] else None,
+            f"the tensors end at byte {start + position}, but the file has {raw.shape[0]} bytes",
+            hint="the file is truncated" if start + position > raw.shape[0] else None,
         )
     return entries
 
 
 def _entry(name: str, row: Any) -> Entry:
     if not isinstance(row, dict) or not {"dtype", "shape", "data_offsets"} <= row.keys():
-        raise FormatError(f"{name} lacks a dtype, a shape or data_offsets")
+        raise FormatError(f"{name} has no dtype, shape or data_offsets")
     dtype = DTYPES.get(row["dtype"]) if isinstance(row["dtype"], str) else None
     if dtype is None:
-        raise FormatError(f"{name} has dtype {row['dtype']!r:.40}", f"one of {', '.join(DTYPES)}")
+        raise FormatError(
+            f"{name} has the unknown dtype {row['dtype']!r:.40}", f"one of {', '.join(DTYPES)}"
+        )
     shape, offsets = row["shape"], row["data_offsets"]
-    if not _are_sizes(shape) or len(shape) > MOST_AXES:
-        raise FormatError(f"{name} has a shape that is none: {shape!r:.40}")
+    if not _are_sizes(shape) or len(shape) > MAX_AXES:
+        raise FormatError(f"{name} has the invalid shape {shape!r:.40}")
     if not _are_sizes(offsets) or len(offsets) != 2:
-        raise FormatError(f"{name} has data_offsets that are none: {offsets!r:.40}")
+        raise FormatError(f"{name} has the invalid data_offsets {offsets!r:.40}")
     begin, end = offsets
-    wanted = prod(shape) * dtype.itemsize
-    if end - begin != wanted:
-        raise FormatError(f"{name} needs {wanted} bytes and has {end - begin}")
+    expected = prod(shape) * dtype.itemsize
+    if end - begin != expected:
+        raise FormatError(f"{name} needs {expected} bytes, but has {end - begin}")
     return Entry(name, dtype, tuple(shape), begin, end)
 
 
@@ -159,12 +163,12 @@ def _are_sizes(numbers: Any) -> bool:
     )
 
 
-def _window(raw: Tensor, start: int, entry: Entry) -> Tensor:
+def _view(raw: Tensor, start: int, entry: Entry) -> Tensor:
     _, dtype, shape, begin, end = entry
     if begin == end:
         return Tensor.empty(*shape, dtype=dtype, requires_grad=False)
     part = raw[start + begin : start + end]
-    if (start + begin) % dtype.itemsize:  # elements across words: a copy that is aligned
+    if (start + begin) % dtype.itemsize:  # not aligned: copy
         part = Tensor(bytearray(part.data()), requires_grad=False)
     return part.bitcast(dtype).reshape(shape).is_param_(is_param=False)
 
@@ -177,35 +181,37 @@ def safe_save(
     fn: str | PathLike[str],
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write tensors to a file. Whoever opens it finds all of the old one or all of the new one.
+    """Write tensors to a file, atomically: readers see the old file or the new one.
 
-    Metadata that is not text is written as its JSON.
+    Metadata that is not a string is written as JSON.
     """
     header: dict[str, Any] = {}
     if metadata:
         header[METADATA] = {key: _as_text(value) for key, value in metadata.items()}
-    place = 0
-    # Large items first: every tensor is then aligned to its items.
+    position = 0
+    # Large items first, so that every tensor is aligned to its item size.
     ordered = sorted(tensors.items(), key=lambda one: (-one[1].dtype.itemsize, one[0]))
     for name, tensor in ordered:
         if name == METADATA or tensor.dtype not in NAMES:
             raise FormatError(f"cannot write {name} of {tensor.dtype.name} to a safetensors file")
-        shape, end = [int(size) for size in tensor.shape], place + tensor.nbytes()
+        shape, end = [int(size) for size in tensor.shape], position + tensor.nbytes()
         header[name] = {
             "dtype": NAMES[tensor.dtype],
             "shape": shape,
-            "data_offsets": [place, end],
+            "data_offsets": [position, end],
         }
-        place = end
+        position = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
-    if tensors:  # together, where they have work in common
+    if tensors:  # together: they may share work
         Tensor.realize(*tensors.values())
     parts = (_bytes(tensor) for _, tensor in ordered)
-    written_whole(Path(fn), _all(len(text).to_bytes(8, "little"), text, parts))
+    write_atomically(Path(fn), _file_parts(len(text).to_bytes(8, "little"), text, parts))
 
 
-def _all(length: bytes, text: bytes, parts: Iterator[memoryview]) -> Iterator[bytes | memoryview]:
+def _file_parts(
+    length: bytes, text: bytes, parts: Iterator[memoryview]
+) -> Iterator[bytes | memoryview]:
     yield length
     yield text
     yield from parts
@@ -216,11 +222,11 @@ def _as_text(value: Any) -> str:
 
 
 def _bytes(tensor: Tensor) -> memoryview:
-    """The elements, row by row, where they lie if they lie so."""
+    """The elements in row-major order; not copied if they are contiguous."""
     if not tensor.numel():
         return memoryview(b"")
-    plain = tensor.detach().to("CPU")
-    view = realized_view(plain)
-    view = view if view.is_contiguous else realized_view(plain.contiguous())
+    on_cpu = tensor.detach().to("CPU")
+    view = realized_view(on_cpu)
+    view = view if view.is_contiguous else realized_view(on_cpu.contiguous())
     start = view.offset * view.dtype.itemsize
     return view.storage.as_buffer()[start : start + view.nbytes].cast("B")

@@ -1,4 +1,4 @@
-"""a tensor of bytes -> a file that is read; a function of a tensor -> one that takes paths, too."""
+"""TensorIO: a tensor of bytes as a file object; and a decorator for functions of file contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class TensorIO(io.RawIOBase):
-    """The bytes of a tensor, from front to back; parts of files are mapped when they are read.
+    """A read-only file object of the bytes of a tensor.
 
     >>> file = TensorIO(Tensor(b"some bytes"))
     >>> file.read(4), file.seek(-5, 2), file.read()
@@ -25,8 +25,10 @@ class TensorIO(io.RawIOBase):
 
     def __init__(self, t: Tensor) -> None:
         if t.ndim != 1 or t.dtype is not dtypes.uint8:
-            raise DTypeError(f"a file is one axis of uint8, not {t.shape} of {t.dtype.name}")
-        self._tensor, self._place = t, 0
+            raise DTypeError(
+                f"a file must be a 1-dimensional uint8 tensor, not {t.dtype.name} {t.shape}"
+            )
+        self._tensor, self._position = t, 0
 
     def readable(self) -> bool:
         return True
@@ -36,27 +38,27 @@ class TensorIO(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         target = memoryview(buffer).cast("B")
-        stop = min(self._place + len(target), self._tensor.numel())
-        count = max(stop - self._place, 0)
+        stop = min(self._position + len(target), self._tensor.numel())
+        count = max(stop - self._position, 0)
         if count:
-            target[:count] = self._tensor[self._place : stop].data().cast("B")
-        self._place += count
+            target[:count] = self._tensor[self._position : stop].data().cast("B")
+        self._position += count
         return count
 
     def write(self, data: Any) -> int:
-        raise io.UnsupportedOperation("this file is only read")
+        raise io.UnsupportedOperation("a TensorIO is read-only")
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._tensor.numel()}
-        self._place = max(0, start[whence] + offset)
-        return self._place
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._tensor.numel()}
+        self._position = max(0, start[whence] + offset)
+        return self._position
 
 
 def accept_filename(func: Callable[[Tensor], T]) -> Callable[[Tensor | str | Path], T]:
-    """Let a function of a tensor of bytes take the path of a file."""
+    """Let a function of a tensor of bytes take the path of a file, too."""
 
     @functools.wraps(func)
-    def taken(fn: Tensor | str | Path) -> T:
+    def wrapper(fn: Tensor | str | Path) -> T:
         return func(fn if isinstance(fn, Tensor) else Tensor(Path(fn)))
 
-    return taken
+    return wrapper

@@ -1,7 +1,7 @@
-"""a pickle -> the lists, dicts, numbers and texts in it, by a machine that runs nobody's code.
+"""A safe unpickler: lists, dicts, numbers and strings; names are resolved by a Builder.
 
-Python's own reader imports what a pickle names and calls it. This one asks a Builder, which knows a
-few names; memory is as much as the pickle is long.
+Python's own unpickler imports and calls whatever a pickle names. Here a Builder decides what a name
+stands for, and supports few. Memory is proportional to the length of the pickle.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from glassgrad.base.errors import FormatError
 
 
 class Call(NamedTuple):
-    """A name of a pickle's, which may be called."""
+    """A global name in a pickle, which may be called."""
 
     name: str
 
 
 class Unfinished:
-    """What a call gives while its state, which follows in the pickle, is not known."""
+    """A result of a call whose state follows later in the pickle."""
 
     def __init__(self) -> None:
-        self.numbers: list[int] = []  # of the places in the memo where it stands meanwhile
+        self.memo_ids: list[int] = []  # memo entries to replace when it is finished
 
     def finished(self, state: Any) -> Any:
-        """The value itself."""
+        """The object with this state."""
         raise NotImplementedError
 
 
 class Builder(Protocol):
-    """What names stand for."""
+    """Builds the objects that a pickle names."""
 
-    def persistent(self, found: Any) -> Any:
-        """The thing outside of the pickle that is described."""
+    def persistent(self, description: Any) -> Any:
+        """An object outside of the pickle, such as a storage."""
 
     def named(self, name: str) -> Any:
-        """What a name stands for by itself; most are a Call."""
+        """The object of a global name; usually a Call."""
 
     def called(self, name: str, args: tuple[Any, ...]) -> Any:
-        """What a call of this name gives."""
+        """The result of calling this name."""
 
     def created(self, name: str) -> Any:
-        """An object of the class of this name."""
+        """A new object of the class of this name."""
 
 
 class File(Protocol):
-    """What is read from front to back."""
+    """A file that is read in sequence."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -57,22 +57,22 @@ class File(Protocol):
 
 
 MARK = object()
-# What a damaged pickle makes Python say; a warning where those are errors.
-DAMAGE = (
+# Exceptions that a damaged pickle can raise; the warning only where warnings are errors.
+DAMAGE_ERRORS = (
     IndexError, KeyError, TypeError, AttributeError, ValueError, OverflowError, DeprecationWarning,
 )  # fmt: skip
-COPIED = (str, bytes, list, dict)
-MOST_HANDED = 4  # times the length of the pickle so far
-SMALL = 1 << 16
+COPIED_TYPES = (str, bytes, list, dict)
+MAX_COPY_RATIO = 4  # bytes and items in arguments of calls per byte of the pickle so far
+FREE_COPIES = 1 << 16  # bytes and items that do not count
 
 
-def unpickled(data: bytes | File, builder: Builder) -> Any:
-    """The value of a pickle; a file is read to the end of the pickle, and no further."""
+def unpickle(data: bytes | File, builder: Builder) -> Any:
+    """The object in a pickle; a file is read up to the end of the pickle."""
     machine = Machine(builder)
     try:
-        # It asks for no more than a File has.
-        for opcode, arg, machine.place in genops(cast(Any, data)):
-            step = STEPS.get(opcode.name)
+        # genops needs only the methods of File.
+        for opcode, arg, machine.position in genops(cast(Any, data)):
+            step = OPCODES.get(opcode.name)
             if step is not None:
                 step(machine, arg)
             elif opcode.name in CONSTANTS:
@@ -80,36 +80,36 @@ def unpickled(data: bytes | File, builder: Builder) -> Any:
             elif opcode.name in VALUES:
                 machine.stack.append(arg)
             elif opcode.name not in IGNORED:
-                raise FormatError(f"a pickle of tensors has no {opcode.name}")
-    except DAMAGE as error:
+                raise FormatError(f"unsupported opcode {opcode.name} in the pickle")
+    except DAMAGE_ERRORS as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"the pickle is damaged: {error}") from None
     if len(machine.stack) != 1:
-        raise FormatError("the pickle is damaged: it leaves more than one value, or none")
+        raise FormatError("the pickle is damaged: it must leave one value on the stack")
     return machine.stack[0]
 
 
 class Machine:
-    """A stack of values, and those that were put aside to be used again."""
+    """The pickle machine: a stack and a memo."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
-        self.place: int | None = 0  # in the pickle
-        self.handed = 0  # how many bytes and items calls were given
+        self.position: int | None = 0  # in the pickle, in bytes
+        self.copied = 0  # bytes and items in the arguments of all calls
 
-    def marked(self) -> list[Any]:
-        """Everything above the topmost mark, which goes, too."""
-        place = len(self.stack) - 1
-        while self.stack[place] is not MARK:
-            place -= 1
-            if place < 0:
+    def pop_to_mark(self) -> list[Any]:
+        """Pop the values above the topmost mark, and the mark."""
+        index = len(self.stack) - 1
+        while self.stack[index] is not MARK:
+            index -= 1
+            if index < 0:
                 raise FormatError("the pickle is damaged: a mark is missing")
-        found = self.stack[place + 1 :]
-        del self.stack[place:]
-        return found
+        values = self.stack[index + 1 :]
+        del self.stack[index:]
+        return values
 
     def pop(self) -> Any:
         found = self.stack.pop()
@@ -120,67 +120,69 @@ class Machine:
     def drop(self) -> None:
         self.pop()
 
-    def together(self, count: int) -> None:
+    def make_tuple(self, count: int) -> None:
         self.stack.append(tuple(reversed([self.pop() for _ in range(count)])))
 
     def extend(self, items: list[Any]) -> None:
         if not isinstance(self.stack[-1], list):
-            raise FormatError("the pickle is damaged: what is extended is no list")
+            raise FormatError("the pickle is damaged: only a list can be extended")
         self.stack[-1].extend(items)
 
-    def fill(self, pairs: list[Any]) -> None:
+    def set_items(self, pairs: list[Any]) -> None:
         """key, value, key, value … into the dict below"""
         target = self.stack[-1]
         if not isinstance(target, dict) or len(pairs) % 2:
-            raise FormatError("the pickle is damaged: what is filled is no dict")
+            raise FormatError("the pickle is damaged: only a dict can have items set")
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if not is_plain(key):
-                raise FormatError(f"a key is a {type(key).__name__}, not a text or a number")
+                raise FormatError(
+                    f"a dict key is a {type(key).__name__}, not a string, number or tuple of them"
+                )
             target[key] = value
 
-    def name(self) -> None:
+    def push_global(self) -> None:
         name, module = self.pop(), self.pop()
         if not isinstance(name, str) or not isinstance(module, str):
-            raise FormatError("the pickle is damaged: a name is no text")
+            raise FormatError("the pickle is damaged: a global name is not a string")
         self.stack.append(self.builder.named(f"{module}.{name}"))
 
     def call(self) -> None:
         args, callee = self.pop(), self.pop()
         if not isinstance(callee, Call) or not isinstance(args, tuple) or isinstance(args, Call):
-            raise FormatError("the pickle is damaged: what is called is no name")
-        self.hand(args)
+            raise FormatError("the pickle is damaged: only a global name can be called")
+        self.count_copies(args)
         self.stack.append(self.builder.called(callee.name, args))
 
-    def hand(self, args: Any) -> None:
-        """Calls may copy what they are given: a long text in the memo must not be given often."""
+    def count_copies(self, args: Any) -> None:
+        """Limit copies: calls may copy their arguments, and one long string may be passed often."""
         if isinstance(args, tuple):
-            self.handed += sum(len(one) for one in args if isinstance(one, COPIED))
-        if self.handed > MOST_HANDED * (self.place or 0) + SMALL:
-            raise FormatError("the pickle makes more of its parts than an honest one would")
+            self.copied += sum(len(one) for one in args if isinstance(one, COPIED_TYPES))
+        if self.copied > MAX_COPY_RATIO * (self.position or 0) + FREE_COPIES:
+            raise FormatError("the pickle copies the same data too often")
 
     def new_object(self) -> None:
         self.drop()
         kind = self.pop()
         if not isinstance(kind, Call):
-            raise_object("no known kind")
+            raise_object("an unknown class")
         self.stack.append(self.builder.created(kind.name))
 
     def build(self) -> None:
-        """State for the object below: a dict's attributes, as PyTorch's versions, are left out."""
+        """Set the state of the object below; attributes of dicts are ignored."""
         state, target = self.pop(), self.stack[-1]
         if isinstance(target, Unfinished):
-            self.hand(state)
-            self.stack[-1] = made = target.finished(state)
-            self.memo.update(dict.fromkeys(target.numbers, made))
+            self.count_copies(state)
+            self.stack[-1] = finished = target.finished(state)
+            self.memo.update(dict.fromkeys(target.memo_ids, finished))
         elif not isinstance(target, dict):
-            raise FormatError("the pickle sets the state of something that has none")
+            raise FormatError("the pickle is damaged: it sets the state of an object that has none")
 
     def new_list(self, items: list[Any]) -> None:
         self.stack.append(items)
 
     def new_dict(self, pairs: list[Any]) -> None:
         self.stack.append({})
-        self.fill(pairs)
+        self.set_items(pairs)
 
 
 def _global(machine: Machine, arg: str) -> None:
@@ -188,50 +190,50 @@ def _global(machine: Machine, arg: str) -> None:
     machine.stack.append(machine.builder.named(f"{module}.{name}"))
 
 
-def raise_object(kind: str) -> NoReturn:
+def raise_object(name: str) -> NoReturn:
     raise FormatError(
-        f"the file holds an object of {kind:.80}, which only its own code can read",
-        hint="save what it holds instead: torch.save(model.state_dict(), path)",
+        f"the file has an object of the class {name:.80}, which cannot be built without its code",
+        hint="save the state instead: torch.save(model.state_dict(), path)",
     )
 
 
 def is_plain(key: Any) -> bool:
-    """Can this be a key? Hashing deep tuples would need as deep a stack."""
+    """True if it can be a dict key; nested tuples cannot, because hashing them is recursive."""
     if isinstance(key, tuple):
         return all(isinstance(one, (str, int, float, bytes)) for one in key)
     return key is None or isinstance(key, (str, int, float, bytes))
 
 
-def _put(machine: Machine, number: int) -> None:
-    machine.memo[number] = top = machine.stack[-1]
+def _put(machine: Machine, memo_id: int) -> None:
+    machine.memo[memo_id] = top = machine.stack[-1]
     if isinstance(top, Unfinished):
-        top.numbers.append(number)
+        top.memo_ids.append(memo_id)
 
 
-STEPS: dict[str, Callable[[Machine, Any], None]] = {
+OPCODES: dict[str, Callable[[Machine, Any], None]] = {
     "MARK": lambda m, _: m.stack.append(MARK),
     "POP": lambda m, _: m.drop(),
     "EMPTY_LIST": lambda m, _: m.new_list([]),
     "EMPTY_DICT": lambda m, _: m.new_dict([]),
-    "LIST": lambda m, _: m.new_list(m.marked()),
-    "DICT": lambda m, _: m.new_dict(m.marked()),
+    "LIST": lambda m, _: m.new_list(m.pop_to_mark()),
+    "DICT": lambda m, _: m.new_dict(m.pop_to_mark()),
     "APPEND": lambda m, _: m.extend([m.pop()]),
-    "APPENDS": lambda m, _: m.extend(m.marked()),
-    "SETITEM": lambda m, _: m.fill([m.pop(), m.pop()][::-1]),
-    "SETITEMS": lambda m, _: m.fill(m.marked()),
-    "TUPLE": lambda m, _: m.stack.append(tuple(m.marked())),
-    "TUPLE1": lambda m, _: m.together(1),
-    "TUPLE2": lambda m, _: m.together(2),
-    "TUPLE3": lambda m, _: m.together(3),
+    "APPENDS": lambda m, _: m.extend(m.pop_to_mark()),
+    "SETITEM": lambda m, _: m.set_items([m.pop(), m.pop()][::-1]),
+    "SETITEMS": lambda m, _: m.set_items(m.pop_to_mark()),
+    "TUPLE": lambda m, _: m.stack.append(tuple(m.pop_to_mark())),
+    "TUPLE1": lambda m, _: m.make_tuple(1),
+    "TUPLE2": lambda m, _: m.make_tuple(2),
+    "TUPLE3": lambda m, _: m.make_tuple(3),
     "PUT": _put,
     "BINPUT": _put,
     "LONG_BINPUT": _put,
     "MEMOIZE": lambda m, _: _put(m, len(m.memo)),
-    "GET": lambda m, number: m.stack.append(m.memo[number]),
-    "BINGET": lambda m, number: m.stack.append(m.memo[number]),
-    "LONG_BINGET": lambda m, number: m.stack.append(m.memo[number]),
+    "GET": lambda m, memo_id: m.stack.append(m.memo[memo_id]),
+    "BINGET": lambda m, memo_id: m.stack.append(m.memo[memo_id]),
+    "LONG_BINGET": lambda m, memo_id: m.stack.append(m.memo[memo_id]),
     "GLOBAL": _global,
-    "STACK_GLOBAL": lambda m, _: m.name(),
+    "STACK_GLOBAL": lambda m, _: m.push_global(),
     "REDUCE": lambda m, _: m.call(),
     "NEWOBJ": lambda m, _: m.new_object(),
     "BUILD": lambda m, _: m.build(),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from glassgrad.base.config import Context
 from glassgrad.base.errors import FormatError, GradientError, ShapeError
 from glassgrad.nn.checkpoint import Checkpoints
-from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.files.atomic import write_atomically
 from glassgrad.nn.gpt.config import Config
 from glassgrad.nn.gpt.corpus import TEST_TOKENS, TRAIN_TOKENS
 from glassgrad.nn.gpt.model import GPT
@@ -94,7 +94,7 @@ class Training:
     def begin(cls, folder: Path, config: Config, options: TrainingOptions) -> Training:
         """A new run in this folder."""
         text = json.dumps({"model": config.to_json(), "plan": asdict(options)}, indent=1)
-        written_whole(folder / CONFIG, [text.encode()])
+        write_atomically(folder / CONFIG, [text.encode()])
         return cls(folder, config, options)
 
     @classmethod

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from glassgrad.base.errors import FormatError
-from glassgrad.nn.files.atomic import written_whole
+from glassgrad.nn.files.atomic import write_atomically
 from glassgrad.nn.tokenizer.pre_tokenizer import QWEN2_PATTERN
 from glassgrad.nn.tokenizer.rules import (
     FALLBACK_HINT,
@@ -184,4 +184,4 @@ def write_vocabulary(path: Path, vocabulary: Vocabulary) -> None:
             "merges": [[names[left], names[right]] for left, right in vocabulary.merges],
         },
     }
-    written_whole(path, [json.dumps(sections, ensure_ascii=False).encode()])
+    write_atomically(path, [json.dumps(sections, ensure_ascii=False).encode()])

@@ -1,4 +1,4 @@
-"""Ten thousand damaged files: each is read, or refused with a FormatError; nothing else happens."""
+"""Fuzzing of readers: ten thousand damaged files are read or refused with a FormatError."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from glassgrad.nn.files.npy import npy_load, npz_load
 from glassgrad.nn.files.pytorch import torch_load
 
 X = np.arange(60, dtype=np.float32).reshape(3, 20)
-EACH = 1300  # of eight readers
-MOST_MEMORY = 4_000_000  # bytes; the files have a few thousand
+FILES_PER_READER = 1300
+MAX_MEMORY = 4_000_000  # bytes; the files have a few thousand
 
 
 def _npy() -> bytes:
@@ -64,15 +64,15 @@ def _tar() -> bytes:
 
 def _gguf() -> bytes:
     blocks = np.arange(2 * 144, dtype=np.uint8).tobytes()
-    facts = {
+    metadata = {
         "general.architecture": ("str", "llama"), "n": ("u32", 7), "names": ("[str]", ["a", "b"]),
         "ids": ("[i32]", [1, 2, 3]),
     }  # fmt: skip
-    return gguf_file(facts, {"x": X, "y": (12, (1, 512), blocks)})
+    return gguf_file(metadata, {"x": X, "y": (12, (1, 512), blocks)})
 
 
 def _objects() -> bytes:
-    """What stands beside tensors."""
+    """A checkpoint of plain objects."""
     given = {
         "loss": np.float32(0.5), "x": X, "args": Namespace(lr=0.1, path=PurePosixPath("a/b")),
         "tags": {"a", "b"}, "n": range(3), "c": Counter("aab"),
@@ -92,27 +92,27 @@ READERS: dict[str, tuple[Callable[[Any], Any], bytes]] = {
 }
 
 
-def damaged(raw: bytes, chance: random.Random) -> bytes:
-    """Bytes exchanged, runs of 0 or 255, parts moved, the end cut off."""
+def damaged(raw: bytes, rng: random.Random) -> bytes:
+    """Replaced bytes, runs of 0 or 255, moved or deleted parts, a truncated end."""
     data = bytearray(raw)
-    for _ in range(chance.choice((1, 1, 1, 2, 5, 20))):
-        at = chance.randrange(len(data))
-        match chance.randrange(5):
+    for _ in range(rng.choice((1, 1, 1, 2, 5, 20))):
+        position = rng.randrange(len(data))
+        match rng.randrange(5):
             case 0:
-                data[at] = chance.randrange(256)
+                data[position] = rng.randrange(256)
             case 1:
-                data[at] ^= 1 << chance.randrange(8)
+                data[position] ^= 1 << rng.randrange(8)
             case 2:
-                run = chance.choice((2, 4, 8))
-                data[at : at + run] = bytes([chance.choice((0, 255, 127))]) * run
+                run = rng.choice((2, 4, 8))
+                data[position : position + run] = bytes([rng.choice((0, 255, 127))]) * run
             case 3:
-                other = chance.randrange(len(data))
-                data[at : at + 8] = data[other : other + 8]
+                other = rng.randrange(len(data))
+                data[position : position + 8] = data[other : other + 8]
             case 4:
-                del data[at : at + chance.choice((1, 7, 200))]
+                del data[position : position + rng.choice((1, 7, 200))]
         data = data or bytearray(b"\0")
-    if not chance.randrange(8):
-        del data[chance.randrange(len(data)) + 1 :]
+    if not rng.randrange(8):
+        del data[rng.randrange(len(data)) + 1 :]
     return bytes(data)
 
 
@@ -121,13 +121,13 @@ def test_damaged_files_are_read_or_refused(name: str) -> None:
     read, raw = READERS[name]
     read(Tensor(raw))
     refused = 0
-    for number in range(EACH):
+    for number in range(FILES_PER_READER):
         file = damaged(raw, random.Random(f"{name} {number}"))
         try:
             read(Tensor(file))
         except FormatError:
             refused += 1
-    assert refused > EACH // 20
+    assert refused > FILES_PER_READER // 20
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -140,7 +140,7 @@ def test_damaged_files_take_little_memory(name: str) -> None:
                 read(Tensor(damaged(raw, random.Random(f"memory {name} {number}"))))
             except FormatError:
                 pass
-        _, most = tracemalloc.get_traced_memory()
+        _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < MOST_MEMORY
+    assert peak < MAX_MEMORY

@@ -101,7 +101,7 @@ CHANGES = {
     "nothing": (b"", "a value should be bytes 0 to 4"),
     "no GGUF": (b"GGML" + GOOD[4:], "does not start with GGUF"),
     "another version": (b"GGUF" + struct.pack("<I", 9) + GOOD[8:], "version 9"),
-    "cut short": (GOOD[:-20], "the file is cut short"),
+    "truncated": (GOOD[:-20], "the file is truncated"),
     "too many tensors": (GOOD[:8] + struct.pack("<Q", 1 << 40) + GOOD[16:], "entries do not fit"),
     "too much metadata": (GOOD[:16] + struct.pack("<Q", 1 << 60) + GOOD[24:], "entries do not fit"),
     "a long name": (
@@ -125,7 +125,7 @@ CHANGES = {
     "an unknown tensor type": (gguf_file({}, {"x": (99, (4,), b"")}), "unknown type 99"),
     "half a block": (gguf_file({}, {"x": (2, (33,), b"")}), "must be a multiple of 32"),
     "a huge shape": (gguf_file({}, {"x": (0, (1 << 40, 1 << 40), b"")}), "invalid shape"),
-    "past the end": (gguf_file({}, {"x": (0, (1 << 30,), b"")}), "the file is cut short"),
+    "past the end": (gguf_file({}, {"x": (0, (1 << 30,), b"")}), "the file is truncated"),
 }
 
 

@@ -16,19 +16,26 @@ from glassgrad.nn.files.pytorch import torch_load
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
-def plain(found: Any) -> Any:
+def without_tensors(found: Any) -> Any:
     if isinstance(found, Tensor):
         return found.tolist()
     if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
-    return [plain(item) for item in found] if isinstance(found, list) else found
+        return {key: without_tensors(value) for key, value in found.items()}
+    return [without_tensors(item) for item in found] if isinstance(found, list) else found
 
 
-def test_tensors_numbers_texts_lists_and_dicts_are_read() -> None:
-    given = {"x": X, "turned": X.T, "step": 7, "rate": 0.5, "name": "naïve", "all": [X[0], None]}
+def test_tensors_numbers_strings_lists_and_dicts_are_read() -> None:
+    given = {
+        "x": X,
+        "transposed": X.T,
+        "step": 7,
+        "rate": 0.5,
+        "name": "naïve",
+        "all": [X[0], None],
+    }
     found = torch_load(Tensor(torch_file(given)))
-    assert plain(found) == {
-        "x": X.tolist(), "turned": X.T.tolist(), "step": 7, "rate": 0.5, "name": "naïve",
+    assert without_tensors(found) == {
+        "x": X.tolist(), "transposed": X.T.tolist(), "step": 7, "rate": 0.5, "name": "naïve",
         "all": [X[0].tolist(), None],
     }  # fmt: skip
 
@@ -42,7 +49,7 @@ def test_every_dtype_keeps_its_values(dtype: str) -> None:
 
 @needs_oracle("torch")
 @pytest.mark.parametrize("is_zip", [True, False])
-def test_dtypes_without_a_storage_of_their_own_are_read(tmp_path: Path, is_zip: bool) -> None:
+def test_dtypes_without_a_storage_class_are_read(tmp_path: Path, is_zip: bool) -> None:
     import torch
 
     x = torch.tensor([[1.5, -2.0, 448.0], [0.0, 0.25, 3.0]])
@@ -65,12 +72,14 @@ def test_dtypes_without_a_storage_of_their_own_are_read(tmp_path: Path, is_zip: 
 
 @needs_oracle("torch")
 @pytest.mark.parametrize("is_zip", [True, False])
-def test_models_and_numbers_that_cannot_be_read_are_named(tmp_path: Path, is_zip: bool) -> None:
+def test_unsupported_objects_and_dtypes_are_named(tmp_path: Path, is_zip: bool) -> None:
     import torch
 
     path = tmp_path / "x.pt"
     torch.save(torch.nn.Linear(2, 2), path, _use_new_zipfile_serialization=is_zip)
-    with pytest.raises(FormatError, match=r"an object of torch\.nn\.modules\.linear\.Linear"):
+    with pytest.raises(
+        FormatError, match=r"an object of the class torch\.nn\.modules\.linear\.Linear"
+    ):
         torch_load(path)
     torch.save(torch.ones(2) * 1j, path, _use_new_zipfile_serialization=is_zip)
     with pytest.raises(FormatError, match=r"elements of a 'torch\.Complex"):
@@ -81,14 +90,14 @@ def test_models_and_numbers_that_cannot_be_read_are_named(tmp_path: Path, is_zip
 
 
 @needs_oracle("torch")
-def test_what_pytorch_saves_is_read(tmp_path: Path) -> None:
+def test_files_of_pytorch_are_read(tmp_path: Path) -> None:
     import torch
 
     layer = torch.nn.Linear(3, 2)
     big = torch.arange(24.0).reshape(2, 3, 4)
     given = {
-        "model": layer.state_dict(), "part": big[:, 1:, ::2], "turned": big.permute(2, 0, 1),
-        "brain": big.bfloat16(), "parameter": layer.weight, "shape": big.shape,
+        "model": layer.state_dict(), "part": big[:, 1:, ::2], "transposed": big.permute(2, 0, 1),
+        "bfloat16": big.bfloat16(), "parameter": layer.weight, "shape": big.shape,
         "half": big.half(), "empty": torch.zeros(0, 3), "scalar": torch.tensor(3),
     }  # fmt: skip
     torch.save(given, tmp_path / "x.pt")
@@ -110,7 +119,7 @@ class Evil:
         return Path.touch, (self.path,)
 
 
-def test_a_pickle_that_calls_things_is_refused_and_nothing_is_called(tmp_path: Path) -> None:
+def test_a_pickle_with_calls_is_refused_and_nothing_is_called(tmp_path: Path) -> None:
     touched = tmp_path / "touched"
     raw = archive_of(pickle.dumps({"x": Evil(touched)}, 2), [])
     with pytest.raises(FormatError, match="the file asks to call"):
@@ -118,13 +127,12 @@ def test_a_pickle_that_calls_things_is_refused_and_nothing_is_called(tmp_path: P
     assert not touched.exists()
 
 
-NOTHING = np.zeros(4, np.float32)
 BAD = {
     "system": (Named("os", "system", "true"), "asks to call os.system"),
     "eval": (Named("builtins", "eval", "1"), "asks to call builtins.eval"),
     "no storage": (
         Named("torch._utils", "_rebuild_tensor_v2", 1, 0, (2,), (1,)),
-        "without a storage",
+        "has no valid storage",
     ),
     "too few": (Named("torch._utils", "_rebuild_tensor_v2", 1), "asks to call"),
     "a parameter of nothing": (Named("torch._utils", "_rebuild_parameter", 3), "asks to call"),
@@ -139,9 +147,9 @@ def test_other_calls_are_refused(name: str) -> None:
 
 
 def test_other_files_and_archives_are_refused() -> None:
-    with pytest.raises(FormatError, match=r"no file that torch\.save writes"):
+    with pytest.raises(FormatError, match=r"not written by torch\.save"):
         torch_load(Tensor(b"GGUF"))
-    with pytest.raises(FormatError, match=r"has one data\.pkl"):
+    with pytest.raises(FormatError, match=r"must have one data\.pkl"):
         torch_load(Tensor(archive_of(b"", []).replace(b"data.pkl", b"data.pkx")))
 
 

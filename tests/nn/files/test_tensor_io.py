@@ -1,4 +1,4 @@
-"""Tensors of bytes as files."""
+"""Tensors of bytes as file objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glassgrad.nn.state import TensorIO, accept_filename
 TEXT = bytes(range(256)) * 4
 
 
-def test_bytes_are_read_as_from_a_file(tmp_path: Path) -> None:
+def test_read_and_seek_are_those_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(TEXT)
     for tensor in (Tensor(TEXT), Tensor(tmp_path / "x")):
         ours, theirs = TensorIO(tensor), io.BytesIO(TEXT)
@@ -27,7 +27,7 @@ def test_bytes_are_read_as_from_a_file(tmp_path: Path) -> None:
             assert ours.read() == theirs.read()
 
 
-def test_other_readers_take_it() -> None:
+def test_other_libraries_accept_it() -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         info = tarfile.TarInfo("a")
@@ -39,14 +39,14 @@ def test_other_readers_take_it() -> None:
         assert member.read() == TEXT
 
 
-def test_nothing_is_written_and_other_tensors_are_refused() -> None:
+def test_writing_and_other_tensors_are_refused() -> None:
     with pytest.raises(io.UnsupportedOperation):
         TensorIO(Tensor(TEXT)).write(b"x")
-    with pytest.raises(DTypeError, match="one axis of uint8"):
+    with pytest.raises(DTypeError, match="1-dimensional uint8"):
         TensorIO(Tensor([1.0]))
 
 
-def test_a_function_of_bytes_takes_paths(tmp_path: Path) -> None:
+def test_accept_filename(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(TEXT)
     count = accept_filename(lambda t: t.numel())
     assert count(tmp_path / "x") == count(str(tmp_path / "x")) == count(Tensor(TEXT)) == len(TEXT)

@@ -163,7 +163,7 @@ REFUSED = {
         set_in("normalizer", {"type": "Sequence", "normalizers": [{"type": "Replace"}]}),
         "unsupported normalizer",
     ),
-    "another post-processor": (set_in("post_processor", {"type": "BertProcessing"}), POST_PROCESSOR),
+    "BertProcessing": (set_in("post_processor", {"type": "BertProcessing"}), POST_PROCESSOR),
     "a template without the text": (set_in("post_processor", template("two")), POST_PROCESSOR),
     "a template of two texts": (set_in("post_processor", template("$", "$")), POST_PROCESSOR),
     "an unknown special token": (set_in("post_processor", template("$", "x")), POST_PROCESSOR),
