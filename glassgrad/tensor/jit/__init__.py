@@ -1,4 +1,4 @@
-"""function -> TinyJit: captured at its second call, replayed as one native call from then on.
+"""Function -> TinyJit: captured at its second call, replayed as one native call from then on.
 
 `function` decides between replay and capture. `guards` compare the Python values that the function
 can reach, `trace` compares what two calls computed, `checks` refuses effects that a replay could

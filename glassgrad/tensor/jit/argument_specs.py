@@ -1,4 +1,4 @@
-"""arguments -> ArgumentSpecs: what a captured call relies on in its argument tensors."""
+"""Arguments -> ArgumentSpecs: what a captured call relies on in its argument tensors."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class CapturedGraph:
         self.replays: int = earlier.replays if isinstance(earlier, CapturedGraph) else 0
         self.size_checks = recorder.size_checks
         self.storages = touched_storages(recorder, before, returned)
-        self.layouts = argument_specs(before.arguments)
+        self.argument_specs = argument_specs(before.arguments)
         self.last_nodes = [tensor.uop for tensor in before.arguments]
         escaped = _escaped(before, returned)
         refuse_tensors_in_objects(result, escaped)
@@ -91,11 +91,8 @@ class CapturedGraph:
         self.replay = Replay(capture, before.values)
         self._sort_bases(recorder, before)
         self._find_suspects(earlier, before)
-        self.lazy = [
-            (held, node)  # inlined in the capture; it may have been realized since
-            for held, node in before.lazy.items()
-            if node in recorder.nodes
-        ]
+        # inlined in the capture; some may have been realized since
+        self.lazy = [(held, node) for held, node in before.lazy.items() if node in recorder.nodes]
         self.output_buffers = [
             OutputBuffer(n, s, []) for n, s in enumerate(capture.allocated, len(capture.inputs))
         ]
@@ -214,7 +211,9 @@ class CapturedGraph:
         if uops == self.last_nodes:
             return True
         found = argument_specs(arguments)
-        if found != self.layouts or not self._keep_aliasing([uop.arg.storage for uop in uops]):
+        if found != self.argument_specs or not self._keep_aliasing(
+            [uop.arg.storage for uop in uops]
+        ):
             return False
         self.last_nodes = uops
         for number, base, before in self.arguments:

@@ -40,9 +40,8 @@ class PriorState(NamedTuple):
     keys: Any  # keys of the generator; manual_seed() replaces them
     values: Bound  # of variables among the arguments
     lazy: dict[TensorRef, UOp]  # nodes of live tensors that are not in memory
-    stored: dict[
-        TensorRef, StoredValue
-    ]  # buffers of live tensors; weak, so that the call may free them
+    # buffers of live tensors; weak, so that the call may free them
+    stored: dict[TensorRef, StoredValue]
     gradients: dict[TensorRef, ref[TensorCore] | None]
 
     @classmethod

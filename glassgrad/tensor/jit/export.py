@@ -114,7 +114,7 @@ class ExportedFunction:
             "called": [key_text(args), None if kwargs is None else key_text(kwargs)],
             "training": training,
             "layouts": [
-                (layout.shape, layout.dtype.name, *layout[3:]) for layout in captured.layouts
+                (spec.shape, spec.dtype.name, *spec[3:]) for spec in captured.argument_specs
             ],
             "capture": pack(captured.replay.capture, self.library),
             "size_checks": [pack_size_check(one, self.library) for one in captured.size_checks],

@@ -1,4 +1,4 @@
-"""a capture -> a function that replays it if nothing changed since the last call, or misses.
+"""A capture -> a function that replays it if nothing changed since the last call, or misses.
 
 A miss takes the full path. For a capture that only makes one tensor, the steps of CapturedGraph are
 inlined into one function: for a tiny kernel they take longer than the kernel.

@@ -118,9 +118,8 @@ class TinyJit(Generic[P, R]):
         self.first_calls: OrderedDict[Any, CaptureEntry] = OrderedDict()
         self._updated: frozenset[str] = frozenset()  # paths that the function only updates
         self._fast_path: FastPath = _always_miss
-        self._fast_path_key: tuple[CaptureEntry, int] | None = (
-            None  # its capture, and its last replay
-        )
+        # its capture, and its last replay
+        self._fast_path_key: tuple[CaptureEntry, int] | None = None
         self._bound: WeakKeyDictionary[Any, TinyJit[..., R]] = WeakKeyDictionary()
         self._lock = RLock()
         update_wrapper(self, fxn)

@@ -107,7 +107,7 @@ class Loaded:
             raise unknown_call_error(
                 called, list(dict.fromkeys(entry.called for entry in self._entries))
             )
-        fitting = [entry for entry in fitting if entry.specs == shapes] or fitting
+        fitting = [entry for entry in fitting if entry.shapes_dtypes_devices == shapes] or fitting
         fitting.sort(key=lambda entry: entry.training != training)
         self._found[key] = fitting[0]
         return fitting[0]
@@ -119,11 +119,13 @@ class LoadedCapture:
     def __init__(self, row: Row, storages: list[Storage], linked: LinkedLibrary) -> None:
         self.called = _called(*row["called"])
         self.training: int = row["training"]
-        self.layouts = [
+        self.argument_specs = [
             ArgumentSpec(tuple(shape), dtypes.named(dtype), "CPU", tuple(strides), *rest)
             for shape, dtype, strides, *rest in row["layouts"]
         ]
-        self.specs = tuple([(one.shape, one.dtype.name, one.device) for one in self.layouts])
+        self.shapes_dtypes_devices = tuple(
+            [(one.shape, one.dtype.name, one.device) for one in self.argument_specs]
+        )
         self.written: list[int] = row["written"]
         self.size_checks = [unpack_size_check(found) for found in row["size_checks"]]
         self.outside_tensors: list[CapturedTensor] = []  # memory of tensors that callers can hold
@@ -181,8 +183,8 @@ class LoadedCapture:
     def _point(self, arguments: Sequence[TensorCore]) -> None:
         """Check the specs of the arguments and point the launches at them."""
         found = argument_specs(arguments)
-        refuse_other_specs(found, self.layouts, "it takes what it was exported with")
-        for number, (new, old) in enumerate(zip(found, self.layouts, strict=True)):
+        refuse_other_specs(found, self.argument_specs, "it takes what it was exported with")
+        for number, (new, old) in enumerate(zip(found, self.argument_specs, strict=True)):
             if new != old:
                 raise CaptureError(
                     f"argument {number} lies in memory with strides {new.strides} and shares it "

@@ -1,4 +1,4 @@
-"""nested arguments and results <-> their tensors, in containers of any depth."""
+"""Nested arguments and results <-> their tensors, in containers of any depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""keys and results of captures <-> text and JSON, for export files."""
+"""Keys and results of captures <-> text and JSON, for export files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""a captured call -> Trace: digests of what it computed, to compare two calls by.
+"""A captured call -> Trace: digests of what it computed, to compare two calls by.
 
 Every result and every write becomes a digest of its whole expression, down to arguments, outside
 tensors, random counters and constants. Which intermediate values were materialized and how the work
@@ -86,9 +86,8 @@ class Trace:
         self.sources: list[ExternalInput] = []
         self.plain = plain_values(result)
         self._held: dict[Storage, StoredDigest] = {}
-        self._reshaped: dict[
-            Digest, tuple[Digest, Any]
-        ] = {}  # digest of a reshape -> digest and shape of its source
+        # digest of a reshape -> digest and shape of its source
+        self._reshaped: dict[Digest, tuple[Digest, Any]] = {}
         self._roles = _roles(recorder, before)
         self._sized = recorder.symbolic_results  # symbolic shapes of concrete results
         arguments = list(zip(before.storages, before.offsets, strict=True))

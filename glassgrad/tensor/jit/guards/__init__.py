@@ -1,4 +1,4 @@
-"""function -> Guards: a snapshot of every Python value that it can reach, checked before a replay.
+"""Function -> Guards: a snapshot of every Python value that it can reach, checked before a replay.
 
 A replay runs no Python, so values that the function read keep the effect that they had at the
 capture. Which values it may read is over-approximated by reachability, without following bytecode:

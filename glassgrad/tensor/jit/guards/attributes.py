@@ -1,4 +1,4 @@
-"""objects -> their attributes, read without running code of their classes."""
+"""Objects -> their attributes, read without running code of their classes."""
 
 from __future__ import annotations
 

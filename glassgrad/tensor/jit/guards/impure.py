@@ -1,4 +1,4 @@
-"""values -> why no snapshot can hold them: clocks, files, Python's random numbers, iterators.
+"""Values -> why no snapshot can hold them: clocks, files, Python's random numbers, iterators.
 
 A function that uses one of these may get another result in every call; a replay would not.
 """

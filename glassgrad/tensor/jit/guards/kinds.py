@@ -1,4 +1,4 @@
-"""values -> how they are compared, and whether their code is user code or library code."""
+"""Values -> how they are compared, and whether their code is user code or library code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""code objects -> the names that they may look up, and names that they only update."""
+"""Code objects -> the names that they may look up, and names that they only update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""roots -> ReachableValues: every value that a function may read, and where each is read.
+"""Roots -> ReachableValues: every value that a function may read, and where each is read.
 
 The names in reachable code decide which attributes of objects are followed, and code found on the
 way adds names. So the walk repeats until no name is new.
@@ -143,7 +143,7 @@ class ReachableValues:
         else:
             self._instance(path, value)
 
-    # ------------------------------------------------------------------ what a parent leads to
+    # ------------------------------------------------------------------ what a value refers to
 
     def _read(self, source: Source) -> None:
         """Guard these values, and follow them."""

@@ -1,4 +1,4 @@
-"""reachable values -> Guards: a snapshot of them, and the check against it."""
+"""Reachable values -> Guards: a snapshot of them, and the check against it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Guards:
         """True if the snapshot keeps objects or tensors alive that were replaced."""
         return any(change.replaces_an_object() for change in self.changes())
 
-    # ------------------------------------------------------------------ what a function does
+    # ------------------------------------------------------------------ effects of the function
 
     def after_call(self) -> Guards:
         """The guards after the function ran. A value that the function changes itself must not be
