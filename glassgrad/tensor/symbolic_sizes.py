@@ -42,9 +42,9 @@ def require_concrete(size: Any, what: str) -> Any:
     return size
 
 
-def checked_cut(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
+def checked_slice(start: Any, stop: Any, size: Any, axis: int) -> tuple[int, int]:
     """The bounds of a slice, at least one of which is known only at launch."""
-    start, stop = (internal(whole_number(end, "the end of a cut")) for end in (start, stop))
+    start, stop = (internal(whole_number(end, "a bound of a slice")) for end in (start, stop))
     check_slice(start, stop, internal(size), axis)
     return start, stop
 

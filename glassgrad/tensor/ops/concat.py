@@ -24,8 +24,8 @@ from glassgrad.tensor.record import (
 )
 from glassgrad.tensor.symbolic_sizes import is_symbolic, with_concrete_arguments
 
-MAX_CONCAT_OPERANDS = 32  # operands of one kernel
-CONCAT_GROUP = 16
+MAX_CONCAT_OPERANDS = 32  # operands of one kernel; each is a parameter and a branch of its code
+CONCAT_GROUP = 16  # operands per group, where there are more
 CONTIGUOUS = Ops.CONTIGUOUS
 PAD_MODES = ("constant", "reflect", "replicate", "circular")
 T = TypeVar("T", bound=TensorCore)

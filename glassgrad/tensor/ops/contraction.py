@@ -12,7 +12,7 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
 from glassgrad.tensor.ops.reductions import accumulator, reduce_axes
 from glassgrad.tensor.record import cast_to, dtype_of, record, reshaped, whole_number
-from glassgrad.tensor.symbolic_sizes import checked_cut, is_symbolic
+from glassgrad.tensor.symbolic_sizes import checked_slice, is_symbolic
 
 ADD, PERMUTE = Ops.ADD, Ops.PERMUTE
 T = TypeVar("T", bound=TensorCore)
@@ -127,11 +127,13 @@ class Contraction(TensorCore):
         count = len(kernel)
         first = self.ndim - count
         x = self
-        steps = zip(kernel, each(stride, count, "stride"), each(dilation, count, "dilation"))
+        steps = zip(
+            kernel, per_axis(stride, count, "stride"), per_axis(dilation, count, "dilation")
+        )
         for number, (size, step, spread) in enumerate(steps):
             reach = spread * (size - 1) + 1
             if is_symbolic(length := self.shape[first + number]):
-                checked_cut(0, reach, length, first + number)
+                checked_slice(0, reach, length, first + number)
             elif reach > length:
                 raise ShapeError(
                     f"a window of {reach} does not fit axis {first + number} of {self.shape}",
@@ -166,7 +168,7 @@ class Contraction(TensorCore):
         out = weight.shape[0]
         wanted = promote(self.uop.dtype, weight.uop.dtype) if dtype is None else dtype_of(dtype)
         wide = accumulator(wanted) if wanted.kind == "float" else wanted
-        padded = self._pad_zeros(((0, 0), (0, 0), *around(padding, len(kernel))))
+        padded = self._pad_zeros(((0, 0), (0, 0), *padding_pairs(padding, len(kernel))))
         windows = padded._pool(kernel, stride, dilation)
         positions = windows.shape[2 : 2 + len(kernel)]
         # (batch, group, out, in, positions…, kernel…)
@@ -195,7 +197,7 @@ def _check_convolution(x: TensorCore, weight: TensorCore, groups: int) -> None:
         )
 
 
-def each(value: Any, count: int, what: str, least: int = 1) -> tuple[int, ...]:
+def per_axis(value: Any, count: int, what: str, least: int = 1) -> tuple[int, ...]:
     """One number for all axes, or one per axis."""
     row = value if isinstance(value, (tuple, list)) else (value,) * count
     found = tuple(whole_number(number, what, least) for number in row)
@@ -204,7 +206,7 @@ def each(value: Any, count: int, what: str, least: int = 1) -> tuple[int, ...]:
     return found
 
 
-def around(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
+def padding_pairs(padding: Any, count: int) -> tuple[tuple[int, int], ...]:
     """(before, after) per axis from one number, one per axis, or two per axis, last axis first."""
     if not isinstance(padding, (tuple, list)):
         padding = (whole_number(padding, "padding"),) * count

@@ -65,23 +65,25 @@ def _terms(formula: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], str]
     terms = left.split(",")
     if len(terms) != len(shapes):
         raise ShapeError(f"einsum {formula!r} names {len(terms)} operands, not {len(shapes)}")
-    spread = [
+    ellipsis_axes = [
         len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)
     ]
-    most = max((n for n, term in zip(spread, terms, strict=True) if "..." in term), default=0)
+    max_ellipsis = max(
+        (n for n, term in zip(ellipsis_axes, terms, strict=True) if "..." in term), default=0
+    )
     full = []
-    for term, shape, n in zip(terms, shapes, spread, strict=True):
+    for term, shape, n in zip(terms, shapes, ellipsis_axes, strict=True):
         if n < 0 or (n and "..." not in term):
             raise ShapeError(
                 f"{term!r} of einsum {formula!r} does not fit {shape}",
                 hint="one letter for each axis, or ...",
             )
-        full.append(term.replace("...", ELLIPSIS_LETTERS[most - n : most]))
+        full.append(term.replace("...", ELLIPSIS_LETTERS[max_ellipsis - n : max_ellipsis]))
     counts = "".join(full)
     alone = sorted(letter for letter in set(counts) if counts.count(letter) == 1)
-    output = right.replace("...", ELLIPSIS_LETTERS[:most])
+    output = right.replace("...", ELLIPSIS_LETTERS[:max_ellipsis])
     if not arrow:
-        output = ELLIPSIS_LETTERS[:most] + "".join(
+        output = ELLIPSIS_LETTERS[:max_ellipsis] + "".join(
             letter for letter in alone if letter not in ELLIPSIS_LETTERS
         )
     _check_letters(formula, full, output, shapes)

@@ -180,7 +180,7 @@ class MathFunctions(TensorCore):
     def __rpow__(self, x: Any) -> Self:
         return self.pow(x, reverse=True)
 
-    # ------------------------------------------------------------------ waves
+    # ------------------------------------------------------------------ sines and hyperbolic sines
 
     def sin(self) -> Self:
         """The sine of an angle in radians.
@@ -222,7 +222,7 @@ class MathFunctions(TensorCore):
         """
         return self._apply_in_float(lambda x: with_derivative(cosh(x), x, PART_DERIVATIVE, sinh(x)))
 
-    # ------------------------------------------------------------------ bends
+    # ------------------------------------------------------------------ sigmoid, tanh and erf
 
     def sigmoid(self) -> Self:
         """1 / (1 + exp(-x)), from exp(-|x|) so that nothing overflows.

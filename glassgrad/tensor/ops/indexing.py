@@ -15,7 +15,7 @@ from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.exclusive import exclusive
 from glassgrad.tensor.record import axis_of, cast_to, expanded, record, whole_number
 from glassgrad.tensor.symbolic_sizes import (
-    checked_cut,
+    checked_slice,
     index_at_launch,
     is_symbolic,
     slice_at_launch,
@@ -231,7 +231,7 @@ class Indexing(TensorCore):
         pairs = []
         for number, (size, wanted) in enumerate(zip(self.shape, index.shape, strict=True)):
             if number != axis and is_symbolic(wanted, size):
-                checked_cut(0, wanted, size, number)
+                checked_slice(0, wanted, size, number)
             elif number != axis and wanted > size:
                 raise ShapeError(
                     f"gather from {self.shape} by {index.shape}: axis {number} is too long",

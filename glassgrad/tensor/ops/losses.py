@@ -31,8 +31,6 @@ class Losses(TensorCore):
 
     __slots__ = ()
 
-    # ------------------------------------------------------------------ normalisations
-
     def _reduce_loss(self, reduction: str) -> Self:
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")

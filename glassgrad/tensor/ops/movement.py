@@ -26,7 +26,7 @@ from glassgrad.tensor.record import (
     whole_number,
 )
 from glassgrad.tensor.symbolic_sizes import (
-    checked_cut,
+    checked_slice,
     is_symbolic,
     require_concrete,
     with_concrete_sizes,
@@ -166,7 +166,7 @@ class Movement(TensorCore):
         )
         for axis, ((start, stop), size) in enumerate(zip(pairs, self.shape, strict=True)):
             if is_symbolic(start, stop, size):
-                checked_cut(start, stop, size, axis)
+                checked_slice(start, stop, size, axis)
             elif not 0 <= start <= stop <= size:
                 raise ShapeError(
                     f"cannot shrink axis {axis} of {self.shape} to {start}…{stop}",
@@ -208,7 +208,7 @@ class Movement(TensorCore):
         )
         return self._as_view(record(WINDOW, self.uop.dtype, (self.uop,), arg), (WINDOW, arg))
 
-    # ------------------------------------------------------------------ made of them
+    # ------------------------------------------------------------------ derived from primitives
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
         """Several axes merged into one.
@@ -367,7 +367,7 @@ class Movement(TensorCore):
             whole_number(step, "the step of windows"),
         )
         if is_symbolic(total):
-            checked_cut(0, require_concrete(size, "a window"), total, axis)
+            checked_slice(0, require_concrete(size, "a window"), total, axis)
         elif not 0 < size <= total or step < 1:
             raise ShapeError(f"cannot unfold windows of {size} every {step} from {total} elements")
         return self._window(axis, size, step)

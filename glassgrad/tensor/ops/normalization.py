@@ -167,5 +167,3 @@ class Normalization(TensorCore):
         if all(one.uop.dtype is self.uop.dtype for one in given):
             return self._apply_in_float(standard)
         return standard(self)
-
-    # ------------------------------------------------------------------ losses

@@ -159,9 +159,9 @@ class Operators(TensorCore):
         """
         if self.uop.dtype is BOOL:
             return self.logical_not()
-        require_kinds(self.uop, WHOLE, "turn the bits of", hint="cast to an int dtype first")
+        require_kinds(self.uop, WHOLE, "invert the bits of", hint="cast to an int dtype first")
         ones = dtypes.max(self.uop.dtype) if self.uop.dtype.kind == "uint" else -1
-        return self._bits(XOR, ones, "turn the bits of")
+        return self._bits(XOR, ones, "invert the bits of")
 
     def lshift(self, x: Any, reverse: bool = False) -> Self:
         """self << x

@@ -11,7 +11,7 @@ from glassgrad.base.errors import ShapeError
 from glassgrad.ir.ops import Ops
 from glassgrad.tensor.core import TensorCore
 from glassgrad.tensor.lazy.composite import composite
-from glassgrad.tensor.ops.contraction import around, each
+from glassgrad.tensor.ops.contraction import padding_pairs, per_axis
 from glassgrad.tensor.record import sizes_of
 from glassgrad.tensor.symbolic_sizes import with_concrete_arguments
 
@@ -24,21 +24,21 @@ class _PoolPlan(NamedTuple):
     """The windows of a pooling: kernel, stride, dilation and padding of the last axes."""
 
     kernel: tuple[int, ...]
-    steps: tuple[int, ...]
-    spreads: tuple[int, ...]
-    given: Pairs  # padding as given
-    pads: Pairs  # padding including what ceil_mode adds
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    given_padding: Pairs
+    padding: Pairs  # including what ceil_mode adds
 
     @property
     def axes(self) -> int:
         return len(self.kernel)
 
-    def around(self, x: TensorCore, pads: Pairs) -> Pairs:
+    def on_all_axes(self, x: TensorCore, padding: Pairs) -> Pairs:
         """The padding of the last axes as padding of all axes."""
-        return ((0, 0),) * (x.ndim - self.axes) + pads
+        return ((0, 0),) * (x.ndim - self.axes) + padding
 
-    def cut(self, padded: T) -> T:
-        return padded._pool(self.kernel, self.steps, self.spreads)
+    def windows_of(self, padded: T) -> T:
+        return padded._pool(self.kernel, self.strides, self.dilations)
 
 
 def _plan(
@@ -49,23 +49,23 @@ def _plan(
     padding: Any,
     ceil_mode: bool = False,
 ) -> _PoolPlan:
-    kernel = each(kernel_size, 2, "kernel_size")
+    kernel = per_axis(kernel_size, 2, "kernel_size")
     count = len(kernel)
     if x.ndim < count:
         raise ShapeError(f"a kernel of {count} axes does not fit a tensor of shape {x.shape}")
-    steps = kernel if stride is None else each(stride, count, "stride")
-    spreads = each(dilation, count, "dilation")
-    given = around(padding, count)
+    strides = kernel if stride is None else per_axis(stride, count, "stride")
+    dilations = per_axis(dilation, count, "dilation")
+    given = padding_pairs(padding, count)
     if not ceil_mode:
-        return _PoolPlan(kernel, steps, spreads, given, given)
+        return _PoolPlan(kernel, strides, dilations, given, given)
     found = []
-    rows = zip(x.shape[-count:], kernel, steps, spreads, given, strict=True)
+    rows = zip(x.shape[-count:], kernel, strides, dilations, given, strict=True)
     for size, k, s, d, (before, after) in rows:
         room = size + before + after - d * (k - 1) - 1
         last = -(-room // s) * s  # start of a window that reaches beyond the end
         extra = max(last - room, 0) if last < size + before else 0
         found.append((before, after + extra))
-    return _PoolPlan(kernel, steps, spreads, given, tuple(found))
+    return _PoolPlan(kernel, strides, dilations, given, tuple(found))
 
 
 class Pooling(TensorCore):
@@ -89,7 +89,7 @@ class Pooling(TensorCore):
         """
         plan = _plan(self, kernel_size, stride, dilation, padding, ceil_mode)
         lowest = dtypes.min(self.uop.dtype)
-        windows = plan.cut(self.pad(plan.around(self, plan.pads), value=lowest))
+        windows = plan.windows_of(self.pad(plan.on_all_axes(self, plan.padding), value=lowest))
         axes = tuple(range(windows.ndim - plan.axes, windows.ndim))
         best = windows.max(axes)
         if not return_indices:
@@ -97,7 +97,9 @@ class Pooling(TensorCore):
         sizes = self.shape[-plan.axes :]
         count = prod(sizes)
         # Counting down makes the first index the largest value; padding is below all indices.
-        numbers = plan.cut((count - self._iota(count).reshape(sizes))._pad_zeros(plan.pads))
+        numbers = plan.windows_of(
+            (count - self._iota(count).reshape(sizes))._pad_zeros(plan.padding)
+        )
         is_best = windows.eq(best.reshape((*best.shape, *(1,) * plan.axes)))
         is_best = is_best | windows.isnan() if self.is_floating_point() else is_best
         return best, count - is_best.where(numbers, 0)._reduce(MAX, axes, keepdim=False)
@@ -119,15 +121,17 @@ class Pooling(TensorCore):
         """
         plan = _plan(self, kernel_size, stride, dilation, padding, ceil_mode)
         axes = tuple(range(-plan.axes, 0))
-        total = plan.cut(self._pad_zeros(plan.around(self, plan.pads))).sum(axes)
-        is_plain = plan.given == plan.pads
-        if is_plain and (count_include_pad or not any(map(any, plan.given))):
+        total = plan.windows_of(self._pad_zeros(plan.on_all_axes(self, plan.padding))).sum(axes)
+        is_plain = plan.given_padding == plan.padding
+        if is_plain and (count_include_pad or not any(map(any, plan.given_padding))):
             return total / prod(plan.kernel)
         ones = self._wrap(self.ones_like().uop)
-        given = plan.around(self, plan.given)
+        given = plan.on_all_axes(self, plan.given_padding)
         counted = ones.pad(given, value=1) if count_include_pad else ones._pad_zeros(given)
-        extra = tuple((0, b[1] - a[1]) for a, b in zip(plan.given, plan.pads, strict=True))
-        return total / plan.cut(counted._pad_zeros(plan.around(self, extra))).sum(axes)
+        extra = tuple(
+            (0, b[1] - a[1]) for a, b in zip(plan.given_padding, plan.padding, strict=True)
+        )
+        return total / plan.windows_of(counted._pad_zeros(plan.on_all_axes(self, extra))).sum(axes)
 
     @with_concrete_arguments
     def max_unpool2d(
@@ -151,7 +155,7 @@ class Pooling(TensorCore):
             raise ShapeError(f"values {self.shape} and indices {indices.shape} differ in shape")
         if output_size is None:
             sizes = self.shape[-plan.axes :]
-            rows = zip(sizes, plan.steps, plan.spreads, plan.kernel, plan.pads, strict=True)
+            rows = zip(sizes, plan.strides, plan.dilations, plan.kernel, plan.padding, strict=True)
             wanted = tuple((n - 1) * s + d * (k - 1) + 1 - b - a for n, s, d, k, (b, a) in rows)
         else:
             wanted = sizes_of((output_size,), "size")[-plan.axes :]
@@ -195,11 +199,11 @@ class Pooling(TensorCore):
         flipped = weight.reshape((groups, channels // groups, per, *kernel)).transpose(1, 2)
         flipped = flipped.flip(tuple(range(3, 3 + count)))
         flipped = flipped.reshape((groups * per, channels // groups, *kernel))
-        spreads = each(dilation, count, "dilation")
-        more = each(output_padding, count, "output_padding", least=0)
-        rows = zip(kernel, spreads, around(padding, count), more, strict=True)
+        dilations = per_axis(dilation, count, "dilation")
+        more = per_axis(output_padding, count, "output_padding", least=0)
+        rows = zip(kernel, dilations, padding_pairs(padding, count), more, strict=True)
         pads = tuple((d * (k - 1) - b, d * (k - 1) - a + o) for k, d, (b, a), o in rows)
-        x = self._dilate(each(stride, count, "stride"))._pad_zeros(((0, 0), (0, 0), *pads))
+        x = self._dilate(per_axis(stride, count, "stride"))._pad_zeros(((0, 0), (0, 0), *pads))
         return x.conv2d(flipped, bias, groups, dilation=dilation)
 
     def _dilate(self, steps: tuple[int, ...]) -> Self:

@@ -24,7 +24,7 @@ from glassgrad.tensor.record import (
     scalar,
     whole_number,
 )
-from glassgrad.tensor.symbolic_sizes import checked_cut
+from glassgrad.tensor.symbolic_sizes import checked_slice
 
 REDUCE, ADD, MUL, MAX, MIN = Ops.REDUCE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN
 Axes = int | Sequence[int] | None
@@ -130,7 +130,7 @@ class Reductions(TensorCore):
         if Sizes.exist:
             for one in axes:  # an empty axis has no maximum
                 if self.ndim:
-                    checked_cut(0, 1, self.shape[one], one)
+                    checked_slice(0, 1, self.shape[one], one)
         if self.uop.dtype is BOOL:
             return self.cast(dtypes.uint8)._reduce(op, axes, keepdim).cast(BOOL)
         return self._reduce(op, axes, keepdim)

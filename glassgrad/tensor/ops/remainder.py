@@ -1,7 +1,7 @@
-"""floats x, y -> the remainder and the quotient of x / y, exact for every quotient.
+"""Floats x, y -> the remainder and the quotient of x / y, exact for every quotient.
 
-With x = a·2^d·u and y = m·u, where a and m are integers and u is a power of two, the remainder is u
-· (a·2^d mod m). A rounded quotient would be wrong from 2^53 on, and d can be 2097, so 2^d mod m is
+With x = a·2^d·u and y = m·u, where a and m are integers and u is a power of two, the remainder is
+(a·2^d mod m)·u. A rounded quotient would be wrong from 2^53 on, and d can be 2097, so 2^d mod m is
 computed by repeated squaring, in a few steps without branches. Mantissas of float32 and narrower
 dtypes are multiplied exactly in float64, those of float64 as 64-bit ints.
 """
@@ -25,10 +25,8 @@ BIAS = 1023  # exponent bias of a float64
 FRACTION_MASK = (1 << MANTISSA) - 1
 SIGN_MASK = -(1 << 63)
 FLOAT32_MANTISSA = 23
-LOW_BITS = {
-    FLOAT32_MANTISSA: 4,
-    MANTISSA: 6,
-}  # low bits of d; 2 to the power of its high bits is less than any m
+# low bits of d, by mantissa bits; 2 to the power of its high bits is less than any m
+LOW_BITS = {FLOAT32_MANTISSA: 4, MANTISSA: 6}
 TO_NORMAL = 54  # a shift by this many bits makes every denormal float64 normal
 SLIGHTLY_LESS = 1 - 2.0**-50
 GRADIENT_OF_SECOND = Derivative(lambda y, g: g)  # the second source has the gradient of the result

@@ -10,10 +10,7 @@ from glassgrad.base.dtype import dtypes
 from glassgrad.tensor.core import TensorCore
 
 EXP_LIMIT = {dtypes.float32: 88.0, dtypes.float64: 709.0}  # up to here the exponential is finite
-TERMS = {
-    dtypes.float32: 8,
-    dtypes.float64: 17,
-}  # number of terms, each at most 1/9 of the one before
+TERMS = {dtypes.float32: 8, dtypes.float64: 17}  # each is at most 1/9 of the one before
 Coefficient = Callable[[int], float]
 T = TypeVar("T", bound=TensorCore)
 
@@ -26,10 +23,10 @@ def polynomial(x: T, coefficients: tuple[float, ...]) -> T:
     return total
 
 
-def odd(x: T, law: Coefficient) -> T:
-    """x (law(0) + law(1) x² + law(2) x⁴ + …)"""
+def odd(x: T, coefficient: Coefficient) -> T:
+    """x (coefficient(0) + coefficient(1) x² + coefficient(2) x⁴ + …)"""
     count = TERMS[x.uop.dtype]
-    return x * polynomial(x * x, tuple(law(k) for k in reversed(range(count))))
+    return x * polynomial(x * x, tuple(coefficient(k) for k in reversed(range(count))))
 
 
 def of_atanh(k: int) -> float:

@@ -1,4 +1,4 @@
-"""words -> the first of them in order: a bitonic sorting network on whole vectors.
+"""Words -> the first of them in order: a bitonic sorting network on whole vectors.
 
 Bitonic merge: two sorted runs, one of them reversed, are merged by comparing ever closer
 neighbours. Which elements are compared does not depend on their values, so all lanes of a vector do
