@@ -1,4 +1,4 @@
-"""arguments of Buffer methods -> checked sizes, axes and windows."""
+"""Arguments of Buffer methods -> checked sizes, axes and windows."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ class Buffer(Creation):
             )
         )
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ access to values
 
     def to_python(self) -> Any:
         """A number, or nested lists of numbers."""

@@ -1,4 +1,4 @@
-"""one operation on views of memory -> a graph of one or a few nodes, computed at once."""
+"""One operation on views of memory -> a graph of one or a few nodes, computed at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""shapes, numbers, memory of other objects -> Buffer: the ways to make one besides the
+"""Shapes, numbers, memory of other objects -> Buffer: the ways to make one besides the
 constructor.
 """
 

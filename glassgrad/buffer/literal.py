@@ -1,4 +1,4 @@
-"""numbers and nested lists -> a shape, a dtype and packed bytes."""
+"""Numbers and nested lists -> a shape, a dtype and packed bytes."""
 
 from __future__ import annotations
 

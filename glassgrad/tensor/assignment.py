@@ -100,7 +100,7 @@ class Assignment(TensorCore):
         set_node(self, x.uop)
         return self
 
-    # ------------------------------------------------------------------ in-target operators
+    # ------------------------------------------------------------------ in-place operators
     # Under the graph lock as a whole: no other thread writes between the read and the write.
 
     @exclusive

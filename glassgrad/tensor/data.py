@@ -1,4 +1,4 @@
-"""numbers, nested lists, bytes, arrays -> nodes: Python data as buffers of the graph."""
+"""Numbers, nested lists, bytes, arrays -> nodes: Python data as buffers of the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""a device's name as users write it -> its canonical name in the registry."""
+"""A device's name as users write it -> its canonical name in the registry."""
 
 from __future__ import annotations
 

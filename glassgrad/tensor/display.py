@@ -1,4 +1,4 @@
-"""a tensor -> HTML for notebooks: a table of values if they are known, else the graph as a tree.
+"""A tensor -> HTML for notebooks: a table of values if they are known, else the graph as a tree.
 
 Displaying never computes anything: a lazy tensor is shown as its graph.
 """

@@ -83,7 +83,7 @@ class Interop(TensorCore):
         """
         return cls.from_memory(memory_of_dlpack(x), device=device)
 
-    # ------------------------------------------------------------------ going out
+    # ------------------------------------------------------------------ exports
 
     def _shared(self) -> MemoryView:
         """The memory of this tensor's value, which is realized first if necessary."""

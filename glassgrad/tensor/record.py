@@ -1,4 +1,4 @@
-"""one primitive of the user's program -> a UOp with checked shapes and the user's source line."""
+"""One primitive of the user's program -> a UOp with checked shapes and the user's source line."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Tensor(
         """
         return self.replace(self.to(device))
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ access to values
 
     def realize(self, *lst: Tensor, do_update_stats: bool = True) -> Self:
         """Compute this tensor, and others with it, now.

@@ -126,7 +126,7 @@ class CText:
         rows += [f"{r.name}: written, {r.ctype} {_shown(r.shape)}" for r in self.results]
         return "\n".join(f" *   {row}" for row in rows)
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ arguments and results
 
     def _used_variables(self) -> list[int]:
         used = {n for launch in self.capture["launches"] for n in launch["variables"]}

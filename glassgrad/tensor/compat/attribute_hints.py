@@ -1,4 +1,4 @@
-"""attribute names of PyTorch and NumPy that do not exist here -> what to write instead."""
+"""Attribute names of PyTorch and NumPy that do not exist here -> what to write instead."""
 
 from __future__ import annotations
 

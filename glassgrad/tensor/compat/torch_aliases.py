@@ -277,7 +277,7 @@ class TorchAliases(TensorCore):
         """
         return self.scatter_reduce(dim, index, src, "sum")
 
-    # ------------------------------------------------------------------ like another one
+    # ------------------------------------------------------------------ shapes, dtypes and devices
 
     def view(self, *shape: Any) -> Self:
         """The same as `reshape`.

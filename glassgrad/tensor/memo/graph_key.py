@@ -1,4 +1,4 @@
-"""values to compute -> GraphKey: the structure of their graph, taken in one walk.
+"""Values to compute -> GraphKey: the structure of their graph, taken in one walk.
 
 What is computed together, in which order and with which plan depends only on the structure of the
 graph and on which live tensors read which of its nodes. So where a loop computes the same again,

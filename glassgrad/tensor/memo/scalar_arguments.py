@@ -1,4 +1,4 @@
-"""a number that changes from call to call -> a launch argument instead of a constant.
+"""A number that changes from call to call -> a launch argument instead of a constant.
 
 Constants are part of the code: `w -= rate * w.grad` with a new rate per step would compile a kernel
 per step. So once the number of an operator in the user's program has changed twice, the operator
@@ -19,8 +19,8 @@ from glassgrad.memory.allocator import is_file, is_host
 from glassgrad.memory.view import View
 from glassgrad.tensor.core import device_of
 
-MAX_CHANGES = 2  # of a number, before it becomes an argument
-MAX_SITES = 10_000
+MIN_CHANGES = 2  # of a number before it becomes an argument: one change may be a coincidence
+MAX_SITES = 10_000  # operators remembered; beyond, all are forgotten
 OPERATOR_MODULES = frozenset(
     f"glassgrad.tensor.{name}"
     for name in (
@@ -69,7 +69,7 @@ def as_argument(number: UOp, other: UOp) -> UOp:
     if known.value != number.arg:
         known.value = number.arg
         known.changes += 1
-    if known.changes < MAX_CHANGES:
+    if known.changes < MIN_CHANGES:
         return number
     device = device_of(other)
     return _scalar_buffer(number, device) if is_host(device) and not is_file(device) else number

@@ -1,4 +1,4 @@
-"""slices of buffers -> windows on their memory, so that their offsets are launch arguments.
+"""Slices of buffers -> windows on their memory, so that their offsets are launch arguments.
 
 `X[i : i + 100]` is the same graph for every i if the slice is a BUFFER that lies in the memory of
 X. So during a computation slices of realized values are replaced by such windows: one plan and one

@@ -1,4 +1,4 @@
-"""a GraphKey -> the step that an equal graph took before: which plan, on which buffers."""
+"""A GraphKey -> the step that an equal graph took before: which plan, on which buffers."""
 
 from __future__ import annotations
 
