@@ -1,9 +1,9 @@
-"""A kernel written by hand, with a gradient: a running average, where each value needs the last.
+"""A kernel in hand-written LLVM IR, with a gradient: an exponential moving average.
 
-    y[i] = x[i] + keep * y[i - 1]
+    y[i] = x[i] + DECAY * y[i - 1]
 
-Tensor code has no loop that carries a value along. LLVM has: here is one, in the form that every
-kernel of the CPU device has, compiled by it and run on the memory of tensors.
+Tensor operations cannot express this loop-carried dependency. The kernel has the signature of all
+kernels of the CPU device, which compiles it and runs it on the memory of tensors.
 
 python examples/custom_kernel.py [--quick]
 """
@@ -18,7 +18,7 @@ from glassgrad.devices.protocol import Call
 from glassgrad.ir.stages import Program, Source
 from glassgrad.memory import get
 
-KEEP = 0.875  # 0x3FEC000000000000 as LLVM writes it
+DECAY = 0.875  # 0x3FEC000000000000 in LLVM IR
 TEXT = """
 define void @"average"(ptr %args, ptr %scratch, i64 %begin, i64 %end) {
 entry:
@@ -34,8 +34,8 @@ loop:
   %last = phi float [ 0.0, %entry ], [ %now, %loop ]
   %from = getelementptr float, ptr %in, i64 %i
   %x = load float, ptr %from
-  %kept = fmul contract float %last, 0x3FEC000000000000
-  %now = fadd contract float %x, %kept
+  %decayed = fmul contract float %last, 0x3FEC000000000000
+  %now = fadd contract float %x, %decayed
   %to = getelementptr float, ptr %out, i64 %i
   store float %now, ptr %to
   %next = add i64 %i, 1
@@ -50,7 +50,7 @@ AVERAGE = DEVICE.compile(Source("average", TEXT, "llvm", Program("average", ()))
 
 
 def average(x: Tensor) -> Tensor:
-    """Run the kernel now, on a vector of float32."""
+    """Run the kernel on a float32 vector, eagerly."""
     out = Tensor.empty(*x.shape)
     size = Tensor([x.numel()], dtype="int64")
     Tensor.realize(x, out, size)
@@ -59,12 +59,12 @@ def average(x: Tensor) -> Tensor:
     return out
 
 
-def rule(g: Tensor, result: Tensor, x: Tensor) -> Tensor:
-    """The same average, from the other end: x[i] is in y[i], and by `keep` less in each later y."""
+def average_gradient(g: Tensor, result: Tensor, x: Tensor) -> Tensor:
+    """The same average from the end: y[j] depends on x[i] by DECAY^(j - i), for j >= i."""
     return average(g.flip(0).contiguous()).flip(0)
 
 
-running_average = custom_gradient(rule)(average)
+running_average = custom_gradient(average_gradient)(average)
 
 
 def main() -> None:
@@ -74,24 +74,24 @@ def main() -> None:
     begin = time.perf_counter()
     y = average(x)
     rate = count / (time.perf_counter() - begin)
-    wanted, last = [], 0.0
+    expected, last = [], 0.0
     for value in x[:5].tolist():
-        last = value + KEEP * last
-        wanted.append(last)
-    print("by the kernel:", [round(value, 4) for value in y[:5].tolist()])
-    print("by hand:      ", [round(value, 4) for value in wanted])
-    print(f"{rate / 1e6:.0f} million values a second, one after the other")
+        last = value + DECAY * last
+        expected.append(last)
+    print("kernel: ", [round(value, 4) for value in y[:5].tolist()])
+    print("Python: ", [round(value, 4) for value in expected])
+    print(f"{rate / 1e6:.0f} million values per second, in sequence")
 
-    # Its gradient is an ordinary gradient: find the x whose average is a step.
+    # The gradient works in training: find the x whose average is a step function.
     target = (Tensor.arange(64) >= 32).float()
     guess = Tensor.zeros(64).is_param_().realize()
     for step in range(200):
         guess.grad = None
-        loss = (running_average(guess) * (1 - KEEP) - target).square().mean().backward()
+        loss = (running_average(guess) * (1 - DECAY) - target).square().mean().backward()
         guess.assign(guess - guess.grad * 20).realize()
         if step % 50 == 0:
             print(f"step {step:3}  loss {loss.item():.5f}")
-    print(f"step 200  loss {loss.item():.5f}: the step begins with", end=" ")
+    print(f"step 200  loss {loss.item():.5f}: values at the step are", end=" ")
     print([round(value, 2) for value in guess[31:35].tolist()])
 
 

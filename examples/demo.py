@@ -1,4 +1,4 @@
-"""Train a small network on three spirals, and look at one of the kernels that did it.
+"""Train a small network on three spirals, and print one of its kernels.
 
 make demo
 """
@@ -19,7 +19,7 @@ ARMS, POINTS, STEPS = 3, 300, 600
 
 
 class Network:
-    """2 -> 64 -> 64 -> one score per arm."""
+    """A perceptron: 2 -> 64 -> 64 -> one logit per arm."""
 
     def __init__(self) -> None:
         self.layers = [Linear(2, 64), Linear(64, 64), Linear(64, ARMS)]
@@ -31,19 +31,19 @@ class Network:
 
 
 def spirals() -> tuple[Tensor, Tensor]:
-    """Noisy points on spirals, and the arm that each lies on."""
+    """Noisy points on spirals, and the arm of each."""
     radius = Tensor.linspace(0.05, 1, POINTS)
-    places, arms = [], []
+    points, arms = [], []
     for arm in range(ARMS):
         angle = radius * 9 + 2.1 * arm + Tensor.randn(POINTS) * 0.15
-        places.append(Tensor.stack(angle.cos() * radius, angle.sin() * radius, dim=1))
+        points.append(Tensor.stack(angle.cos() * radius, angle.sin() * radius, dim=1))
         arms.append(Tensor.full((POINTS,), arm))
-    x, y = Tensor.cat(*places).contiguous(), Tensor.cat(*arms).contiguous()
+    x, y = Tensor.cat(*points).contiguous(), Tensor.cat(*arms).contiguous()
     return x.realize(y), y
 
 
 class Progress:
-    """One line that changes in a terminal, plain lines elsewhere."""
+    """A line that is updated in a terminal; separate lines if the output is no terminal."""
 
     def __init__(self) -> None:
         self.is_terminal = sys.stdout.isatty()
@@ -54,8 +54,8 @@ class Progress:
         if step == 1:
             value = loss.item()
             seconds = time.perf_counter() - self.begin
-            self.begin = time.perf_counter()  # what follows is not slowed by compiling
-            print(f"step    1  loss {value:.4f}  {seconds:.2f} s with compiling")
+            self.begin = time.perf_counter()  # exclude compilation from the rate
+            print(f"step    1  loss {value:.4f}  {seconds:.2f} s including compilation")
         elif step % self.every == 0:
             rate = (step - 1) / (time.perf_counter() - self.begin)
             line = f"step {step:4}  loss {loss.item():.4f}  {rate:.0f} steps/s"
@@ -64,11 +64,11 @@ class Progress:
 
 
 def train(network: Network, x: Tensor, y: Tensor) -> list[Source]:
-    """Train, and give back the source of every kernel of a step."""
+    """Train, and return the source of every kernel of the first step."""
     optimizer = Adam(get_parameters(network), lr=0.01)
     sources: list[Source] = []
 
-    def look(event: Event) -> None:
+    def record_source(event: Event) -> None:
         if isinstance(event, StageEntered) and isinstance(event.value, Source):
             sources.append(event.value)
 
@@ -79,7 +79,7 @@ def train(network: Network, x: Tensor, y: Tensor) -> list[Source]:
         return loss
 
     progress = Progress()
-    with listen(look):
+    with listen(record_source):
         loss = train_step()
     progress.show(1, loss)
     for step in range(2, STEPS + 1):
@@ -97,11 +97,13 @@ def main() -> None:
     GlobalCounters.reset()
     sources = train(network, x, y)
     kernels = GlobalCounters.kernel_count / STEPS
-    right = network(x).argmax(axis=1).eq(y).float().mean().item()
-    print(f"{100 * right:.1f}% of the points are on the right arm; {kernels:.0f} kernels a step")
-    updates = [source for source in sources if "sqrt" in source.text]  # Adam has a square root
+    accuracy = network(x).argmax(axis=1).eq(y).float().mean().item()
+    print(f"accuracy {100 * accuracy:.1f}%; {kernels:.0f} kernels per step")
+    updates = [
+        source for source in sources if "sqrt" in source.text
+    ]  # of Adam, which has a square root
     shortest = min(updates or sources, key=lambda source: len(source.text))
-    print(f"\none of them, {shortest.name}, as {shortest.language}:\n\n{shortest.text}")
+    print(f"\na kernel of Adam, {shortest.name}, in {shortest.language}:\n\n{shortest.text}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A diffusion model in two dimensions: noise becomes points on a heart.
+"""A diffusion model (DDPM) in two dimensions: noise becomes points on a heart.
 
-A network learns to tell the noise in points that were moved by some; then it walks back from pure
-noise, a little at a time.
+A network learns to predict the noise in noisy points. Sampling starts from pure noise and removes
+the predicted noise in small steps.
 
 python examples/diffusion.py [--quick]
 """
@@ -16,12 +16,12 @@ from glassgrad import Tensor, TinyJit, nn
 from glassgrad.nn.optim import AdamW, CosineSchedule
 from glassgrad.nn.state import get_parameters
 
-STEPS = 50  # of noise
+STEPS = 50  # of the noise schedule
 BATCH = 512
 
 
 def heart(count: int, seed: int) -> np.ndarray:
-    """Points on a heart, about 1 in size."""
+    """Points on a heart of a size of about 1."""
     angle = np.random.default_rng(seed).uniform(0, 2 * np.pi, count)
     x = 16 * np.sin(angle) ** 3
     y = 13 * np.cos(angle) - 5 * np.cos(2 * angle) - 2 * np.cos(3 * angle) - np.cos(4 * angle)
@@ -29,17 +29,17 @@ def heart(count: int, seed: int) -> np.ndarray:
 
 
 class Noise:
-    """How much of a point is left after each step, and how much is noise."""
+    """The noise schedule: the shares of signal and noise in a point after each step."""
 
     def __init__(self) -> None:
         self.beta = np.linspace(1e-3, 0.15, STEPS).astype(np.float32)
-        self.left = np.cumprod(1 - self.beta)
-        self.signal = Tensor(np.sqrt(self.left), requires_grad=False)
-        self.noise = Tensor(np.sqrt(1 - self.left), requires_grad=False)
+        self.alpha_bar = np.cumprod(1 - self.beta)
+        self.signal = Tensor(np.sqrt(self.alpha_bar), requires_grad=False)
+        self.noise = Tensor(np.sqrt(1 - self.alpha_bar), requires_grad=False)
 
 
 class Network:
-    """A point and a step -> the noise in it."""
+    """(points, steps) -> the noise in the points."""
 
     def __init__(self, width: int) -> None:
         self.time = nn.Embedding(STEPS, width)
@@ -63,8 +63,8 @@ def train(network: Network, noise: Noise, steps: int) -> None:
         optimizer.zero_grad()
         step = Tensor.randint(BATCH, high=STEPS)
         added = Tensor.randn(BATCH, 2, requires_grad=False)
-        moved = points * noise.signal[step].unsqueeze(1) + added * noise.noise[step].unsqueeze(1)
-        loss = (network(moved, step) - added).square().mean().backward()
+        noisy = points * noise.signal[step].unsqueeze(1) + added * noise.noise[step].unsqueeze(1)
+        loss = (network(noisy, step) - added).square().mean().backward()
         return loss.realize(*optimizer.schedule_step(), *schedule.schedule_step())
 
     for number in range(1, steps + 1):
@@ -74,19 +74,19 @@ def train(network: Network, noise: Noise, steps: int) -> None:
 
 
 def sample(network: Network, noise: Noise, count: int) -> np.ndarray:
-    """Walk back from noise."""
+    """Sample points: remove the predicted noise step by step."""
 
     @TinyJit
-    def guess(points: Tensor, step: Tensor) -> Tensor:
+    def predict_noise(points: Tensor, step: Tensor) -> Tensor:
         return network(points, step)
 
     random = np.random.default_rng(0)
     points = random.standard_normal((count, 2)).astype(np.float32)
     for number in reversed(range(STEPS)):
         step = Tensor(np.full(count, number, np.int32))
-        found = guess(Tensor(points), step).numpy()
-        beta, left = noise.beta[number], noise.left[number]
-        points = (points - beta / np.sqrt(1 - left) * found) / np.sqrt(1 - beta)
+        predicted = predict_noise(Tensor(points), step).numpy()
+        beta, alpha_bar = noise.beta[number], noise.alpha_bar[number]
+        points = (points - beta / np.sqrt(1 - alpha_bar) * predicted) / np.sqrt(1 - beta)
         if number:
             points = points + np.sqrt(beta) * random.standard_normal(points.shape)
         points = points.astype(np.float32)
@@ -94,14 +94,14 @@ def sample(network: Network, noise: Noise, count: int) -> np.ndarray:
 
 
 def distance(points: np.ndarray) -> float:
-    """How far points are from the heart, on average."""
+    """The mean distance of points from the heart."""
     curve = heart(4000, 0)
-    apart = np.linalg.norm(points[:, None] - curve[None], axis=2)
-    return float(apart.min(1).mean())
+    distances = np.linalg.norm(points[:, None] - curve[None], axis=2)
+    return float(distances.min(1).mean())
 
 
 def picture(points: np.ndarray, width: int = 60, height: int = 24) -> str:
-    """Points as letters."""
+    """A density plot in characters."""
     counts, _, _ = np.histogram2d(
         -points[:, 1], points[:, 0], bins=(height, width), range=((-2, 2), (-2, 2))
     )

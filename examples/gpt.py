@@ -1,6 +1,6 @@
-"""A GPT from its parts: tokens, a captured training step, and text that is written token by token.
+"""A GPT: a tokenizer, a captured training step, and text generation token by token.
 
-python examples/gpt.py [--quick] [FILE]    a text; without one it is this library's source
+python examples/gpt.py [--quick] [FILE]    the training text; default: the source of glassgrad
 
 `glassgrad train` does the same with progress, checkpoints and files.
 """
@@ -19,7 +19,7 @@ from glassgrad.nn.state import get_parameters
 from glassgrad.nn.tokenizer import Tokenizer
 
 
-def read(file: str | None) -> str:
+def read_text(file: str | None) -> str:
     if file is not None:
         return Path(file).read_text()
     sources = sorted(Path(glassgrad.__file__).parent.rglob("*.py"))
@@ -33,10 +33,10 @@ def main() -> None:
     options = parser.parse_args()
     steps, batch = (60, 4) if options.quick else (800, 8)
 
-    text = read(options.file)
+    text = read_text(options.file)
     tokenizer = Tokenizer.train([text], vocab_size=512)
     tokens = np.array(tokenizer.encode(text), np.int32)
-    print(f"{len(text):,} characters are {len(tokens):,} tokens of {tokenizer.vocab_size}")
+    print(f"{len(text):,} characters, {len(tokens):,} tokens, vocabulary of {tokenizer.vocab_size}")
 
     Tensor.manual_seed(0)
     config = Config(
@@ -58,8 +58,8 @@ def main() -> None:
     start = perf_counter()
     with Context(TRAINING=1):
         for number in range(1, steps + 1):
-            places = rng.integers(0, len(tokens) - config.context - 1, batch)
-            rows = tokens[places[:, None] + np.arange(config.context + 1)]
+            starts = rng.integers(0, len(tokens) - config.context - 1, batch)
+            rows = tokens[starts[:, None] + np.arange(config.context + 1)]
             loss = step(Tensor(rows))
             if number % (steps // 5) == 0:
                 speed = number * batch * config.context / (perf_counter() - start)

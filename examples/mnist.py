@@ -1,8 +1,8 @@
-"""A convolutional network learns to read digits.
+"""Train a convolutional network on handwritten digits.
 
 python examples/mnist.py            MNIST, downloaded once (11 MB)
 python examples/mnist.py --fashion  clothes instead of digits
-python examples/mnist.py --quick    digits that are drawn here: nothing is downloaded
+python examples/mnist.py --quick    synthetic digits: nothing is downloaded
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glassgrad.nn.loader import Loader
 from glassgrad.nn.optim import AdamW, CosineSchedule
 from glassgrad.nn.state import get_parameters
 
-# Five rows of three dots for each digit.
+# A bitmap of each digit: five rows of three dots.
 DOTS = [
     "####.##.##.####", "..#..#..#..#..#", "###..#####..###", "###..####..####", "#.##.####..#..#",
     "####..###..####", "####..####.####", "###..#..#..#..#", "####.#####.####", "####.####..####",
@@ -27,7 +27,7 @@ DOTS = [
 
 
 class Network:
-    """Two convolutions, halved, two more, halved, and one product."""
+    """Two convolutions, pooling, two convolutions, pooling, and a linear layer."""
 
     def __init__(self, width: int) -> None:
         self.layers = [
@@ -44,15 +44,15 @@ class Network:
         return (images.float() / 127.5 - 1).sequential(self.layers)
 
 
-def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Digits of thick dots at random places, of random strength, in noise."""
+def synthetic_digits(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Digits of random size, position and brightness, in noise."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 10, count).astype(np.uint8)
     glyphs = np.array([[dot == "#" for dot in dots] for dots in DOTS]).reshape(10, 5, 3)
     images = random.uniform(0, 60, (count, 1, 28, 28))
     for image, label in zip(images[:, 0], labels, strict=True):
-        high, wide = random.integers(3, 6), random.integers(3, 7)
-        glyph = np.kron(glyphs[label], np.ones((high, wide)))
+        scale_y, scale_x = random.integers(3, 6), random.integers(3, 7)
+        glyph = np.kron(glyphs[label], np.ones((scale_y, scale_x)))
         top, left = (random.integers(0, 29 - size) for size in glyph.shape)
         area = image[top : top + glyph.shape[0], left : left + glyph.shape[1]]
         area += glyph * random.uniform(100, 190)
@@ -82,19 +82,21 @@ def train(network: Network, loader: Loader, epochs: int) -> None:
 
 
 def accuracy(network: Network, images: Tensor, labels: Tensor) -> float:
-    """The share of digits that are read correctly."""
-    right = 0
-    read = TinyJit(lambda x: network(x).argmax(axis=1))
+    """The fraction of correct predictions."""
+    correct = 0
+    classify = TinyJit(lambda x: network(x).argmax(axis=1))
     for x, y in Loader(images, labels, batch_size=250, seed=None, drop_last=True):
-        right += int((read(x).numpy() == y.numpy()).sum())
-    return right / (len(labels) // 250 * 250)
+        correct += int((classify(x).numpy() == y.numpy()).sum())
+    return correct / (len(labels) // 250 * 250)
 
 
 def main() -> None:
     Tensor.manual_seed(1)
     is_quick = "--quick" in sys.argv
     if is_quick:
-        x, y, x_test, y_test = map(Tensor, (*drawn(3000, seed=0), *drawn(500, seed=1)))
+        x, y, x_test, y_test = map(
+            Tensor, (*synthetic_digits(3000, seed=0), *synthetic_digits(500, seed=1))
+        )
     else:
         x, y, x_test, y_test = mnist(fashion="--fashion" in sys.argv)
     network = Network(width=8 if is_quick else 32)
@@ -102,8 +104,9 @@ def main() -> None:
     print(f"{len(y):,} images, {weights:,} weights")
     begin = time.perf_counter()
     train(network, Loader(x, y, batch_size=100, drop_last=True), epochs=6 if is_quick else 4)
-    share = accuracy(network, x_test, y_test)
-    print(f"{share:.1%} of {len(y_test):,} others are read; {time.perf_counter() - begin:.0f} s")
+    test_accuracy = accuracy(network, x_test, y_test)
+    seconds = time.perf_counter() - begin
+    print(f"{test_accuracy:.1%} accuracy on {len(y_test):,} test images; {seconds:.0f} s")
 
 
 if __name__ == "__main__":

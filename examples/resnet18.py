@@ -1,8 +1,8 @@
-"""ResNet-18 looks at images: one capture, then one native call per batch.
+"""ResNet-18 inference: one capture, then one native call per batch.
 
-python examples/resnet18.py [--quick] [WEIGHTS]    .pth or .safetensors, named as torchvision does
+python examples/resnet18.py [--quick] [WEIGHTS]    .pth or .safetensors with names of torchvision
 
-Without weights they are random: the classes then mean nothing, the time is the same.
+Without a file the weights are random: the classes are meaningless, but the time is the same.
 """
 
 import argparse
@@ -15,17 +15,17 @@ from glassgrad.nn.state import get_parameters, load_state_dict, safe_load
 
 
 class Block:
-    """Two convolutions, and what came in is added."""
+    """A residual block of two convolutions."""
 
-    def __init__(self, before: int, after: int, stride: int):
-        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(after)
-        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(after)
+    def __init__(self, in_channels: int, out_channels: int, stride: int):
+        self.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(out_channels)
+        self.conv2 = nn.Conv2d(out_channels, out_channels, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out_channels)
         self.downsample = []
-        if stride != 1 or before != after:
-            shorter = nn.Conv2d(before, after, 1, stride, bias=False)
-            self.downsample = [shorter, nn.BatchNorm2d(after)]
+        if stride != 1 or in_channels != out_channels:
+            projection = nn.Conv2d(in_channels, out_channels, 1, stride, bias=False)
+            self.downsample = [projection, nn.BatchNorm2d(out_channels)]
 
     def __call__(self, x: Tensor) -> Tensor:
         y = self.bn1(self.conv1(x)).relu()
@@ -34,7 +34,7 @@ class Block:
 
 
 class ResNet18:
-    """Names are torchvision's."""
+    """ResNet-18 with the parameter names of torchvision."""
 
     def __init__(self, classes: int = 1000):
         self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
@@ -72,10 +72,12 @@ def main() -> None:
         for _ in range(runs):
             images = Tensor.rand(batch, 3, size, size).realize()
             start = perf_counter()
-            chances = classify(images).numpy()
+            probabilities = classify(images).numpy()
             times.append(perf_counter() - start)
-        best = int(chances[0].argmax())
-        print(f"batch {batch}: {min(times) * 1e3:.1f} ms; class {best}, {chances[0, best]:.1%}")
+        best = int(probabilities[0].argmax())
+        print(
+            f"batch {batch}: {min(times) * 1e3:.1f} ms; class {best}, {probabilities[0, best]:.1%}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The demo, shortened."""
+"""The demo with fewer steps."""
 
 from __future__ import annotations
 
