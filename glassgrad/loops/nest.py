@@ -172,8 +172,8 @@ def enclosing_loops(nest: Nest, axis: UOp) -> set[UOp]:
         inside = nest.outer[: nest.outer.index(axis) + 1]
         return {r for r in inside if not r.kind.is_unrolled}
     enclosing = {r for r in nest.outer if not r.kind.is_unrolled}
-    for block in binders_over(nest, axis):
-        bound = block.bound
+    for binder in binders_over(nest, axis):
+        bound = binder.bound
         enclosing.update(r for r in bound[: bound.index(axis) + 1] if not r.kind.is_unrolled)
     return enclosing
 
@@ -184,9 +184,9 @@ def reading_order(nest: Nest, ranges: Iterable[UOp]) -> list[UOp]:
     # these run outside of the loops over carried scratch
     carrying = {r for node in stages for r in carried_loops(node)}
     reduce_order: dict[UOp, int] = {}
-    for block in binders_of(nest.body):
-        if block.op is Ops.REDUCE:
-            reduce_order |= {r: n for n, r in enumerate(block.bound)}
+    for binder in binders_of(nest.body):
+        if binder.op is Ops.REDUCE:
+            reduce_order |= {r: n for n, r in enumerate(binder.bound)}
 
     def key(r: UOp) -> tuple[bool, bool, int, bool, int, int]:
         outer = nest.outer.index(r) if r in nest.outer else len(nest.outer)

@@ -274,11 +274,11 @@ def update_mask_bounds(
 
     Empty if the move invalidates the loops they refer to.
     """
-    now = {r.axis: r for r in axes(nest)}
+    current = {r.axis: r for r in axes(nest)}
     used = {
         r for n in mask_bounds for end in (n.begin, n.end) if end is not None for r in end.ranges
     }
-    replacements = {r: found for r in used if (found := _replacement(r, opt, now)) is not None}
+    replacements = {r: found for r in used if (found := _replacement(r, opt, current)) is not None}
     if len(replacements) < len(used):
         return ()
     changed_axes = {opt.axis, opt.arg} if opt.op is OptOps.COALESCE else {opt.axis}
@@ -290,9 +290,9 @@ def update_mask_bounds(
     return tuple([_updated(n, changed, opt) for n in mask_bounds])
 
 
-def _replacement(r: UOp, opt: Opt, now: dict[int, UOp]) -> UOp | None:
+def _replacement(r: UOp, opt: Opt, current: dict[int, UOp]) -> UOp | None:
     """The expression for a loop after a move that divided it among cores or tiled it."""
-    found = now.get(r.axis)
+    found = current.get(r.axis)
     if found is None or found.src == r.src:
         return found
     if opt.op is not OptOps.TILE or opt.axis != r.axis:
@@ -300,7 +300,7 @@ def _replacement(r: UOp, opt: Opt, now: dict[int, UOp]) -> UOp | None:
     start = scale(found, opt.arg)
     if r.size % opt.arg:
         start = minimum(start, const(r.size - opt.arg))
-    return add(start, now[max(now)])
+    return add(start, current[max(current)])
 
 
 def _updated(mask_bound: MaskBound, changed: dict[UOp, UOp], opt: Opt) -> MaskBound:
@@ -308,9 +308,12 @@ def _updated(mask_bound: MaskBound, changed: dict[UOp, UOp], opt: Opt) -> MaskBo
     if changed:
         begin = reindex(begin, changed)
         end = None if end is None else reindex(end, changed)
-    is_cut = opt.op in SPLITTING_MOVES and opt.axis == mask_bound.axis
+    is_split = opt.op in SPLITTING_MOVES and opt.axis == mask_bound.axis
     return MaskBound(
-        mask_bound.axis, begin, end, mask_bound.step * (opt.arg or 1) if is_cut else mask_bound.step
+        mask_bound.axis,
+        begin,
+        end,
+        mask_bound.step * (opt.arg or 1) if is_split else mask_bound.step,
     )
 
 

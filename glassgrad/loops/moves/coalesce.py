@@ -37,7 +37,7 @@ def coalesce(nest: Nest, axis: UOp, other: Any, target: Target) -> Nest:
     """
     second = find_axis(nest, other)
     is_plain = {axis.kind, second.kind} <= {AxisKind.LOOP, AxisKind.REDUCE}
-    loop_lists = [nest.outer, *[block.bound for block in binders_of(nest.body)]]
+    loop_lists = [nest.outer, *[binder.bound for binder in binders_of(nest.body)]]
     if axis is second or axis.kind is not second.kind or not is_plain:
         raise IllegalMove("COALESCE needs two plain loops of the same kind")
     if not second.src[0].is_const or is_scanned(nest, axis) or is_scanned(nest, second):
@@ -56,7 +56,7 @@ def _coalesce(nest: Nest, first: UOp, second: UOp) -> Nest:
 
 
 def _find_pair(nest: Nest) -> tuple[UOp, UOp] | None:
-    loop_lists = [block.bound for block in binders_of(nest.body)]
+    loop_lists = [binder.bound for binder in binders_of(nest.body)]
     users = _uses_of_axes(nodes_of(nest.body))
     for bound in loop_lists:
         for pair in pairwise(bound):

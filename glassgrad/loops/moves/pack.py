@@ -92,7 +92,7 @@ def packed_value(nest: Nest, load: UOp, target: Target) -> UOp:
 def _dot_operand_casts(nest: Nest, target: Target) -> set[UOp]:
     """The conversions that dot-product instructions absorb."""
     products = [
-        block for block in binders_of(nest.body) if find_dot_reduction(block, target) is not None
+        binder for binder in binders_of(nest.body) if find_dot_reduction(binder, target) is not None
     ]
     return {cast for reduce in products for cast in (reduce.src[0], *reduce.src[0].src)}
 

@@ -131,8 +131,8 @@ class StripMine:
             number = self.stages[base]
             indices[number] = self.inner[node.indices[number]]
         elif not self.is_even:
-            load_at = {r for position in node.indices for r in position.ranges if r in self.loops}
-            for r in sorted(load_at, key=lambda r: r.axis):
+            loops = {r for index in node.indices for r in index.ranges if r in self.loops}
+            for r in sorted(loops, key=lambda r: r.axis):
                 gate = self._in_bounds(r) if gate is None else gate & self._in_bounds(r)
         return drop_open_gate(src[0].index(*indices, gate=gate))
 
@@ -174,9 +174,9 @@ class CarriedScratch:
     def _loops_of(self, node: UOp) -> Indices:
         """The ranges a sum depends on, in the order of the loops that compute it."""
         wanted = node.ranges - set(self.nest.outer) - {self.block_range}
-        for block in binders_of(self.nest.body):
-            if wanted and block is not node and wanted <= set(block.bound):
-                return tuple([r for r in block.bound if r in wanted])
+        for binder in binders_of(self.nest.body):
+            if wanted and binder is not node and wanted <= set(binder.bound):
+                return tuple([r for r in binder.bound if r in wanted])
         return tuple(sorted(wanted, key=lambda r: r.axis))
 
 

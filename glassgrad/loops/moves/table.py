@@ -113,8 +113,8 @@ def _count_even_upcasts(nest: Nest, recipe: tuple[Opt, ...]) -> int:
     sizes = {r.axis: r.size for r in axes(nest) if r.src[0].is_const}
     for count, opt in enumerate(recipe):
         size = sizes.pop(opt.axis, None)
-        is_cut = opt.op is OptOps.UPCAST and isinstance(opt.arg, int) and opt.arg > 1
-        if not is_cut or size is None or size % opt.arg:
+        is_upcast = opt.op is OptOps.UPCAST and isinstance(opt.arg, int) and opt.arg > 1
+        if not is_upcast or size is None or size % opt.arg:
             return count
     return len(recipe)
 

@@ -63,8 +63,8 @@ def _divide_reduction(
     loops = tuple([step if r is axis else r for r in reduce.bound])
     if axis.size == amount:
         body, loops = body.substitute({step: ZERO}), tuple([r for r in loops if r is not step])
-    k_block = UOp(Ops.REDUCE, reduce.dtype, (body, *loops), reduce.arg) if loops else body
-    stage = UOp(Ops.STAGE, reduce.dtype, (k_block, thread, thread), (amount,))
+    partial = UOp(Ops.REDUCE, reduce.dtype, (body, *loops), reduce.arg) if loops else body
+    stage = UOp(Ops.STAGE, reduce.dtype, (partial, thread, thread), (amount,))
     total = UOp(Ops.REDUCE, reduce.dtype, (stage.index(last).load(), last), reduce.arg)
     return replace(nest, body=nest.body.substitute({reduce: total}))
 

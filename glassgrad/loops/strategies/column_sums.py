@@ -92,7 +92,7 @@ def _accumulate_in_loop(builder: RecipeBuilder, found: ColumnSum) -> set[int] | 
     if not _accumulate(builder, found, tile, LOOP_ROWS):
         return None
     (added,) = builder.binders(Ops.REDUCE)
-    (store,) = [block for block in builder.binders(Ops.STORE) if block.value is added]
+    (store,) = [binder for binder in builder.binders(Ops.STORE) if binder.value is added]
     builder.try_move(Opt(OptOps.UPCAST, store.bound[-1].axis, width))
     return {added.bound[0].axis}
 

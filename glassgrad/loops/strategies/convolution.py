@@ -296,6 +296,6 @@ def _unroll_columns(builder: RecipeBuilder, found: Convolution) -> None:
 
 def _has_scattered_pixels(builder: RecipeBuilder) -> bool:
     """True if the pixels of a tile have no common stride, so that each needs a pointer."""
-    loads = [index for block in builder.binders(Ops.REDUCE) for index in builder.loads(block)]
+    loads = [index for binder in builder.binders(Ops.REDUCE) for index in builder.loads(binder)]
     tiled = {r for index in loads for r in index.ranges if r.kind is AxisKind.UPCAST}
     return any(stride(index, r) is None for index in loads for r in tiled)

@@ -61,15 +61,15 @@ def iterate_rows_outside(
 def coalesce_rows(builder: RecipeBuilder, steps: WindowAxes, reduce: UOp, weights: UOp) -> None:
     """for y: for c  ->  one loop; weights are packed in that order, but read in memory order."""
     builder.try_move(Opt(OptOps.COALESCE, steps.row.axis, steps.channel.axis))
-    for block in builder.binders(Ops.STAGE):
-        for index in builder.loads(block):
+    for binder in builder.binders(Ops.STAGE):
+        for index in builder.loads(binder):
             if index.src[0] is weights.src[0]:
                 # inside of a panel
-                loops = [r for r in block.bound if r.kind is AxisKind.LOOP][-3:]
+                loops = [r for r in binder.bound if r.kind is AxisKind.LOOP][-3:]
                 wanted = sorted(loops, key=lambda r: -abs(stride(index, r) or 0))
                 builder.try_moves(swaps(loops, wanted))
                 if prod(r.size for r in reduce.ranges - weights.ranges) <= MAX_TRANSPOSED_REUSE:
-                    _pack_transposed(builder, wanted[-2:], builder.lanes(block))
+                    _pack_transposed(builder, wanted[-2:], builder.lanes(binder))
 
 
 def swaps(current: Sequence[UOp], wanted: Sequence[UOp]) -> list[Opt]:

@@ -70,9 +70,9 @@ def divide_nested(builder: RecipeBuilder, outside: int, inside: int) -> int | No
             n for n in range(MIN_TILES_PER_PART, size) if size % n == 0 and size // n >= wanted
         ]
         if fitting and wanted > 1:
-            cut = Opt(OptOps.TILE, inside, fitting[-1])
+            tiling = Opt(OptOps.TILE, inside, fitting[-1])
             both = [Opt(OptOps.CORE, outside), Opt(OptOps.CORE, inside)]
-            return number if builder.try_moves([cut, *both]) else None
+            return number if builder.try_moves([tiling, *both]) else None
     return None
 
 

@@ -106,14 +106,10 @@ def _unvectorized_writers(
 
 def _has_longer_rows(builder: RecipeBuilder, binder: UOp, axis: UOp) -> bool:
     """True if a binder over this axis writes longer rows inside: lanes belong to these rows."""
-    for other_binder in binders_over(builder.nest, axis):
-        if other_binder.op in (Ops.STORE, Ops.STAGE):
-            row = write_axis(other_binder)
-            if (
-                row is not None
-                and row not in binder.bound
-                and row.size >= builder.lanes(other_binder)
-            ):
+    for other in binders_over(builder.nest, axis):
+        if other.op in (Ops.STORE, Ops.STAGE):
+            row = write_axis(other)
+            if row is not None and row not in binder.bound and row.size >= builder.lanes(other):
                 return True
     return False
 
@@ -264,8 +260,8 @@ def _read_across(
 
 def _sums_along(builder: RecipeBuilder, axis: UOp) -> list[UOp]:
     """Reductions and scans with one result per element of this axis."""
-    collecting = builder.binders(Ops.REDUCE) + builder.binders(Ops.SCAN)
-    return [binder for binder in collecting if axis in binder.ranges]
+    binders = builder.binders(Ops.REDUCE) + builder.binders(Ops.SCAN)
+    return [binder for binder in binders if axis in binder.ranges]
 
 
 def _vectorize_reduction(builder: RecipeBuilder, binder: UOp) -> set[int]:
@@ -279,11 +275,9 @@ def _vectorize_reduction(builder: RecipeBuilder, binder: UOp) -> set[int]:
     if axis is not None:
         number = next_axis_number(builder.nest)
         members = binders_over(builder.nest, axis)
-        enclosing = {r.axis for other_binder in members for r in other_binder.ranges}
+        enclosing = {r.axis for member in members for r in member.ranges}
         if not read_in_streams(builder, binder, axis):
-            is_looked_up = any(
-                _has_checked_index(builder, other_binder, axis) for other_binder in members
-            )
+            is_looked_up = any(_has_checked_index(builder, member, axis) for member in members)
             vectors = max(1, builder.vectors(binder) // unrolled_rows(builder, binder))
             vectors = 1 if is_looked_up else vectors
             amount = _largest_amount(builder, axis, builder.lanes(binder) * vectors)
@@ -309,10 +303,10 @@ def _masks_whole_rows(builder: RecipeBuilder, binder: UOp, axis: UOp, steps: int
     """
     conditions = _conditions(binder)
     rows = [
-        write_axis
-        for written, write_axis in _writers(builder)
-        if any(write_axis in condition.ranges for condition in conditions)
-        and _is_fully_unrolled(builder, written, write_axis, steps)
+        row
+        for written, row in _writers(builder)
+        if any(row in condition.ranges for condition in conditions)
+        and _is_fully_unrolled(builder, written, row, steps)
     ]
     row_conditions = [c for c in conditions if rows and c.ranges.isdisjoint(rows)]
     return any(axis in condition.ranges for condition in row_conditions)
@@ -338,10 +332,10 @@ def _has_result_lanes(builder: RecipeBuilder, binder: UOp) -> bool:
     """True if the result of a reduction could have lanes instead."""
     loads, lanes = builder.loads(binder), builder.lanes(binder)
     return any(
-        write_axis in binder.ranges
-        and write_axis.size >= lanes
-        and all(stride(index, write_axis) in LANE_STRIDES for index in loads)
-        for _, write_axis in _writers(builder)
+        row in binder.ranges
+        and row.size >= lanes
+        and all(stride(index, row) in LANE_STRIDES for index in loads)
+        for _, row in _writers(builder)
     )
 
 
