@@ -1,4 +1,4 @@
-"""python -m bench [section ...]: the sections that are named, or every one of them."""
+"""python -m bench [section ...]: run the given benchmarks; default: all."""
 
 from __future__ import annotations
 

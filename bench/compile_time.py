@@ -1,7 +1,7 @@
-"""How long kernels take on the road: choosing and making moves, lowering, writing text, and LLVM.
+"""Compile time of kernels per stage: loops, lower, render and LLVM.
 
 python -m bench compile_time: a GPT training step, ResNet-18 and the rows of the side-by-side table.
-CPU time, so that other processes matter little; nothing is read from disk.
+Times are CPU times, so that other processes matter little; no cache on disk is used.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from glassgrad.loops import optimize
 from glassgrad.lower import lower
 from glassgrad.render import render
 
-SLOWEST = 5
-TYPICAL, LARGEST = 0.030, 0.150  # seconds that a kernel should take, and that none should exceed
+SHOWN = 5  # slowest kernels
+TARGET_MEDIAN, TARGET_MAX = 0.030, 0.150  # seconds per kernel
 
 
 class Times(NamedTuple):
-    """Seconds of one kernel."""
+    """Seconds per stage of one kernel."""
 
     name: str
     loops: float
@@ -48,8 +48,8 @@ def times_of(kernel: Kernel, target: Target) -> Times:
     marks.append(process_time())
     compile_text(source.text)
     marks.append(process_time())
-    spent = [after - before for before, after in pairwise(marks)]
-    return Times(nest.name, *spent)
+    seconds = [after - before for before, after in pairwise(marks)]
+    return Times(nest.name, *seconds)
 
 
 def gpt_step() -> list[Tensor]:
@@ -62,36 +62,36 @@ def gpt_step() -> list[Tensor]:
 
 
 def resnet18() -> list[Tensor]:
-    """Its convolutions with their normalisation, and the pooling between them."""
-    x = memory(1, 3, 224, 224)
+    """The convolutions of ResNet-18 with their normalization, and the pooling."""
+    x = empty(1, 3, 224, 224)
     x = stem = block(x, 64, 7, 2).max_pool2d(3, 2, padding=1)
-    found = [stem]
+    outputs = [stem]
     for width, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
         skip = x if stride == 1 else block(x, width, 1, stride)
         y = block(block(x, width, 3, stride).relu(), width, 3, 1)
         x = (y + skip).relu()
-        found.append(x)
-    return [*found, x.mean((2, 3)) @ memory(512, 1000)]
+        outputs.append(x)
+    return [*outputs, x.mean((2, 3)) @ empty(512, 1000)]
 
 
 def block(x: Tensor, width: int, size: int, stride: int) -> Tensor:
-    weight = memory(width, int(x.shape[1]), size, size)
+    weight = empty(width, int(x.shape[1]), size, size)
     norm = nn.BatchNorm(width)
     return norm(x.conv2d(weight, stride=stride, padding=size // 2))
 
 
-def memory(*shape: int) -> Tensor:
+def empty(*shape: int) -> Tensor:
     return Tensor.empty(*shape).realize()
 
 
 def rows() -> list[list[Tensor]]:
     """One entry for each row of bench/side that is a few kernels."""
-    square, image = memory(1024, 1024), memory(8, 64, 56, 56)
-    q, k, v = (memory(4, 12, 512, 64) for _ in range(3))
+    square, image = empty(1024, 1024), empty(8, 64, 56, 56)
+    q, k, v = (empty(4, 12, 512, 64) for _ in range(3))
     return [
-        [square @ memory(1024, 1024)],
-        [memory(8, 768) @ memory(768, 3072)],
-        [memory(4096, 4096) @ memory(4096)],
+        [square @ empty(1024, 1024)],
+        [empty(8, 768) @ empty(768, 3072)],
+        [empty(4096, 4096) @ empty(4096)],
         [square.gelu()],
         [square.sum(0)],
         [square.softmax()],
@@ -99,10 +99,10 @@ def rows() -> list[list[Tensor]]:
         [square.T.contiguous()],
         [square.cumsum(1)],
         [square.argmax(1)],
-        [memory(256, 1024).sort()[0]],
-        [image.conv2d(memory(64, 64, 3, 3), padding=1)],
-        [memory(8, 144, 56, 56).conv2d(memory(144, 1, 3, 3), padding=1, groups=144)],
-        [memory(8, 64, 112, 112).max_pool2d(3, 2, padding=1)],
+        [empty(256, 1024).sort()[0]],
+        [image.conv2d(empty(64, 64, 3, 3), padding=1)],
+        [empty(8, 144, 56, 56).conv2d(empty(144, 1, 3, 3), padding=1, groups=144)],
+        [empty(8, 64, 112, 112).max_pool2d(3, 2, padding=1)],
         [q.scaled_dot_product_attention(k, v, is_causal=True)],
     ]
 
@@ -110,25 +110,24 @@ def rows() -> list[list[Tensor]]:
 def report(title: str, values: list[list[Tensor]], target: Target) -> None:
     kernels: dict[Kernel, None] = {}
     for tensors in values:
-        made = Tensor.schedule(*tensors)
-        kernels |= dict.fromkeys(made.kernels)
+        kernels |= dict.fromkeys(Tensor.schedule(*tensors).kernels)
     times = sorted((times_of(kernel, target) for kernel in kernels), key=lambda t: t.total)
-    totals = [found.total for found in times]
-    long = sum(total > LARGEST for total in totals)
+    totals = [kernel.total for kernel in times]
+    slow = sum(total > TARGET_MAX for total in totals)
     print(
         f"{title}: {len(times)} kernels, {sum(totals):.2f} s; median {median(totals) * 1e3:.0f} ms "
-        f"(aim {TYPICAL * 1e3:.0f}), {long} above {LARGEST * 1e3:.0f} ms"
+        f"(target {TARGET_MEDIAN * 1e3:.0f}), {slow} above {TARGET_MAX * 1e3:.0f} ms"
     )
-    for found in reversed(times[-SLOWEST:]):
+    for kernel in reversed(times[-SHOWN:]):
         parts = " ".join(f"{name} {part * 1e3:5.0f}" for name, part in zip(
-            ("loops", "lower", "render", "llvm"), found[1:], strict=True
+            ("loops", "lower", "render", "llvm"), kernel[1:], strict=True
         ))  # fmt: skip
-        print(f"  {found.total * 1e3:5.0f} ms  {parts}  {found.name[:60]}")
+        print(f"  {kernel.total * 1e3:5.0f} ms  {parts}  {kernel.name[:60]}")
 
 
 def main() -> None:
     target = Device[Device.DEFAULT].target
-    compile_text("define void @nothing() { ret void }")  # LLVM starts
+    compile_text("define void @nothing() { ret void }")  # initialise LLVM
     report("GPT step", [gpt_step()], target)
     report("ResNet-18", [resnet18()], target)
     report("rows", rows(), target)

@@ -1,8 +1,8 @@
-"""Seconds from a first expression to its value, with nothing on disk: what a newcomer waits for.
+"""Time of typical expressions in a new process without cached kernels.
 
-python -m bench expressions [word ...]: all of them, or those whose text has one of the words.
-CPU time of all threads, so that other processes matter little. Each expression is computed in a
-process of its own, that starts with everything imported and no kernel compiled.
+python -m bench expressions [word ...]: all expressions, or those that contain one of the words.
+Times are CPU times of all threads, so that other processes matter little. Each expression runs in a
+forked process with all modules imported and no kernel compiled.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from glassgrad import Tensor, nn
 
-LARGEST_KERNEL = 0.150  # seconds
-LARGEST_EXPRESSION = 0.300
-SHOWN = 30  # of the slowest
+TARGET_KERNEL = 0.150  # seconds, at most
+TARGET_EXPRESSION = 0.300
+SHOWN = 30  # slowest expressions and kernels
 EXPRESSIONS = """
 A(64,10) @ A(10,1)
 A(200,3) @ A(3,5)
@@ -138,27 +138,27 @@ A(30,20).masked_select(A(30,20) > 0)
 
 
 def A(*shape: int) -> Tensor:  # noqa: N802
-    """Numbers in memory."""
-    return Tensor(numbers(prod(shape))).reshape(shape)
+    """A float tensor."""
+    return Tensor(float_values(prod(shape))).reshape(shape)
 
 
 def I(*shape: int) -> Tensor:  # noqa: N802, E743
-    """Small whole numbers in memory."""
-    return Tensor(small(prod(shape))).reshape(shape)
+    """A tensor of ints from 0 to 2."""
+    return Tensor(int_values(prod(shape))).reshape(shape)
 
 
 @cache
-def numbers(count: int) -> memoryview:
+def float_values(count: int) -> memoryview:
     return memoryview(array("f", [(i * 7919 % 1009) / 500 - 1 for i in range(count)]))
 
 
 @cache
-def small(count: int) -> memoryview:
+def int_values(count: int) -> memoryview:
     return memoryview(array("i", [i * 7919 % 1009 % 3 for i in range(count)]))
 
 
 def G(function: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:  # noqa: N802
-    """A value and its gradients."""
+    """The value of a function, and its gradients."""
     value = function(*inputs)
     return [value, *value.gradient(*inputs)]
 
@@ -166,8 +166,8 @@ def G(function: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:  # noqa
 NAMES = {"Tensor": Tensor, "nn": nn, "A": A, "I": I, "G": G}
 
 
-class Watch:
-    """Thread time in each stage, for each kernel."""
+class StageTimes:
+    """Thread time of each stage, and of each kernel."""
 
     def __init__(self) -> None:
         self.kernels: dict[str, dict[str, float]] = {}
@@ -192,25 +192,25 @@ class Watch:
         import glassgrad.devices.cpu.native as native
         import glassgrad.engine.pipeline as pipeline
 
-        write, compile_text = pipeline.write_source, native.compile_text
+        write_source, compile_text = pipeline.write_source, native.compile_text
 
-        def written(*args: Any) -> Any:
+        def timed_write(*args: Any) -> Any:
             start = thread_time()
-            source = write(*args)
-            found = self.kernels.setdefault(source.name, {})
-            found["write"] = found.get("write", 0) + thread_time() - start
-            found["lines"] = source.text.count("\n")
+            source = write_source(*args)
+            times = self.kernels.setdefault(source.name, {})
+            times["write"] = times.get("write", 0) + thread_time() - start
+            times["lines"] = source.text.count("\n")
             return source
 
-        def compiled(text: str, *args: Any) -> bytes:
+        def timed_compile(text: str, *args: Any) -> bytes:
             start = thread_time()
             code = compile_text(text, *args)
             name = text.split("define void @")[-1].split("(")[0].strip('"')
-            found = self.kernels.setdefault(name, {})
-            found["llvm"] = found.get("llvm", 0) + thread_time() - start
+            times = self.kernels.setdefault(name, {})
+            times["llvm"] = times.get("llvm", 0) + thread_time() - start
             return code
 
-        pipeline.write_source, native.compile_text = written, compiled
+        pipeline.write_source, native.compile_text = timed_write, timed_compile
 
 
 def flat(value: Any) -> list[Tensor]:
@@ -219,27 +219,27 @@ def flat(value: Any) -> list[Tensor]:
     return [value]
 
 
-def measured(text: str) -> dict[str, Any]:
-    """In this process: seconds of an expression and of its kernels."""
+def measure(text: str) -> dict[str, Any]:
+    """Seconds of an expression and of its kernels, in this process."""
     import glassgrad.loops
     import glassgrad.lower
     import glassgrad.render
     import glassgrad.schedule
 
-    watch = Watch()
-    watch.wrap(glassgrad.schedule, "schedule", "schedule")
-    watch.wrap(glassgrad.loops, "optimize", "loops")
-    watch.wrap(glassgrad.lower, "lower", "lower")
-    watch.wrap(glassgrad.render, "render", "render")
-    watch.wrap_kernels()
+    times = StageTimes()
+    times.wrap(glassgrad.schedule, "schedule", "schedule")
+    times.wrap(glassgrad.loops, "optimize", "loops")
+    times.wrap(glassgrad.lower, "lower", "lower")
+    times.wrap(glassgrad.render, "render", "render")
+    times.wrap_kernels()
     function = eval("lambda: " + text, NAMES)
-    for made in re.findall(r"[AI]\([0-9, ]*\)", text):  # memory is there before the clock starts
-        eval(made, NAMES)
+    for leaf in re.findall(r"[AI]\([0-9, ]*\)", text):  # create the inputs before the clock starts
+        eval(leaf, NAMES)
     start = process_time()
     tensors = flat(function())
     Tensor.realize(*tensors)
     total = process_time() - start
-    return {"total": total, "stages": watch.stages, "kernels": watch.kernels}
+    return {"total": total, "stages": times.stages, "kernels": times.kernels}
 
 
 def in_child(text: str) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def in_child(text: str) -> dict[str, Any]:
     if child == 0:
         try:
             (Tensor([1.0, 2.0]) + 1).tolist()
-            found = measured(text)
+            found = measure(text)
         except Exception as error:  # noqa: BLE001
             found = {"error": f"{type(error).__name__}: {error}"}
         os.write(writing, json.dumps(found).encode())
@@ -261,7 +261,7 @@ def in_child(text: str) -> dict[str, Any]:
 
 
 def warm_up() -> None:
-    """Everything is imported, and LLVM has started, before the first child."""
+    """Import all modules and initialise LLVM before the first fork."""
     from glassgrad.devices.cpu.native import compile_text
     from glassgrad.devices.registry import Device
     from glassgrad.engine.pipeline import preload_compiler, write_source
@@ -279,8 +279,8 @@ def warm_up() -> None:
             compile_text(write_source(kernel, target).text)
 
 
-class Spent(NamedTuple):
-    """Seconds of a kernel: writing its source and compiling it."""
+class KernelTimes(NamedTuple):
+    """Seconds to write and to compile the source of a kernel."""
 
     name: str
     expression: str
@@ -299,7 +299,7 @@ class Spent(NamedTuple):
 
 def main(*words: str) -> None:
     warm_up()
-    kernels: list[Spent] = []
+    kernels: list[KernelTimes] = []
     expressions: list[tuple[float, str]] = []
     for text in EXPRESSIONS:
         if words and not any(word in text for word in words):
@@ -314,7 +314,7 @@ def main(*words: str) -> None:
         expressions.append((total, line))
         for name, parts in found["kernels"].items():
             spent = [parts.get(part, 0.0) for part in ("write", "llvm", "lines")]
-            kernels.append(Spent(name, text, *spent))
+            kernels.append(KernelTimes(name, text, *spent))
     expressions.sort(reverse=True)
     kernels.sort(key=lambda kernel: kernel.total, reverse=True)
     for _, line in expressions[:SHOWN]:
@@ -322,13 +322,13 @@ def main(*words: str) -> None:
     print()
     for kernel in kernels[:SHOWN]:
         print(kernel)
-    large = sum(total > LARGEST_EXPRESSION for total, _ in expressions)
-    slow = sum(kernel.total > LARGEST_KERNEL for kernel in kernels)
+    large = sum(total > TARGET_EXPRESSION for total, _ in expressions)
+    slow = sum(kernel.total > TARGET_KERNEL for kernel in kernels)
     seconds = sum(total for total, _ in expressions)
     print(
         f"{len(expressions)} expressions, {seconds:.2f} s, {large} above "
-        f"{LARGEST_EXPRESSION * 1e3:.0f} ms; {len(kernels)} kernels, {slow} above "
-        f"{LARGEST_KERNEL * 1e3:.0f} ms"
+        f"{TARGET_EXPRESSION * 1e3:.0f} ms; {len(kernels)} kernels, {slow} above "
+        f"{TARGET_KERNEL * 1e3:.0f} ms"
     )
 
 

@@ -1,4 +1,4 @@
-"""A GPT training step from plain Tensor ops: what recording, scheduling and finding it again cost.
+"""A GPT training step of plain Tensor operations: time to record, schedule and look it up.
 
 python bench/gpt_step.py [--layers 6] [--run]
 """
@@ -16,7 +16,7 @@ from glassgrad.schedule import schedule
 
 
 class Layer:
-    """One transformer layer: attention and a two-layer perceptron, each behind a layernorm."""
+    """One transformer layer: attention and a two-layer perceptron, each after a layernorm."""
 
     def __init__(self, width: int) -> None:
         self.norm1 = (Tensor.ones(width), Tensor.zeros(width))
@@ -40,18 +40,18 @@ def linear(x: Tensor, pair: tuple[Tensor, Tensor]) -> Tensor:
 
 
 class GPT:
-    """GPT-2's shape, small."""
+    """A small GPT-2."""
 
     def __init__(self, layers: int, width: int, heads: int, vocabulary: int, context: int) -> None:
         self.heads = heads
         self.tokens = Tensor.normal(vocabulary, width, std=0.02)
-        self.places = Tensor.normal(context, width, std=0.02)
+        self.positions = Tensor.normal(context, width, std=0.02)
         self.layers = [Layer(width) for _ in range(layers)]
         self.last = (Tensor.ones(width), Tensor.zeros(width))
 
     def parameters(self) -> list[Tensor]:
         inner = [tensor for layer in self.layers for tensor in layer.parameters()]
-        return [self.tokens, self.places, *inner, *self.last]
+        return [self.tokens, self.positions, *inner, *self.last]
 
     def attention(self, x: Tensor, layer: Layer) -> Tensor:
         batch, time, width = x.shape
@@ -66,7 +66,7 @@ class GPT:
         return linear(mixed, layer.proj)
 
     def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        x = self.tokens[tokens] + self.places[: tokens.shape[1]]
+        x = self.tokens[tokens] + self.positions[: tokens.shape[1]]
         for layer in self.layers:
             x = x + self.attention(x, layer)
             x = x + linear(linear(norm(x, layer.norm2), layer.up).gelu(), layer.down)
@@ -106,8 +106,8 @@ def main() -> None:
     model = GPT(options.layers, 384, 6, 512, 256)
     optimizer = AdamW(model.parameters())
     batch = Tensor.randint(options.batch, 257, low=0, high=512)
-    everything = [*model.parameters(), *optimizer.states(), batch]
-    Tensor.realize(*everything)
+    state = [*model.parameters(), *optimizer.states(), batch]
+    Tensor.realize(*state)
     device = Device[Device.DEFAULT]
 
     def record() -> list[Tensor]:
@@ -117,20 +117,20 @@ def main() -> None:
 
     start = perf_counter()
     outputs = record()
-    built = perf_counter()
+    recorded = perf_counter()
     values = [tensor.uop for tensor in outputs]
     nodes = len({node for value in values for node in value.toposort()})
-    again = perf_counter()
-    made = schedule(values, device.target)
+    begin = perf_counter()
+    result = schedule(values, device.target)
     scheduled = perf_counter()
     signature(values)
-    found = perf_counter()
+    hashed = perf_counter()
     print(f"nodes                 {nodes:8}")
-    print(f"graph built           {(built - start) * 1e3:8.1f} ms")
-    print(f"scheduled             {(scheduled - again) * 1e3:8.1f} ms")
-    print(f"found again           {(found - scheduled) * 1e3:8.1f} ms")
-    print(f"kernels               {len(made.kernels):8}")
-    print(f"distinct kernels      {len(set(made.kernels)):8}")
+    print(f"graph recorded        {(recorded - start) * 1e3:8.1f} ms")
+    print(f"scheduled             {(scheduled - begin) * 1e3:8.1f} ms")
+    print(f"graph key             {(hashed - scheduled) * 1e3:8.1f} ms")
+    print(f"kernels               {len(result.kernels):8}")
+    print(f"distinct kernels      {len(set(result.kernels)):8}")
     if options.run:
         for _ in range(4):
             start = perf_counter()

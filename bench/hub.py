@@ -1,4 +1,4 @@
-"""Sharing memory: what a view costs, what an eager operation costs, and that nothing is copied.
+"""Memory sharing: the cost of a view and of an eager operation, and a check that nothing is copied.
 
 python -m bench.hub
 """
@@ -18,7 +18,7 @@ GIGABYTE = 1 << 30
 
 
 def microseconds(work: Callable[[], object], count: int = 300, rounds: int = 15) -> float:
-    """The best round's mean."""
+    """Microseconds per call: the mean of the fastest round."""
     work()
     best = float("inf")
     for _ in range(rounds):
@@ -51,29 +51,29 @@ def operations() -> None:
         "16 elements add           ": (lambda: one[0, :16] + two[0, :16], lambda: left[0, :16] + 1),
     }
     for name, (ours, theirs) in rows.items():
-        wanted = "   (60)" if name.startswith("256x256 add  ") else ""
-        print(f"{name}{microseconds(ours):8.1f} {microseconds(theirs):8.1f}{wanted}")
+        target = "   (60)" if name.startswith("256x256 add  ") else ""
+        print(f"{name}{microseconds(ours):8.1f} {microseconds(theirs):8.1f}{target}")
 
 
-def a_gigabyte() -> None:
-    """A copy would show in the time and in the peak of memory."""
-    for kind in (Tensor, Buffer):  # whatever is done once is done
+def share_a_gigabyte() -> None:
+    """A copy would increase the time and the peak of memory."""
+    for kind in (Tensor, Buffer):  # warm up
         np.asarray(kind.from_memory(bytearray(4)))
     big = np.zeros(GIGABYTE // 4, np.float32)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = perf_counter()
     tensor, buffer = Tensor.from_memory(big), Buffer.from_memory(big)
-    again = np.asarray(tensor), np.asarray(buffer)
+    arrays = np.asarray(tensor), np.asarray(buffer)
     seconds = perf_counter() - start
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert all(array.ctypes.data == big.ctypes.data for array in again)
+    assert all(array.ctypes.data == big.ctypes.data for array in arrays)
     print(f"1 GB into Tensor and Buffer and back: {seconds * 1e6:.0f} us, {grown} KB more memory")
 
 
 def main() -> None:
     views()
     operations()
-    a_gigabyte()
+    share_a_gigabyte()
 
 
 if __name__ == "__main__":

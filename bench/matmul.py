@@ -1,4 +1,4 @@
-"""Matrix multiplication in all layouts beside PyTorch and NumPy.
+"""Matrix multiplication in several layouts, compared with PyTorch and NumPy.
 
 THREADS=1 python -m bench.matmul
 """

@@ -1,4 +1,4 @@
-"""Elementwise work and reductions over 16M floats beside NumPy and PyTorch.
+"""Elementwise operations and reductions of 16M floats, compared with NumPy and PyTorch.
 
 THREADS=1 python -m bench.memory_speed
 """
@@ -61,11 +61,11 @@ def main() -> None:
         "max": tx.max,
     }
     print(f"{SIZE}x{SIZE} float32, {threads} threads, ms")
-    others, more = numpy_rows(x, y), torch_rows(x, y, threads)
+    numpy_work, torch_work = numpy_rows(x, y), torch_rows(x, y, threads)
     for name, ours in rows.items():
-        work = {"glassgrad": launches(ours()), "numpy": others[name]}
-        if name in more:
-            work["torch"] = more[name]
+        work = {"glassgrad": launches(ours()), "numpy": numpy_work[name]}
+        if name in torch_work:
+            work["torch"] = torch_work[name]
         print(row(name, best_of(work)))
 
 

@@ -1,4 +1,4 @@
-"""How the cost of scheduling grows with the graph: time for 20,000 nodes over time for 10,000.
+"""Scaling of the schedule stage: the time for 20,000 nodes divided by the time for 10,000.
 
 python -m bench.scaling
 """

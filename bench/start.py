@@ -1,4 +1,4 @@
-"""Import, and the first result of a new process, beside our own dependencies and tinygrad.
+"""Import time, and time to the first result of a new process, compared with tinygrad.
 
 python -m bench.start
 """
@@ -17,9 +17,9 @@ FIRST = "from {0} import Tensor; assert (Tensor([1.,2.])+1).tolist() == [2.0, 3.
 
 
 def seconds(code: str, environment: dict[str, str]) -> float:
-    everything = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, env=everything | environment)
+    subprocess.run([sys.executable, "-c", code], check=True, env=inherited | environment)
     return perf_counter() - start
 
 
@@ -28,7 +28,7 @@ def best(code: str, environment: dict[str, str] | None = None, rounds: int = 5) 
 
 
 def first_results(module: str, variable: str) -> tuple[float, float]:
-    """With an empty cache, and with one that is filled."""
+    """Seconds with an empty cache, and with a filled one."""
     with tempfile.TemporaryDirectory() as folder:
         cold = []
         for _ in range(5):
@@ -39,17 +39,17 @@ def first_results(module: str, variable: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    nothing = best("pass")
+    interpreter = best("pass")
     dependencies, ours = best("import numpy, llvmlite"), best("import glassgrad")
-    print("a new process, ms (an empty one takes", f"{nothing * 1e3:.0f})")
-    print(f"import numpy, llvmlite    {(dependencies - nothing) * 1e3:6.0f}")
-    print(f"import glassgrad          {(ours - nothing) * 1e3:6.0f}")
+    print("a new process, ms (an empty one takes", f"{interpreter * 1e3:.0f})")
+    print(f"import numpy, llvmlite    {(dependencies - interpreter) * 1e3:6.0f}")
+    print(f"import glassgrad          {(ours - interpreter) * 1e3:6.0f}")
     cold, warm = first_results("glassgrad", "GLASSGRAD_CACHE")
     print(f"glassgrad, first result   {cold * 1e3:6.0f} cold {warm * 1e3:6.0f} warm")
     has_compiler = shutil.which(os.environ.get("CC", "clang")) is not None
     if importlib.util.find_spec("tinygrad") and has_compiler:
-        theirs, again = first_results("tinygrad", "XDG_CACHE_HOME")
-        print(f"tinygrad, first result    {theirs * 1e3:6.0f} cold {again * 1e3:6.0f} warm")
+        peer_cold, peer_warm = first_results("tinygrad", "XDG_CACHE_HOME")
+        print(f"tinygrad, first result    {peer_cold * 1e3:6.0f} cold {peer_warm * 1e3:6.0f} warm")
 
 
 if __name__ == "__main__":

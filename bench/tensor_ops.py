@@ -1,4 +1,4 @@
-"""Scans, sorts, lookups, resizing, einsum and pooling beside PyTorch and tinygrad, whole calls.
+"""Scans, sorts, lookups, resizing, einsum and pooling, compared with PyTorch and tinygrad.
 
 python -m bench.tensor_ops [name ...]
 """
@@ -17,31 +17,31 @@ from glassgrad import Tensor
 from glassgrad.base.config import THREADS
 
 RNG = np.random.default_rng(0)
-LONG = RNG.random(1_000_000, np.float32)
-ROWS = RNG.random((1024, 1024), np.float32)
+VECTOR = RNG.random(1_000_000, np.float32)
+MATRIX = RNG.random((1024, 1024), np.float32)
 TABLE = RNG.random((32_000, 256), np.float32)
-PLACES = RNG.integers(0, 32_000, (8, 512)).astype(np.int64)
+TOKENS = RNG.integers(0, 32_000, (8, 512)).astype(np.int64)
 COLUMNS = RNG.integers(0, 1024, (1024, 1024)).astype(np.int64)
 IMAGES = RNG.random((8, 32, 56, 56), np.float32)
 HEADS = RNG.random((8, 64, 12, 32), np.float32)
 
-# name -> arrays, what a tensor library that speaks our language does, what PyTorch does
+# name -> arrays, the call in glassgrad and tinygrad, the call in PyTorch
 Ours = Callable[..., Any]
 OPERATIONS: dict[str, tuple[tuple[np.ndarray, ...], Ours, Callable[..., Any]]] = {
-    "cumsum 1M": ((LONG,), lambda x: x.cumsum(0), lambda _, x: x.cumsum(0)),
-    "cumsum 1024²": ((ROWS,), lambda x: x.cumsum(1), lambda _, x: x.cumsum(1)),
-    "cumsum columns": ((ROWS,), lambda x: x.cumsum(0), lambda _, x: x.cumsum(0)),
-    "sort 100k": ((LONG[:100_000],), lambda x: x.sort(0)[0], lambda _, x: x.sort(0)[0]),
-    "sort 1024²": ((ROWS,), lambda x: x.sort(1)[0], lambda _, x: x.sort(1)[0]),
-    "topk 10 of 1024²": ((ROWS,), lambda x: x.topk(10)[0], lambda _, x: x.topk(10)[0]),
-    "embedding": ((TABLE, PLACES), lambda w, i: w[i], lambda _, w, i: w[i]),
+    "cumsum 1M": ((VECTOR,), lambda x: x.cumsum(0), lambda _, x: x.cumsum(0)),
+    "cumsum 1024²": ((MATRIX,), lambda x: x.cumsum(1), lambda _, x: x.cumsum(1)),
+    "cumsum columns": ((MATRIX,), lambda x: x.cumsum(0), lambda _, x: x.cumsum(0)),
+    "sort 100k": ((VECTOR[:100_000],), lambda x: x.sort(0)[0], lambda _, x: x.sort(0)[0]),
+    "sort 1024²": ((MATRIX,), lambda x: x.sort(1)[0], lambda _, x: x.sort(1)[0]),
+    "topk 10 of 1024²": ((MATRIX,), lambda x: x.topk(10)[0], lambda _, x: x.topk(10)[0]),
+    "embedding": ((TABLE, TOKENS), lambda w, i: w[i], lambda _, w, i: w[i]),
     "gather 1024²": (
-        (ROWS, COLUMNS),
+        (MATRIX, COLUMNS),
         lambda x, i: x.gather(1, i),
         lambda _, x, i: x.gather(1, i),
     ),
     "scatter add 1024²": (
-        (ROWS, COLUMNS),
+        (MATRIX, COLUMNS),
         lambda x, i: x.scatter_reduce(1, i, x, "sum"),
         lambda _, x, i: x.scatter_reduce(1, i, x, "sum"),
     ),
@@ -89,7 +89,7 @@ def contenders(name: str, threads: int) -> dict[str, Work]:
 
 
 def _tinygrad(arrays: tuple[np.ndarray, ...], ours: Ours) -> dict[str, Work]:
-    """The same calls on tinygrad, where it is installed and finds its compiler."""
+    """The same calls in tinygrad, if it is installed and finds a compiler."""
     try:
         from tinygrad import Tensor as Peer
 
@@ -103,8 +103,8 @@ def _tinygrad(arrays: tuple[np.ndarray, ...], ours: Ours) -> dict[str, Work]:
 def main() -> None:
     threads = THREADS.value or len(os.sched_getaffinity(0))
     print(f"tensor operations, {threads} threads, ms per call, Python included")
-    wanted = [name for name in sys.argv[1:] if name in OPERATIONS]
-    for name in wanted or OPERATIONS:
+    selected = [name for name in sys.argv[1:] if name in OPERATIONS]
+    for name in selected or OPERATIONS:
         print(row(name, best_of(contenders(name, threads), rounds=3)))
 
 

@@ -1,1 +1,1 @@
-"""How exact results are: worst errors of functions and sums against stated bounds."""
+"""Accuracy: the largest errors of functions and sums, and the documented bounds."""

@@ -1,4 +1,4 @@
-"""Results -> a digest of their bits: equal digests are equal results, to the last bit."""
+"""Determinism: digests of the bits of results, to compare runs and thread counts."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def digest(value: Tensor) -> str:
 
 
 def digests_of(text: str) -> dict[str, str]:
-    """What `main` printed, read again."""
+    """Parse the output of `main`."""
     return dict([line.split("\t") for line in text.splitlines()])
 
 
 def main() -> None:
-    """Those that are named on the command line, or all."""
+    """Print the digests of the results named on the command line, or of all."""
     for name in sys.argv[1:] or RESULTS:
         print(f"{name}\t{digest(RESULTS[name]())}")
 

@@ -1,6 +1,6 @@
-"""float -> exact value: references in long double, which has 11 bits more than float64.
+"""Reference functions in long double, which has 11 bits more than float64.
 
-Every function is written so that nothing cancels: what rounds here is far below an ulp of float64.
+The formulas avoid cancellation, so that their rounding errors are far below an ulp of float64.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ SELU_SCALE = LONG(1.0507009873554804934193349852946)
 
 def erf(x: Array) -> Array:
     """2/√π · exp(-x²) · Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, all terms of one sign."""
-    near = np.nan_to_num(np.clip(x, LONG(-7), LONG(7)))
-    term = total = near
+    clipped = np.nan_to_num(np.clip(x, LONG(-7), LONG(7)))  # erf is 1 beyond
+    term = total = clipped
     for n in range(1, 300):
-        term = term * (2 * near * near) / (2 * n + 1)
+        term = term * (2 * clipped * clipped) / (2 * n + 1)
         total = total + term
         if (np.abs(term) <= np.abs(total) * 2.0**-70).all():
             break
-    found = total * np.exp(-near * near) * 2 / np.sqrt(np.arccos(LONG(-1)))
-    return np.where(np.isnan(x), x, found)
+    result = total * np.exp(-clipped * clipped) * 2 / np.sqrt(np.arccos(LONG(-1)))
+    return np.where(np.isnan(x), x, result)
 
 
 def erfc(x: Array) -> Array:
-    """1 - erf(x); from 2 on a continued fraction, as the difference would cancel."""
-    far = np.maximum(x, LONG(2))
-    fraction = far
+    """1 - erf(x); from 2 on by a continued fraction, where the difference would cancel."""
+    large = np.maximum(x, LONG(2))
+    fraction = large
     for n in range(400, 0, -1):
-        fraction = far + LONG(n) / 2 / fraction
-    tail = np.exp(-far * far) / fraction / np.sqrt(np.arccos(LONG(-1)))
+        fraction = large + LONG(n) / 2 / fraction
+    tail = np.exp(-large * large) / fraction / np.sqrt(np.arccos(LONG(-1)))
     return np.where(x > 2, tail, 1 - erf(np.minimum(x, LONG(2))))
 
 
 def sigmoid(x: Array) -> Array:
-    small = np.exp(-np.abs(x))
-    return np.where(x < 0, small, 1) / (1 + small)
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
 
 
 def softplus(x: Array) -> Array:
@@ -70,10 +70,10 @@ def gelu(x: Array) -> Array:
 
 def mish(x: Array) -> Array:
     """x · tanh(softplus(x)), where tanh(log(1 + e)) is e·(e + 2) / (e·(e + 2) + 2)."""
-    small = np.exp(-np.abs(x))
-    below = small * (small + 2) / (small * (small + 2) + 2)
-    above = (1 + 2 * small) / (1 + 2 * small + 2 * small * small)
-    return x * np.where(x < 0, below, above)
+    e = np.exp(-np.abs(x))
+    negative = e * (e + 2) / (e * (e + 2) + 2)
+    positive = (1 + 2 * e) / (1 + 2 * e + 2 * e * e)
+    return x * np.where(x < 0, negative, positive)
 
 
 def elu(x: Array) -> Array:

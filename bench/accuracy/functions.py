@@ -1,4 +1,4 @@
-"""Every function of one float -> the exact one, and the bounds of its error that we state."""
+"""Unary functions: the method of Tensor, a reference, and the stated bounds of the error."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Exact = Callable[[np.ndarray], np.ndarray]
 
 @frozen
 class Function:
-    """A method of Tensor, its exact values, and its bounds in ulp: float32, float64.
+    """A method of Tensor, its reference, and its error bounds in ulp for float32 and float64.
 
-    Results smaller than `least` are measured in ulp of `least`: where a function ends in a long
-    tail, as exp(-x²), each rounding of the exponent moves the tail by many of its own ulp.
+    Errors of results smaller than `ulp_floor` are measured in ulp of `ulp_floor`: in the tail of a
+    function such as exp(-x²), one rounding of the exponent changes the result by many ulp.
     """
 
     name: str
@@ -26,21 +26,20 @@ class Function:
     exact: Exact
     float32: float
     float64: float
-    least: float = 0.0
+    ulp_floor: float = 0.0
 
 
 def method(
-    name: str, exact_one: Exact, float32: float, float64: float, least: float = 0.0
+    name: str, reference: Exact, float32: float, float64: float, ulp_floor: float = 0.0
 ) -> Function:
-    return Function(name, lambda x: getattr(x, name)(), exact_one, float32, float64, least)
+    return Function(name, lambda x: getattr(x, name)(), reference, float32, float64, ulp_floor)
 
 
 def _power(exponent: float) -> Exact:
     return lambda x: np.power(x, np.longdouble(exponent))
 
 
-DIP = 0.125  # about how far gelu goes below 0
-
+GELU_DEPTH = 0.125  # about -min(gelu(x))
 
 FUNCTIONS = (
     method("exp", np.exp, 1.25, 1),
@@ -72,12 +71,12 @@ FUNCTIONS = (
     method("softplus", exact.softplus, 4, 4),
     method("silu", exact.silu, 4, 4),
     method("mish", exact.mish, 5, 5),
-    method("gelu", exact.gelu_tanh, 5, 5, DIP),
-    Function('gelu("none")', lambda x: x.gelu("none"), exact.gelu, 8, 10, DIP),
-    method("quick_gelu", exact.quick_gelu, 3, 3, DIP),
+    method("gelu", exact.gelu_tanh, 5, 5, GELU_DEPTH),
+    Function('gelu("none")', lambda x: x.gelu("none"), exact.gelu, 8, 10, GELU_DEPTH),
+    method("quick_gelu", exact.quick_gelu, 3, 3, GELU_DEPTH),
     method("elu", exact.elu, 3, 3),
     method("celu", exact.elu, 3, 3),
     method("selu", exact.selu, 4, 4),
     method("softsign", exact.softsign, 1.5, 1.5),
 )
-NARROW_BOUND = 0.501  # ulp of float16 and bfloat16: one rounding of what float32 gives
+NARROW_BOUND = 0.501  # ulp of float16 and bfloat16: the float32 result is rounded once

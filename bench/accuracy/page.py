@@ -1,4 +1,4 @@
-"""Measurements -> docs/accuracy.md: `python -m bench.accuracy [samples per function]`."""
+"""Writes docs/accuracy.md: `python -m bench.accuracy [samples per function [longest sum]]`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def table(head: list[str], rows: list[str]) -> str:
 
 
 def bounds(function: Function) -> str:
-    """The first cells of a function's row: what is promised. The tests look for them."""
-    name = f"`{function.name}`" + (" ¹" if function.least else "")
+    """The first cells of the row of a function: the stated bounds, which tests look for."""
+    name = f"`{function.name}`" + (" ¹" if function.ulp_floor else "")
     return f"| {name} | {function.float32:g} | {function.float64:g} |"
 
 
@@ -36,8 +36,8 @@ def functions(count: int) -> str:
     for function in FUNCTIONS:
         cells: list[str] = []
         for dtype in ("float32", "float64"):
-            worst, at = measure(function, samples(dtype, count))
-            cells.append(f"{worst:.2f} at {at:.6g}")
+            worst, argument = measure(function, samples(dtype, count))
+            cells.append(f"{worst:.2f} at {argument:.6g}")
         narrow = max(measure_narrow(function, dtype) for dtype in ("float16", "bfloat16"))
         rows.append(f"{bounds(function)} {' | '.join([*cells, f'{narrow:.3f}'])} |")
         print(rows[-1], flush=True)
@@ -45,50 +45,50 @@ def functions(count: int) -> str:
     return table([*head, "worst seen, float64", "float16, bfloat16"], rows)
 
 
-def sums(most: int) -> str:
-    rows = [row(found.name, *_cells(found, most)) for found in SUMS]
+def sums(max_count: int) -> str:
+    rows = [row(one.name, *_cells(one, max_count)) for one in SUMS]
     return table(["float32 reduction", *[f"10^{len(str(n)) - 1}" for n in LENGTHS]], rows)
 
 
-def _cells(found: Sum, most: int) -> list[str]:
+def _cells(reduction: Sum, max_count: int) -> list[str]:
     cells: list[str] = []
     for count in LENGTHS:
-        if count > min(most, found.most):
+        if count > min(max_count, reduction.max_count):
             cells.append("")
             continue
-        cells.append(f"{max(found.error(count, kind) for kind in KINDS):.1e}")
-    print(found.name, *cells, flush=True)
+        cells.append(f"{max(reduction.error(count, kind) for kind in KINDS):.1e}")
+    print(reduction.name, *cells, flush=True)
     return cells
 
 
 def threads() -> str:
-    """Which results differ from those of one thread."""
-    alone = digests_in_process(1)
+    """A table of the results that differ from those of one thread."""
+    single = digests_in_process(1)
     rows = []
     for count in THREADS:
-        found, again = digests_in_process(count), digests_in_process(count)
-        assert found == again, f"{count} threads gave two different results"
-        other = [name for name in alone if found[name] != alone[name]]
-        rows.append(row(str(count), "; ".join(other) or "none"))
+        first, second = digests_in_process(count), digests_in_process(count)
+        assert first == second, f"{count} threads gave two different results"
+        different = [name for name in single if first[name] != single[name]]
+        rows.append(row(str(count), "; ".join(different) or "none"))
     return table(["THREADS", "results that differ from those of one thread"], rows)
 
 
 def digests_in_process(count: int) -> dict[str, str]:
     command = [sys.executable, "-m", "bench.accuracy.determinism"]
-    found = subprocess.run(
+    process = subprocess.run(
         command,
         capture_output=True,
         text=True,
         check=True,
         env=os.environ | {"THREADS": str(count)},
     )
-    return digests_of(found.stdout)
+    return digests_of(process.stdout)
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
-    most = int(float(sys.argv[2])) if len(sys.argv) > 2 else LENGTHS[-1]
-    parts = {"FUNCTIONS": functions(count), "SUMS": sums(most), "THREADS": threads()}
+    max_count = int(float(sys.argv[2])) if len(sys.argv) > 2 else LENGTHS[-1]
+    parts = {"FUNCTIONS": functions(count), "SUMS": sums(max_count), "THREADS": threads()}
     parts |= {"NARROW_BOUND": f"{NARROW_BOUND:g}", "SUM_BOUND": f"{BOUND:.1e}"}
     text = TEMPLATE.read_text()
     for name, part in parts.items():

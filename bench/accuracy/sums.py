@@ -1,6 +1,6 @@
-"""Float32 reductions of 10^3 to 10^9 elements -> their error, against the bound that we state.
+"""Float32 reductions of 10^3 to 10^9 elements: their errors, and the stated bound.
 
-Long inputs repeat a block of a million elements, so that a billion of them need no memory.
+Long inputs repeat a block of a million elements, so that a billion of them need little memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from glassgrad import Tensor
 from glassgrad.base.fast_dataclasses import frozen
 
-# Of the sum of the terms' sizes: 2048 additions to an accumulator, and as many that join others.
+# Relative to the sum of the absolute terms: 2048 additions to an accumulator and 2048 that combine
+# accumulators, each with a relative error of 2^-24.
 BOUND = 4096 * 2.0**-24
 LENGTHS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8, 10**9)
 BLOCK = 10**6
@@ -20,30 +21,30 @@ BLOCK = 10**6
 
 @frozen
 class Sum:
-    """A reduction of many elements, and its error relative to the sum of the sizes of its terms."""
+    """A reduction, and its error relative to the sum of its absolute terms."""
 
     name: str
-    error: Callable[[int, str], float]  # of so many elements of a kind: see KINDS
-    most: int = LENGTHS[-1]  # elements; more would need as much memory
+    error: Callable[[int, str], float]  # (number of elements, key of KINDS) -> error
+    max_count: int = LENGTHS[-1]  # where the input cannot be a repeated block, memory limits it
 
 
 KINDS: dict[str, Callable[[int], np.ndarray]] = {
     "uniform": lambda n: np.random.default_rng(n).random(n, dtype=np.float32),
     "normal": lambda n: np.random.default_rng(n).standard_normal(n, dtype=np.float32),
-    "0.1": lambda n: np.full(n, 0.1, np.float32),  # every rounding goes the same way
+    "0.1": lambda n: np.full(n, 0.1, np.float32),  # all rounding errors have the same sign
 }
 
 
 def _block(count: int, kind: str) -> tuple[np.ndarray, Tensor, int]:
-    """A block of elements, the tensor that repeats it, and how often it does."""
+    """A block of elements, a tensor that repeats it, and the number of repetitions."""
     block = KINDS[kind](min(count, BLOCK))
     times = count // len(block)
-    found = Tensor(block).realize().reshape(1, -1).expand(times, len(block))
-    return block.astype(np.longdouble), found, times
+    repeated = Tensor(block).realize().reshape(1, -1).expand(times, len(block))
+    return block.astype(np.longdouble), repeated, times
 
 
-def _relative(got: float, wanted: np.longdouble, size: np.longdouble) -> float:
-    return float(abs(np.longdouble(got) - wanted) / size)
+def _relative(got: float, expected: np.longdouble, size: np.longdouble) -> float:
+    return float(abs(np.longdouble(got) - expected) / size)
 
 
 def _sum(count: int, kind: str) -> float:
@@ -64,25 +65,23 @@ def _dot(count: int, kind: str) -> float:
 
 def _norm(count: int, kind: str) -> float:
     x, ours, times = _block(count, kind)
-    wanted = np.sqrt((x * x).sum() * times)
-    return _relative(ours.norm().item(), wanted, wanted)
+    expected = np.sqrt((x * x).sum() * times)
+    return _relative(ours.norm().item(), expected, expected)
 
 
 def _variance(count: int, kind: str) -> float:
-    """Of numbers around 100, of whose squares most digits would cancel; the mean's error, squared,
-    is a part of it.
-    """
+    """Of numbers around 100, whose squares would cancel; allows the squared error of the mean."""
     x = (KINDS[kind](count) + np.float32(100)).astype(np.float32)
     exact = x.astype(np.longdouble)
-    wanted = exact.var(ddof=1)
-    return _relative(Tensor(x).var().item(), wanted, wanted + exact.mean() ** 2 * BOUND)
+    expected = exact.var(ddof=1)
+    return _relative(Tensor(x).var().item(), expected, expected + exact.mean() ** 2 * BOUND)
 
 
 def _columns(count: int, kind: str) -> float:
     x = KINDS[kind](count // 16 * 16).reshape(-1, 16)
     exact = x.astype(np.longdouble)
-    off = np.abs(Tensor(x).sum(0).numpy() - exact.sum(0)) / np.abs(exact).sum(0)
-    return float(off.max())
+    error = np.abs(Tensor(x).sum(0).numpy() - exact.sum(0)) / np.abs(exact).sum(0)
+    return float(error.max())
 
 
 def _product(count: int, kind: str) -> float:
@@ -95,8 +94,8 @@ def _product(count: int, kind: str) -> float:
 def _running(count: int, kind: str) -> float:
     x = KINDS[kind](count)
     exact = x.astype(np.longdouble)
-    off = np.abs(Tensor(x).cumsum(0).numpy() - np.cumsum(exact)) / np.cumsum(np.abs(exact))
-    return float(off.max())
+    error = np.abs(Tensor(x).cumsum(0).numpy() - np.cumsum(exact)) / np.cumsum(np.abs(exact))
+    return float(error.max())
 
 
 SUMS = (

@@ -18,7 +18,7 @@ import numpy as np
 from peers import PEERS, environment
 
 HERE = pathlib.Path(__file__).parent
-DISTURBED = 0.15  # of a core, used by other processes meanwhile
+DISTURBED = 0.15  # cores used by other processes during a round; above it the round is repeated
 
 
 class Worker:
@@ -89,7 +89,7 @@ def busy():
 
 
 def quiet_round(worker, args) -> dict:
-    """A round of timed steps; taken again, a few times, when other processes used the cores meanwhile."""
+    """A round of timed steps; repeated a few times if other processes used the cores."""
     for _ in range(args.retries + 1):
         st, before = time.perf_counter(), busy()
         r = worker.ask(args.timeout, do="run", seconds=args.seconds, most=2000)
@@ -156,7 +156,7 @@ def steady(w, workers, args) -> dict:
 
 
 def fresh(name, peers, args, cold=True, steps=3, repeats=3) -> dict:
-    """First steps in new processes: with an empty kernel cache, then with the cache that run left behind."""
+    """First steps in new processes: with an empty kernel cache, then with the cache of that run."""
     out = {p: {} for p in peers}
     for _rep in range(repeats):
         for peer in peers:

@@ -39,26 +39,26 @@ SCALING = [f"tiny GPT {n} layers" for n in (2, 4, 8, 16, 32)]
 
 
 class Run:
-    """What was asked for, and what has been measured of it."""
+    """The selected workloads and contenders, and the results so far."""
 
     def __init__(self, args):
         self.args = args
-        self.want = [s.strip().lower() for s in args.only.split(",") if s.strip()]
-        self.picked = [w for w in WORKLOADS if not self.want or self._is_wanted(w)]
+        self.patterns = [s.strip().lower() for s in args.only.split(",") if s.strip()]
+        self.workloads = [w for w in WORKLOADS if not self.patterns or self._is_selected(w)]
         self.peers = [p for p in args.peers.split(",") if importlib.util.find_spec(PEERS[p][1])]
         self.result = {"peers": self.peers}
 
-    def _is_wanted(self, w):
-        return any(s in w.name.lower() or s == w.group for s in self.want)
+    def _is_selected(self, w):
+        return any(s in w.name.lower() or s == w.group for s in self.patterns)
 
     def save(self):
         if self.args.json:
             pathlib.Path(self.args.json).write_text(json.dumps(self.result, indent=1))
 
     def collect(self, section, rows, options):
-        """First steps of the workloads that were asked for."""
+        """Measure the first steps of the selected workloads in new processes."""
         runs = self.result[section] = {}
-        names = {w.name for w in self.picked}
+        names = {w.name for w in self.workloads}
         for n in rows:
             if n not in names:
                 continue
@@ -78,7 +78,7 @@ def steady_section(run):
             for p in run.peers:
                 os.makedirs(f"{cache}/{p}")
             try:
-                for w in run.picked:
+                for w in run.workloads:
                     if w.group == "fresh" or w.name in SCALING:
                         continue
                     rows.append((w.name, steady(w, workers, run.args)))
@@ -108,7 +108,7 @@ def steady_section(run):
 
 
 def fresh_section(run):
-    if not run.want or "import" in run.want:
+    if not run.patterns or "import" in run.patterns:
         times = run.result["import"] = import_times(run.peers, run.args)
         table(
             f"Import, fresh process (bare python: {human(times['python'])})",
@@ -201,9 +201,9 @@ def main():
     run = Run(arguments())
     if skipped := [p for p in run.args.peers.split(",") if p not in run.peers]:
         print("not installed:", ", ".join(skipped))
-    asked = run.args.sections.split(",")
+    selected = run.args.sections.split(",")
     for name, section in SECTIONS.items():
-        if name in asked:
+        if name in selected:
             section(run)
 
 

@@ -22,38 +22,38 @@ NAMES = [function.name for function in FUNCTIONS]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=NAMES)
-def test_float32_functions_keep_their_bound(function: Function) -> None:
-    worst, at = measure(function, samples("float32", 3000, seed=11))
-    assert worst <= function.float32, f"{worst} ulp at {at!r}"
+def test_float32_functions_meet_their_bounds(function: Function) -> None:
+    worst, argument = measure(function, samples("float32", 3000, seed=11))
+    assert worst <= function.float32, f"{worst} ulp at {argument!r}"
 
 
 @pytest.mark.skipif(not HAS_LONG, reason="long double is no wider than double here")
 @pytest.mark.parametrize("function", FUNCTIONS, ids=NAMES)
-def test_float64_functions_keep_their_bound(function: Function) -> None:
-    worst, at = measure(function, samples("float64", 3000, seed=12))
-    assert worst <= function.float64, f"{worst} ulp at {at!r}"
+def test_float64_functions_meet_their_bounds(function: Function) -> None:
+    worst, argument = measure(function, samples("float64", 3000, seed=12))
+    assert worst <= function.float64, f"{worst} ulp at {argument!r}"
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "rsqrt", "tanh", "silu", "gelu"])
-def test_functions_of_all_narrow_floats_are_rounded_once(name: str, dtype: str) -> None:
+def test_functions_of_16_bit_floats_are_rounded_once(name: str, dtype: str) -> None:
     (function,) = [function for function in FUNCTIONS if function.name == name]
     assert measure_narrow(function, dtype) <= NARROW_BOUND
 
 
 def test_errors_are_counted_in_ulp() -> None:
     one = np.longdouble(1)
-    wanted = np.array([1, 1, 0, np.inf, np.nan, 3.5e38, one + 2.0**-24], np.longdouble)
+    expected = np.array([1, 1, 0, np.inf, np.nan, 3.5e38, one + 2.0**-24], np.longdouble)
     got = np.array([1 + 2.0**-23, 1, 2.0**-149, np.inf, 1, np.inf, 1], np.float32)
-    assert errors(got, wanted, "float32").tolist() == [1, 0, 1, 0, np.inf, 0, 0.5]
-    assert errors(got[2:3], wanted[2:3], "float32", least=1.0).tolist() == [2.0**-126]
+    assert errors(got, expected, "float32").tolist() == [1, 0, 1, 0, np.inf, 0, 0.5]
+    assert errors(got[2:3], expected[2:3], "float32", ulp_floor=1.0).tolist() == [2.0**-126]
 
 
-@pytest.mark.parametrize("found", SUMS, ids=[found.name for found in SUMS])
+@pytest.mark.parametrize("reduction", SUMS, ids=[reduction.name for reduction in SUMS])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_keep_their_bound_at_any_length(found: Sum, kind: str) -> None:
+def test_sums_meet_the_bound_at_any_length(reduction: Sum, kind: str) -> None:
     for count in (1000, 300_000):
-        assert found.error(count, kind) <= BOUND
+        assert reduction.error(count, kind) <= BOUND
 
 
 def test_the_page_states_the_bounds() -> None:
