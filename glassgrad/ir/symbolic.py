@@ -346,11 +346,6 @@ def _refuse_two_values(one: Size, other: Any) -> None:
             )
 
 
-def least(one: int, other: int) -> int:
-    """The smaller of two internal sizes, where the bounds decide which one it is."""
-    return one if at_most(one, other) else other
-
-
 def greatest(one: int, other: int) -> int:
     """The larger of two internal sizes, where the bounds decide which one it is."""
     return other if at_most(one, other) else one
