@@ -19,7 +19,7 @@ from glassgrad.schedule.fuse.groups import (
     crossing_reads,
     has_path_between,
     loop_size,
-    run_order,
+    order_all,
     singleton,
     sort_statements,
     with_scans_last,
@@ -41,7 +41,7 @@ def make_fusion_groups(statements: dict[UOp, Statement], target: Target) -> list
     """One fusion group per kernel, in an order in which they can run."""
     group_of = {s: singleton(s) for s in statements.values()}
     add_dependencies(statements, group_of)
-    for rank, group in enumerate(run_order(dict.fromkeys(group_of.values()))):
+    for rank, group in enumerate(order_all(dict.fromkeys(group_of.values()))):
         group.first = group.last = rank
     edges, min_numel = _edges_by_bytes(statements), _min_score_numel(statements)
     large = [edge for edge in edges if edge[0].numel >= min_numel]
@@ -56,7 +56,7 @@ def make_fusion_groups(statements: dict[UOp, Statement], target: Target) -> list
     _fuse_backward(large, group_of, target)
     _fuse_neighbours(edges, group_of, target)
     _fuse_siblings(statements, group_of, target)
-    groups = run_order(dict.fromkeys(group_of.values()))
+    groups = order_all(dict.fromkeys(group_of.values()))
     sort_statements(groups, statements)
     return groups
 
@@ -131,12 +131,12 @@ def _shared_loops(one: FusionGroup, two: FusionGroup) -> list[Loop]:
     has_tiles = has_contraction(one), has_contraction(two)
     if has_tiles == (True, False) and len(pairs) < len(two.outer):
         pairs.sort(key=lambda pair: pair[0])  # so that its rows stay innermost
-    joined = [loop for _, loop in pairs]
-    if len(joined) == len(one.outer) == len(two.outer) and all(has_tiles):
-        if _has_columns(joined[-1]):
-            joined.pop()  # each needs a register tile: their rows may be blocked instead
-    is_saved = any(not writer.is_stored for writer, _, _ in reads)
-    return _outer_loops(joined) if is_saved else joined
+    merged = [loop for _, loop in pairs]
+    if len(merged) == len(one.outer) == len(two.outer) and all(has_tiles):
+        if _has_columns(merged[-1]):
+            merged.pop()  # each needs a register tile: their rows may be blocked instead
+    saves_store = any(not writer.is_stored for writer, _, _ in reads)
+    return _outer_loops(merged) if saves_store else merged
 
 
 def _has_columns(loop: Loop) -> bool:

@@ -100,14 +100,14 @@ def rematerialization_edges(
     reader.
     """
     for reader in statements.values():
-        for again in [statements[node] for node in reader.rematerialized.values()]:
+        for copy in [statements[node] for node in reader.rematerialized.values()]:
             for value in reader.reads:
                 if (
-                    again.order == reader.order
+                    copy.order == reader.order
                     and value in statements
                     and not statements[value].is_rematerialized
                 ):
-                    yield statements[value], again
+                    yield statements[value], copy
 
 
 def anti_dependences(statements: dict[UOp, Statement]) -> Iterable[tuple[Statement, Statement]]:
@@ -203,8 +203,8 @@ def _raise_last_of_followers(group: FusionGroup) -> None:
                 stack.append(follower)
 
 
-def ordered(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
-    """All groups in run order."""
+def order_all(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
+    """All groups in run order; no group may wait for itself."""
     ordered = run_order(groups)
     assert len(ordered) == len(groups), "cyclic dependency between fusion groups"
     return ordered
@@ -213,7 +213,7 @@ def ordered(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
 def run_order(groups: dict[FusionGroup, None]) -> list[FusionGroup]:
     """Each group after those it depends on, in program order; without those in a cycle."""
     waiting = {group: len(group.before) for group in groups}
-    ready = [(c.first, id(c), c) for c, count in waiting.items() if not count]
+    ready = [(group.first, id(group), group) for group, count in waiting.items() if not count]
     heapify(ready)
     ordered: list[FusionGroup] = []
     while ready:

@@ -75,7 +75,9 @@ def may_fuse_siblings(
         or any(s.is_scatter or s.node.op is Ops.COPY for s in statements)
     ):
         return False
-    products = [c for c in (first, second) if any(s.is_contraction for s in c.statements)]
+    products = [
+        group for group in (first, second) if any(s.is_contraction for s in group.statements)
+    ]
     if products and not (
         len(products) == 1 and _is_pointwise(first if products[0] is second else second)
     ):

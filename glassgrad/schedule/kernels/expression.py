@@ -118,13 +118,13 @@ class Expressions:
         for expression in (*access.indices, *access.conditions):
             if expression.op is CONST or expression.op is RANGE:
                 continue
-            atom_cache = self.atom_cache.get(expression)
-            if atom_cache is None:
+            atoms = self.atom_cache.get(expression)
+            if atoms is None:
                 nodes = expression.toposort(stop=_is_atom)
-                atom_cache = self.atom_cache[expression] = [
+                atoms = self.atom_cache[expression] = [
                     _access_of_atom(n) for n in nodes if _is_atom(n)
                 ]
-            found |= dict.fromkeys(atom_cache)
+            found |= dict.fromkeys(atoms)
         return list(found)
 
     def _resolved(self, access: Access, sources: list[Access]) -> tuple[Indices, Conditions]:
@@ -200,8 +200,8 @@ class Expressions:
             if node not in known:
                 gate = node.src[0].gate if node.op is LOAD else None
                 own = NO_RANGES if gate is None else frozenset((gate,))
-                is_last = _is_sequential(node)
-                known[node] = own.union(*[] if is_last else [known[n] for n in node.src])
+                is_sequential = _is_sequential(node)
+                known[node] = own.union(*[] if is_sequential else [known[n] for n in node.src])
         return known[value]
 
 
@@ -211,13 +211,13 @@ def _drop_gate(value: UOp, gate: UOp) -> UOp:
     An access whose indices do not depend on the gate's ranges is valid whether the gate is open or
     not.
     """
-    is_inlined: dict[UOp, UOp] = {}
+    ungated: dict[UOp, UOp] = {}
     for node in value.toposort(stop=_is_sequential):
         if node.op is LOAD and node.src[0].gate is gate:
             buffer, *indices = node.src[0].src[:-1]
             if all(gate.ranges.isdisjoint(index.ranges) for index in indices):
-                is_inlined[node] = buffer.index(*indices).load()
-    return substitute(value, is_inlined) if is_inlined else value
+                ungated[node] = buffer.index(*indices).load()
+    return substitute(value, ungated) if ungated else value
 
 
 def _is_sequential(node: UOp) -> bool:

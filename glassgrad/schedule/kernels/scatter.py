@@ -48,12 +48,12 @@ def find_scatter(value: UOp, axes: tuple[UOp, ...]) -> Scatter | None:
     selection = _match_selection(value) if value.op is Ops.REDUCE else None
     if selection is None:
         return None
-    condition, value_chosen = selection
+    condition, chosen = selection
     for axis in axes:
         if axis.op is Ops.RANGE and axis.src[0].is_const and axis.size >= MIN_TABLE_ROWS:
             at = solve_for(condition, axis)
             if at is not None:
-                return Scatter(axis, at, index_at(value_chosen, axis, at))
+                return Scatter(axis, at, index_at(chosen, axis, at))
     return None
 
 

@@ -47,15 +47,15 @@ def rematerialize(
         return None
     copy = UOp(Ops.RESHAPE, node.dtype, (node,), node.shape)
     copy.origin, levels[copy] = node.origin, late_level - 1
-    again = reshape_statement(copy)
-    again.ops, again.order = cost.ops, min(statement.order for statement, _ in late)
+    recomputed = reshape_statement(copy)
+    recomputed.ops, recomputed.order = cost.ops, min(statement.order for statement, _ in late)
     for statement, indices in late:
         statement.rematerialized[node] = copy
         statement.reads.setdefault(copy, {})[indices] = None
         del uses[node][statement, indices]
-    for source, at in sources(node, again.axes):
-        uses[source][again, at] = None
-    return again
+    for source, at in sources(node, recomputed.axes):
+        uses[source][recomputed, at] = None
+    return recomputed
 
 
 class _AvailableValues:

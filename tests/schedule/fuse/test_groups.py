@@ -24,6 +24,7 @@ from glassgrad.schedule.fuse.groups import (
     anti_dependences,
     deadlocked_versions,
     has_path_between,
+    order_all,
     run_order,
 )
 from glassgrad.schedule.graph.normalize import normalize
@@ -32,7 +33,7 @@ from glassgrad.schedule.materialize.policy import choose_materialization
 from glassgrad.schedule.materialize.statement import Statement
 
 
-def fates(seed: int) -> dict[UOp, Statement]:
+def statements_of(seed: int) -> dict[UOp, Statement]:
     values = resolve_write_hazards(normalize(random_graph(Random(seed), 25)))
     statements = choose_materialization(values)
     while stuck := deadlocked_versions(statements):
@@ -45,30 +46,39 @@ def array(*shape: int) -> UOp:
     return leaf(np.zeros(shape))
 
 
-def clusters_of(*roots: UOp, **facts: int) -> list[FusionGroup]:
+def groups_of(*roots: UOp, **facts: int) -> list[FusionGroup]:
     return make_fusion_groups(choose_materialization(roots), replace(TARGET, **facts))
 
 
 @pytest.mark.parametrize("batch", range(4))
 def test_every_statement_is_in_one_group_and_runs_after_its_sources(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
-        statements = fates(seed)
+        statements = statements_of(seed)
         groups = make_fusion_groups(statements, TARGET)
         ordered = [statement for group in groups for statement in group.statements]
-        place = {statement: number for number, statement in enumerate(ordered)}
-        assert len(ordered) == len(place) == len(statements)
+        position = {statement: number for number, statement in enumerate(ordered)}
+        assert len(ordered) == len(position) == len(statements)
         for statement in ordered:
             for value in statement.reads:
                 if value in statements:
-                    assert place[statements[value]] < place[statement]
+                    assert position[statements[value]] < position[statement]
         for earlier, later in anti_dependences(statements):
-            assert place[earlier] < place[later], "old contents are read first"
+            assert position[earlier] < position[later], "old contents are read first"
+
+
+def test_groups_that_wait_for_each_other_are_an_error() -> None:
+    one, two = FusionGroup([], []), FusionGroup([], [], first=1)
+    add_dependency(one, two)
+    assert order_all({two: None, one: None}) == [one, two]
+    add_dependency(two, one)
+    with pytest.raises(AssertionError, match="cyclic dependency"):
+        order_all({two: None, one: None})
 
 
 @pytest.mark.parametrize("batch", range(2))
 def test_shared_loops_have_one_size_and_belong_to_every_statement(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
-        for group in make_fusion_groups(fates(seed), TARGET):
+        for group in make_fusion_groups(statements_of(seed), TARGET):
             for loop in group.outer:
                 assert set(loop) == set(group.statements)
                 assert len({s.axes[axis].size for s, axis in loop.items()}) == 1
@@ -76,7 +86,7 @@ def test_shared_loops_have_one_size_and_belong_to_every_statement(batch: int) ->
 
 def test_no_kernel_has_more_arguments_than_the_machine_takes() -> None:
     for seed in range(40):
-        for group in make_fusion_groups(fates(seed), replace(TARGET, max_params=6)):
+        for group in make_fusion_groups(statements_of(seed), replace(TARGET, max_params=6)):
             if len(group.statements) > 1:
                 values = {s.node for s in group.statements}
                 values |= {value for s in group.statements for value in s.reads}
@@ -88,27 +98,29 @@ def test_no_kernel_has_more_statements_than_can_be_compiled(
 ) -> None:
     monkeypatch.setattr(module, "MAX_STATEMENTS", 3)
     sizes = [
-        len(c.statements) for seed in range(40) for c in make_fusion_groups(fates(seed), TARGET)
+        len(c.statements)
+        for seed in range(40)
+        for c in make_fusion_groups(statements_of(seed), TARGET)
     ]
     assert max(sizes) == 3
 
 
 def test_a_reduction_and_its_elementwise_user_share_all_loops() -> None:
     total = reduce(array(64, 64), Ops.ADD, 1)
-    (group,) = clusters_of(total * 2.0)
+    (group,) = groups_of(total * 2.0)
     assert group.outer_size == 64
     assert len(group.statements) == 2
 
 
 def test_unrelated_values_are_not_fused() -> None:
-    assert len(clusters_of(array(64, 64) + 1.0, array(32, 32) * 2.0)) == 2
+    assert len(groups_of(array(64, 64) + 1.0, array(32, 32) * 2.0)) == 2
 
 
 def test_readers_of_one_large_value_walk_through_it_together() -> None:
     x = array(512, 512)
-    assert len(clusters_of(reduce(x, Ops.ADD, 1), reduce(x, Ops.MAX, 1))) == 1
+    assert len(groups_of(reduce(x, Ops.ADD, 1), reduce(x, Ops.MAX, 1))) == 1
     small = array(16, 16)
-    assert len(clusters_of(reduce(small, Ops.ADD, 1), reduce(small, Ops.MAX, 1))) == 2
+    assert len(groups_of(reduce(small, Ops.ADD, 1), reduce(small, Ops.MAX, 1))) == 2
 
 
 def test_two_contractions_in_a_row_are_two_kernels() -> None:
@@ -118,14 +130,14 @@ def test_two_contractions_in_a_row_are_two_kernels() -> None:
         rows = UOp(Ops.RESHAPE, a.dtype, (a,), (a.shape[0], 1, a.shape[1]))
         return reduce(rows * b, Ops.ADD, 2)
 
-    assert len(clusters_of(product(product(x, w), v))) == 2
+    assert len(groups_of(product(product(x, w), v))) == 2
 
 
-def waiting_clusters(choice: Random) -> list[FusionGroup]:
-    """Clusters in an order in which they can run, some of which wait for some before them."""
-    made = [FusionGroup([], [], first=place, last=place) for place in range(24)]
-    for place, later in enumerate(made):
-        for earlier in choice.sample(made[:place], min(place, choice.randrange(4))):
+def waiting_groups(choice: Random) -> list[FusionGroup]:
+    """Groups in an order in which they can run, some of which wait for some before them."""
+    made = [FusionGroup([], [], first=position, last=position) for position in range(24)]
+    for position, later in enumerate(made):
+        for earlier in choice.sample(made[:position], min(position, choice.randrange(4))):
             add_dependency(earlier, later)
     return made
 
@@ -143,7 +155,7 @@ def reachable(start: FusionGroup) -> set[FusionGroup]:
 def test_an_absorbed_group_keeps_its_dependencies() -> None:
     """early -> two, one -> two, one -> a -> b -> late; early and late become one group."""
     early, one, two, a, b, late = [
-        FusionGroup([], [], first=place, last=place) for place in range(6)
+        FusionGroup([], [], first=position, last=position) for position in range(6)
     ]
     pairs = [(early, two), (early, late), (one, two), (one, a), (a, b), (b, late)]
     for before, after in pairs:
@@ -157,7 +169,7 @@ def test_an_absorbed_group_keeps_its_dependencies() -> None:
 def test_paths_between_groups_are_found_however_they_have_grown(batch: int) -> None:
     for seed in range(batch * 50, batch * 50 + 50):
         choice = Random(seed)
-        groups = waiting_clusters(choice)
+        groups = waiting_groups(choice)
         for _ in range(80):
             edges = [(one, two) for one in groups for two in one.after]
             if not edges:
@@ -191,15 +203,15 @@ def test_nothing_is_left_for_the_collector() -> None:
     gc.collect()
     gc.disable()
     try:
-        before = clusters_and_statements()  # what an error of another test still holds
+        before = groups_and_held_statements()  # what an error of another test still holds
         schedule(roots, TARGET)
-        left = clusters_and_statements()
+        left = groups_and_held_statements()
     finally:
         gc.enable()
     assert len(left) == len(before)
 
 
-def clusters_and_statements() -> list[object]:
+def groups_and_held_statements() -> list[object]:
     return [found for found in gc.get_objects() if type(found) in (FusionGroup, Statement)]
 
 
