@@ -138,10 +138,11 @@ def graph_to_compute(roots: Sequence[UOp], nodes: Sequence[UOp] | None = None) -
     values = []
     for root in roots:
         value = done.get(root, root)
-        computed = _without_gradient_rules(value)
-        times = seen[computed] = seen.get(computed, -1) + 1
-        if times or (value.op is not ASSIGN and _aliases_buffer(value)):
-            value = UOp(CONTIGUOUS, value.dtype, (value,), times)
+        if value.op is not ASSIGN:  # a write stays in its buffer
+            computed = _without_gradient_rules(value)
+            times = seen[computed] = seen.get(computed, -1) + 1
+            if times or _aliases_buffer(value):
+                value = UOp(CONTIGUOUS, value.dtype, (value,), times)
         values.append(value)
     return values
 

@@ -63,3 +63,19 @@ def test_a_view_of_a_tensor_that_replays_write_is_returned() -> None:
         outside += 1
         assert outside.tolist() == [n + 1, 3]
         outside -= 1
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("returned", ["view", "both", "argument"])
+def test_a_write_through_a_detached_argument_writes_the_argument(size: int, returned: str) -> None:
+    @TinyJit
+    def double(x: Tensor) -> list[Tensor]:
+        view = x.detach()
+        view *= 2
+        return {"view": [view], "both": [view, x], "argument": [x]}[returned]
+
+    for number in range(5):
+        x = Tensor(np.arange(size, dtype=np.float32) + number).realize()
+        expected = (np.arange(size) + number) * 2
+        for result in [*double(x), x]:
+            assert np.array_equal(result.numpy(), expected)
