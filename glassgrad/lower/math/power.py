@@ -101,9 +101,9 @@ def _piece(mantissa: UOp) -> list[UOp]:
     """The factor for a mantissa, and minus its log2 in two parts."""
     found = [mantissa.const_like(value) for value in MANTISSA_PIECES[-1][1:]]
     for bound, *values in reversed(MANTISSA_PIECES[:-1]):
-        is_available = mantissa < bound
+        is_below = mantissa < bound
         found = [
-            is_available.where(mantissa.const_like(value), other)
+            is_below.where(mantissa.const_like(value), other)
             for value, other in zip(values, found, strict=True)
         ]
     return found

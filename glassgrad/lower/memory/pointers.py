@@ -88,5 +88,9 @@ def is_aligned(index: UOp, lane: UOp) -> bool:
     """True if the lanes are contiguous and start at a multiple of their count."""
     terms, offset = flat(index.indices, strides_of(index.src[0]))
     rest = [c for atom, c in terms.items() if atom is not lane]
-    splat = any(lane in atom.ranges for atom in terms if atom is not lane)
-    return terms.get(lane) == 1 and not splat and all(c % lane.size == 0 for c in (offset, *rest))
+    is_in_other_atoms = any(lane in atom.ranges for atom in terms if atom is not lane)
+    return (
+        terms.get(lane) == 1
+        and not is_in_other_atoms
+        and all(c % lane.size == 0 for c in (offset, *rest))
+    )

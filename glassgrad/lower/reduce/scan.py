@@ -124,10 +124,10 @@ def _scan_vector(emitter: Emitter, op: Ops, terms: list[UOp]) -> list[UOp]:
             _shuffled(emitter, term, previous, fill)
             for term, fill in zip(terms, identities, strict=False)
         ]
-        combine_pairwise = [_combined(emitter, op, moved[0], terms)]
+        combined = [_combined(emitter, op, moved[0], terms)]
         if op is MULACC:
-            combine_pairwise.append(_combined(emitter, MUL, moved[1], terms[1:]))
-        terms, half = combine_pairwise, half * 2
+            combined.append(_combined(emitter, MUL, moved[1], terms[1:]))
+        terms, half = combined, half * 2
     return terms
 
 
