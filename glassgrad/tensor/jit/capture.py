@@ -118,12 +118,12 @@ class CapturedGraph:
         self, numbers: dict[Storage, int], returned: set[int], stored: list[TensorCore]
     ) -> None:
         """Let replays refill memory that the call left in tensors, such as gradients."""
-        holders_by_storage: dict[int, list[TensorCore]] = {}
+        left: dict[int, list[TensorCore]] = {}
         for tensor in stored:
             if (number := numbers.get(tensor.uop.arg.storage)) not in (None, *returned):
-                holders_by_storage.setdefault(cast(int, number), []).append(tensor)
-        self.refilled = [self.output_buffers[number] for number in holders_by_storage]
-        for number, tensors in holders_by_storage.items():
+                left.setdefault(cast(int, number), []).append(tensor)
+        self.refilled = [self.output_buffers[number] for number in left]
+        for number, tensors in left.items():
             self.output_buffers[number].adopt(tensors, self.replay)
 
     def _gradient(self, tensor: TensorCore, was_there: bool) -> GradientEffect:
