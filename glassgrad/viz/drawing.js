@@ -27,7 +27,7 @@ function drawing() {
   return make("svg", {width, height}, ...edges, ...nodes);
 }
 
-/** From one box down to another; around those between them if they stand in a column. */
+/** An edge from one box down to another, around boxes between them in the same column. */
 function way(a, b) {
   const x0 = a.x + a.w / 2, x1 = b.x + b.w / 2;
   if (b.layer - a.layer > 1 && Math.abs(x0 - x1) < 60) {
@@ -54,7 +54,7 @@ function box(n, all, k, makers) {
   return made;
 }
 
-/** A chain of movements becomes one box: memory is only looked at in another way. */
+/** A chain of movement ops becomes one box, as it moves no data. */
 function join(boxes) {
   const readers = new Map();
   for (const b of boxes.values()) for (const s of b.above) readers.set(s, (readers.get(s) || 0) + 1);
@@ -74,7 +74,7 @@ function widthOf(b) {
   return Math.max(b.text.length * 7.4, b.shape.length * 6.1) + 18;
 }
 
-/** Layers by the longest way from memory; in each, boxes near to what they are made of. */
+/** Layers by the longest path from memory; in each, boxes ordered by where their sources are. */
 function lay(boxes) {
   const order = [...boxes.keys()].sort((a, b) => a - b), layers = [];
   for (const n of order) {

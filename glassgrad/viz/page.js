@@ -15,7 +15,7 @@ const $ = id => document.getElementById(id);
 
 // ------------------------------------------------------------------ elements
 
-/** An element; texts only ever become text nodes, so nobody's names are taken for markup. */
+/** An element. Strings become text nodes, so that names are never parsed as markup. */
 function make(tag, attributes = {}, ...children) {
   const drawn = ["svg", "g", "path", "rect", "text", "title"].includes(tag);
   const made = drawn ? document.createElementNS(SVG, tag) : document.createElement(tag);
@@ -80,7 +80,7 @@ function fromAddress() {
           view: view === "lines" ? view : "kernels", line: line in DATA.lines ? +line : -1};
 }
 
-/** The kernels that compute a node of the line that is followed; null if none is. */
+/** The kernels that compute a node of the selected line; null if no line is selected. */
 function followed() {
   if (at.line < 0) return null;
   const nodes = graph().nodes;
@@ -124,7 +124,7 @@ function where(k) {
   return line === undefined ? "" : `${place(line)}  ${DATA.lines[line].text}`;
 }
 
-/** Arcs from each kernel to those that read what it made. */
+/** Arcs from each kernel to those that read its results. */
 function arcs(kernels) {
   const height = 44, paths = [];
   kernels.forEach((k, to) => {
@@ -137,7 +137,7 @@ function arcs(kernels) {
   return make("svg", {width: 50, height: kernels.length * height}, ...paths);
 }
 
-/** Mark where we are, in lists that stay as they are. */
+/** Mark the current entry in lists that are not built again. */
 function markPlace() {
   const lit = followed();
   [...$("strip").children].forEach((bar, i) => {
@@ -173,7 +173,7 @@ function drawLines() {
     make("span", {class: "bar"}, make("i", {style: `width: ${100 * (time.get(l) || 0) / most}%`})))));
 }
 
-/** Light up what a line became, and stand on the first kernel of it. */
+/** Highlight the kernels of a line, and show the first of them. */
 function follow(line) {
   at.line = line;
   const lit = followed();
@@ -259,7 +259,7 @@ function part(node, start, end) {
   return range;
 }
 
-/** Every place of the word under the pointer: where a value is made, and where it is used. */
+/** Highlight every occurrence of the word under the pointer: where it is defined and used. */
 function mark(node, event) {
   const caret = document.caretPositionFromPoint ? document.caretPositionFromPoint(event.clientX, event.clientY)
                                                 : document.caretRangeFromPoint(event.clientX, event.clientY);
@@ -318,7 +318,7 @@ document.title = `${DATA.title} · glassgrad`;
 if (DATA.graphs.length) go({graph: largest(), ...fromAddress()});
 else show($("view"), make("div", {class: "empty"}, "nothing was computed"));
 
-/** The graph of most kernels: where people mean to look. */
+/** The graph with most kernels, which is shown first. */
 function largest() {
   const counts = DATA.graphs.map(g => g.kernels.length);
   return counts.indexOf(Math.max(...counts));
