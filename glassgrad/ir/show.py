@@ -161,7 +161,7 @@ def _called(tree: ast.Call, names: dict[str, UOp]) -> Any:
         case ast.Name(id="UOp"):
             return _node(tree, *args, **fields)
         case ast.Name(id="Param"):
-            return _made(Param, tree, args, fields)
+            return _construct(Param, tree, args, fields)
         case ast.Attribute(attr="vec", value=ast.Attribute() as scalar):
             dtype = _value(scalar, names)
             if isinstance(dtype, DType) and len(args) == 1 and type(args[0]) is int:
@@ -175,12 +175,12 @@ def _node(tree: ast.Call, *args: Any, **fields: Any) -> UOp:
     fits = isinstance(op, Ops) and isinstance(values.get("dtype", dtypes.void), DType)
     if not fits or not isinstance(src, tuple) or not all(isinstance(one, UOp) for one in src):
         raise _unreadable(tree)
-    node = _made(UOp, tree, [], values)
+    node = _construct(UOp, tree, [], values)
     assert isinstance(node, UOp)
     return node
 
 
-def _made(kind: type, tree: ast.Call, args: list[Any], fields: dict[str, Any]) -> Any:
+def _construct(kind: type, tree: ast.Call, args: list[Any], fields: dict[str, Any]) -> Any:
     try:
         return kind(*args, **fields)
     except (TypeError, ValueError, AttributeError) as error:

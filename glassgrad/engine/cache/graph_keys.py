@@ -71,7 +71,7 @@ class Signature(NamedTuple):
 
 def signature(roots: Sequence[UOp]) -> Signature:
     """Sources first. A buffer's entry is its dtype, its layout and the number of its storage in
-    this graph; never its address, its age or its offset, which are arguments of the launch.
+    this graph; never its address, its version or its offset, which are arguments of the launch.
     """
     numbers: dict[UOp, int] = {}
     storages: dict[int, int] = {}

@@ -105,8 +105,8 @@ class ScoreRematerializer:
             return copies[node]
         if node in self.wide:
             terms = self.done[node].src[0]
-            again = _transposed_terms(node, terms) if is_transposed else _distinct_copy(terms)
-            copy = UOp(Ops.REDUCE, node.dtype, (again,), node.arg)
+            new_terms = _transposed_terms(node, terms) if is_transposed else _distinct_copy(terms)
+            copy = UOp(Ops.REDUCE, node.dtype, (new_terms,), node.arg)
         elif node in self.level_of:
             src = [self._recompute(source, copies, is_transposed) for source in node.src]
             copy = UOp(node.op, node.dtype, tuple(src), node.arg)
