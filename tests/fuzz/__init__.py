@@ -7,6 +7,6 @@
 A program is data (`programs`): leaves and statements over named values. It is executed by exec of
 its own Python text, so the text that is printed for a failure is the text that failed. `generate`
 grows a program step by step from the table of `ops`, and evaluates each step at once by the
-reference (`reference`, in the arithmetic of `lanes`), so that every program has a known answer that
+reference (`reference`, in the arithmetic of `stochastic`), so that every program has a known answer that
 is well conditioned. `modes` are the ways to run a program; `shrink` makes a failing one small.
 """

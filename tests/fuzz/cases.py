@@ -9,11 +9,11 @@ from random import Random
 from typing import Any
 
 from fuzz.generate import Wishes, generate
-from fuzz.lanes import Discard
 from fuzz.modes import Failure, check, check_threads, seeds_of
 from fuzz.ops import FAMILIES
 from fuzz.programs import Program
 from fuzz.shrink import shrink
+from fuzz.stochastic import Discard
 
 MODES = {"plain": 25, "captured": 20, "noopt": 10, "recipes": 15, "two cores": 20, "threads": 2,
          "lifted": 10}  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz.dtypes import is_float, numpy_dtype
-from fuzz.lanes import Shown, tolerance
 from fuzz.programs import Array, Program
 from fuzz.reference import Slope, State
+from fuzz.stochastic import Shown, tolerance
 
 
 def difference(name: str, found: Array, wanted: Shown) -> str | None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from random import Random
 
 from fuzz.dtypes import is_float
-from fuzz.lanes import Arithmetic, Discard
 from fuzz.ops import FAMILIES, OPS
 from fuzz.pool import Pool, Refused
 from fuzz.programs import Program, Statement
 from fuzz.reference import step
+from fuzz.stochastic import Arithmetic, Discard
 
 SMALL = (1, 2, 3, 5, 7, 8, 13, 16, 17)
 LARGE = (64, 65, 96, 128, 256, 1000)

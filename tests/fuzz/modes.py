@@ -16,11 +16,11 @@ import numpy as np
 
 from fuzz.compare import gradient_differences, value_differences
 from fuzz.generate import Wishes, generate
-from fuzz.lanes import Arithmetic, Discard
 from fuzz.programs import Array, Program
 from fuzz.reference import check_end, evaluate, leaf_values, slopes
 from fuzz.run_glassgrad import run
 from fuzz.shrink import pruned
+from fuzz.stochastic import Arithmetic, Discard
 
 SEEDS = {"captured": (0, 1, 2, 1)}  # of the inputs of each call
 USUAL_SEEDS = (0, 1, 0)
@@ -148,7 +148,7 @@ def _comparison(
     program: Program, state: dict[str, Any], seed: int, held: dict[str, Array]
 ) -> Compare:
     """`held` are the numbers in held leaves when the call began, where calls went before."""
-    from fuzz.lanes import shown
+    from fuzz.stochastic import shown
 
     kept = {n: shown(state[n].read(), state[n].dtype) for n in program.outputs}
     needed = pruned(replace(program, outputs=(), keeps_unused=False))

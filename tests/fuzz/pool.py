@@ -9,8 +9,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from fuzz.dtypes import INTS, UINTS, is_float
-from fuzz.lanes import Arithmetic, Shown
 from fuzz.programs import Leaf, Shape
+from fuzz.stochastic import Arithmetic, Shown
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fuzz.dtypes import cast, is_float, kept_as, rounded
-from fuzz.lanes import UNITS, Arithmetic, Discard, Shown, check_tame, shown
 from fuzz.ops import OPS
 from fuzz.ops.table import Op, met
 from fuzz.programs import Array, Leaf, Program, Statement
+from fuzz.stochastic import UNITS, Arithmetic, Discard, Shown, check_tame, shown
 
 State = dict[str, Shown]
 

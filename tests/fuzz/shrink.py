@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from fuzz.dtypes import is_float
-from fuzz.lanes import Arithmetic, Discard
 from fuzz.ops import OPS
 from fuzz.ops.table import Index
 from fuzz.programs import Leaf, Program, Statement
 from fuzz.reference import leaf_value, step
+from fuzz.stochastic import Arithmetic, Discard
 
 Fails = Callable[[Program], bool]
 

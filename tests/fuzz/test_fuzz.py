@@ -10,12 +10,12 @@ import pytest
 
 from fuzz.cases import Choice, run_case
 from fuzz.generate import Wishes, generate
-from fuzz.lanes import Arithmetic, Discard
 from fuzz.modes import check
 from fuzz.ops import OPS
 from fuzz.programs import Leaf, Program, Statement
 from fuzz.reference import evaluate
 from fuzz.shrink import pruned, shrink
+from fuzz.stochastic import Arithmetic, Discard
 from glassgrad import Tensor
 
 

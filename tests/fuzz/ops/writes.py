@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.lanes import Shown
 from fuzz.ops.elementwise import can_broadcast
 from fuzz.ops.indexing import places
 from fuzz.ops.movement import basic_index
 from fuzz.ops.table import Choice, Index, Op, Text, same
 from fuzz.pool import Pool, Refused, axes, floats, full, numbers
 from fuzz.programs import Array
+from fuzz.stochastic import Shown
 
 OPERATORS = {"=": lambda x, y: y, "+=": np.add, "-=": np.subtract, "*=": np.multiply}
 
